@@ -1,0 +1,124 @@
+/**
+ * Every way in which a request can fail, in one table: the reason, its code over gRPC and Connect, its HTTP status and its `error.type` over
+ * REST. A reason of the proto without a row does not compile.
+ */
+import type { ErrorReason as ErrorReasonNumber } from '../../gen/umpire/v1/error_reason_pb.ts';
+
+/** The names of `umpire.v1.ErrorReason` without their prefix, as `google.rpc.ErrorInfo` carries them. */
+export type ErrorReason = Exclude<keyof typeof ErrorReasonNumber, 'UNSPECIFIED'>;
+
+/** `error.type` of the contract's envelope. */
+export type ErrorType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'rate_limit_error'
+  | 'model_error'
+  | 'server_error';
+
+/** The names of gRPC's status codes that Umpire uses. */
+export type StatusName =
+  | 'CANCELLED'
+  | 'INVALID_ARGUMENT'
+  | 'DEADLINE_EXCEEDED'
+  | 'NOT_FOUND'
+  | 'ALREADY_EXISTS'
+  | 'RESOURCE_EXHAUSTED'
+  | 'FAILED_PRECONDITION'
+  | 'UNIMPLEMENTED'
+  | 'INTERNAL'
+  | 'UNAVAILABLE'
+  | 'DATA_LOSS'
+  | 'UNAUTHENTICATED';
+
+/** One row: what a reason looks like in each protocol. */
+export interface ErrorRow {
+  readonly status: StatusName;
+  readonly http: number;
+  readonly type: ErrorType;
+}
+
+const row = (status: StatusName, http: number, type: ErrorType): ErrorRow => ({ status, http, type });
+const invalid = row('INVALID_ARGUMENT', 400, 'invalid_request_error');
+const busy = row('UNAVAILABLE', 503, 'server_error');
+const limited = row('RESOURCE_EXHAUSTED', 429, 'rate_limit_error');
+const transport = (http: number): ErrorRow => row('INVALID_ARGUMENT', http, 'invalid_request_error');
+
+/** The table. Its golden copy under `test/golden` is part of the frozen contract. */
+export const errorTable: Readonly<Record<ErrorReason, ErrorRow>> = {
+  INVALID_JSON: invalid,
+  INVALID_MESSAGE: invalid,
+  UNKNOWN_FIELD: invalid,
+  DUPLICATE_FIELD: invalid,
+  MISSING_FIELD: invalid,
+  INVALID_TYPE: invalid,
+  INVALID_VALUE: invalid,
+  CHOICES_OR_CATALOG: invalid,
+  INVALID_CHOICES: invalid,
+  TOO_MANY_CHOICES: invalid,
+  INPUT_TOKENS_EXCEEDED: invalid,
+  CANDIDATE_TOKENS_EXCEEDED: invalid,
+  UNKNOWN_MODEL: invalid,
+  MODEL_DISABLED: row('FAILED_PRECONDITION', 400, 'invalid_request_error'),
+  UNKNOWN_CATALOG: invalid,
+  CATALOG_MODEL_MISMATCH: invalid,
+  INVALID_CATALOG_ID: invalid,
+  AUTHENTICATION_REQUIRED: row('UNAUTHENTICATED', 401, 'authentication_error'),
+  MODEL_NOT_FOUND: row('NOT_FOUND', 404, 'invalid_request_error'),
+  CATALOG_NOT_FOUND: row('NOT_FOUND', 404, 'invalid_request_error'),
+  CATALOG_ALREADY_EXISTS: row('ALREADY_EXISTS', 409, 'invalid_request_error'),
+  RATE_LIMIT_EXCEEDED: limited,
+  CONCURRENCY_LIMIT_EXCEEDED: limited,
+  QUOTA_EXCEEDED: limited,
+  MODEL_UNAVAILABLE: row('UNAVAILABLE', 503, 'model_error'),
+  OVERLOADED: busy,
+  DEADLINE_EXCEEDED: row('DEADLINE_EXCEEDED', 503, 'server_error'),
+  STORE_UNAVAILABLE: busy,
+  STORE_WRITE_UNCONFIRMED: busy,
+  NOT_READY: busy,
+  DRAINING: busy,
+  INTERNAL: row('INTERNAL', 500, 'server_error'),
+  STORAGE_CORRUPT: row('DATA_LOSS', 500, 'server_error'),
+  UNIMPLEMENTED: row('UNIMPLEMENTED', 501, 'server_error'),
+  // 499 is never sent: the caller is gone. The log shows it.
+  CANCELED: row('CANCELLED', 499, 'invalid_request_error'),
+  ROUTE_NOT_FOUND: row('UNIMPLEMENTED', 404, 'invalid_request_error'),
+  METHOD_NOT_ALLOWED: transport(405),
+  REQUEST_TIMEOUT: transport(408),
+  BODY_TOO_LARGE: transport(413),
+  UNSUPPORTED_MEDIA_TYPE: transport(415),
+  UNSUPPORTED_ENCODING: transport(415),
+  EXPECTATION_FAILED: transport(417),
+  HEADERS_TOO_LARGE: transport(431),
+  MALFORMED_REQUEST: transport(400),
+};
+
+/** What a DomainError may carry beside its reason and message. */
+export interface DomainErrorDetails {
+  /** The top-level request field that is at fault; null or absent if none is. */
+  readonly param?: string | null;
+  /** The least time to wait before a retry, whole seconds; 0 is not used. */
+  readonly retryAfter?: number;
+  /** What went wrong underneath: logged, never sent. */
+  readonly cause?: unknown;
+}
+
+/** A failure that a caller may see: thrown by domain and service code, turned into each protocol's error in one place. */
+export class DomainError extends Error {
+  readonly reason: ErrorReason;
+  readonly param: string | null;
+  readonly retryAfter: number | undefined;
+
+  /** `message` is for logs and operators, and is sent: it never holds a key, an input or a choice of someone else's. */
+  constructor(reason: ErrorReason, message: string, details: DomainErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'DomainError';
+    this.reason = reason;
+    this.param = details.param ?? null;
+    this.retryAfter = details.retryAfter;
+  }
+
+  /** `error.code` of the envelope. */
+  get code(): string {
+    return this.reason.toLowerCase();
+  }
+}

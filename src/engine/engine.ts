@@ -1,0 +1,83 @@
+/** What the rest of Umpire knows of the engine: texts and choices in, probabilities out. */
+
+/** One decision to make. `model` and `revision` are resolved, `choices` unique and in code-unit order. */
+export interface ScoreJob {
+  readonly model: string;
+  readonly revision: string;
+  readonly input: string;
+  readonly instruction: string;
+  readonly choices: readonly string[];
+}
+
+/** How a job may wait and for whom. */
+export interface JobTerms {
+  /** Aborted when the caller is gone: a queued job is then dropped, a running one's answer thrown away. */
+  readonly signal: AbortSignal;
+  /** When the answer is worthless, on the clock of `performance.now()`, milliseconds. */
+  readonly deadline: number;
+  /** Who shares fairly: the owner of a key, or the address of an anonymous caller. */
+  readonly tenant: string;
+  /** Callers with a key keep a part of the queue that others cannot take. */
+  readonly keyed: boolean;
+}
+
+/** Where a job's time went, milliseconds. */
+export interface JobTimings {
+  readonly queue: number;
+  readonly tokenize: number;
+  readonly infer: number;
+}
+
+/** The outcome of a job that ran. Failures are thrown, see errors.ts. */
+export type ScoreOutcome =
+  | {
+      readonly kind: 'scored';
+      /** In the order of `choices`; each in (0, 1), summing to 1 within rounding. */
+      readonly probabilities: Float64Array;
+      readonly inputTokens: number;
+      readonly timings: JobTimings;
+    }
+  /** Counting stops early on very long texts: then `atLeast`. */
+  | { readonly kind: 'input_too_long'; readonly tokens: number; readonly limit: number; readonly atLeast: boolean }
+  | { readonly kind: 'choice_too_long'; readonly choice: string; readonly tokens: number; readonly limit: number };
+
+/** The outcome of checking and encoding a catalog's choices in every engine. */
+export type PrepareOutcome =
+  | { readonly kind: 'prepared' }
+  | { readonly kind: 'choice_too_long'; readonly choice: string; readonly tokens: number; readonly limit: number };
+
+export interface ModelLimits {
+  readonly inputTokens: number;
+  readonly candidateTokens: number;
+  readonly choices: number;
+}
+
+/** `ready` takes jobs; `unavailable` is known but broken or not loaded yet; `disabled` is switched off by its manifest. */
+export type ModelStatus = 'ready' | 'unavailable' | 'disabled';
+
+/** One revision of a model, as served now. */
+export interface ModelRevision {
+  readonly id: string;
+  readonly revision: string;
+  /** Whether the plain id names this revision. Exactly one of a model's revisions has it. */
+  readonly isDefault: boolean;
+  readonly ownedBy: string;
+  readonly status: ModelStatus;
+  readonly limits: ModelLimits;
+}
+
+/** Scores choices. Implemented by the pool of engine processes. */
+export interface Engine {
+  /** Every revision that is known now, in code-unit order of id and revision. Cheap: called for every request. */
+  models(): readonly ModelRevision[];
+  /** Makes one decision. Throws the errors of errors.ts. */
+  score(job: ScoreJob, terms: JobTerms): Promise<ScoreOutcome>;
+  /** Checks choices against the model's token limit and encodes them ahead of their first decision, in every engine. */
+  prepare(job: Pick<ScoreJob, 'model' | 'revision' | 'choices'>, terms: JobTerms): Promise<PrepareOutcome>;
+  /** Whether at least one live engine has made the canary decision of at least one model. */
+  ready(): boolean;
+  /** Looks at the model packages again (SIGHUP). */
+  reload(): void;
+  /** Refuses new jobs, finishes those that are accepted, ends the processes. Resolves when all have exited. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,50 @@
+/** The engine's own failures. The domain turns them into what a caller sees. */
+
+/** The queue cannot take the job in time. `retryAfter`: whole seconds until it probably could, at least 1. */
+export class EngineOverloaded extends Error {
+  override readonly name = 'EngineOverloaded';
+  readonly retryAfter: number;
+  constructor(retryAfter: number) {
+    super('more work is queued than can be done in time');
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** The model is known but no engine can serve it now. */
+export class ModelUnavailable extends Error {
+  override readonly name = 'ModelUnavailable';
+  readonly retryAfter: number;
+  constructor(message: string, retryAfter: number) {
+    super(message);
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** The deadline passed before the answer was there. */
+export class JobDeadlinePassed extends Error {
+  override readonly name = 'JobDeadlinePassed';
+  constructor() {
+    super('the deadline passed before the decision was made');
+  }
+}
+
+/** The caller left. */
+export class JobCanceled extends Error {
+  override readonly name = 'JobCanceled';
+  constructor() {
+    super('the caller left before the decision was made');
+  }
+}
+
+/** The engine is closing. */
+export class EngineClosing extends Error {
+  override readonly name = 'EngineClosing';
+  constructor() {
+    super('the engine is shutting down');
+  }
+}
+
+/** An engine failed at the job twice, or in a way that a retry would not mend. */
+export class EngineFailed extends Error {
+  override readonly name = 'EngineFailed';
+}

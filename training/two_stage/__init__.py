@@ -1,0 +1,1 @@
+"""The recipe that makes `umpire-mini`, a model package of the `two-stage` family."""

@@ -1,0 +1,50 @@
+"""Reading labelled decisions.
+
+A data set is a gzip'd JSON-lines file: the first line is `{"meta": {set, labels, licence, ...}}`, every other line a row
+`{"input", "instruction", "choices", "label"}` where `choices: null` stands for the set's own labels.
+"""
+
+import gzip
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One labelled decision. `label` is one of `choices`; `choices` is a tuple so that label sets can be shared and hashed."""
+
+    input: str
+    instruction: str
+    choices: tuple[str, ...]
+    label: str
+    set: str
+
+
+def read_set(path: Path) -> list[Decision]:
+    """All rows of one data set, in file order."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        meta = json.loads(next(lines))["meta"]
+        own = tuple(meta["labels"]) if meta["labels"] else None
+        rows = []
+        for line in lines:
+            row = json.loads(line)
+            choices = tuple(row["choices"]) if row["choices"] else own
+            rows.append(Decision(row["input"], row["instruction"], choices, row["label"], meta["set"]))
+    return rows
+
+
+def read_folder(folder: Path, names: list[str] | None = None) -> dict[str, list[Decision]]:
+    """The sets of a folder by name (all of them, or those in `names`)."""
+    paths = sorted(folder.glob("*.jsonl.gz"))
+    found = {path.name.removesuffix(".jsonl.gz"): path for path in paths}
+    missing = set(names or []) - set(found)
+    if missing:
+        raise FileNotFoundError(f"{folder} lacks the sets {sorted(missing)}")
+    return {name: read_set(path) for name, path in found.items() if names is None or name in names}
+
+
+def file_hashes(folder: Path) -> dict[str, str]:
+    """SHA-256 of every set of a folder, to be written beside the weights."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.jsonl.gz"))}

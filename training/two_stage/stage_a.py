@@ -1,0 +1,56 @@
+"""Stage A: the sentence encoder. Every text is encoded alone; a choice's score is the cosine of its vector with the input's."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from .encoder import BLOCKED, Encoder
+from .tokens import CLS, SEP
+
+LONGEST = 256
+
+
+def framed(ids: list[int], longest: int = LONGEST) -> list[int]:
+    """[CLS] text [SEP], cut to `longest` tokens (the engine reads longer texts by windows, training does not)."""
+    return [CLS, *ids[: longest - 2], SEP]
+
+
+def pad(sequences: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
+    """Sequences -> ids [batch, tokens] padded with 0 and the mask of real tokens [batch, tokens]."""
+    tokens = max(map(len, sequences))
+    ids = torch.zeros(len(sequences), tokens, dtype=torch.long)
+    mask = torch.zeros(len(sequences), tokens)
+    for row, sequence in enumerate(sequences):
+        ids[row, : len(sequence)] = torch.tensor(sequence)
+        mask[row, : len(sequence)] = 1
+    return ids, mask
+
+
+def embed(encoder: Encoder, sequences: Sequence[list[int]]) -> Tensor:
+    """Mean-pooled, normalised vectors [batch, width] of framed sequences."""
+    ids, mask = pad(sequences)
+    positions = torch.arange(ids.shape[1]).expand_as(ids)
+    bias = (1 - mask)[:, None, None, :] * BLOCKED
+    hidden = encoder(ids, positions, torch.zeros_like(ids), bias).float()
+    pooled = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+    return F.normalize(pooled, dim=-1)
+
+
+@torch.inference_mode()
+def vectors(encoder: Encoder, sequences: Sequence[list[int]], tokens_a_batch: int = 6144) -> np.ndarray:
+    """Vectors [texts, width] of many sequences, batched by length."""
+    order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))
+    result = np.zeros((len(sequences), 384), dtype=np.float32)
+    start = 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order) and (end + 1 - start) * len(sequences[order[end]]) <= tokens_a_batch:
+            end += 1
+        chosen = order[start:end]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            result[chosen] = embed(encoder, [sequences[i] for i in chosen]).float().numpy()
+        start = end
+    return result
