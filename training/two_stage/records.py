@@ -20,6 +20,7 @@ class Decision:
     choices: tuple[str, ...]
     label: str
     set: str
+    task: str = ""
 
 
 def read_set(path: Path) -> list[Decision]:
@@ -31,7 +32,7 @@ def read_set(path: Path) -> list[Decision]:
         for line in lines:
             row = json.loads(line)
             choices = tuple(row["choices"]) if row["choices"] else own
-            rows.append(Decision(row["input"], row["instruction"], choices, row["label"], meta["set"]))
+            rows.append(Decision(row["input"], row["instruction"], choices, row["label"], meta["set"], row.get("task", "")))
     return rows
 
 

@@ -1,0 +1,388 @@
+"""The training mix: from labelled sets to varied decisions.
+
+A *task* draws one decision at a time. Most re-ask a labelled row in other words; some change the question on the same text
+(topic, polarity, yes/no and its negation), and `echo` rows have no label at all: their target is what stage A thinks.
+`MIX` gives each task its weight.
+"""
+
+import random
+import re
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+from . import procedural
+from .records import Decision
+from .wordings import (DOMAINS, EMOTION, FOLLOWS, INSTRUCTIONS, INTENT, KINDS_WANTED, NAMES, POLARITY, POLARITY_OF, RESIDUAL,
+                       REVIEW, SERVICE_DOMAINS, STATEMENTS, TITLE, TOPIC, TOPICS, VERDICTS, WANTED, YES_NO, renamed, respelled)
+
+HELD_OUT = ["multidogo_finance", "multidogo_software", "multidogo_media", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah"]
+INTENT_SETS = ["sgd_intent", "multidogo_airline", "multidogo_fastfood", "multidogo_insurance"]
+KEPT_BACK = {"boolq": 300, "mnli": 500}
+TEACHER = "\0teacher"
+LONGEST_INPUT = 700
+
+
+@dataclass(frozen=True)
+class Task:
+    draw: object
+    weight: float
+
+
+def sentences(text: str) -> list[str]:
+    return [s.strip() for s in re.split(r"(?<=[.!?])\s+|<br /><br />|\n", text) if s.strip()]
+
+
+def revised_sentences(reviews: list[Decision]) -> list[tuple[str, str]]:
+    """(sentence, label) for the sentences that differ between a review and its minimally edited opposite."""
+    by_sentence = defaultdict(set)
+    split = [sentences(r.input) for r in reviews]
+    for index, parts in enumerate(split):
+        for part in parts:
+            if len(part) > 40:
+                by_sentence[part].add(index)
+    pairs = set()
+    for index, parts in enumerate(split):
+        votes = defaultdict(int)
+        for part in parts:
+            for other in by_sentence.get(part, ()):
+                if other != index and reviews[other].label != reviews[index].label:
+                    votes[other] += 1
+        if votes:
+            pairs.add((index, max(votes, key=votes.get)))
+    found = {}
+    for index, other in sorted(pairs):
+        theirs = set(split[other])
+        for part in split[index]:
+            if part not in theirs and 25 < len(part) < 300:
+                found[part] = reviews[index].label
+    return sorted(found.items())
+
+
+class Mix:
+    """All tasks over the training sets, less what is held out or kept back. Draws are a function of the generator given."""
+
+    def __init__(self, sets: dict[str, list[Decision]], label_similarity=None):
+        self.sets = {name: rows[KEPT_BACK.get(name, 0):] for name, rows in sets.items() if name not in HELD_OUT}
+        self.sets["sgd_intent"] = [replace(r, input=r.input.removeprefix("User: ")) for r in self.sets["sgd_intent"]]
+        self.similarity = label_similarity
+        self.labels = {n: sorted({c for r in self.sets[n] for c in r.choices}) for n in INTENT_SETS}
+        self.all_intents = sorted({label for labels in self.labels.values() for label in labels if not self.residual(label)})
+        self.reviews = revised_sentences(self.sets["cad_imdb"])
+        self.emotional = [r for r in self.sets["goemotions"] if r.label != "neutral"]
+        self.polar = [(r, side) for r in self.emotional for side, emotions in POLARITY_OF.items() if r.label in emotions]
+        self.titled = [tuple(r.input.split(" -- ", 1)) for r in self.sets["boolq"] if " -- " in r.input]
+        self.premises = defaultdict(lambda: defaultdict(list))
+        for row in self.sets["cad_nli"]:
+            self.premises[row.input][row.label].append(self.claim(row))
+        self.contrasted = sorted(p for p, claims in self.premises.items() if claims["true"] and (claims["false"] or claims["cannot be determined"]))
+        self.texts = [r.input for n, rows in sorted(self.sets.items()) for r in rows[:2500] if len(r.input) < 300]
+        self.phrases = sorted({*TOPICS, *self.all_intents, *(l for l in NAMES), *(t for t, _ in self.titled), *(c for r in self.sets["openbookqa"][:1500] for c in r.choices)})
+        self.queries = [(r.input, kinds) for r in self.sets["query_wellformed"] for kinds in [self.kind_wanted(r.input)] if kinds]
+        self.nlupp = self.sets["nlupp_banking"]
+        self.tasks = self.build()
+
+    # -- pieces -------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def residual(label: str) -> bool:
+        return label.startswith(("something", "none of"))
+
+    @staticmethod
+    def claim(row: Decision) -> str:
+        """The statement inside an instruction of an entailment set."""
+        return row.instruction.split('"', 1)[1].rsplit('"', 1)[0]
+
+    @staticmethod
+    def kind_wanted(query: str) -> list[str] | None:
+        low = query.lower()
+        return next((kinds for start, kinds in KINDS_WANTED.items() if low.startswith(start + " ")), None)
+
+    def negatives(self, gold: str, pool: list[str], count: int, rng: random.Random) -> list[str]:
+        """`count` other labels: half of the time the nearest to the gold (less near-synonyms), else at random."""
+        pool = [p for p in pool if p != gold]
+        if self.similarity and len(pool) > count and rng.random() < 0.5:
+            pool = sorted(rng.sample(pool, min(len(pool), 4 * count + 8)), key=lambda p: -self.similarity(gold, p))
+            return pool[:count]
+        return rng.sample(pool, min(count, len(pool)))
+
+    def size(self, most: int, rng: random.Random) -> int:
+        return min(most, rng.choice([2, 3, 4, 5, 6, 7, 8, 8, 12, 16, 24, 32]))
+
+    def finish(self, row: Decision, rng: random.Random) -> Decision:
+        """Spelling and order of the choices, and long inputs cut to a window."""
+        choices = list(row.choices)
+        order = list(range(len(choices)))
+        rng.shuffle(order)
+        spelled = respelled(choices, rng) if rng.random() < 0.2 else choices
+        label = spelled[choices.index(row.label)] if row.label != TEACHER else TEACHER
+        return replace(row, input=row.input[:LONGEST_INPUT], choices=tuple(spelled[i] for i in order), label=label)
+
+    def asked(self, row: Decision, rng: random.Random) -> str:
+        """The row's own instruction or one of the set's wordings."""
+        others = INSTRUCTIONS.get(row.set)
+        return rng.choice(others) if others and rng.random() < 0.75 else row.instruction
+
+    def with_choices(self, row: Decision, pool: list[str], rng: random.Random, rename: bool = True) -> Decision:
+        """Gold and negatives from a pool, renamed; in some rows "none of these" joins, in some it takes the gold's place."""
+        count = self.size(len(pool), rng)
+        others = self.negatives(row.label, pool, count - 1, rng)
+        name = (lambda label: renamed(label, rng)) if rename else (lambda label: label)
+        gold = name(row.label)
+        choices = [gold, *(name(o) for o in others)]
+        draw = rng.random()
+        if count > 2 and draw < 0.25 and not any(self.residual(c) for c in (row.label, *others)):
+            residual = rng.choice(RESIDUAL)
+            if draw < 0.11:
+                gold, choices[0] = residual, residual
+            else:
+                choices.append(residual)
+        choices = list(dict.fromkeys(choices))
+        return replace(row, instruction=self.asked(row, rng), choices=tuple(choices), label=gold)
+
+    # -- tasks --------------------------------------------------------------------------------------------------------
+
+    def intent(self, name: str):
+        def draw(rng):
+            row = rng.choice(self.sets[name])
+            own = list(row.choices)
+            return self.with_choices(row, own, rng) if name != "sgd_intent" or rng.random() < 0.4 else self.mixed_intent(row, rng)
+        return draw
+
+    def mixed_intent(self, row: Decision, rng) -> Decision:
+        """The row's label among intents of every source."""
+        if self.residual(row.label):
+            return replace(row, instruction=self.asked(row, rng))
+        pool = self.all_intents
+        if self.similarity:
+            pool = [p for p in rng.sample(pool, min(50, len(pool))) if self.similarity(row.label, p) < 0.62]
+        return self.with_choices(row, [row.label, *pool], rng)
+
+    def any_intent(self, rng) -> Decision:
+        row = rng.choice(self.sets[rng.choice(INTENT_SETS)])
+        return self.mixed_intent(row, rng)
+
+    def intent_yes_no(self, rng) -> Decision:
+        row = rng.choice(self.sets[rng.choice(INTENT_SETS)])
+        if self.residual(row.label):
+            return self.any_intent(rng)
+        true = rng.random() < 0.5
+        asked = row.label if true else rng.choice([c for c in self.all_intents if c != row.label and (not self.similarity or self.similarity(c, row.label) < 0.5)])
+        asked = renamed(asked, rng)
+        forms = ["Is the request about this: {}?", 'Does "{}" describe the message?', "Does the user want this: {}?", "Would you file the message under {}?"]
+        negated = ["Is the request about something other than {}?", 'Is "{}" the wrong label for the message?', "Is the message unrelated to this: {}?"]
+        return self.yes_no(row, asked, true, forms, negated, rng)
+
+    def yes_no(self, row, asked, true, forms, negated, rng) -> Decision:
+        flip = rng.random() < 0.4
+        yes, no = rng.choice(YES_NO)
+        question = rng.choice(negated if flip else forms).format(asked)
+        return replace(row, instruction=question, choices=(yes, no), label=yes if true != flip else no)
+
+    def emotion(self, rng) -> Decision:
+        row = rng.choice(self.emotional if rng.random() < 0.85 else self.sets["goemotions"])
+        return self.with_choices(row, list(row.choices), rng)
+
+    def emotion_yes_no(self, rng) -> Decision:
+        row, side = rng.choice(self.polar)
+        true = rng.random() < 0.5
+        opposite = POLARITY_OF["negative" if side == "positive" else "positive"]
+        asked = renamed(row.label if true else rng.choice(opposite), rng)
+        forms = ["Does the writer express {}?", "Is this an expression of {}?", "Is the feeling here {}?", "Would you call this {}?"]
+        negated = ["Is the writer free of {}?", "Does the writer not express {}?", "Is {} missing from this text?", "Is the feeling anything but {}?"]
+        return self.yes_no(row, asked, true, forms, negated, rng)
+
+    def polarity_of_emotion(self, rng) -> Decision:
+        row, side = rng.choice(self.polar)
+        return self.polarity(replace(row, label=side), POLARITY, rng)
+
+    def polarity(self, row: Decision, instructions: list[str], rng, neutral: bool = False) -> Decision:
+        """Two or three sides under one of their names, or yes/no about one side."""
+        if rng.random() < 0.2 and not neutral:
+            true = rng.random() < 0.5
+            asked = row.label if true else ("negative" if row.label == "positive" else "positive")
+            forms = ["Is this {}?", "Is the opinion {}?", "Does the writer sound {}?", "Is the text {} in tone?"]
+            return self.yes_no(row, asked, true, forms, ["Is this anything but {}?", "Is it wrong to call this {}?", "Is the tone not {}?"], rng)
+        if rng.random() < 0.45:
+            index = rng.randrange(len(NAMES["positive"]))
+            sides = {"positive": NAMES["positive"][index], "negative": NAMES["negative"][index], "neutral": rng.choice(NAMES["neutral"])}
+        else:
+            sides = {"positive": "positive", "negative": "negative", "neutral": "neutral"}
+        names = [sides["negative"], sides["positive"]] + ([sides["neutral"]] if neutral else [])
+        return replace(row, instruction=rng.choice(instructions), choices=tuple(names), label=sides[row.label])
+
+    def review_sentence(self, rng) -> Decision:
+        text, label = rng.choice(self.reviews)
+        text = text.lower() if rng.random() < 0.3 else text
+        return self.polarity(Decision(text, "", (), label, "cad_imdb"), REVIEW, rng)
+
+    def review(self, rng) -> Decision:
+        row = rng.choice(self.sets["cad_imdb"])
+        parts = sentences(row.input)
+        return self.polarity(replace(row, input=" ".join(parts[-4:] if rng.random() < 0.5 else parts[:3] + parts[-3:])[:LONGEST_INPUT]), REVIEW, rng)
+
+    def editorial(self, rng) -> Decision:
+        return self.polarity(rng.choice(self.sets["vader_nyt"]), POLARITY, rng, neutral=True)
+
+    def target_sentiment(self, rng) -> Decision:
+        row = rng.choice(self.sets["newsmtsc"])
+        target = self.claim(row)
+        forms = ['What is the sentiment of the sentence towards "{}"?', "How is {} portrayed?", "What is the attitude to {}?", 'Is the text for or against "{}"?']
+        made = self.polarity(row, [rng.choice(forms).format(target)], rng, neutral=True)
+        return made
+
+    def offence(self, rng) -> Decision:
+        row = rng.choice(self.sets["hate_offensive"])
+        if row.label.startswith("offensive") and rng.random() < 0.6:
+            row = rng.choice(self.sets["hate_offensive"])
+        if rng.random() < 0.4:
+            hate = row.label == "hate speech"
+            if hate or row.label == "neither" or rng.random() < 0.3:
+                return self.yes_no(row, "", hate, ["Does this post attack a group of people?", "Is this hate speech?", "Should this be removed as hate?"], ["Is this post free of hate?", "Is it wrong to call this hate speech?"], rng)
+        return self.with_choices(row, list(row.choices), rng)
+
+    def well_formed(self, rng) -> Decision:
+        row = rng.choice(self.sets["query_wellformed"])
+        names = {label: renamed(label, rng) for label in row.choices}
+        return replace(row, instruction=self.asked(row, rng), choices=tuple(names.values()), label=names[row.label])
+
+    def wanted(self, rng) -> Decision:
+        """What kind of answer a query asks for, by its first words."""
+        query, kinds = rng.choice(self.queries)
+        others = [rng.choice(k) for k in KINDS_WANTED.values() if not set(k) & set(kinds)]
+        gold = rng.choice(kinds)
+        choices = list(dict.fromkeys([gold, *rng.sample(others, rng.randint(1, min(6, len(others))))]))
+        return Decision(query, rng.choice(WANTED), tuple(choices), gold, "query_wellformed")
+
+    def entailment(self, name: str):
+        def draw(rng):
+            row = rng.choice(self.sets[name])
+            claim = self.claim(row).strip()
+            index = row.choices.index(row.label)
+            question = rng.choice(STATEMENTS).format(claim) if rng.random() < 0.7 else row.instruction
+            if rng.random() < 0.15 and index < 2:
+                return self.yes_no(row, claim, index == 0, ['Does the text support this: "{}"?', 'Is it true that "{}"?'], ['Is it false that "{}"?', 'Does the text contradict this: "{}"?'], rng)
+            names = VERDICTS[0] if rng.random() < 0.5 else rng.choice(VERDICTS)
+            return replace(row, instruction=question, choices=names, label=names[index])
+        return draw
+
+    def follows(self, rng) -> Decision:
+        premise = rng.choice(self.contrasted)
+        claims = self.premises[premise]
+        gold = rng.choice(claims["true"])
+        others = [*claims["false"], *claims["cannot be determined"]]
+        choices = list(dict.fromkeys([gold, *rng.sample(others, min(len(others), rng.randint(1, 4)))]))
+        return Decision(premise, rng.choice(FOLLOWS), tuple(choices), gold, "cad_nli")
+
+    def defeasible(self, rng) -> Decision:
+        row = rng.choice(self.sets["defeasible_nli"])
+        index = rng.randrange(4)
+        names = row.choices if index == 3 else tuple(NAMES[label][index] for label in row.choices)
+        return replace(row, choices=names, label=names[row.choices.index(row.label)])
+
+    def passage_question(self, rng) -> Decision:
+        row = rng.choice(self.sets["boolq"])
+        question = row.instruction if rng.random() < 0.7 else f"{row.instruction} Answer from the text."
+        names = rng.choice([YES_NO[0], YES_NO[0], YES_NO[0], YES_NO[3]])
+        return replace(row, instruction=question, choices=names, label=names[row.choices.index(row.label)])
+
+    def as_is(self, name: str):
+        def draw(rng):
+            row = rng.choice(self.sets[name])
+            return replace(row, instruction=self.asked(row, rng))
+        return draw
+
+    def relation(self, rng) -> Decision:
+        row = rng.choice(self.sets["semeval2010_relation"])
+        if row.label.startswith("none") and rng.random() < 0.6:
+            row = rng.choice(self.sets["semeval2010_relation"])
+        return self.with_choices(row, list(row.choices), rng, rename=False)
+
+    def domain(self, rng) -> Decision:
+        """Which field a text is from: the source set tells."""
+        name = rng.choice([*DOMAINS, *["sgd_intent"] * 12])
+        row = rng.choice(self.sets[name])
+        families = [*DOMAINS.values(), *SERVICE_DOMAINS.values()]
+        own = SERVICE_DOMAINS[row.task.split("_")[0]] if name == "sgd_intent" else DOMAINS[name]
+        gold = rng.choice(own)
+        others = [rng.choice(f) for f in rng.sample(families, self.size(20, rng)) if not set(f) & set(own)]
+        if self.similarity:
+            others = [o for o in others if self.similarity(o, gold) < 0.55]
+        if not others:
+            return self.domain(rng)
+        return replace(row, instruction=rng.choice(TOPIC), choices=tuple(dict.fromkeys([gold, *others])), label=gold)
+
+    def title(self, rng) -> Decision:
+        """Which title belongs to a paragraph whose title was taken off."""
+        title, text = rng.choice(self.titled)
+        others = [t for t, _ in rng.sample(self.titled, self.size(16, rng)) if t != title] or [self.titled[0][0] + " (other)"]
+        parts = sentences(text)
+        start = rng.randrange(len(parts))
+        return Decision(" ".join(parts[start: start + 2])[:300], rng.choice(TITLE), tuple(dict.fromkeys([title, *others])), title, "boolq")
+
+    def mention(self, rng) -> Decision:
+        made = None
+        while made is None:
+            made = procedural.mention(rng.choice(self.texts), rng.choice(self.texts), rng)
+        return made
+
+    def routing(self, rng) -> Decision:
+        row = rng.choice(self.sets[rng.choice(INTENT_SETS)])
+        if self.residual(row.label):
+            return self.routing(rng)
+        others = self.negatives(row.label, [c for c in row.choices if not self.residual(c)] if row.set != "sgd_intent" else self.all_intents, rng.randint(1, 3), rng)
+        return procedural.routing(row.input, row.label, others, rng) if others else self.routing(rng)
+
+    def written(self, rng) -> Decision:
+        return rng.choice(procedural.MAKERS)(rng)
+
+    def echo(self, rng) -> Decision:
+        """Any text among any phrases; the target is stage A's own distribution."""
+        count = rng.choice([2, 3, 4, 6, 8, 12, 16, 24])
+        pool = TOPICS if rng.random() < 0.5 else self.phrases
+        instruction = rng.choice([TOPIC, INTENT, TITLE])
+        return Decision(rng.choice(self.texts), rng.choice(instruction), tuple(rng.sample(pool, count)), TEACHER, "echo")
+
+    def build(self) -> dict[str, Task]:
+        tasks = {
+            "sgd": Task(self.intent("sgd_intent"), 8),
+            "airline": Task(self.intent("multidogo_airline"), 1.5),
+            "fastfood": Task(self.intent("multidogo_fastfood"), 1.5),
+            "insurance": Task(self.intent("multidogo_insurance"), 1),
+            "any_intent": Task(self.any_intent, 5),
+            "intent_yes_no": Task(self.intent_yes_no, 4),
+            "nlupp": Task(self.as_is("nlupp_banking"), 4),
+            "emotion": Task(self.emotion, 8),
+            "emotion_yes_no": Task(self.emotion_yes_no, 3),
+            "emotion_polarity": Task(self.polarity_of_emotion, 4),
+            "review_sentence": Task(self.review_sentence, 7),
+            "review": Task(self.review, 2),
+            "editorial": Task(self.editorial, 2),
+            "target": Task(self.target_sentiment, 4),
+            "offence": Task(self.offence, 4),
+            "well_formed": Task(self.well_formed, 1),
+            "wanted": Task(self.wanted, 1),
+            "mnli": Task(self.entailment("mnli"), 6),
+            "conjnli": Task(self.entailment("conjnli"), 6),
+            "cad_nli": Task(self.entailment("cad_nli"), 6),
+            "follows": Task(self.follows, 3),
+            "defeasible": Task(self.defeasible, 2),
+            "boolq": Task(self.passage_question, 5),
+            "openbookqa": Task(self.as_is("openbookqa"), 4),
+            "figqa": Task(self.as_is("figqa"), 3),
+            "csqa2": Task(self.as_is("csqa2"), 1.5),
+            "relation": Task(self.relation, 3),
+            "domain": Task(self.domain, 5),
+            "title": Task(self.title, 3),
+            "mention": Task(self.mention, 2),
+            "routing": Task(self.routing, 3),
+            "written": Task(self.written, 4),
+            "echo": Task(self.echo, 14),
+        }
+        return tasks
+
+    def rows(self, count: int, seed: int, without: tuple[str, ...] = ()) -> list[tuple[str, Decision]]:
+        """`count` (task, decision) pairs in random order, by weight."""
+        rng = random.Random(seed)
+        tasks = {n: t for n, t in self.tasks.items() if n not in without}
+        names = rng.choices(list(tasks), [t.weight for t in tasks.values()], k=count)
+        return [(name, self.finish(tasks[name].draw(rng), rng)) for name in names]

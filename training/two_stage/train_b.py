@@ -1,0 +1,183 @@
+"""Training stage B, resumable.
+
+The rows are drawn in chunks, each a function of the seed and the chunk's number, so a run that was cut off goes on from its last
+checkpoint with the same rows. The loss of a row is taken on z = alpha * a + b with the scores `a` of a fixed stage A and a random
+`alpha` (0, 8 or 16), so that b is useful alone and beside A: cross-entropy + 0.5 Brier. `echo` rows have stage A's distribution
+as their target. The weights that are kept are an exponential moving average.
+"""
+
+import copy
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from .encoder import LAYERS, Encoder
+from .records import Decision
+from .stage_a import framed, vectors
+from .stage_b import Pack, StageB, by_length, pack, scores
+from .tasks import TEACHER, Mix
+from .tokens import Reader
+
+ALPHAS = (0.0, 8.0, 16.0)
+TEACHER_SCALE = 20.0
+CHUNK = 6000
+TOKENS_A_BATCH = 2304
+MOST_INSTRUCTION, MOST_INPUT, MOST_OPTION = 96, 160, 40
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long and how fast. The learning rate warms up, then falls to 0 by `rows` or `minutes`, whichever comes first."""
+
+    rows: int
+    minutes: float
+    learning_rate: float = 1e-4
+    head_rate: float = 4e-4
+    layer_decay: float = 0.85
+    warm_up: float = 0.04
+    average: float = 0.997
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Example:
+    """A packed row: similarities [options] by stage A, and the index of the label (-1: the teacher's distribution)."""
+
+    packed: Pack
+    similar: np.ndarray
+    label: int
+
+
+def similarities(encoder: Encoder, rows: Sequence[Decision], reader: Reader, cache: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """a_i of every row: cosines [options] of the input with each choice. Vectors of choices are cached by text."""
+    fresh = sorted({c for row in rows for c in row.choices} - cache.keys())
+    cache.update(zip(fresh, vectors(encoder, [framed(reader.choice(t)) for t in fresh])))
+    inputs = vectors(encoder, [framed(reader.plain(row.input), MOST_INPUT + 2) for row in rows])
+    return [np.stack([cache[c] for c in row.choices]) @ v for row, v in zip(rows, inputs)]
+
+
+def packed(row: Decision, reader: Reader) -> Pack:
+    """The pack of a training row, its parts cut to training lengths."""
+    options = [reader.choice(c)[:MOST_OPTION] for c in row.choices]
+    return pack(reader.plain(row.instruction)[:MOST_INSTRUCTION], reader.plain(row.input)[:MOST_INPUT], options)
+
+
+def chunk(number: int, mix: Mix, encoder: Encoder, reader: Reader, seed: int, cache: dict) -> list[list[Example]]:
+    """The batches of one chunk, in random order."""
+    rows = [row for _, row in mix.rows(CHUNK, seed * 10007 + number)]
+    similar = similarities(encoder, rows, reader, cache)
+    examples = [Example(packed(row, reader), a, -1 if row.label == TEACHER else row.choices.index(row.label)) for row, a in zip(rows, similar)]
+    batches = [[examples[i] for i in batch] for batch in by_length([e.packed for e in examples], TOKENS_A_BATCH)]
+    random.Random(seed + number).shuffle(batches)
+    return batches
+
+
+def loss_of(b: Tensor, example: Example, alpha: float) -> Tensor:
+    """The loss of one row with scores b [options]."""
+    a = torch.from_numpy(example.similar)
+    if example.label < 0:
+        target = torch.softmax(TEACHER_SCALE * a, -1)
+        return -(target * torch.log_softmax(b, -1)).sum() + (target * target.log()).sum()
+    z = alpha * a + b
+    truth = F.one_hot(torch.tensor(example.label), len(z))
+    return F.cross_entropy(z[None], torch.tensor([example.label])) + 0.5 * ((torch.softmax(z, -1) - truth) ** 2).sum()
+
+
+def groups(model: StageB, settings: Settings) -> list[dict]:
+    """Parameter groups: lower layers learn more slowly, the head faster."""
+    result = [{"params": [*model.dense.parameters(), *model.score.parameters()], "rate": settings.head_rate}]
+    for index, layer in enumerate(model.encoder.layers):
+        result.append({"params": list(layer.parameters()), "rate": settings.learning_rate * settings.layer_decay ** (LAYERS - 1 - index)})
+    below = [p for part in (model.encoder.positions, model.encoder.types, model.encoder.norm) for p in part.parameters()]
+    result.append({"params": below, "rate": settings.learning_rate * settings.layer_decay**LAYERS})
+    return result
+
+
+def learned(model: StageB) -> dict[str, Tensor]:
+    """The trained weights by name (the word embeddings stay as they were)."""
+    return {name: p for name, p in model.named_parameters() if p.requires_grad}
+
+
+def watch(model: StageB, held: dict[str, list[Decision]], similar: dict[str, list[np.ndarray]], reader: Reader) -> dict[str, tuple[float, float]]:
+    """Accuracy on held-out sets: of b alone, and of 16 a + b."""
+    result = {}
+    for name, rows in held.items():
+        b = scores(model, [packed(row, reader) for row in rows])
+        right = lambda z: float(np.mean([row.choices[int(np.argmax(s))] == row.label for row, s in zip(rows, z)]))
+        result[name] = (right(b), right([16 * a + s for a, s in zip(similar[name], b)]))
+    return result
+
+
+def train(mix: Mix, stage_a: Encoder, start: Encoder, reader: Reader, held: dict[str, list[Decision]], settings: Settings, folder: Path, log) -> StageB:
+    """Stage B trained from the weights of `start`; goes on from `folder/stage_b.pt` if that is there."""
+    torch.manual_seed(settings.seed)
+    model = StageB(copy.deepcopy(start)).train()
+    average = copy.deepcopy(model).eval()
+    optimiser = torch.optim.AdamW(groups(model, settings), lr=1.0, weight_decay=0.01)
+    done = {"chunk": 0, "batch": 0, "rows": 0, "steps": 0, "seconds": 0.0}
+    checkpoint = folder / "stage_b.pt"
+    if checkpoint.exists():
+        saved = torch.load(checkpoint)
+        model.load_state_dict(saved["model"])
+        average.load_state_dict(saved["average"])
+        optimiser.load_state_dict(saved["optimiser"])
+        done = saved["done"]
+        log(f"stage B: goes on from {done}")
+    cache: dict[str, np.ndarray] = {}
+    held_similar = {name: similarities(stage_a, rows, reader, cache) for name, rows in held.items()}
+
+    def save():
+        temporary = checkpoint.with_suffix(".new")
+        torch.save({"model": model.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(), "done": done}, temporary)
+        temporary.replace(checkpoint)
+
+    losses: list[float] = []
+    last, saved_at, watched_at = time.time(), time.time(), time.time()
+    progress = 0.0
+    while progress < 1:
+        batches = chunk(done["chunk"], mix, stage_a, reader, settings.seed, cache)
+        for number in range(done["batch"], len(batches)):
+            now = time.time()
+            done["seconds"] += min(now - last, 30.0)  # a stopped process does not use up its minutes
+            last = now
+            progress = max(done["rows"] / settings.rows, done["seconds"] / 60 / settings.minutes)
+            if progress >= 1:
+                break
+            for group in optimiser.param_groups:
+                group["lr"] = group["rate"] * min(1.0, progress / settings.warm_up + 0.01) * (1 - progress)
+            batch = batches[number]
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                b = model([e.packed for e in batch])
+            rng = random.Random(done["steps"])
+            loss = torch.stack([loss_of(s, e, rng.choice(ALPHAS)) for s, e in zip(b, batch)]).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(learned(model).values(), 1.0)
+            optimiser.step()
+            done["steps"] += 1
+            keep = min(settings.average, (1 + done["steps"]) / (20 + done["steps"]))
+            with torch.no_grad():
+                for theirs, ours in zip(learned(average).values(), learned(model).values()):
+                    theirs.lerp_(ours, 1 - keep)
+            losses.append(loss.item())
+            done["batch"], done["rows"] = number + 1, done["rows"] + len(batch)
+            if done["steps"] % 50 == 0:
+                log(f"stage B: {done['rows']} rows, {done['seconds'] / 60:.1f} min, {progress:.3f} of the way, loss {np.mean(losses[-50:]):.3f}")
+            if time.time() - saved_at > 300:
+                save()
+                saved_at = time.time()
+            if time.time() - watched_at > 600:
+                seen = watch(average, held, held_similar, reader)
+                log(f"watch: b {np.mean([v[0] for v in seen.values()]):.3f}, 16a+b {np.mean([v[1] for v in seen.values()]):.3f}, " + ", ".join(f"{n} {b:.2f}/{z:.2f}" for n, (b, z) in seen.items()))
+                watched_at = time.time()
+        else:
+            done["chunk"], done["batch"] = done["chunk"] + 1, 0
+    save()
+    return average

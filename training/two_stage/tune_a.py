@@ -1,0 +1,82 @@
+"""Tuning stage A lightly: contrastive, few minutes, then averaged with the original weights.
+
+Hard tuning ruins what makes the encoder good at unseen choices, so the learning rate is low and only a share of the tuned weights
+is kept (`average`), chosen on whole sets that were held out.
+"""
+
+import copy
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from .encoder import Encoder
+from .records import Decision
+from .stage_a import embed, framed, vectors
+from .tasks import TEACHER
+from .tokens import Reader
+from .wordings import RESIDUAL
+
+SCALE = 20.0
+LEARNING_RATE = 2e-5
+ROWS_A_BATCH = 40
+MOST_CHOICES = 12
+TASKS = ("sgd", "airline", "fastfood", "insurance", "any_intent", "emotion", "emotion_polarity", "review_sentence", "editorial",
+         "domain", "title", "openbookqa", "follows", "wanted", "offence")
+
+
+def usable(row: Decision) -> bool:
+    """A similarity of texts can be taught by it: it has a label, and that is not "none of these"."""
+    return row.label != TEACHER and row.label.lower().replace("_", " ") not in RESIDUAL and len(row.choices) <= MOST_CHOICES
+
+
+def tune(base: Encoder, rows: Sequence[Decision], reader: Reader, minutes: float, log) -> Encoder:
+    """The encoder after one pass over `rows` (or `minutes`, whichever ends first; the learning rate falls to 0 by then)."""
+    encoder = copy.deepcopy(base).train()
+    weights = [p for p in encoder.parameters() if p.requires_grad]
+    optimiser = torch.optim.AdamW(weights, lr=LEARNING_RATE, weight_decay=0.01)
+    started, losses = time.time(), []
+    for start in range(0, len(rows), ROWS_A_BATCH):
+        progress = max(start / len(rows), (time.time() - started) / 60 / minutes)
+        if progress >= 1:
+            break
+        for group in optimiser.param_groups:
+            group["lr"] = LEARNING_RATE * min(1.0, progress / 0.05 + 0.02) * (1 - progress)
+        batch = rows[start : start + ROWS_A_BATCH]
+        texts = sorted({c for row in batch for c in row.choices})
+        place = {text: i for i, text in enumerate(texts)}
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            inputs = embed(encoder, [framed(reader.plain(row.input), 128) for row in batch])
+            choices = embed(encoder, [framed(reader.choice(text), 48) for text in texts])
+        loss = 0.0
+        for row, vector in zip(batch, inputs):
+            logits = SCALE * choices[[place[c] for c in row.choices]] @ vector
+            loss = loss + F.cross_entropy(logits[None], torch.tensor([row.choices.index(row.label)]))
+        loss = loss / len(batch)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(weights, 1.0)
+        optimiser.step()
+        losses.append(loss.item())
+        if len(losses) % 50 == 0:
+            log(f"stage A: {start + len(batch)} rows, {progress:.2f} of the way, loss {np.mean(losses[-50:]):.3f}")
+    return encoder.eval()
+
+
+def average(base: Encoder, tuned: Encoder, share: float) -> Encoder:
+    """`share` of the tuned weights and the rest of the original."""
+    mixed = copy.deepcopy(base)
+    theirs = tuned.state_dict()
+    mixed.load_state_dict({name: (1 - share) * value + share * theirs[name] for name, value in base.state_dict().items()})
+    return mixed.eval()
+
+
+def accuracy(encoder: Encoder, rows: Sequence[Decision], reader: Reader) -> float:
+    """Share of rows whose nearest choice is the label."""
+    texts = sorted({c for row in rows for c in row.choices})
+    choices = dict(zip(texts, vectors(encoder, [framed(reader.choice(t)) for t in texts])))
+    inputs = vectors(encoder, [framed(reader.plain(row.input)) for row in rows])
+    right = [row.choices[int(np.argmax([choices[c] @ v for c in row.choices]))] == row.label for row, v in zip(rows, inputs)]
+    return float(np.mean(right))
