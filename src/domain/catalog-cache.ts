@@ -1,0 +1,89 @@
+/**
+ * Parsed catalogs by owner and id, so that a decision neither fetches nor parses 300 choices. A copy is used without asking for 800 ms after
+ * the store vouched for it, so that no replica uses a deleted or re-created catalog for more than a second; after that its stamp alone is
+ * asked for.
+ */
+import type { StoreBudget } from '../stores/budget.ts';
+import type { CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
+import { createBoundedMap } from './bounded-map.ts';
+
+/** A record with what decisions would work out from it each time. */
+export interface CachedCatalog extends CatalogRecord {
+  /** The choices in code-unit order. */
+  readonly sortedChoices: readonly string[];
+}
+
+export interface CatalogCache {
+  /** The catalog, or undefined; throws what the store throws. */
+  resolve(owner: string, id: string, budget: StoreBudget): Promise<CachedCatalog | undefined>;
+  /** Drops the copy: this process changed the catalog. A look-up in progress is not kept either. */
+  forget(owner: string, id: string): void;
+}
+
+const FRESH_MS = 800;
+/** In UTF-16 code units of all choices together, and a little for each catalog: about 32 MiB at the most for plain letters. */
+const MAX_UNITS = 32 * 1024 * 1024;
+const UNITS_EACH = 512;
+
+interface Copy {
+  readonly stamp: string;
+  readonly record: CachedCatalog;
+  /** When the question was sent that the store answered, milliseconds of `clock`. */
+  vouched: number;
+}
+
+/** An empty cache. `clock`: milliseconds, monotonic. */
+export function createCatalogCache(store: CatalogStore, clock: () => number = () => performance.now()): CatalogCache {
+  const copies = createBoundedMap<string, Copy>({
+    bound: MAX_UNITS,
+    weigh: ({ record }) => record.choices.reduce((sum, choice) => sum + choice.length, UNITS_EACH),
+  });
+  const looking = new Map<string, Promise<CachedCatalog | undefined>>();
+  let changes = 0;
+
+  return {
+    resolve(owner, id, budget) {
+      // An owner's name holds no slash, so pairs do not collide.
+      const key = `${owner}/${id}`;
+      const copy = copies.get(key);
+      if (copy !== undefined && clock() - copy.vouched < FRESH_MS) return Promise.resolve(copy.record);
+      const running = looking.get(key);
+      if (running !== undefined) return running;
+      const lookup = look(key, owner, id, copy, budget).finally(() => {
+        if (looking.get(key) === lookup) looking.delete(key);
+      });
+      looking.set(key, lookup);
+      return lookup;
+    },
+    forget(owner, id) {
+      const key = `${owner}/${id}`;
+      changes++;
+      copies.delete(key);
+      looking.delete(key);
+    },
+  };
+
+  async function look(
+    key: string,
+    owner: string,
+    id: string,
+    copy: Copy | undefined,
+    budget: StoreBudget,
+  ): Promise<CachedCatalog | undefined> {
+    const asked = clock();
+    if (copy !== undefined && (await store.stamp(owner, id, budget)) === copy.stamp) {
+      copy.vouched = asked;
+      return copy.record;
+    }
+    const before = changes;
+    const found = await store.read(owner, id, budget);
+    if (found === undefined) {
+      copies.delete(key);
+      return undefined;
+    }
+    const record = { ...found.record, sortedChoices: found.record.choices.toSorted() };
+    // What this process changed meanwhile may be newer than what was read.
+    if (changes === before) copies.set(key, { stamp: found.stamp, record, vouched: asked });
+    return record;
+  }
+}

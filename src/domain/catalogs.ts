@@ -1,0 +1,135 @@
+/**
+ * Catalogs: what an owner may create, read and delete, and how a decision gets at one. Ids are an owner's own: what another owner has is
+ * never looked at, so a foreign catalog cannot be told from a missing one.
+ */
+import type { Engine, JobTerms, PrepareOutcome } from '../engine/engine.ts';
+import type { StoreBudget } from '../stores/budget.ts';
+import { createStoreBudget } from '../stores/budget.ts';
+import type { CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
+import { createCatalogCache } from './catalog-cache.ts';
+import { type CatalogDraft, DEFAULT_VERSION, draftFault, isCatalogId, PRIVATE } from './catalog-rules.ts';
+import { engineFault } from './engine-faults.ts';
+import { DomainError } from './errors.ts';
+import { qualifiedName, unknownModel, usableModel } from './models.ts';
+import { throughStore } from './store-failures.ts';
+
+/** A stored choice set. */
+export type Catalog = Omit<CatalogRecord, 'createdAt'>;
+
+/** A catalog as decisions use it. */
+export interface ResolvedCatalog extends Catalog {
+  /** In code-unit order. */
+  readonly sortedChoices: readonly string[];
+}
+
+/** Every method throws STORE_UNAVAILABLE and STORAGE_CORRUPT. */
+export interface Catalogs {
+  /**
+   * Stores a new catalog. Throws the fault of the first bad field; UNKNOWN_MODEL, MODEL_DISABLED, MODEL_UNAVAILABLE, TOO_MANY_CHOICES,
+   * CANDIDATE_TOKENS_EXCEEDED, CATALOG_ALREADY_EXISTS, QUOTA_EXCEEDED, STORE_WRITE_UNCONFIRMED, and the engine's errors.
+   */
+  create(owner: string, draft: CatalogDraft, terms: JobTerms, budget?: StoreBudget): Promise<Catalog>;
+  /** The catalog as it is now; throws CATALOG_NOT_FOUND. */
+  get(owner: string, id: string, budget?: StoreBudget): Promise<Catalog>;
+  /** Throws CATALOG_NOT_FOUND, STORE_WRITE_UNCONFIRMED. */
+  delete(owner: string, id: string, budget?: StoreBudget): Promise<void>;
+  /**
+   * The catalog for a decision, or undefined: from a bounded cache, never older than a second. The same object for as long as the catalog
+   * stays the same.
+   */
+  resolve(owner: string, id: string, budget?: StoreBudget): Promise<ResolvedCatalog | undefined>;
+}
+
+export interface CatalogsOptions {
+  readonly store: CatalogStore;
+  readonly engine: Pick<Engine, 'models' | 'prepare'>;
+  /** The most catalogs that one owner may have. */
+  readonly cap: number;
+}
+
+/** Catalogs over a store and an engine. */
+export function createCatalogs({ store, engine, cap }: CatalogsOptions): Catalogs {
+  const cache = createCatalogCache(store);
+
+  return {
+    async create(owner, draft, terms, budget = createStoreBudget()) {
+      const fault = draftFault(draft);
+      if (fault !== undefined) throw fault;
+      // A catalog belongs to a model, whatever its revision.
+      if (draft.model.includes('@')) throw unknownModel(draft.model);
+      const model = usableModel(engine.models(), draft.model);
+      if (draft.choices.length > model.limits.choices) {
+        throw new DomainError(
+          'TOO_MANY_CHOICES',
+          `choices holds ${draft.choices.length} items, model '${model.id}' takes at most ${model.limits.choices}`,
+          { param: 'choices' },
+        );
+      }
+      // Encoding 300 choices is worth far more than a look-up. The write below decides all the same.
+      if ((await throughStore(store.stamp(owner, draft.id, budget))) !== undefined) throw alreadyExists(draft.id);
+      const choices = draft.choices.toSorted();
+      const prepared = await prepare({ model: model.id, revision: model.revision, choices }, terms);
+      if (prepared.kind === 'choice_too_long') {
+        const place = draft.choices.indexOf(prepared.choice);
+        throw new DomainError(
+          'CANDIDATE_TOKENS_EXCEEDED',
+          `choices[${place}] has ${prepared.tokens} tokens, ${qualifiedName(model)} takes at most ${prepared.limit} for each`,
+          { param: 'choices' },
+        );
+      }
+      const catalog: Catalog = {
+        id: draft.id,
+        model: draft.model,
+        choices: [...draft.choices],
+        version: draft.version ?? DEFAULT_VERSION,
+        visibility: draft.visibility ?? PRIVATE,
+      };
+      const record = { ...catalog, createdAt: new Date().toISOString() };
+      const outcome = await throughStore(store.create(owner, record, cap, budget)).finally(() =>
+        cache.forget(owner, draft.id),
+      );
+      if (outcome.kind === 'exists') throw alreadyExists(draft.id);
+      if (outcome.kind === 'full') {
+        // No retryAfter: waiting does not help.
+        throw new DomainError('QUOTA_EXCEEDED', `there may be at most ${cap} catalogs; delete one first`);
+      }
+      return catalog;
+    },
+
+    async get(owner, id, budget = createStoreBudget()) {
+      const found = isCatalogId(id) ? await throughStore(store.read(owner, id, budget)) : undefined;
+      if (found === undefined) throw notFound(id);
+      return found.record;
+    },
+
+    async delete(owner, id, budget = createStoreBudget()) {
+      if (!isCatalogId(id)) throw notFound(id);
+      const existed = await throughStore(store.delete(owner, id, budget)).finally(() => cache.forget(owner, id));
+      if (!existed) throw notFound(id);
+    },
+
+    async resolve(owner, id, budget = createStoreBudget()) {
+      if (!isCatalogId(id)) return undefined;
+      return throughStore(cache.resolve(owner, id, budget));
+    },
+  };
+
+  async function prepare(...[job, terms]: Parameters<Engine['prepare']>): Promise<PrepareOutcome> {
+    try {
+      return await engine.prepare(job, terms);
+    } catch (error) {
+      throw engineFault(error);
+    }
+  }
+}
+
+function alreadyExists(id: string): DomainError {
+  return new DomainError('CATALOG_ALREADY_EXISTS', `catalog '${id}' exists; delete it before creating it anew`, {
+    param: 'id',
+  });
+}
+
+function notFound(id: string): DomainError {
+  const name = isCatalogId(id) ? `catalog '${id}'` : 'a catalog of this id';
+  return new DomainError('CATALOG_NOT_FOUND', `${name} does not exist`, { param: 'id' });
+}

@@ -1,0 +1,103 @@
+/**
+ * Who an anonymous caller is: an address to count by. IPv4 as it is, also when it comes mapped into IPv6; IPv6 by its /64, because one
+ * subscriber has at least that many addresses. `X-Forwarded-For` is believed only from trusted proxies: read from the right, the first
+ * address that is not itself a trusted proxy's.
+ */
+import { BlockList, isIP } from 'node:net';
+
+/** Addresses of proxies whose `X-Forwarded-For` is believed. */
+export interface TrustedProxies {
+  /** Whether an address, in any form that `isIP` accepts, is one of them. */
+  has(address: string): boolean;
+}
+
+/** No proxy is trusted. */
+export const noProxies: TrustedProxies = { has: () => false };
+
+/** Reads a list of addresses and CIDR ranges, separated by commas or spaces. Returns what is wrong with it as a text. */
+export function parseTrustedProxies(text: string): TrustedProxies | string {
+  const ranges = new BlockList();
+  for (const item of text.split(/[\s,]+/).filter((part) => part !== '')) {
+    const [address = '', bits, ...rest] = item.split('/');
+    const family = isIP(address);
+    if (family === 0 || rest.length > 0) return `'${item}' is neither an IP address nor a CIDR range`;
+    const type = family === 4 ? 'ipv4' : 'ipv6';
+    if (bits === undefined) {
+      ranges.addAddress(address, type);
+      continue;
+    }
+    const width = /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
+    if (!(width <= (family === 4 ? 32 : 128))) return `'${item}' has no valid prefix length`;
+    ranges.addSubnet(address, width, type);
+  }
+  return {
+    has(address) {
+      const plain = unmap(address);
+      const family = isIP(plain);
+      return family !== 0 && ranges.check(plain, family === 4 ? 'ipv4' : 'ipv6');
+    },
+  };
+}
+
+/**
+ * The client's address: `peer` is the socket's, `forwarded` the value of `X-Forwarded-For` (several headers joined by commas), if any.
+ * Never throws; an unreadable entry ends the search at the last address that was readable.
+ */
+export function clientAddress(
+  peer: string | undefined,
+  forwarded: string | undefined,
+  proxies: TrustedProxies,
+): string {
+  let address = unmap(peer ?? '');
+  if (forwarded !== undefined && proxies.has(address)) {
+    for (const hop of forwarded.split(',').reverse()) {
+      const readable = bare(hop.trim());
+      if (readable === undefined) break;
+      address = readable;
+      if (!proxies.has(address)) break;
+    }
+  }
+  return isIP(address) === 6 ? prefix64(address) : address;
+}
+
+/** An address without its port, brackets and zone, or undefined if it is none. */
+function bare(text: string): string | undefined {
+  const inner =
+    /^\[(?<six>[^\]]*)\](?::\d+)?$/.exec(text)?.groups?.six ?? /^(?<four>[\d.]+):\d+$/.exec(text)?.groups?.four ?? text;
+  const plain = unmap(inner);
+  return isIP(plain) === 0 ? undefined : plain;
+}
+
+/** `::ffff:192.0.2.1` and its hexadecimal form become `192.0.2.1`; a zone (`%eth0`) is dropped. */
+function unmap(address: string): string {
+  const zone = address.indexOf('%');
+  const plain = zone === -1 ? address : address.slice(0, zone);
+  if (isIP(plain) !== 6) return plain;
+  const groups = expand(plain);
+  if (!groups.slice(0, 5).every((group) => group === 0) || groups[5] !== 0xffff) return plain;
+  const [high = 0, low = 0] = groups.slice(6);
+  return `${high >> 8}.${high & 0xff}.${low >> 8}.${low & 0xff}`;
+}
+
+function prefix64(address: string): string {
+  return `${expand(address)
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')}::/64`;
+}
+
+/** The eight groups of a valid IPv6 address. */
+function expand(address: string): readonly number[] {
+  const dotted = /(?<head>.*:)(?<a>\d+)\.(?<b>\d+)\.(?<c>\d+)\.(?<d>\d+)$/.exec(address)?.groups;
+  const text =
+    dotted === undefined
+      ? address
+      : `${dotted.head}${((Number(dotted.a) << 8) | Number(dotted.b)).toString(16)}:${((Number(dotted.c) << 8) | Number(dotted.d)).toString(16)}`;
+  const [left = '', right] = text.split('::', 2);
+  const groupsOf = (part: string): number[] =>
+    part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16));
+  const head = groupsOf(left);
+  if (right === undefined) return head;
+  const tail = groupsOf(right);
+  return [...head, ...new Array<number>(8 - head.length - tail.length).fill(0), ...tail];
+}

@@ -1,0 +1,147 @@
+/**
+ * Rate, concurrency and quota, judged before any work: per key for keyed callers, per address for anonymous ones. Counted across replicas by
+ * the shared store if there is one; in this process where there is none or while it is away, which the log says once each time.
+ */
+import type { StoreBudget } from '../stores/budget.ts';
+import { createStoreBudget } from '../stores/budget.ts';
+import { StoreCorrupt, StoreUnavailable } from '../stores/errors.ts';
+import type { LimitDemand, LimitStore, LimitVerdict } from '../stores/limit-store.ts';
+import type { StoreLog } from '../stores/log.ts';
+import type { Caller } from './callers.ts';
+import { DomainError } from './errors.ts';
+import type { Allowance, LimitSettings } from './limit-settings.ts';
+import { createLocalLimits } from './local-limits.ts';
+import { createSlowest } from './slowest.ts';
+
+/** A request that was admitted. */
+export interface Admission {
+  /** To be called once the request's work has ended, however it ended. Calling it again does nothing. */
+  release(): void;
+}
+
+/** What a request asks for: decisions count for everything, catalog calls for the rate alone. */
+export type LimitedWork = 'decision' | 'catalog';
+
+export interface Limits {
+  /**
+   * Admits a request or throws RATE_LIMIT_EXCEEDED, CONCURRENCY_LIMIT_EXCEEDED or QUOTA_EXCEEDED, with `retryAfter`. At once (no promise)
+   * where no shared store is asked.
+   */
+  admit(caller: Caller, work: LimitedWork, budget?: StoreBudget): Admission | Promise<Admission>;
+}
+
+export interface LimitOptions {
+  readonly settings: LimitSettings;
+  /** Counts for all replicas; absent: this process counts for itself. */
+  readonly store?: LimitStore | undefined;
+  readonly log: StoreLog;
+  /** Milliseconds since the epoch. */
+  readonly clock?: () => number;
+}
+
+/** A lease outlives the longest deadline, 30 s, by a little: a replica that dies gives its leases back so. */
+const LEASE_MS = 35_000;
+/** Limits fail open, so they may not use up what the rest of the request's store work needs. */
+const SHARE_MS = 100;
+
+const free: Admission = { release() {} };
+
+/** Limits by the settings. */
+export function createLimits(options: LimitOptions): Limits {
+  const clock = options.clock ?? Date.now;
+  const { store, settings, log } = options;
+  const local = createLocalLimits(clock);
+  const slowest = createSlowest(clock);
+  // A lease's name must be unique over all replicas.
+  const origin = crypto.randomUUID();
+  let leases = 0;
+  let away = false;
+
+  return {
+    admit(caller, work, budget) {
+      const demand = demandOf(caller, work);
+      if (demand === undefined) return free;
+      if (store === undefined) return judge(demand, local.take(demand), local);
+      return admitShared(store, demand, budget ?? createStoreBudget());
+    },
+  };
+
+  function demandOf(caller: Caller, work: LimitedWork): LimitDemand | undefined {
+    const standard: Allowance = settings[caller.kind];
+    const own = caller.kind === 'key' ? caller.limits : {};
+    const rate = own.rate ?? standard.rate;
+    const concurrency = work === 'decision' ? (own.concurrency ?? standard.concurrency) : 'off';
+    const quota = work === 'decision' ? (own.quota ?? standard.quota) : 'off';
+    if (rate === 'off' && concurrency === 'off' && quota === 'off') return undefined;
+    return {
+      subject: caller.kind === 'key' ? `key:${caller.keyId}` : `address:${caller.address}`,
+      ...(rate === 'off' ? {} : { rate }),
+      ...(quota === 'off' ? {} : { quota }),
+      ...(concurrency === 'off'
+        ? {}
+        : { concurrency: { limit: concurrency, lease: `${origin}:${leases++}`, leaseMs: LEASE_MS } }),
+    };
+  }
+
+  async function admitShared(shared: LimitStore, demand: LimitDemand, budget: StoreBudget): Promise<Admission> {
+    const share: StoreBudget = { remaining: Math.min(budget.remaining, SHARE_MS) };
+    const before = share.remaining;
+    let verdict: LimitVerdict;
+    try {
+      verdict = await shared.take(demand, share);
+      if (away) {
+        away = false;
+        log.info({}, 'the shared store counts limits again');
+      }
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable || error instanceof StoreCorrupt)) throw error;
+      if (!away) {
+        away = true;
+        log.warn({ err: error }, 'the shared store of limits is away: this process counts limits for itself meanwhile');
+      }
+      return judge(demand, local.take(demand), local);
+    } finally {
+      budget.remaining -= before - share.remaining;
+    }
+    return judge(demand, verdict, shared);
+  }
+
+  function judge(demand: LimitDemand, verdict: LimitVerdict, counter: Pick<LimitStore, 'release'>): Admission {
+    if (verdict.kind === 'refused') throw refusal(verdict);
+    const { concurrency, subject } = demand;
+    if (concurrency === undefined) return free;
+    const started = clock();
+    let held = true;
+    return {
+      release() {
+        if (!held) return;
+        held = false;
+        slowest.note(clock() - started);
+        counter.release(subject, concurrency.lease);
+      },
+    };
+  }
+
+  function refusal(verdict: Exclude<LimitVerdict, { kind: 'admitted' }>): DomainError {
+    switch (verdict.by) {
+      case 'rate':
+        return new DomainError('RATE_LIMIT_EXCEEDED', 'too many requests', {
+          retryAfter: wholeSeconds(verdict.waitMs),
+        });
+      case 'quota':
+        return new DomainError('QUOTA_EXCEEDED', "the day's quota of decisions is used up", {
+          retryAfter: wholeSeconds(verdict.waitMs),
+        });
+      case 'concurrency':
+        // By then the oldest lease has gone on as long as the slowest of late did, so its place is free.
+        return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many decisions in progress', {
+          retryAfter: wholeSeconds(Math.min(slowest.read(), LEASE_MS) - verdict.oldestMs),
+        });
+    }
+  }
+}
+
+/** Whole seconds that are at least as long, and at least 1. */
+export function wholeSeconds(milliseconds: number): number {
+  return Math.max(1, Math.ceil(milliseconds / 1000));
+}

@@ -1,0 +1,66 @@
+/** Limits counted in this process: where there is no shared store, and while it is away. Times in milliseconds since the epoch. */
+import type { LimitDemand, LimitVerdict } from '../stores/limit-store.ts';
+import { createBoundedMap } from './bounded-map.ts';
+import { judgeRate } from './gcra.ts';
+
+/** Counts without waiting. */
+export interface LocalLimits {
+  take(demand: LimitDemand): LimitVerdict;
+  release(subject: string, lease: string): void;
+}
+
+/** One subject's counts. */
+interface Count {
+  tat: number | undefined;
+  day: number;
+  taken: number;
+  /** Lease to the time it was given, oldest first. Leases end with `release` alone: the process that would lose one is this one. */
+  readonly leases: Map<string, number>;
+}
+
+/** Subjects that are counted at one time; past it the ones that were idle longest are forgotten. */
+const MAX_SUBJECTS = 100_000;
+
+/** The start of the next UTC day, milliseconds since the epoch. */
+export function nextDay(now: number): number {
+  return (Math.floor(now / 86_400_000) + 1) * 86_400_000;
+}
+
+/** Empty counts. `clock`: milliseconds since the epoch. */
+export function createLocalLimits(clock: () => number = Date.now, maxSubjects: number = MAX_SUBJECTS): LocalLimits {
+  const counts = createBoundedMap<string, Count>({ bound: maxSubjects, keep: (count) => count.leases.size > 0 });
+
+  return {
+    take(demand) {
+      const now = clock();
+      const count = counts.get(demand.subject) ?? {
+        tat: undefined,
+        day: 0,
+        taken: 0,
+        leases: new Map<string, number>(),
+      };
+      const rate = demand.rate === undefined ? undefined : judgeRate(demand.rate, count.tat, now);
+      if (rate?.kind === 'beyond') return { kind: 'refused', by: 'rate', waitMs: rate.waitMs };
+      if (demand.concurrency !== undefined && count.leases.size >= demand.concurrency.limit) {
+        const [oldest = now] = count.leases.values();
+        return { kind: 'refused', by: 'concurrency', oldestMs: now - oldest };
+      }
+      const day = Math.floor(now / 86_400_000);
+      if (count.day !== day) {
+        count.day = day;
+        count.taken = 0;
+      }
+      if (demand.quota !== undefined && count.taken >= demand.quota) {
+        return { kind: 'refused', by: 'quota', waitMs: nextDay(now) - now };
+      }
+      if (rate !== undefined) count.tat = rate.tat;
+      if (demand.quota !== undefined) count.taken++;
+      if (demand.concurrency !== undefined) count.leases.set(demand.concurrency.lease, now);
+      counts.set(demand.subject, count);
+      return { kind: 'admitted' };
+    },
+    release(subject, lease) {
+      counts.get(subject)?.leases.delete(lease);
+    },
+  };
+}

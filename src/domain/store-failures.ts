@@ -1,0 +1,39 @@
+/** Turns the stores' failures into what a caller sees. */
+import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../stores/errors.ts';
+import { DomainError } from './errors.ts';
+
+/** The DomainError for a store's sentinel; anything else as it is. */
+export function storeFailure(error: unknown): unknown {
+  if (error instanceof StoreUnavailable) {
+    return new DomainError('STORE_UNAVAILABLE', 'the store of catalogs and keys does not answer now', {
+      retryAfter: error.retryAfter,
+      cause: error,
+    });
+  }
+  if (error instanceof StoreWriteUnconfirmed) {
+    return new DomainError(
+      'STORE_WRITE_UNCONFIRMED',
+      'the store did not confirm the change: whether it was made, or will last, is unknown; read before trying again',
+      { retryAfter: 1, cause: error },
+    );
+  }
+  if (error instanceof StoreCorrupt) {
+    return new DomainError(
+      'STORAGE_CORRUPT',
+      'the stored record is not readable; the operator can find it in the log',
+      {
+        cause: error,
+      },
+    );
+  }
+  return error;
+}
+
+/** Awaits store work, its failures turned. */
+export async function throughStore<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw storeFailure(error);
+  }
+}

@@ -1,0 +1,74 @@
+/** `umpire.v1.CatalogService`: an owner's named choice sets. */
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { type CatalogSchema, CatalogService } from '../../gen/umpire/v1/catalog_service_pb.ts';
+import { authenticationRequired } from '../domain/authenticate.ts';
+import { catalogIdFault, versionFault, visibilityFault } from '../domain/catalog-rules.ts';
+import type { Catalog, Catalogs } from '../domain/catalogs.ts';
+import { choicesFault } from '../domain/choices.ts';
+import { jobTerms } from '../domain/decide.ts';
+import { DomainError } from '../domain/errors.ts';
+import type { Call } from './call.ts';
+import { type FieldRule, type RequestRules, requiredText } from './field-rules.ts';
+import { type Procedure, procedure } from './procedure.ts';
+
+const required = (name: string, value: FieldRule['value']): FieldRule => ({
+  presence: (fields) =>
+    fields.has(name) ? undefined : new DomainError('MISSING_FIELD', `${name} is required`, { param: name }),
+  ...(value === undefined ? {} : { value }),
+});
+
+const creation: RequestRules = {
+  id: required('id', catalogIdFault),
+  model: requiredText('model'),
+  choices: required('choices', choicesFault),
+  version: { value: versionFault },
+  visibility: { value: visibilityFault },
+};
+
+/** An id that cannot be a catalog's is one that does not exist: the domain says so without a look-up. */
+const byId: RequestRules = { id: required('id', undefined) };
+
+/** The procedures of the service over the domain's catalogs. */
+export function createCatalogService({ catalogs }: { readonly catalogs: Catalogs }): readonly Procedure[] {
+  return [
+    procedure({
+      method: CatalogService.method.createCatalog,
+      rules: creation,
+      access: 'keyed',
+      limits: 'catalog',
+      handle: async (request, call) => {
+        call.facts.choices = request.choices.length;
+        return { catalog: message(await catalogs.create(ownerOf(call), request, jobTerms(call), call.storeBudget)) };
+      },
+    }),
+    procedure({
+      method: CatalogService.method.getCatalog,
+      rules: byId,
+      access: 'keyed',
+      limits: 'catalog',
+      handle: async (request, call) => ({
+        catalog: message(await catalogs.get(ownerOf(call), request.id, call.storeBudget)),
+      }),
+    }),
+    procedure({
+      method: CatalogService.method.deleteCatalog,
+      rules: byId,
+      access: 'keyed',
+      limits: 'catalog',
+      handle: async (request, call) => {
+        await catalogs.delete(ownerOf(call), request.id, call.storeBudget);
+        return {};
+      },
+    }),
+  ];
+}
+
+function ownerOf({ caller }: Call): string {
+  if (caller.kind !== 'key') throw authenticationRequired();
+  return caller.owner;
+}
+
+function message(catalog: Catalog): MessageInitShape<typeof CatalogSchema> {
+  const { id, model, choices, version, visibility } = catalog;
+  return { id, model, choices: [...choices], version, visibility };
+}

@@ -1,0 +1,25 @@
+/** How long a request may still wait for stores: one budget for all its store work together, whatever work lies between. */
+
+/** What a request has in all, milliseconds. */
+export const STORE_BUDGET_MS = 250;
+
+/** Mutable: each store call takes off what it used. One object per request. */
+export interface StoreBudget {
+  /** Milliseconds left; at or below 0 a store call fails at once. */
+  remaining: number;
+}
+
+/** A fresh budget. */
+export function createStoreBudget(milliseconds: number = STORE_BUDGET_MS): StoreBudget {
+  return { remaining: milliseconds };
+}
+
+/** Runs one store call and takes its time off the budget, however it ends. */
+export async function spend<T>(budget: StoreBudget, call: () => Promise<T>): Promise<T> {
+  const started = performance.now();
+  try {
+    return await call();
+  } finally {
+    budget.remaining -= performance.now() - started;
+  }
+}

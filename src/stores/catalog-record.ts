@@ -1,0 +1,57 @@
+/** A catalog as text fields, the same in every store, and back. */
+import type { CatalogRecord, StampedCatalog } from './catalog-store.ts';
+import { StoreCorrupt } from './errors.ts';
+
+/** What is kept of a catalog beside its owner and id. */
+export interface CatalogFields {
+  readonly stamp: string;
+  readonly model: string;
+  /** A JSON array of strings. */
+  readonly choices: string;
+  readonly version: string;
+  readonly visibility: string;
+  readonly created_at: string;
+}
+
+/** The fields' names. */
+export const CATALOG_FIELDS = ['stamp', 'model', 'choices', 'version', 'visibility', 'created_at'] as const;
+
+/** A record's fields, under a fresh stamp. */
+export function toFields(record: CatalogRecord): CatalogFields {
+  return {
+    stamp: crypto.randomUUID(),
+    model: record.model,
+    choices: JSON.stringify(record.choices),
+    version: record.version,
+    visibility: record.visibility,
+    created_at: record.createdAt,
+  };
+}
+
+/** The record that the fields hold. Throws StoreCorrupt, which names the catalog and not its content. */
+export function fromFields(owner: string, id: string, fields: Readonly<Record<string, unknown>>): StampedCatalog {
+  const text = (name: (typeof CATALOG_FIELDS)[number]): string => {
+    const value = fields[name];
+    if (typeof value !== 'string') throw new StoreCorrupt(`catalog '${id}' of '${owner}': field ${name} is missing`);
+    return value;
+  };
+  const [stamp, model, version, visibility] = [text('stamp'), text('model'), text('version'), text('visibility')];
+  const choices = parse(text('choices'));
+  const sound =
+    stamp !== '' &&
+    model !== '' &&
+    Array.isArray(choices) &&
+    choices.length > 0 &&
+    choices.every((choice): choice is string => typeof choice === 'string' && choice !== '') &&
+    new Set(choices).size === choices.length;
+  if (!sound) throw new StoreCorrupt(`catalog '${id}' of '${owner}' is not readable`);
+  return { stamp, record: { id, model, choices, version, visibility, createdAt: text('created_at') } };
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

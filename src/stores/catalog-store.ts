@@ -1,0 +1,43 @@
+/** What a catalog store does. `test/stores/catalog-store-suite.ts` is its contract; every store passes it. */
+import type { StoreBudget } from './budget.ts';
+
+/** A catalog as it is kept. */
+export interface CatalogRecord {
+  readonly id: string;
+  readonly model: string;
+  /** In the order they were submitted, code unit for code unit. */
+  readonly choices: readonly string[];
+  readonly version: string;
+  readonly visibility: string;
+  /** ISO 8601, UTC. */
+  readonly createdAt: string;
+}
+
+/** A record with its stamp: random, drawn at creation, so that a deleted and re-created catalog is told from the first one. */
+export interface StampedCatalog {
+  readonly stamp: string;
+  readonly record: CatalogRecord;
+}
+
+/** `full`: the owner has as many catalogs as the cap allows. An id that exists is `exists` also when the owner is full. */
+export type CatalogCreation =
+  | { readonly kind: 'created'; readonly stamp: string }
+  | { readonly kind: 'exists' }
+  | { readonly kind: 'full' };
+
+/**
+ * Catalogs by owner and id. Owners and ids are valid when they come here. Every method throws StoreUnavailable; those that write throw
+ * StoreWriteUnconfirmed, those that read StoreCorrupt.
+ */
+export interface CatalogStore {
+  /** Writes a catalog whole or not at all, unless the id is taken or the owner has `cap` catalogs. Lasting when it resolves. */
+  create(owner: string, record: CatalogRecord, cap: number, budget: StoreBudget): Promise<CatalogCreation>;
+  /** The catalog, or undefined. */
+  read(owner: string, id: string, budget: StoreBudget): Promise<StampedCatalog | undefined>;
+  /** The stamp alone, for telling whether a copy is still current; undefined if there is no catalog. */
+  stamp(owner: string, id: string, budget: StoreBudget): Promise<string | undefined>;
+  /** Whether there was one to delete. Deletes unreadable ones, too. */
+  delete(owner: string, id: string, budget: StoreBudget): Promise<boolean>;
+  /** The owner's ids in code-unit order. For operators: no bound on the answer. */
+  list(owner: string, budget: StoreBudget): Promise<readonly string[]>;
+}

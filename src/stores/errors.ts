@@ -1,0 +1,22 @@
+/** The stores' own failures. The domain turns them into what a caller sees. */
+
+/** The store did not answer, or refused for now. Nothing was written, or the call wrote nothing. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+  /** Whole seconds after which a retry is sensible, at least 1. */
+  readonly retryAfter: number;
+  constructor(message: string, options: { readonly cause?: unknown; readonly retryAfter?: number } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.retryAfter = options.retryAfter ?? 1;
+  }
+}
+
+/** A write was sent, but whether it was made, or will last, is not known. */
+export class StoreWriteUnconfirmed extends Error {
+  override readonly name = 'StoreWriteUnconfirmed';
+}
+
+/** A record is there and cannot be read. It is left as it is. */
+export class StoreCorrupt extends Error {
+  override readonly name = 'StoreCorrupt';
+}

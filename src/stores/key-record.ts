@@ -1,0 +1,73 @@
+/** A key's record as text fields, the same in every store, and back. */
+import { StoreCorrupt } from './errors.ts';
+import type { KeyLimits, KeyRecord } from './key-store.ts';
+
+/** What is kept of a key beside its hash. `limits` is JSON; `ends_at` milliseconds since the epoch, absent or null while none is set. */
+export interface KeyFields {
+  readonly key_id: string;
+  readonly owner: string;
+  readonly limits: string;
+  readonly created_at: string;
+}
+
+/** A record's fields, but for its end. */
+export function toKeyFields(record: KeyRecord): KeyFields {
+  return {
+    key_id: record.keyId,
+    owner: record.owner,
+    limits: JSON.stringify(record.limits),
+    created_at: record.createdAt,
+  };
+}
+
+/** The record that the fields hold. Throws StoreCorrupt. */
+export function fromKeyFields(hash: string, fields: Readonly<Record<string, unknown>>): KeyRecord {
+  const { key_id: keyId, owner, limits: json, created_at: createdAt, ends_at: end } = fields;
+  const limits = typeof json === 'string' ? readLimits(json) : undefined;
+  const endsAt = end === undefined || end === null ? undefined : Number(end);
+  const sound = typeof keyId === 'string' && typeof owner === 'string' && owner !== '' && typeof createdAt === 'string';
+  if (!sound || limits === undefined || Number.isNaN(endsAt)) {
+    throw new StoreCorrupt(
+      `the record of key ${typeof keyId === 'string' ? keyId : 'with an unknown id'} is not readable`,
+    );
+  }
+  return { keyId, hash, owner, limits, createdAt, ...(endsAt === undefined ? {} : { endsAt }) };
+}
+
+/** Undefined if it is not what `KeyLimits` says: a limit that cannot be read must not become no limit. */
+function readLimits(json: string): KeyLimits | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { rate, concurrency, quota } = value as Record<string, unknown>;
+  if (!isRate(rate) || !isCount(concurrency) || !isCount(quota)) return undefined;
+  return {
+    ...(rate === undefined ? {} : { rate }),
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(quota === undefined ? {} : { quota }),
+  };
+}
+
+function isRate(value: unknown): value is KeyLimits['rate'] {
+  if (value === undefined || value === 'off') return true;
+  if (typeof value !== 'object' || value === null) return false;
+  const { perSecond, burst } = value as Record<string, unknown>;
+  return typeof perSecond === 'number' && perSecond > 0 && typeof burst === 'number' && burst >= 1;
+}
+
+function isCount(value: unknown): value is number | 'off' | undefined {
+  return value === undefined || value === 'off' || (typeof value === 'number' && value >= 1);
+}
+
+/** The order of `KeyStore.list`: by owner, then age. */
+export function byOwnerAndAge(a: KeyRecord, b: KeyRecord): number {
+  return compare(a.owner, b.owner) || compare(a.createdAt, b.createdAt) || compare(a.keyId, b.keyId);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,36 @@
+/** What a key store does. `test/stores/key-store-suite.ts` is its contract; every store passes it. */
+import type { StoreBudget } from './budget.ts';
+
+/** Limits of one key as they are kept; absent means the deployment's default. */
+export interface KeyLimits {
+  readonly rate?: { readonly perSecond: number; readonly burst: number } | 'off';
+  readonly concurrency?: number | 'off';
+  readonly quota?: number | 'off';
+}
+
+/** A key without its secret. */
+export interface KeyRecord {
+  /** `key_` and 16 base62 characters: names the key in lists and commands, opens nothing. */
+  readonly keyId: string;
+  /** Hex SHA-256 of the whole key. */
+  readonly hash: string;
+  /** Who owns the catalogs; the same after a rotation. */
+  readonly owner: string;
+  readonly limits: KeyLimits;
+  /** ISO 8601, UTC. */
+  readonly createdAt: string;
+  /** When the key ends or ended, milliseconds since the epoch: set by a revocation (now) or a rotation (after its grace). */
+  readonly endsAt?: number;
+}
+
+/** Keys by hash. Every method throws StoreUnavailable; those that write StoreWriteUnconfirmed, those that read StoreCorrupt. */
+export interface KeyStore {
+  /** The record, ended or not, or undefined. */
+  find(hash: string, budget: StoreBudget): Promise<KeyRecord | undefined>;
+  /** Adds a key. False if the hash is known already; then nothing changed. */
+  add(record: KeyRecord, budget: StoreBudget): Promise<boolean>;
+  /** Sets `endsAt`, unless an earlier end is set. False if the hash is not known. */
+  end(hash: string, endsAt: number, budget: StoreBudget): Promise<boolean>;
+  /** All keys, ordered by owner, then age. For operators: walks everything. */
+  list(budget: StoreBudget): Promise<readonly KeyRecord[]>;
+}

@@ -1,0 +1,94 @@
+/** Where catalogs and keys are kept, as the environment says. */
+
+/** Redis in one of its three shapes, or the embedded store. Addresses are `host:port`. */
+export type StoreSettings = { readonly kind: 'sqlite'; readonly folder: string } | RedisSettings;
+
+/** How to reach Redis. `url` also carries the user, the password, TLS and the database for Sentinel and Cluster. */
+export interface RedisSettings {
+  readonly kind: 'redis';
+  readonly url: URL;
+  readonly topology:
+    | { readonly kind: 'plain' }
+    | { readonly kind: 'sentinel'; readonly sentinels: readonly HostPort[]; readonly name: string }
+    | { readonly kind: 'cluster'; readonly nodes: readonly HostPort[] };
+  /** Replicas that must have a write before it is confirmed; 0 waits for none. */
+  readonly waitReplicas: number;
+}
+
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Where the embedded store lives unless UMPIRE_DATA_DIR says otherwise. */
+export const DEFAULT_DATA_DIR = 'data';
+
+/**
+ * Reads REDIS_URL, REDIS_SENTINELS, REDIS_SENTINEL_NAME, REDIS_CLUSTER, UMPIRE_REDIS_WAIT_REPLICAS and UMPIRE_DATA_DIR. Without any address
+ * of Redis the store is the embedded one. `problems` names each setting that is wrong, never a password.
+ */
+export function parseStoreSettings(env: Readonly<Record<string, string | undefined>>): {
+  readonly value: StoreSettings;
+  readonly problems: readonly string[];
+} {
+  const problems: string[] = [];
+  const read = (name: string): string | undefined => {
+    const text = env[name]?.trim();
+    return text === '' ? undefined : text;
+  };
+  const addresses = (name: string): readonly HostPort[] | undefined => {
+    const text = read(name);
+    if (text === undefined) return undefined;
+    const list = text
+      .split(/[\s,]+/)
+      .filter((item) => item !== '')
+      .map(parseHostPort);
+    if (list.every((item) => item !== undefined)) return list;
+    problems.push(`${name}: must be a list of host:port, separated by commas`);
+    return [];
+  };
+
+  const url = read('REDIS_URL');
+  const sentinels = addresses('REDIS_SENTINELS');
+  const nodes = addresses('REDIS_CLUSTER');
+  const name = read('REDIS_SENTINEL_NAME');
+  const wait = read('UMPIRE_REDIS_WAIT_REPLICAS') ?? '0';
+  const address = parseRedisUrl(url ?? 'redis://localhost:6379');
+  if (address === undefined)
+    problems.push("REDIS_URL: must be 'redis://…' or 'rediss://…' with an optional database number");
+  if (sentinels !== undefined && nodes !== undefined)
+    problems.push('REDIS_SENTINELS and REDIS_CLUSTER exclude each other');
+  if ((sentinels === undefined) !== (name === undefined)) {
+    problems.push('REDIS_SENTINELS and REDIS_SENTINEL_NAME belong together');
+  }
+  if (nodes !== undefined && /[1-9]/.test(address?.pathname ?? ''))
+    problems.push('REDIS_URL: a cluster has database 0 alone');
+  if (!/^\d$/.test(wait)) problems.push('UMPIRE_REDIS_WAIT_REPLICAS: must be a whole number from 0 to 9');
+  const redis = url !== undefined || sentinels !== undefined || nodes !== undefined;
+  if (!redis && wait !== '0') problems.push('UMPIRE_REDIS_WAIT_REPLICAS: needs Redis');
+  if (!redis || address === undefined) {
+    return { value: { kind: 'sqlite', folder: read('UMPIRE_DATA_DIR') ?? DEFAULT_DATA_DIR }, problems };
+  }
+  const topology: RedisSettings['topology'] =
+    nodes !== undefined
+      ? { kind: 'cluster', nodes }
+      : sentinels !== undefined
+        ? { kind: 'sentinel', sentinels, name: name ?? '' }
+        : { kind: 'plain' };
+  return { value: { kind: 'redis', url: address, topology, waitReplicas: Number(wait) }, problems };
+}
+
+function parseRedisUrl(text: string): URL | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  const sound =
+    (url.protocol === 'redis:' || url.protocol === 'rediss:') && url.hostname !== '' && /^\/?\d*$/.test(url.pathname);
+  return sound ? url : undefined;
+}
+
+function parseHostPort(text: string): HostPort | undefined {
+  const groups = /^(?:\[(?<six>[0-9A-Fa-f:.]+)\]|(?<name>[^:\s[\]]+)):(?<port>\d{1,5})$/.exec(text)?.groups;
+  const host = groups?.six ?? groups?.name;
+  const port = Number(groups?.port);
+  return host !== undefined && port >= 1 && port <= 65_535 ? { host, port } : undefined;
+}
