@@ -86,10 +86,12 @@ export const errorTable: Readonly<Record<ErrorReason, ErrorRow>> = {
   REQUEST_TIMEOUT: transport(408),
   BODY_TOO_LARGE: transport(413),
   UNSUPPORTED_MEDIA_TYPE: transport(415),
-  UNSUPPORTED_ENCODING: transport(415),
+  // gRPC's own rule for a compression that a server does not have.
+  UNSUPPORTED_ENCODING: row('UNIMPLEMENTED', 415, 'invalid_request_error'),
   EXPECTATION_FAILED: transport(417),
   HEADERS_TOO_LARGE: transport(431),
   MALFORMED_REQUEST: transport(400),
+  SERVICE_NOT_FOUND: row('NOT_FOUND', 404, 'invalid_request_error'),
 };
 
 /** What a DomainError may carry beside its reason and message. */

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Installs what the checks need, then runs every check. The first that fails ends it.
+set -eu
+cd "$(dirname "$0")/.."
+sh scripts/install.sh
+PATH="$PWD/node_modules/.bin:$PATH"
+step() { printf '\n== %s\n' "$1"; }
+
+step 'redis'
+sh scripts/ensure-redis.sh
+
+step 'format and lint'
+biome ci .
+
+step 'types'
+tsc --noEmit
+
+step 'protos: lint, format, breaking changes'
+buf lint
+buf format --diff --exit-code proto
+buf breaking proto --against test/golden/contract-1.0.0.binpb
+
+step 'generated code is what the protos say'
+sh scripts/check-gen.sh
+
+step 'tests'
+ava "$@"

@@ -1,0 +1,94 @@
+/** The composition root: puts the parts together by a configuration. Creating an app listens to nothing; `start` does. */
+import type { Config } from './config.ts';
+import { createAuthenticator } from './domain/authenticate.ts';
+import { createCatalogs } from './domain/catalogs.ts';
+import { createDecider } from './domain/decide.ts';
+import { createLimits } from './domain/limits.ts';
+import { createEngine } from './engine/create-engine.ts';
+import type { Engine } from './engine/engine.ts';
+import type { Logger } from './logger.ts';
+import { createCatalogService } from './service/catalog-service.ts';
+import { createDecisionService } from './service/decision-service.ts';
+import { createModelService } from './service/model-service.ts';
+import { createStores, type Stores } from './stores/create-stores.ts';
+import { createDispatch } from './wire/dispatch.ts';
+import { createHealth, type Health } from './wire/health.ts';
+import { createGate } from './wire/interceptors/gate.ts';
+import { createListener, type Listener, type TlsFiles } from './wire/listener/listener.ts';
+import { createRestHandler } from './wire/rest/handler.ts';
+import { createRpcHandler } from './wire/rpc/handler.ts';
+
+/** Parts that a test or a benchmark brings itself. An app does not close what it was given. */
+export interface Overrides {
+  readonly engine?: Engine;
+  readonly stores?: Stores;
+}
+
+export interface App {
+  readonly engine: Engine;
+  readonly health: Health;
+  /** Listens, and resolves with the port. Models load meanwhile: see `health`. @throws the system's error. */
+  start(): Promise<number>;
+  /** Looks at the model packages again and uses the certificate, if the port speaks TLS. @throws Error if the certificate is not valid. */
+  reload(tls: TlsFiles | undefined): void;
+  /** Drains and stops: unready at once, closed to new connections after the drain delay, done when the last request is answered. */
+  stop(): Promise<void>;
+}
+
+/** @throws StoreUnavailable or StoreCorrupt if the embedded store cannot be opened, Error if an annotation cannot be served. */
+export async function createApp(config: Config, logger: Logger, overrides: Overrides = {}): Promise<App> {
+  const stores = overrides.stores ?? (await createStores(config.store, logger));
+  const engine =
+    overrides.engine ??
+    createEngine({ modelsDir: config.modelsDir, engines: config.engines, memoryLimit: config.engineMemory, logger });
+  const health = createHealth(() => engine.ready());
+  const catalogs = createCatalogs({ store: stores.catalogs, engine, cap: config.catalogsPerOwner });
+  const procedures = [
+    ...createDecisionService({ decider: createDecider({ engine, catalogs }) }),
+    ...createModelService({ engine }),
+    ...createCatalogService({ catalogs }),
+  ];
+  const gate = createGate({
+    authenticator: createAuthenticator({ keys: stores.keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
+    limits: createLimits({ settings: config.limits, store: stores.limits, log: logger }),
+    trustedProxies: config.trustedProxies,
+  });
+  const rest = createRestHandler({ procedures, gate, health });
+  const rpc = createRpcHandler({ procedures, gate, health, reflection: config.reflection, logger });
+  const dispatch = createDispatch({ rest, rpc, logger });
+  const listener: Listener = createListener({
+    dispatch,
+    logger,
+    maxConnections: config.maxConnections,
+    tls: config.tls,
+  });
+
+  return {
+    engine,
+    health,
+    async start() {
+      const port = await listener.listen(config.port, config.host);
+      logger.info(
+        { host: config.host, port, tls: config.tls !== undefined, engines: config.engines, store: config.store.kind },
+        'listening',
+      );
+      return port;
+    },
+    reload(tls) {
+      engine.reload();
+      if (tls !== undefined) listener.setCertificate(tls);
+      logger.info({}, 'reloaded');
+    },
+    async stop() {
+      logger.info({ delayMs: config.drainDelay }, 'draining');
+      health.startDraining();
+      listener.goAway();
+      await new Promise((resolve) => setTimeout(resolve, config.drainDelay));
+      await listener.close(config.drainGrace);
+      if (overrides.engine === undefined) await engine.close();
+      if (overrides.stores === undefined) await stores.close();
+      health.close();
+      logger.info({}, 'stopped');
+    },
+  };
+}

@@ -1,0 +1,206 @@
+/** Every setting, from the environment, read once. All problems are reported together, each naming its variable. */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { noProxies, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
+import { type LimitSettings, parseLimitSettings } from './domain/limit-settings.ts';
+import { LOG_LEVELS, type LogLevel } from './logger.ts';
+import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
+
+export interface Config {
+  readonly port: number;
+  readonly host: string;
+  readonly modelsDir: string;
+  /** Engine processes in all. */
+  readonly engines: number;
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly logLevel: LogLevel;
+  readonly reflection: boolean;
+  readonly maxConnections: number;
+  /** Milliseconds between SIGTERM and the last accepted connection. */
+  readonly drainDelay: number;
+  /** Milliseconds that accepted requests then have. */
+  readonly drainGrace: number;
+  /** Bytes of resident memory above which an engine is recycled. */
+  readonly engineMemory: number;
+  /** Bytes of resident memory of the serving process near which it refuses work. */
+  readonly memory: number;
+  readonly store: StoreSettings;
+  readonly catalogsPerOwner: number;
+  readonly limits: LimitSettings;
+  readonly trustedProxies: TrustedProxies;
+}
+
+/** The environment cannot be used. The message lists every problem. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(`the settings cannot be used:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    this.problems = problems;
+  }
+}
+
+/** A setting as the documentation lists it. */
+export interface Setting {
+  readonly name: string;
+  /** The default, as one would write it; empty for none. */
+  readonly default: string;
+  readonly meaning: string;
+}
+
+const MODELS_DIR = fileURLToPath(new URL('../models', import.meta.url));
+const MIB = 1024 * 1024;
+
+/** All settings, in the order of the README's table, which a test compares with this list. */
+export const SETTINGS: readonly Setting[] = [
+  { name: 'PORT', default: '8080', meaning: 'The port for REST, gRPC and Connect. 0 takes a free one' },
+  { name: 'HOST', default: '0.0.0.0', meaning: 'The address to listen on' },
+  {
+    name: 'TLS_CERT',
+    default: '',
+    meaning: 'A PEM file with the certificate chain. With `TLS_KEY` the port speaks TLS; read again on SIGHUP',
+  },
+  { name: 'TLS_KEY', default: '', meaning: "A PEM file with the certificate's private key" },
+  { name: 'LOG_LEVEL', default: 'info', meaning: '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`' },
+  { name: 'UMPIRE_MODELS_DIR', default: 'models', meaning: 'The folder of model packages' },
+  { name: 'UMPIRE_ENGINES', default: 'the cores', meaning: 'Engine processes in all. Each loads every ready model' },
+  {
+    name: 'UMPIRE_ENGINE_MEMORY',
+    default: '400',
+    meaning: 'MiB of resident memory above which an engine is replaced once its work is done',
+  },
+  {
+    name: 'UMPIRE_MEMORY',
+    default: '1024',
+    meaning: 'MiB of resident memory of the serving process; near it idle connections are closed and work is refused',
+  },
+  { name: 'UMPIRE_MAX_CONNECTIONS', default: '2048', meaning: 'Connections at one time. Any more are closed at once' },
+  { name: 'UMPIRE_REFLECTION', default: 'off', meaning: '`on` serves gRPC server reflection' },
+  {
+    name: 'UMPIRE_DRAIN_DELAY',
+    default: '2',
+    meaning: 'Seconds after SIGTERM in which new connections are still accepted, while `/health/ready` already says no',
+  },
+  { name: 'UMPIRE_DRAIN_GRACE', default: '30', meaning: 'Seconds that accepted requests then have to finish' },
+  {
+    name: 'UMPIRE_DATA_DIR',
+    default: 'data',
+    meaning: 'The folder of the embedded store of catalogs and keys, used without Redis',
+  },
+  { name: 'REDIS_URL', default: '', meaning: '`redis://…` or `rediss://…`: catalogs, keys and limits are kept there' },
+  {
+    name: 'REDIS_SENTINELS',
+    default: '',
+    meaning: 'Sentinels as `host:port,…`; user, password and TLS come from `REDIS_URL`',
+  },
+  { name: 'REDIS_SENTINEL_NAME', default: '', meaning: 'The name under which the Sentinels know the primary' },
+  { name: 'REDIS_CLUSTER', default: '', meaning: 'Nodes of a Redis Cluster as `host:port,…`' },
+  {
+    name: 'UMPIRE_REDIS_WAIT_REPLICAS',
+    default: '0',
+    meaning: 'Replicas that must have a write before it is confirmed',
+  },
+  { name: 'UMPIRE_CATALOGS_PER_OWNER', default: '1000', meaning: 'Catalogs that one owner may have' },
+  {
+    name: 'UMPIRE_RATE_ANONYMOUS',
+    default: '200/s, burst 1000',
+    meaning:
+      'Requests of one address without a key: `50/s`, `600/m, burst 100` or `off`, which also stops limiting bad keys',
+  },
+  {
+    name: 'UMPIRE_RATE_KEY',
+    default: '1000/s, burst 5000',
+    meaning: 'Requests of one key, unless it has a limit of its own',
+  },
+  { name: 'UMPIRE_CONCURRENCY_ANONYMOUS', default: '128', meaning: 'Decisions of one address at one time, or `off`' },
+  { name: 'UMPIRE_CONCURRENCY_KEY', default: '512', meaning: 'Decisions of one key at one time, or `off`' },
+  { name: 'UMPIRE_QUOTA_ANONYMOUS', default: 'off', meaning: 'Decisions of one address a day (UTC), or `off`' },
+  { name: 'UMPIRE_QUOTA_KEY', default: 'off', meaning: 'Decisions of one key a day (UTC), or `off`' },
+  {
+    name: 'UMPIRE_TRUSTED_PROXIES',
+    default: '',
+    meaning: 'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` is believed',
+  },
+];
+
+/** Reads the settings. @throws ConfigError with every problem, an unknown `UMPIRE_` variable included. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const problems: string[] = [];
+  const text = (name: string): string | undefined => env[name]?.trim() || undefined;
+  const whole = (name: string, otherwise: number, least: number, most: number): number => {
+    const value = text(name);
+    if (value === undefined) return otherwise;
+    const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+    if (number >= least && number <= most) return number;
+    problems.push(`${name}: must be a whole number from ${least} to ${most}, not '${value}'`);
+    return otherwise;
+  };
+  const seconds = (name: string, otherwise: number): number => {
+    const value = text(name);
+    const number = value === undefined ? otherwise : /^\d{1,4}(\.\d{1,3})?$/.test(value) ? Number(value) : Number.NaN;
+    if (number <= 3600) return number * 1000;
+    problems.push(`${name}: must be seconds from 0 to 3600, not '${value}'`);
+    return otherwise * 1000;
+  };
+  const oneOf = <T extends string>(name: string, values: readonly T[], otherwise: T): T => {
+    const value = text(name) ?? otherwise;
+    const known = values.find((candidate) => candidate === value);
+    if (known === undefined) problems.push(`${name}: must be one of ${values.join(', ')}, not '${value}'`);
+    return known ?? otherwise;
+  };
+
+  const known = new Set(SETTINGS.map((setting) => setting.name));
+  for (const name of Object.keys(env)) {
+    if (name.startsWith('UMPIRE_') && !known.has(name)) problems.push(`${name}: there is no such setting`);
+  }
+  const modelsDir = text('UMPIRE_MODELS_DIR') ?? MODELS_DIR;
+  if (!existsSync(modelsDir) || !statSync(modelsDir).isDirectory())
+    problems.push(`UMPIRE_MODELS_DIR: '${modelsDir}' is not a folder`);
+  const tls = readTls(text('TLS_CERT'), text('TLS_KEY'), problems);
+  const store = parseStoreSettings(env);
+  const limits = parseLimitSettings(env);
+  problems.push(...store.problems, ...limits.problems);
+  const proxies = text('UMPIRE_TRUSTED_PROXIES');
+  const trustedProxies = proxies === undefined ? noProxies : parseTrustedProxies(proxies);
+  if (typeof trustedProxies === 'string') problems.push(`UMPIRE_TRUSTED_PROXIES: ${trustedProxies}`);
+
+  const config: Config = {
+    port: whole('PORT', 8080, 0, 65_535),
+    host: text('HOST') ?? '0.0.0.0',
+    modelsDir,
+    engines: whole('UMPIRE_ENGINES', availableParallelism(), 1, 256),
+    tls,
+    logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
+    reflection: oneOf('UMPIRE_REFLECTION', ['on', 'off'], 'off') === 'on',
+    maxConnections: whole('UMPIRE_MAX_CONNECTIONS', 2048, 1, 1_000_000),
+    drainDelay: seconds('UMPIRE_DRAIN_DELAY', 2),
+    drainGrace: seconds('UMPIRE_DRAIN_GRACE', 30),
+    engineMemory: whole('UMPIRE_ENGINE_MEMORY', 400, 100, 1_000_000) * MIB,
+    memory: whole('UMPIRE_MEMORY', 1024, 128, 1_000_000) * MIB,
+    store: store.value,
+    catalogsPerOwner: whole('UMPIRE_CATALOGS_PER_OWNER', 1000, 1, 1_000_000),
+    limits: limits.value,
+    trustedProxies: typeof trustedProxies === 'string' ? noProxies : trustedProxies,
+  };
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}
+
+/** The certificate and key of the files, as PEM texts; undefined if neither is set. Adds what is wrong to `problems`. */
+function readTls(cert: string | undefined, key: string | undefined, problems: string[]): Config['tls'] {
+  if (cert === undefined && key === undefined) return undefined;
+  if (cert === undefined || key === undefined) {
+    problems.push('TLS_CERT and TLS_KEY belong together');
+    return undefined;
+  }
+  const read = (name: string, file: string): string => {
+    try {
+      return readFileSync(file, 'utf8');
+    } catch (error) {
+      problems.push(`${name}: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`);
+      return '';
+    }
+  };
+  return { cert: read('TLS_CERT', cert), key: read('TLS_KEY', key) };
+}

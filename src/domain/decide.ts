@@ -1,0 +1,154 @@
+/** Making a decision: which model, which choices, what the engine says, and the distribution that the caller reads. */
+import type { Engine, JobTerms, JobTimings, ScoreOutcome } from '../engine/engine.ts';
+import type { Caller } from './callers.ts';
+import { engineFault } from './engine-faults.ts';
+import { DomainError } from './errors.ts';
+import { newId } from './ids.ts';
+import { qualifiedName, usableModel } from './models.ts';
+import { roundDistribution } from './probabilities.ts';
+
+/** A question whose fields have the right shape. Exactly one of `choices` and `catalog` is defined. */
+export interface DecisionRequest {
+  readonly model: string;
+  readonly input: string;
+  readonly instruction: string;
+  readonly choices: readonly string[] | undefined;
+  readonly catalog: string | undefined;
+}
+
+/** On whose behalf, and until when. */
+export interface DecisionTerms {
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  /** On the clock of `performance.now()`, milliseconds. */
+  readonly deadline: number;
+}
+
+/** One decision. `probabilities` belongs to `choices`, both in code-unit order of the choices. */
+export interface DecisionResult {
+  readonly id: string;
+  /** `<model_id>@<revision>`. */
+  readonly model: string;
+  readonly choice: string;
+  readonly confidence: number;
+  readonly choices: readonly string[];
+  readonly probabilities: Float64Array;
+  readonly inputTokens: number;
+  readonly timings: JobTimings;
+}
+
+/** The part of a stored catalog that decides. */
+export interface DecidingCatalog {
+  readonly model: string;
+  /** In code-unit order. */
+  readonly sortedChoices: readonly string[];
+}
+
+/** Finds catalogs for decisions. */
+export interface CatalogResolver {
+  /** The owner's catalog, or undefined; never older than a second. Throws DomainError STORE_UNAVAILABLE. */
+  resolve(owner: string, id: string): Promise<DecidingCatalog | undefined>;
+}
+
+export interface Decider {
+  /**
+   * Makes one decision.
+   *
+   * @throws DomainError AUTHENTICATION_REQUIRED, UNKNOWN_MODEL, MODEL_DISABLED, MODEL_UNAVAILABLE, UNKNOWN_CATALOG, CATALOG_MODEL_MISMATCH,
+   * TOO_MANY_CHOICES, INPUT_TOKENS_EXCEEDED, CANDIDATE_TOKENS_EXCEEDED, OVERLOADED, DEADLINE_EXCEEDED, CANCELED, DRAINING, STORE_UNAVAILABLE.
+   */
+  decide(request: DecisionRequest, terms: DecisionTerms): Promise<DecisionResult>;
+}
+
+/** A decider over an engine and the catalogs of a deployment. */
+export function createDecider(options: { readonly engine: Engine; readonly catalogs: CatalogResolver }): Decider {
+  const { engine, catalogs } = options;
+  return {
+    async decide(request, terms) {
+      const { caller } = terms;
+      if (request.catalog !== undefined && caller.kind === 'anonymous') {
+        throw new DomainError(
+          'AUTHENTICATION_REQUIRED',
+          'a catalog belongs to a key: send it as Authorization: Bearer <API_KEY>',
+        );
+      }
+      const model = usableModel(engine.models(), request.model);
+      const choices =
+        request.catalog === undefined
+          ? (request.choices ?? []).toSorted()
+          : await catalogChoices(catalogs, caller, request.catalog, model.id);
+      if (choices.length > model.limits.choices) throw tooManyChoices(choices.length, model.limits.choices, request);
+
+      const { id, revision } = model;
+      const job = { model: id, revision, input: request.input, instruction: request.instruction, choices };
+      const outcome = await score(engine, job, jobTerms(terms));
+      if (outcome.kind !== 'scored') throw tokensExceeded(outcome, request);
+      const { winner, probabilities } = roundDistribution(outcome.probabilities);
+      return {
+        id: newId('dec_'),
+        model: qualifiedName(model),
+        choice: choices[winner] as string,
+        confidence: probabilities[winner] as number,
+        choices,
+        probabilities,
+        inputTokens: outcome.inputTokens,
+        timings: outcome.timings,
+      };
+    },
+  };
+}
+
+/** How the engine shares its time: by owner, or by address where nobody is known. */
+export function jobTerms({ caller, signal, deadline }: DecisionTerms): JobTerms {
+  return caller.kind === 'key'
+    ? { signal, deadline, tenant: caller.owner, keyed: true }
+    : { signal, deadline, tenant: caller.address, keyed: false };
+}
+
+async function score(engine: Engine, job: Parameters<Engine['score']>[0], terms: JobTerms): Promise<ScoreOutcome> {
+  try {
+    return await engine.score(job, terms);
+  } catch (error) {
+    throw engineFault(error);
+  }
+}
+
+async function catalogChoices(
+  catalogs: CatalogResolver,
+  caller: Caller,
+  id: string,
+  model: string,
+): Promise<readonly string[]> {
+  const catalog = caller.kind === 'key' ? await catalogs.resolve(caller.owner, id) : undefined;
+  if (catalog === undefined) {
+    throw new DomainError('UNKNOWN_CATALOG', 'this key has no catalog with that id', { param: 'catalog' });
+  }
+  if (catalog.model !== model) {
+    throw new DomainError('CATALOG_MODEL_MISMATCH', `the catalog belongs to the model '${catalog.model}'`, {
+      param: 'model',
+    });
+  }
+  return catalog.sortedChoices;
+}
+
+function tooManyChoices(count: number, limit: number, request: DecisionRequest): DomainError {
+  return new DomainError('TOO_MANY_CHOICES', `${count} choices; the model takes at most ${limit}`, {
+    param: request.catalog === undefined ? 'choices' : 'catalog',
+  });
+}
+
+function tokensExceeded(outcome: Exclude<ScoreOutcome, { kind: 'scored' }>, request: DecisionRequest): DomainError {
+  if (outcome.kind === 'input_too_long') {
+    const counted = outcome.atLeast ? `more than ${outcome.tokens}` : String(outcome.tokens);
+    return new DomainError(
+      'INPUT_TOKENS_EXCEEDED',
+      `instruction and input have ${counted} tokens; the model takes at most ${outcome.limit}`,
+      { param: 'input' },
+    );
+  }
+  return new DomainError(
+    'CANDIDATE_TOKENS_EXCEEDED',
+    `a choice has ${outcome.tokens} tokens; the model takes at most ${outcome.limit} in one choice`,
+    { param: request.catalog === undefined ? 'choices' : 'catalog' },
+  );
+}

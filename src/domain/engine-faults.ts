@@ -1,0 +1,40 @@
+/** What a caller sees of the engine's failures. */
+import {
+  EngineClosing,
+  EngineFailed,
+  EngineOverloaded,
+  JobCanceled,
+  JobDeadlinePassed,
+  ModelUnavailable,
+} from '../engine/errors.ts';
+import { DomainError } from './errors.ts';
+
+/** Turns an error of the engine's into a DomainError; any other error is returned as it is. */
+export function engineFault(error: unknown): unknown {
+  if (error instanceof EngineOverloaded) {
+    return new DomainError('OVERLOADED', 'the service has more work than it can do in time; try again later', {
+      retryAfter: error.retryAfter,
+    });
+  }
+  if (error instanceof ModelUnavailable) {
+    return new DomainError('MODEL_UNAVAILABLE', 'the model cannot serve requests now', {
+      param: 'model',
+      retryAfter: error.retryAfter,
+      cause: error,
+    });
+  }
+  if (error instanceof JobDeadlinePassed) {
+    return new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the decision was made', { retryAfter: 1 });
+  }
+  if (error instanceof JobCanceled) return new DomainError('CANCELED', 'the caller left before the decision was made');
+  if (error instanceof EngineClosing) {
+    return new DomainError('DRAINING', 'this process is shutting down', { retryAfter: 1 });
+  }
+  if (error instanceof EngineFailed) {
+    return new DomainError('OVERLOADED', 'the decision was interrupted twice; try again', {
+      retryAfter: 1,
+      cause: error,
+    });
+  }
+  return error;
+}

@@ -1,0 +1,73 @@
+/** Which model a request means: `<model_id>` is its default revision, `<model_id>@<revision>` that one. */
+import type { ModelRevision } from '../engine/engine.ts';
+import { DomainError } from './errors.ts';
+
+/** Model ids and revisions alike. */
+const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+
+/** Seconds after which a caller may try an unavailable model again: about one restart of an engine with its backoff. */
+export const UNAVAILABLE_RETRY_SECONDS = 2;
+
+type Index = ReadonlyMap<string, ModelRevision>;
+
+// The engine hands out the same array until something changes, so the index is built once for each change.
+const indices = new WeakMap<readonly ModelRevision[], Index>();
+
+function indexOf(models: readonly ModelRevision[]): Index {
+  let index = indices.get(models);
+  if (index === undefined) {
+    const entries = new Map<string, ModelRevision>();
+    for (const model of models) {
+      entries.set(`${model.id}@${model.revision}`, model);
+      if (model.isDefault) entries.set(model.id, model);
+    }
+    index = entries;
+    indices.set(models, index);
+  }
+  return index;
+}
+
+/** The revision that a model string names, or undefined if none is served under it. */
+export function findModel(models: readonly ModelRevision[], name: string): ModelRevision | undefined {
+  return indexOf(models).get(name);
+}
+
+/** The string that names a revision for good, as decisions carry it. */
+export function qualifiedName(model: ModelRevision): string {
+  return `${model.id}@${model.revision}`;
+}
+
+/** Each model once, by its default revision. */
+export function defaultRevisions(models: readonly ModelRevision[]): readonly ModelRevision[] {
+  return models.filter((model) => model.isDefault);
+}
+
+/**
+ * The revision that a decision or a catalog names, if it takes requests.
+ *
+ * @throws DomainError UNKNOWN_MODEL, MODEL_DISABLED (param `model`) or MODEL_UNAVAILABLE.
+ */
+export function usableModel(models: readonly ModelRevision[], name: string): ModelRevision {
+  const model = findModel(models, name);
+  if (model === undefined) throw unknownModel(name);
+  if (model.status === 'disabled') {
+    throw new DomainError('MODEL_DISABLED', `model '${name}' is disabled`, { param: 'model' });
+  }
+  if (model.status === 'unavailable') {
+    throw new DomainError('MODEL_UNAVAILABLE', `model '${name}' cannot serve requests now`, {
+      param: 'model',
+      retryAfter: UNAVAILABLE_RETRY_SECONDS,
+    });
+  }
+  return model;
+}
+
+/** UNKNOWN_MODEL, with the name only if it is one: messages must not become a mirror for arbitrary text. */
+export function unknownModel(name: string): DomainError {
+  const [id = '', revision, ...rest] = name.split('@', 3);
+  const readable = NAME.test(id) && (revision === undefined || NAME.test(revision)) && rest.length === 0;
+  const message = readable
+    ? `model '${name}' is not served; GET /v1/models lists the models`
+    : "model is not a valid '<model_id>' or '<model_id>@<revision>'; GET /v1/models lists the models";
+  return new DomainError('UNKNOWN_MODEL', message, { param: 'model' });
+}

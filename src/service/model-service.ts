@@ -1,0 +1,51 @@
+/** `umpire.v1.ModelService`: model discovery. */
+import { ModelService, ModelStatus } from '../../gen/umpire/v1/model_service_pb.ts';
+import { DomainError } from '../domain/errors.ts';
+import { defaultRevisions, findModel } from '../domain/models.ts';
+import type { Engine, ModelRevision } from '../engine/engine.ts';
+import { type Procedure, procedure } from './procedure.ts';
+
+const statuses = {
+  ready: ModelStatus.READY,
+  unavailable: ModelStatus.UNAVAILABLE,
+  disabled: ModelStatus.DISABLED,
+} as const;
+
+/** The procedures of the service over an engine's models. */
+export function createModelService({ engine }: { readonly engine: Pick<Engine, 'models'> }): readonly Procedure[] {
+  return [
+    procedure({
+      method: ModelService.method.listModels,
+      rules: {},
+      access: 'anyone',
+      limits: 'none',
+      handle: () => ({ object: 'list', data: defaultRevisions(engine.models()).map(describe) }),
+    }),
+    procedure({
+      method: ModelService.method.getModel,
+      // An empty or odd name is simply not served: 404 like any other.
+      rules: {},
+      access: 'anyone',
+      limits: 'none',
+      handle: (request) => {
+        const model = findModel(engine.models(), request.model);
+        if (model === undefined) {
+          throw new DomainError('MODEL_NOT_FOUND', 'no such model is served; GET /v1/models lists the models', {
+            param: 'model',
+          });
+        }
+        return { model: describe(model) };
+      },
+    }),
+  ];
+}
+
+function describe(model: ModelRevision) {
+  return {
+    id: model.id,
+    object: 'model',
+    ownedBy: model.ownedBy,
+    status: statuses[model.status],
+    limits: model.limits,
+  };
+}

@@ -1,0 +1,25 @@
+/** One RPC as the wire sees it: its descriptor, the rules of its request, who may call it, and the handler. */
+import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import type { Call } from './call.ts';
+import type { RequestRules } from './field-rules.ts';
+
+/** Answers one call. Throws DomainError. */
+export type Handler<I extends DescMessage, O extends DescMessage> = (
+  request: MessageShape<I>,
+  call: Call,
+) => Promise<MessageInitShape<O>> | MessageInitShape<O>;
+
+export interface Procedure<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
+  readonly method: DescMethodUnary<I, O>;
+  readonly rules: RequestRules;
+  /** `keyed`: refused without a valid key before the request is read. */
+  readonly access: 'anyone' | 'keyed';
+  /** Which of the caller's limits the call counts against. */
+  readonly limits: 'decision' | 'catalog' | 'none';
+  readonly handle: Handler<I, O>;
+}
+
+/** Types a procedure by its method, and hides the types from those who only mount it. */
+export function procedure<I extends DescMessage, O extends DescMessage>(definition: Procedure<I, O>): Procedure {
+  return definition as unknown as Procedure;
+}

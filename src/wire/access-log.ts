@@ -1,0 +1,38 @@
+/** One log line a request: what was asked for and how it went, never a key, an input or a choice. */
+import type { Logger } from '../logger.ts';
+import type { Exchange } from './exchange.ts';
+
+/** The longest `X-Request-ID` of a caller's that is logged; pino escapes what is in it. */
+const MAX_FOREIGN_ID = 128;
+
+/** Writes the line of an exchange that is over. */
+export function logExchange(logger: Logger, exchange: Exchange): void {
+  const { request, response, facts, caller, reason, cause } = exchange;
+  const foreignId = request.headers['x-request-id'];
+  const line = {
+    requestId: exchange.requestId,
+    protocol: exchange.protocol,
+    method: request.method,
+    route: exchange.route,
+    status: response.headersSent ? response.statusCode : 0,
+    reason,
+    durationMs: round(performance.now() - exchange.startedAt),
+    caller: caller.kind,
+    owner: caller.kind === 'key' ? caller.owner : undefined,
+    model: facts.model,
+    inputTokens: facts.inputTokens,
+    choices: facts.choices,
+    timings: facts.timings === undefined ? undefined : rounded(facts.timings),
+    callerRequestId: typeof foreignId === 'string' ? foreignId.slice(0, MAX_FOREIGN_ID) : undefined,
+  };
+  if (reason === 'INTERNAL' || reason === 'STORAGE_CORRUPT') logger.error({ ...line, err: cause }, 'request');
+  else logger.info(line, 'request');
+}
+
+function round(milliseconds: number): number {
+  return Math.round(milliseconds * 100) / 100;
+}
+
+function rounded(timings: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(timings).map(([stage, milliseconds]) => [stage, round(milliseconds)]));
+}

@@ -1,0 +1,76 @@
+/** One HTTP request and its response, from the first header to the log line. */
+import type { Caller } from '../domain/callers.ts';
+import type { ErrorReason } from '../domain/errors.ts';
+import { newId } from '../domain/ids.ts';
+import type { Call, CallFacts } from '../service/call.ts';
+import { createStoreBudget } from '../stores/budget.ts';
+import type { HttpRequest, HttpResponse } from './http.ts';
+
+export type Protocol = 'rest' | 'grpc' | 'connect';
+
+/** Before the gate has run, nobody is known. */
+const NOBODY: Caller = { kind: 'anonymous', address: '' };
+
+/** The record of one exchange. It is the `Call` that handlers see. */
+export class Exchange implements Call {
+  readonly requestId = newId('req_');
+  readonly startedAt = performance.now();
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly facts: CallFacts = {};
+  readonly storeBudget = createStoreBudget();
+  protocol: Protocol = 'rest';
+  /** The route's template or the RPC's path; bounded in number, so that it can label metrics. */
+  route = 'unmatched';
+  caller: Caller = NOBODY;
+  deadline: number;
+  /** Whether a handler has begun: what fails before is the request's fault. */
+  invoked = false;
+  /** Why the exchange failed, if it did. */
+  reason: ErrorReason | undefined;
+  /** The fault behind an `internal` error, for the log alone. */
+  cause: unknown;
+  #departure: AbortController | undefined;
+  #gone = false;
+  #over = false;
+  #lease: { release(): void } | undefined;
+
+  /** @param timeout milliseconds from now to the deadline. */
+  constructor(request: HttpRequest, response: HttpResponse, timeout: number) {
+    this.request = request;
+    this.response = response;
+    this.deadline = this.startedAt + timeout;
+  }
+
+  /** Aborted when the caller is gone. Made on first use: most exchanges end before anybody asks. */
+  get signal(): AbortSignal {
+    if (this.#departure === undefined) {
+      this.#departure = new AbortController();
+      if (this.#gone) this.#departure.abort();
+    }
+    return this.#departure.signal;
+  }
+
+  /** Keeps a lease of the caller's limits until the exchange is over. */
+  hold(lease: { release(): void }): void {
+    if (this.#over) lease.release();
+    else this.#lease = lease;
+  }
+
+  /** The exchange is over: what it held goes back. */
+  finish(): void {
+    this.#over = true;
+    this.#lease?.release();
+    this.#lease = undefined;
+  }
+
+  /** The caller is gone: whoever works for it may stop. */
+  depart(): void {
+    this.#gone = true;
+    this.#departure?.abort();
+  }
+
+  get departed(): boolean {
+    return this.#gone;
+  }
+}

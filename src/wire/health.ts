@@ -1,0 +1,88 @@
+/** One state for `/health/*` and `grpc.health.v1.Health`: live while the process runs, ready while a decision could be made. */
+import { DomainError } from '../domain/errors.ts';
+
+/** What a probe of a health path finds. */
+export interface Probe {
+  readonly body: string;
+  readonly fault: DomainError | undefined;
+}
+
+export interface Health {
+  readonly draining: boolean;
+  /** Whether decisions can be made and the process is not shutting down. */
+  readonly ready: boolean;
+  /** The answer for `/health/live` and `/health/ready`; undefined for any other path. */
+  probe(path: string): Probe | undefined;
+  /** From now on unready. Watchers are told. */
+  startDraining(): void;
+  /** Calls back after each change of `ready`, and once draining begins; returns the unsubscriber. */
+  watch(listener: () => void): () => void;
+  /** Ends the polling. */
+  close(): void;
+}
+
+/** Milliseconds between looks at the engine, for watchers; probes look by themselves. */
+const POLL_INTERVAL = 250;
+
+const LIVE: Probe = { body: '{"status":"live"}', fault: undefined };
+const READY: Probe = { body: '{"status":"ready"}', fault: undefined };
+
+/** Health over the engine's readiness. */
+export function createHealth(isReady: () => boolean): Health {
+  const listeners = new Set<() => void>();
+  let draining = false;
+  let seen = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const ready = (): boolean => !draining && isReady();
+  const look = (): void => {
+    const now = ready();
+    if (now === seen) return;
+    seen = now;
+    for (const listener of [...listeners]) listener();
+  };
+  const fault = (): DomainError | undefined => {
+    if (draining) return new DomainError('DRAINING', 'this process is shutting down', { retryAfter: 1 });
+    if (!isReady()) return new DomainError('NOT_READY', 'no model has made its first decision yet', { retryAfter: 1 });
+    return undefined;
+  };
+
+  return {
+    get draining() {
+      return draining;
+    },
+    get ready() {
+      return ready();
+    },
+    probe(path) {
+      if (path === '/health/live') return LIVE;
+      if (path !== '/health/ready') return undefined;
+      const unready = fault();
+      return unready === undefined ? READY : { body: '', fault: unready };
+    },
+    startDraining() {
+      draining = true;
+      seen = false;
+      for (const listener of [...listeners]) listener();
+    },
+    watch(listener) {
+      if (timer === undefined) {
+        seen = ready();
+        timer = setInterval(look, POLL_INTERVAL);
+        timer.unref();
+      }
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size > 0) return;
+        clearInterval(timer);
+        timer = undefined;
+      };
+    },
+    close() {
+      clearInterval(timer);
+      timer = undefined;
+      listeners.clear();
+    },
+  };
+}

@@ -1,0 +1,36 @@
+/** What a call must pass before its request is read, in every protocol: who is it, may it call this, and is it within its limits. */
+import type { Authenticator } from '../../domain/authenticate.ts';
+import { clientAddress, type TrustedProxies } from '../../domain/client-address.ts';
+import { DomainError } from '../../domain/errors.ts';
+import type { Limits } from '../../domain/limits.ts';
+import type { Procedure } from '../../service/procedure.ts';
+import type { Exchange } from '../exchange.ts';
+
+/** Lets a call in, or throws DomainError. Sets the exchange's caller and its lease. */
+export type Gate = (exchange: Exchange, procedure: Procedure) => Promise<void>;
+
+/** A gate over a deployment's keys and limits. */
+export function createGate(options: {
+  readonly authenticator: Authenticator;
+  readonly limits: Limits;
+  readonly trustedProxies: TrustedProxies;
+}): Gate {
+  const { authenticator, limits, trustedProxies } = options;
+  return async (exchange, procedure) => {
+    const { headers, socket } = exchange.request;
+    const forwarded = headers['x-forwarded-for'];
+    const address = clientAddress(
+      socket?.remoteAddress,
+      Array.isArray(forwarded) ? forwarded.join(',') : forwarded,
+      trustedProxies,
+    );
+    const checked = authenticator.authenticate(headers.authorization, address, exchange.storeBudget);
+    exchange.caller = checked instanceof Promise ? await checked : checked;
+    if (procedure.access === 'keyed' && exchange.caller.kind === 'anonymous') {
+      throw new DomainError('AUTHENTICATION_REQUIRED', 'this needs a key: send it as Authorization: Bearer <API_KEY>');
+    }
+    if (procedure.limits === 'none') return;
+    const admitted = limits.admit(exchange.caller, procedure.limits, exchange.storeBudget);
+    exchange.hold(admitted instanceof Promise ? await admitted : admitted);
+  };
+}

@@ -1,0 +1,18 @@
+/** Calls a procedure's handler: the same for every protocol. */
+import type { DescMessage, Message, MessageInitShape } from '@bufbuild/protobuf';
+import { DomainError } from '../../domain/errors.ts';
+import type { Procedure } from '../../service/procedure.ts';
+import type { Exchange } from '../exchange.ts';
+
+/** Runs the handler on a request that its rules have passed. @throws what the handler throws, or DomainError DEADLINE_EXCEEDED. */
+export async function invoke(
+  procedure: Procedure,
+  request: Message,
+  exchange: Exchange,
+): Promise<MessageInitShape<DescMessage>> {
+  if (performance.now() >= exchange.deadline) {
+    throw new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the request was read', { retryAfter: 1 });
+  }
+  exchange.invoked = true;
+  return procedure.handle(request, exchange);
+}

@@ -1,0 +1,16 @@
+/** What one connection may cost. */
+
+/** Bytes of a request's headers. */
+export const MAX_HEADER_BYTES = 16 * 1024;
+/** Milliseconds until a request's headers must be complete. */
+export const HEADERS_TIMEOUT = 10_000;
+/** Milliseconds until a whole request must have arrived. */
+export const REQUEST_TIMEOUT = 30_000;
+/** Milliseconds between looks for requests that are late. */
+export const CHECK_INTERVAL = 500;
+/** Milliseconds that an idle connection is kept: longer than the minute after which common proxies give up theirs, so that they close first. */
+export const KEEP_ALIVE_TIMEOUT = 75_000;
+/** Concurrent HTTP/2 streams on one connection. */
+export const MAX_STREAMS = 100;
+/** Milliseconds that an HTTP/2 session without streams is kept: gRPC channels idle for long. */
+export const SESSION_IDLE_TIMEOUT = 15 * 60_000;

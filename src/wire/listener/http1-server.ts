@@ -1,0 +1,27 @@
+/** The HTTP/1.1 server behind the port. It never listens itself: sockets are handed to it. */
+import { createServer, type Server } from 'node:http';
+import type { Dispatch } from '../dispatch.ts';
+import { CHECK_INTERVAL, HEADERS_TIMEOUT, KEEP_ALIVE_TIMEOUT, MAX_HEADER_BYTES, REQUEST_TIMEOUT } from './bounds.ts';
+import { answerClientError } from './raw-answer.ts';
+
+/** Options that the cleartext and the TLS server share. */
+export const http1Options = {
+  maxHeaderSize: MAX_HEADER_BYTES,
+  headersTimeout: HEADERS_TIMEOUT,
+  requestTimeout: REQUEST_TIMEOUT,
+  keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+  connectionsCheckingInterval: CHECK_INTERVAL,
+  // Node's own answer to a missing Host has no body; the dispatcher looks for itself.
+  requireHostHeader: false,
+};
+
+/** A server that answers through `dispatch`. */
+export function createHttp1Server(dispatch: Dispatch): Server {
+  const server = createServer(http1Options, dispatch);
+  server.on('clientError', answerClientError);
+  // Without a listener Node answers 417 without a body; the dispatcher gives it one.
+  server.on('checkExpectation', dispatch);
+  // The timeouts are only watched once the server believes that it listens.
+  server.emit('listening');
+  return server;
+}

@@ -1,0 +1,131 @@
+/**
+ * One port for everything: HTTP/1.1 (REST, Connect) and HTTP/2 (gRPC, Connect, REST), in cleartext by the first bytes of a connection, with a
+ * certificate by ALPN.
+ */
+import {
+  createServer as createHttp2Server,
+  createSecureServer,
+  type Http2SecureServer,
+  type ServerHttp2Session,
+} from 'node:http2';
+import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net';
+import type { Logger } from '../../logger.ts';
+import type { Dispatch } from '../dispatch.ts';
+import { HEADERS_TIMEOUT } from './bounds.ts';
+import { createHttp1Server, http1Options } from './http1-server.ts';
+import { createSessionWatch, http2Options } from './http2-sessions.ts';
+import { answerClientError } from './raw-answer.ts';
+import { sniff } from './sniff.ts';
+
+/** PEM texts. */
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface ListenerOptions {
+  readonly dispatch: Dispatch;
+  readonly logger: Logger;
+  /** Connections past it are closed at once. */
+  readonly maxConnections: number;
+  /** Serve TLS with this certificate; cleartext if undefined. */
+  readonly tls: TlsFiles | undefined;
+}
+
+export interface Listener {
+  /** Resolves with the port once connections are accepted. @throws the system's error if the address cannot be had. */
+  listen(port: number, host: string): Promise<number>;
+  /** Uses a new certificate for connections from now on. @throws Error if it is not valid; the old one stays. */
+  setCertificate(tls: TlsFiles): void;
+  /** Asks HTTP/2 peers to go elsewhere once their streams are done; HTTP/1.1 peers are told with their next response. */
+  goAway(): void;
+  /** Accepts nothing more and resolves when every connection has ended; those that have not after `grace` milliseconds are cut. */
+  close(grace: number): Promise<void>;
+  /** Closes idle connections, at most `count`. Returns how many. */
+  closeIdle(count: number): number;
+  readonly connections: number;
+}
+
+/** Sockets that wait for the system to accept them. */
+const BACKLOG = 1024;
+
+export function createListener({ dispatch, logger, maxConnections, tls }: ListenerOptions): Listener {
+  const sessions = createSessionWatch();
+  const sockets = new Set<Socket>();
+  const http1 = createHttp1Server(dispatch);
+  const onSession = (session: ServerHttp2Session): void => sessions.add(session);
+  const secure = tls === undefined ? undefined : createTlsServer(tls, dispatch, onSession);
+  const server: Server = secure ?? createCleartextServer(http1, dispatch, onSession);
+  server.maxConnections = maxConnections;
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('drop', () => logger.warn({ maxConnections }, 'a connection was closed: there are as many as allowed'));
+
+  return {
+    listen: (port, host) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen({ port, host, backlog: BACKLOG }, () => {
+          server.off('error', reject);
+          resolve((server.address() as AddressInfo).port);
+        });
+      }),
+    setCertificate: (files) => secure?.setSecureContext(files),
+    goAway: () => sessions.closeAll(),
+    close: async (grace) => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      sessions.closeAll();
+      http1.closeIdleConnections();
+      const timer = setTimeout(() => {
+        sessions.destroyAll();
+        for (const socket of sockets) socket.destroy();
+      }, grace);
+      // A keep-alive connection whose last response is under way becomes idle later.
+      const sweep = setInterval(() => http1.closeIdleConnections(), 50);
+      await closed;
+      clearTimeout(timer);
+      clearInterval(sweep);
+      http1.close();
+      sessions.stop();
+    },
+    closeIdle: (count) => sessions.closeIdle(count),
+    get connections() {
+      return sockets.size;
+    },
+  };
+}
+
+function createCleartextServer(
+  http1: ReturnType<typeof createHttp1Server>,
+  dispatch: Dispatch,
+  onSession: (session: ServerHttp2Session) => void,
+): Server {
+  const http2 = createHttp2Server(http2Options, dispatch as never);
+  http2.on('session', onSession);
+  return createNetServer({ noDelay: true }, (socket) => {
+    sniff(socket, HEADERS_TIMEOUT, (protocol) => (protocol === 'http2' ? http2 : http1).emit('connection', socket));
+  });
+}
+
+function createTlsServer(
+  tls: TlsFiles,
+  dispatch: Dispatch,
+  onSession: (session: ServerHttp2Session) => void,
+): Http2SecureServer {
+  const options = {
+    ...http2Options,
+    ...http1Options,
+    ...tls,
+    allowHTTP1: true,
+    handshakeTimeout: HEADERS_TIMEOUT,
+    minVersion: 'TLSv1.2' as const,
+  };
+  const server = createSecureServer(options, dispatch as never);
+  server.on('session', onSession);
+  server.on('clientError', answerClientError as never);
+  server.on('checkExpectation', dispatch as never);
+  server.on('tlsClientError', () => {});
+  return server;
+}

@@ -1,0 +1,46 @@
+/** The answers to requests that never become one: Node's HTTP/1.1 parser gave up on them. They get the envelope like all others. */
+import type { Socket } from 'node:net';
+import { DomainError } from '../../domain/errors.ts';
+import { newId } from '../../domain/ids.ts';
+import { envelopeBody, httpStatus } from '../rest/envelope.ts';
+
+const PHRASES: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  413: 'Payload Too Large',
+  431: 'Request Header Fields Too Large',
+};
+
+/** A `clientError` of Node's as a fault. */
+function faultOf(error: NodeJS.ErrnoException): DomainError {
+  switch (error.code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new DomainError('HEADERS_TOO_LARGE', 'the headers are larger than 16 KiB');
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new DomainError('BODY_TOO_LARGE', 'the chunk extensions are larger than 16 KiB');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new DomainError('REQUEST_TIMEOUT', 'the request did not arrive in time');
+    default:
+      return new DomainError('MALFORMED_REQUEST', 'the request is not valid HTTP');
+  }
+}
+
+/** Answers on the bare socket and closes it, unless a response is already under way on it. */
+export function answerClientError(
+  error: NodeJS.ErrnoException,
+  socket: Socket & { _httpMessage?: { headersSent: boolean } },
+): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent === true) {
+    socket.destroy();
+    return;
+  }
+  const fault = faultOf(error);
+  const status = httpStatus(fault);
+  const body = envelopeBody(fault);
+  socket.end(
+    `HTTP/1.1 ${status} ${PHRASES[status] ?? 'Error'}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+      `X-Request-ID: ${newId('req_')}\r\nConnection: close\r\n\r\n${body}`,
+  );
+  // A peer that never reads its answer must not keep the socket.
+  socket.setTimeout(1000, () => socket.destroy());
+}

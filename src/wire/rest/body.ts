@@ -1,0 +1,68 @@
+/** Reads a request body, bounded in size and time. */
+import { DomainError } from '../../domain/errors.ts';
+import { type HttpRequest, isHttp2 } from '../http.ts';
+
+/** Bytes that a body may have. */
+export const MAX_BODY_BYTES = 1024 * 1024;
+
+/** Milliseconds that a body may take over HTTP/2; over HTTP/1.1 the server's own request timeout watches. */
+const MAX_BODY_TIME = 30_000;
+
+const tooLarge = (): DomainError =>
+  new DomainError('BODY_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
+
+/** @throws DomainError UNSUPPORTED_MEDIA_TYPE or UNSUPPORTED_ENCODING if the headers do not announce plain JSON in UTF-8. */
+export function assertJsonContent(request: HttpRequest): void {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new DomainError('UNSUPPORTED_ENCODING', 'request bodies must not be compressed');
+  }
+  const type = request.headers['content-type'];
+  if (type === 'application/json') return;
+  const [media = '', ...parameters] = (type ?? '').split(';');
+  const charset = parameters
+    .map((parameter) => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/i.exec(parameter)?.[1])
+    .find((value) => value !== undefined);
+  if (
+    media.trim().toLowerCase() !== 'application/json' ||
+    (charset !== undefined && charset.toLowerCase() !== 'utf-8')
+  ) {
+    throw new DomainError('UNSUPPORTED_MEDIA_TYPE', 'send the body as Content-Type: application/json, in UTF-8');
+  }
+}
+
+/**
+ * The whole body.
+ *
+ * @throws DomainError BODY_TOO_LARGE as soon as that is known, REQUEST_TIMEOUT, or CANCELED if the caller leaves.
+ */
+export function readBody(request: HttpRequest): Promise<Buffer> {
+  const length = request.headers['content-length'];
+  if (length !== undefined && Number(length) > MAX_BODY_BYTES) return Promise.reject(tooLarge());
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const timer = isHttp2(request)
+      ? setTimeout(() => settle(new DomainError('REQUEST_TIMEOUT', 'the body did not arrive in time')), MAX_BODY_TIME)
+      : undefined;
+    const settle = (fault?: DomainError): void => {
+      clearTimeout(timer);
+      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+      if (fault === undefined) {
+        resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size));
+      } else {
+        // What still comes is read and thrown away, so that the answer is not lost in a reset connection.
+        request.on('error', () => {}).resume();
+        reject(fault);
+      }
+    };
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size > MAX_BODY_BYTES) settle(tooLarge());
+      else chunks.push(chunk);
+    };
+    const onEnd = (): void => settle();
+    const onGone = (): void => settle(new DomainError('CANCELED', 'the caller left before its request was complete'));
+    request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+  });
+}

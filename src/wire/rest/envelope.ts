@@ -1,0 +1,21 @@
+/** The contract's ErrorResponse and the headers that go with it. */
+import { type DomainError, errorTable } from '../../domain/errors.ts';
+
+/** The JSON text of an ErrorResponse. */
+export function envelopeBody(error: DomainError): string {
+  const { type } = errorTable[error.reason];
+  return JSON.stringify({ error: { message: error.message, type, code: error.code, param: error.param } });
+}
+
+/** The headers that an error brings beside the body's own. */
+export function errorHeaders(error: DomainError): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (error.retryAfter !== undefined) headers['retry-after'] = String(error.retryAfter);
+  if (error.reason === 'AUTHENTICATION_REQUIRED') headers['www-authenticate'] = 'Bearer';
+  return headers;
+}
+
+/** The HTTP status of an error. */
+export function httpStatus(error: DomainError): number {
+  return errorTable[error.reason].http;
+}

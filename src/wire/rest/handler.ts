@@ -1,0 +1,80 @@
+/** The REST facade: a protocol beside gRPC and Connect, in front of the same procedures. */
+import { DomainError } from '../../domain/errors.ts';
+import type { Procedure } from '../../service/procedure.ts';
+import type { Exchange } from '../exchange.ts';
+import { visibleFault } from '../faults.ts';
+import type { Health } from '../health.ts';
+import type { Gate } from '../interceptors/gate.ts';
+import { invoke } from '../interceptors/invoke.ts';
+import { assertJsonContent, readBody } from './body.ts';
+import { respond, respondFault } from './respond.ts';
+import { createRouter } from './router.ts';
+import { createRoutes, type Route } from './routes.ts';
+import { serverTiming } from './server-timing.ts';
+import { type JsonObject, parseJsonObject } from './strict-json.ts';
+
+/** Answers a request whose path is not an RPC's. Never rejects. */
+export type RestHandler = (exchange: Exchange, path: string) => Promise<void>;
+
+const NO_BODY: { readonly value: JsonObject; readonly duplicate: undefined } = { value: {}, duplicate: undefined };
+
+/** A handler over procedures. @throws Error if an annotation cannot be served. */
+export function createRestHandler(options: {
+  readonly procedures: readonly Procedure[];
+  readonly gate: Gate;
+  readonly health: Health;
+}): RestHandler {
+  const { gate, health } = options;
+  const route = createRouter(createRoutes(options.procedures));
+
+  const serve = async (
+    exchange: Exchange,
+    { procedure, hasBody, read, write, ...found }: Route,
+    variables: ReadonlyMap<string, string>,
+  ) => {
+    exchange.route = found.template.text;
+    await gate(exchange, procedure);
+    if (hasBody) assertJsonContent(exchange.request);
+    const { value, duplicate } = hasBody ? parseJsonObject(await readBody(exchange.request)) : NO_BODY;
+    const result = await invoke(procedure, read(value, duplicate, variables), exchange);
+    const headers: Record<string, string> = {};
+    const location = found.location(result);
+    if (location !== undefined) headers.location = location;
+    const { timings } = exchange.facts;
+    if (timings !== undefined) headers['server-timing'] = serverTiming(timings);
+    respond(exchange, { status: found.successStatus, headers, body: write(result) }, health.draining);
+  };
+
+  const serveHealth = (exchange: Exchange, path: string): boolean => {
+    const state = health.probe(path);
+    if (state === undefined) return false;
+    exchange.route = path;
+    const { method } = exchange.request;
+    if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed();
+    if (state.fault !== undefined) throw state.fault;
+    respond(exchange, { status: 200, body: state.body }, health.draining);
+    return true;
+  };
+
+  return async (exchange, path) => {
+    let allow = 'GET, HEAD';
+    try {
+      if (serveHealth(exchange, path)) return;
+      const match = route(exchange.request.method ?? '', path);
+      if (match.kind === 'route') {
+        await serve(exchange, match.route, match.variables);
+        return;
+      }
+      if (match.kind === 'not_found') throw new DomainError('ROUTE_NOT_FOUND', 'no resource has this path');
+      allow = match.allow;
+      throw methodNotAllowed();
+    } catch (error) {
+      const fault = visibleFault(error, exchange);
+      respondFault(exchange, fault, health.draining, fault.reason === 'METHOD_NOT_ALLOWED' ? { allow } : {});
+    }
+  };
+}
+
+function methodNotAllowed(): DomainError {
+  return new DomainError('METHOD_NOT_ALLOWED', 'this resource does not have that method; see the Allow header');
+}

@@ -1,0 +1,44 @@
+/** Writes REST responses. */
+import type { DomainError } from '../../domain/errors.ts';
+import type { Exchange } from '../exchange.ts';
+import { isHttp2 } from '../http.ts';
+import { envelopeBody, errorHeaders, httpStatus } from './envelope.ts';
+
+/** A response; `body` null for none. */
+export interface RestResponse {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: string | null;
+}
+
+/** Sends a response, with the headers that every one of them has. Does nothing if the caller is gone. */
+export function respond(exchange: Exchange, { status, headers, body }: RestResponse, closing: boolean): void {
+  const { request, response } = exchange;
+  if (response.writableEnded || response.destroyed || response.headersSent) return;
+  const head: Record<string, string | number> = { 'x-request-id': exchange.requestId, ...headers };
+  if (closing && !isHttp2(request)) head.connection = 'close';
+  if (body === null) {
+    response.writeHead(status, head);
+    response.end();
+    return;
+  }
+  head['content-type'] = 'application/json';
+  head['content-length'] = Buffer.byteLength(body);
+  response.writeHead(status, head);
+  if (request.method === 'HEAD') response.end();
+  else response.end(body);
+}
+
+/** Sends an error in the contract's envelope. */
+export function respondFault(
+  exchange: Exchange,
+  fault: DomainError,
+  closing: boolean,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  respond(
+    exchange,
+    { status: httpStatus(fault), headers: { ...errorHeaders(fault), ...headers }, body: envelopeBody(fault) },
+    closing,
+  );
+}

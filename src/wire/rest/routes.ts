@@ -1,0 +1,120 @@
+/** The REST routes, read from the `google.api.http` annotations at startup. What is not supported stops the start and names the RPC. */
+import { getOption, hasOption } from '@bufbuild/protobuf';
+import { http } from '../../../gen/google/api/annotations_pb.ts';
+import type { Procedure } from '../../service/procedure.ts';
+import { compileMessageReader, type MessageReader } from './message-reader.ts';
+import { compileMessageWriter, type MessageWriter } from './message-writer.ts';
+import { type PathTemplate, parsePathTemplate } from './path-template.ts';
+
+export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** One binding of an RPC. */
+export interface Route {
+  readonly method: RestMethod;
+  readonly template: PathTemplate;
+  readonly procedure: Procedure;
+  readonly hasBody: boolean;
+  readonly read: MessageReader;
+  /** The JSON text of a response; null where it has no content. */
+  readonly write: (response: object) => string | null;
+  readonly successStatus: 200 | 201 | 204;
+  /** The path of a resource that the route creates. */
+  readonly location: (response: object) => string | undefined;
+}
+
+/** The routes of the procedures. @throws Error listing every annotation that cannot be served. */
+export function createRoutes(procedures: readonly Procedure[]): readonly Route[] {
+  const problems: string[] = [];
+  const routes: Route[] = [];
+  for (const procedure of procedures) {
+    try {
+      routes.push(createRoute(procedure, procedures));
+    } catch (error) {
+      problems.push(`${procedure.method.parent.typeName}.${procedure.method.name}: ${(error as Error).message}`);
+    }
+  }
+  const seen = new Set<string>();
+  for (const route of routes) {
+    const key = `${route.method} ${route.template.text.replaceAll(/\{[^}]*\}/g, '{}')}`;
+    if (seen.has(key)) problems.push(`${key} is bound twice`);
+    seen.add(key);
+  }
+  if (problems.length > 0) throw new Error(`REST routes:\n  ${problems.join('\n  ')}`);
+  return routes;
+}
+
+/** Method and template of an RPC's annotation. */
+export function bindingOf(procedure: Procedure): { readonly method: RestMethod; readonly path: string } {
+  if (!hasOption(procedure.method, http)) throw new Error('has no google.api.http annotation');
+  const rule = getOption(procedure.method, http);
+  if (rule.additionalBindings.length > 0) throw new Error('additional_bindings are not supported');
+  const { pattern } = rule;
+  if (pattern.case === undefined || pattern.case === 'custom')
+    throw new Error('needs one of get, put, post, delete and patch');
+  return { method: pattern.case.toUpperCase() as RestMethod, path: pattern.value };
+}
+
+function createRoute(procedure: Procedure, procedures: readonly Procedure[]): Route {
+  const { method, path } = bindingOf(procedure);
+  const rule = getOption(procedure.method, http);
+  const template = parsePathTemplate(path);
+  const { input, output } = procedure.method;
+  const hasBody = rule.body === '*';
+  if (!hasBody && rule.body !== '') throw new Error(`body '${rule.body}' is not supported, only '*'`);
+  const fields = new Set(input.fields.map((field) => field.name));
+  for (const segment of template.segments) {
+    if ('field' in segment && !fields.delete(segment.field))
+      throw new Error(`path field '${segment.field}' is not a field of ${input.typeName}`);
+  }
+  if (!hasBody && fields.size > 0)
+    throw new Error(`fields ${[...fields].join(', ')} are neither in the path nor in a body`);
+
+  const collection = method === 'POST' ? resourceTemplate(procedure, path, procedures) : undefined;
+  const empty = output.fields.length === 0;
+  const { write, body } = responseWriter(procedure, rule.responseBody);
+  return {
+    method,
+    template,
+    procedure,
+    hasBody,
+    read: compileMessageReader(input, procedure.rules),
+    write: empty ? () => null : write,
+    successStatus: empty ? 204 : collection === undefined ? 200 : 201,
+    location: (response) => (collection === undefined ? undefined : fill(collection, body(response))),
+  };
+}
+
+function responseWriter(
+  procedure: Procedure,
+  responseBody: string,
+): { write: MessageWriter; body: (response: object) => object } {
+  const { output } = procedure.method;
+  if (responseBody === '') return { write: compileMessageWriter(output), body: (response) => response };
+  const field = output.fields.find((candidate) => candidate.name === responseBody);
+  if (field?.fieldKind !== 'message')
+    throw new Error(`response_body '${responseBody}' is not a message field of ${output.typeName}`);
+  const write = compileMessageWriter(field.message);
+  const body = (response: object) => (response as Record<string, object>)[field.localName] as object;
+  return { write: (response) => write(body(response)), body };
+}
+
+/** A POST creates a resource where its service can GET one under the same path: `/v1/catalogs` and `/v1/catalogs/{id}`. */
+function resourceTemplate(
+  procedure: Procedure,
+  path: string,
+  procedures: readonly Procedure[],
+): PathTemplate | undefined {
+  for (const other of procedures) {
+    if (other.method.parent !== procedure.method.parent) continue;
+    const binding = bindingOf(other);
+    if (binding.method === 'GET' && binding.path.startsWith(`${path}/{`)) return parsePathTemplate(binding.path);
+  }
+  return undefined;
+}
+
+function fill(template: PathTemplate, resource: object): string {
+  const values = resource as Record<string, unknown>;
+  return template.segments
+    .map((segment) => `/${'literal' in segment ? segment.literal : encodeURIComponent(String(values[segment.field]))}`)
+    .join('');
+}

@@ -1,0 +1,153 @@
+/** gRPC and Connect, in front of the same procedures as REST, through connect-node with its unsafe defaults changed. */
+import type { Message } from '@bufbuild/protobuf';
+import {
+  type ConnectRouter,
+  createConnectRouter,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+} from '@connectrpc/connect';
+import {
+  compressionGzip,
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from '@connectrpc/connect-node';
+import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
+import { Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
+import { DomainError } from '../../domain/errors.ts';
+import type { Logger } from '../../logger.ts';
+import type { Procedure } from '../../service/procedure.ts';
+import type { Exchange } from '../exchange.ts';
+import { visibleFault } from '../faults.ts';
+import type { Health } from '../health.ts';
+import type { Gate } from '../interceptors/gate.ts';
+import { invoke } from '../interceptors/invoke.ts';
+import { MAX_BODY_BYTES } from '../rest/body.ts';
+import { respondFault } from '../rest/respond.ts';
+import { compileMessageChecker } from './check-message.ts';
+import { toConnectError } from './connect-error.ts';
+import type { UniversalHandler } from './connect-private.ts';
+import { takeTimeout } from './deadline.ts';
+import { createGrpcHealth } from './grpc-health.ts';
+import { repairFault } from './protocol-faults.ts';
+import { createReflector, type Reflector } from './reflection.ts';
+
+/** Answers RPCs. */
+export interface RpcHandler {
+  /** Whether the path is that of an RPC which is served. */
+  serves(path: string): boolean;
+  /** Answers the RPC with that path. Never rejects. */
+  handle(exchange: Exchange, path: string): Promise<void>;
+}
+
+const exchangeKey = createContextKey<Exchange | undefined>(undefined);
+
+function exchangeOf(context: HandlerContext): Exchange {
+  const exchange = context.values.get(exchangeKey);
+  if (exchange === undefined) throw new Error('a call without its exchange');
+  return exchange;
+}
+
+/** A handler over procedures. */
+export function createRpcHandler(options: {
+  readonly procedures: readonly Procedure[];
+  readonly gate: Gate;
+  readonly health: Health;
+  readonly reflection: boolean;
+  readonly logger: Logger;
+}): RpcHandler {
+  const { procedures, gate, health, logger } = options;
+  const byMethod = new Map(procedures.map((procedure) => [procedure.method as unknown, procedure]));
+
+  const router = createConnectRouter({
+    grpcWeb: false,
+    readMaxBytes: MAX_BODY_BYTES,
+    jsonOptions: { ignoreUnknownFields: false },
+    acceptCompression: [compressionGzip],
+    // Answers are small; compressing them would cost more than the decision's own bookkeeping.
+    compressMinBytes: 0x7fffffff,
+    requestGate: async (context) => {
+      const exchange = exchangeOf(context);
+      exchange.protocol = context.protocolName === 'connect' ? 'connect' : 'grpc';
+      const procedure = byMethod.get(context.method);
+      if (procedure === undefined) return;
+      try {
+        await gate(exchange, procedure);
+      } catch (error) {
+        throw toConnectError(visibleFault(error, exchange));
+      }
+    },
+  });
+  for (const procedure of procedures) mount(router, procedure);
+  const services = [...new Set(procedures.map((procedure) => procedure.method.parent))];
+  router.service(HealthService, createGrpcHealth(health, services));
+  if (options.reflection) mountReflection(router, createReflector([...services, HealthService]));
+
+  const handlers = new Map<string, UniversalHandler>(router.handlers.map((handler) => [handler.requestPath, handler]));
+
+  const answer = async (exchange: Exchange, handler: UniversalHandler): Promise<void> => {
+    const { request, response } = exchange;
+    exchange.route = handler.requestPath;
+    exchange.deadline = exchange.startedAt + takeTimeout(request.headers);
+    const values = createContextValues().set(exchangeKey, exchange);
+    const answered = await handler(universalRequestFromNodeRequest(request, response, undefined, values));
+    if (answered.body === undefined && answered.status >= 400) {
+      // Not the protocol's: a wrong method, content type or HTTP version.
+      const headers = Object.fromEntries(answered.header ?? []);
+      respondFault(exchange, visibleFault(transportFault(answered.status), exchange), health.draining, headers);
+      return;
+    }
+    const repaired = await repairFault(answered, exchange);
+    response.setHeader('x-request-id', exchange.requestId);
+    // Does not resolve over HTTP/1.1 in this version: nothing may wait for it.
+    universalResponseToNodeResponse(repaired, response).catch(() => exchange.depart());
+  };
+
+  return {
+    serves: (path) => handlers.has(path),
+    async handle(exchange, path) {
+      try {
+        await answer(exchange, handlers.get(path) as UniversalHandler);
+      } catch (error) {
+        // Only what is wrong with the HTTP request itself throws here, such as an authority that is none.
+        logger.debug({ requestId: exchange.requestId, err: error }, 'an RPC request could not be read');
+        respondFault(
+          exchange,
+          visibleFault(new DomainError('MALFORMED_REQUEST', 'the request is not valid HTTP'), exchange),
+          health.draining,
+        );
+      }
+    },
+  };
+}
+
+/** 405, 415 and 505 of Connect's as they look everywhere else. */
+function transportFault(status: number): DomainError {
+  if (status === 405) return new DomainError('METHOD_NOT_ALLOWED', 'RPCs are called with POST');
+  if (status === 415) {
+    return new DomainError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'send application/json or application/proto (Connect) or application/grpc',
+    );
+  }
+  return new DomainError('MALFORMED_REQUEST', 'this RPC needs HTTP/2');
+}
+
+function mount(router: ConnectRouter, procedure: Procedure): void {
+  const check = compileMessageChecker(procedure.method.input, procedure.rules);
+  router.rpc(procedure.method, async (request: Message, context: HandlerContext) => {
+    const exchange = exchangeOf(context);
+    try {
+      check(request);
+      return await invoke(procedure, request, exchange);
+    } catch (error) {
+      throw toConnectError(visibleFault(error, exchange));
+    }
+  });
+}
+
+function mountReflection(router: ConnectRouter, reflect: Reflector): void {
+  router.service(ServerReflection, { serverReflectionInfo: reflect });
+  router.service(ServerReflectionAlpha, { serverReflectionInfo: reflect as never });
+}

@@ -1,0 +1,22 @@
+/** Refuses requests whose meaning depends on which of two headers is read. Node shows doubled ones only in `rawHeaders`. */
+import { DomainError } from '../domain/errors.ts';
+import type { HttpRequest } from './http.ts';
+import { isHttp2 } from './http.ts';
+
+/** @throws DomainError MALFORMED_REQUEST for two `Authorization` or two `Host` headers, or none of the latter in HTTP/1.1. */
+export function assertUniqueHeaders(request: HttpRequest): void {
+  const { rawHeaders } = request;
+  let hosts = 0;
+  let authorizations = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    // Lengths first: nearly all names are settled without being lowered.
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+    else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations += 1;
+  }
+  if (hosts > 1) throw new DomainError('MALFORMED_REQUEST', 'more than one Host header');
+  if (authorizations > 1) throw new DomainError('MALFORMED_REQUEST', 'more than one Authorization header');
+  if (hosts === 0 && !isHttp2(request) && request.httpVersion === '1.1') {
+    throw new DomainError('MALFORMED_REQUEST', 'an HTTP/1.1 request needs a Host header');
+  }
+}
