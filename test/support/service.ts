@@ -1,0 +1,61 @@
+/** A whole service for tests: the real engine, the embedded store in a folder of its own, a free port. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type App, createApp, type Overrides } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import { createLogger } from '../../src/logger.ts';
+
+/** A service that is ready. */
+export interface TestService {
+  readonly app: App;
+  readonly port: number;
+  /** `http://127.0.0.1:<port>`, or https where the settings have a certificate. */
+  readonly url: string;
+  /** The log's lines so far, parsed. */
+  readonly log: readonly Record<string, unknown>[];
+  stop(): Promise<void>;
+}
+
+/** Starts one with `env` over the settings that tests share: one engine, no limits, no waiting. Resolves once it is ready. */
+export async function startService(env: Record<string, string> = {}, overrides: Overrides = {}): Promise<TestService> {
+  const folder = await mkdtemp(join(tmpdir(), 'umpire-test-'));
+  const config = readConfig({
+    PORT: '0',
+    HOST: '127.0.0.1',
+    UMPIRE_DATA_DIR: folder,
+    UMPIRE_ENGINES: '1',
+    UMPIRE_RATE_ANONYMOUS: 'off',
+    UMPIRE_RATE_KEY: 'off',
+    UMPIRE_CONCURRENCY_ANONYMOUS: 'off',
+    UMPIRE_CONCURRENCY_KEY: 'off',
+    UMPIRE_DRAIN_DELAY: '0',
+    ...env,
+  });
+  const log: Record<string, unknown>[] = [];
+  const logger = createLogger(config.logLevel, { write: (line) => log.push(JSON.parse(line)) });
+  const app = await createApp(config, logger, overrides);
+  const port = await app.start();
+  await untilReady(app);
+  return {
+    app,
+    port,
+    url: `${config.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    log,
+    async stop() {
+      await app.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Milliseconds that models may take to load on a busy machine. */
+const READY_TIMEOUT = 30_000;
+
+async function untilReady({ health }: App): Promise<void> {
+  const deadline = performance.now() + READY_TIMEOUT;
+  while (!health.ready) {
+    if (performance.now() > deadline) throw new Error('the service did not become ready');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
