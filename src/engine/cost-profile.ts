@@ -1,0 +1,80 @@
+/**
+ * What a model's work costs on this machine. An engine measures it when it loads a package, in milliseconds of CPU time on one core; the
+ * pool estimates from it what a job will take before anything is tokenised.
+ */
+import type { ModelLimits } from './engine.ts';
+
+/** Measured points [tokens, milliseconds] by rising tokens; between and beyond them the cost is a straight line. */
+export type CostCurve = readonly (readonly [tokens: number, milliseconds: number])[];
+
+/** The cost of a decision: `premise` once, and `choice` for every choice whose work is not cached. */
+export interface CostProfile {
+  /** Over the tokens of instruction and input together. */
+  readonly premise: CostCurve;
+  /** Over the tokens of one choice, or of the premise and one choice if `choiceReadsPremise`. */
+  readonly choice: CostCurve;
+  readonly choiceReadsPremise: boolean;
+  /** Whether a choice that was encoded before costs nothing. */
+  readonly choicesCached: boolean;
+}
+
+/** How large a job is. Tokens may be estimates. */
+export interface JobSize {
+  readonly premiseTokens: number;
+  /** Choices that must be encoded. */
+  readonly choices: number;
+  /** Tokens of one of them. */
+  readonly choiceTokens: number;
+}
+
+/** Milliseconds at `tokens`. An empty curve costs nothing. */
+export function costAt(curve: CostCurve, tokens: number): number {
+  const [first] = curve;
+  if (first === undefined) return 0;
+  let lower = first;
+  let upper = curve[1] ?? first;
+  for (let i = 1; i < curve.length - 1 && tokens > upper[0]; i++) {
+    lower = upper;
+    upper = curve[i + 1] ?? upper;
+  }
+  if (upper[0] === lower[0]) return lower[1];
+  const slope = (upper[1] - lower[1]) / (upper[0] - lower[0]);
+  return Math.max(0, lower[1] + slope * (tokens - lower[0]));
+}
+
+/** Milliseconds that a job of this size takes on one core. */
+export function jobCost(profile: CostProfile, size: JobSize): number {
+  const tokens = size.choiceTokens + (profile.choiceReadsPremise ? size.premiseTokens : 0);
+  return costAt(profile.premise, size.premiseTokens) + size.choices * costAt(profile.choice, tokens);
+}
+
+/** Milliseconds of the largest request that the limits allow, with nothing cached. */
+export function worstCost(profile: CostProfile, limits: ModelLimits): number {
+  return jobCost(profile, {
+    premiseTokens: limits.inputTokens,
+    choices: limits.choices,
+    choiceTokens: limits.candidateTokens,
+  });
+}
+
+/** Measures a curve: runs `work` at each size after one unmeasured run and keeps the least CPU time of two. */
+export async function measureCurve(
+  sizes: readonly number[],
+  work: (tokens: number) => Promise<unknown>,
+): Promise<CostCurve> {
+  const points: [number, number][] = [];
+  const distinct = [...new Set(sizes)].sort((a, b) => a - b);
+  await work(distinct[0] ?? 1);
+  for (const tokens of distinct) {
+    let least = Number.POSITIVE_INFINITY;
+    for (let round = 0; round < 2; round++) {
+      // CPU time and not the clock: a machine that is busy while a model loads must not make the model look slow.
+      const before = process.cpuUsage();
+      await work(tokens);
+      const { user, system } = process.cpuUsage(before);
+      least = Math.min(least, (user + system) / 1000);
+    }
+    points.push([tokens, least]);
+  }
+  return points;
+}

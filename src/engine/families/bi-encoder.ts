@@ -1,0 +1,123 @@
+/**
+ * `bi-encoder`: premise and choices are encoded one by one, and a choice's logit is the cosine of its vector with the premise's, divided
+ * by the temperature. The premise's vector mixes that of the input alone with that of instruction and input:
+ *
+ *     premise = normalise((1 - joint_weight) · v([CLS] input [SEP]) + joint_weight · v([CLS] instruction [SEP] input [SEP]))
+ *
+ * options: { "graph", "tokenizer": file names, "joint_weight": 0…1, "temperature": > 0, "special_tokens": { "cls", "sep" } }
+ * graph: `input_ids` int64 [1, tokens] → `embedding` float32 [1, width], pooled and normalised.
+ */
+import { type CostProfile, measureCurve } from '../cost-profile.ts';
+import { createChecker } from '../packages/checker.ts';
+import { ChoiceTooLong, type Family, type FamilyParts, InvalidOptions, type RunControl } from './family.ts';
+import { dot, softmax } from './probabilities.ts';
+
+interface Options {
+  readonly graph: string;
+  readonly tokenizer: string;
+  readonly jointWeight: number;
+  readonly temperature: number;
+  readonly cls: number;
+  readonly sep: number;
+}
+
+const unhindered: RunControl = { checkpoint() {} };
+
+/** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
+export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
+  const { limits, vectors } = parts;
+  const options = readOptions(parts.options);
+  const tokenizer = await parts.tokenizer(options.tokenizer);
+  const graph = await parts.graph(options.graph);
+
+  const encode = async (segments: readonly (readonly number[])[], control: RunControl): Promise<Float32Array> => {
+    control.checkpoint();
+    const ids = [options.cls, ...segments.flatMap((segment) => [...segment, options.sep])];
+    const feeds = { input_ids: { data: BigInt64Array.from(ids, BigInt), dims: [1, ids.length] } };
+    const { embedding } = await graph.run(feeds);
+    if (!(embedding?.data instanceof Float32Array)) throw new Error('the graph has no float32 output "embedding"');
+    return embedding.data;
+  };
+
+  const encodePremise = async (
+    input: readonly number[],
+    instruction: readonly number[],
+    control: RunControl,
+  ): Promise<Float32Array> => {
+    const { jointWeight } = options;
+    if (jointWeight === 0) return await encode([input], control);
+    const joint = await encode([instruction, input], control);
+    if (jointWeight === 1) return joint;
+    return mix(await encode([input], control), joint, jointWeight);
+  };
+
+  /** Tokenises a choice, within the limit. */
+  const choiceIds = (choice: string): readonly number[] => {
+    const ids = tokenizer.ids(choice);
+    if (ids.length > limits.candidateTokens) throw new ChoiceTooLong(choice, ids.length);
+    return ids;
+  };
+
+  /** Encodes what is not cached; a cached choice was within the limit when it was encoded. */
+  const encodeChoices = async (choices: readonly string[], control: RunControl) => {
+    const found = choices.map((choice) => vectors.get(choice));
+    const missing = choices.flatMap((choice, i) =>
+      found[i] === undefined ? [{ i, choice, ids: choiceIds(choice) }] : [],
+    );
+    for (const { i, choice, ids } of missing) {
+      const vector = await encode([ids], control);
+      vectors.set(choice, vector);
+      found[i] = vector;
+    }
+    return { vectors: found as readonly Float32Array[], encoded: missing.length };
+  };
+
+  return {
+    tokenizer,
+    async score({ input, instruction }, choices, control) {
+      const { vectors: encodedChoices, encoded } = await encodeChoices(choices, control);
+      const premise = await encodePremise(input, instruction, control);
+      const logits = Float64Array.from(encodedChoices, (vector) => dot(premise, vector) / options.temperature);
+      return { probabilities: softmax(logits), encoded };
+    },
+    async prepare(choices, control) {
+      await encodeChoices(choices, control);
+    },
+    async profile(): Promise<CostProfile> {
+      const ids = (tokens: number): number[] => new Array<number>(tokens).fill(options.sep);
+      const { inputTokens, candidateTokens } = limits;
+      return {
+        premise: await measureCurve([1, Math.ceil(inputTokens / 4), inputTokens], async (tokens) =>
+          encodePremise(ids(Math.ceil(tokens / 2)), ids(Math.floor(tokens / 2)), unhindered),
+        ),
+        choice: await measureCurve([1, candidateTokens], async (tokens) => encode([ids(tokens)], unhindered)),
+        choiceReadsPremise: false,
+        choicesCached: true,
+      };
+    },
+    dispose: () => graph.dispose(),
+  };
+}
+
+function readOptions(raw: unknown): Options {
+  const problems: string[] = [];
+  const fields = createChecker(raw, 'options', problems);
+  const special = fields.object('special_tokens');
+  const options = {
+    graph: fields.text('graph', /./u),
+    tokenizer: fields.text('tokenizer', /./u),
+    jointWeight: fields.number('joint_weight', 0, 1),
+    temperature: fields.number('temperature', 1e-6, 1e6),
+    cls: special.integer('cls', 0, 2 ** 31),
+    sep: special.integer('sep', 0, 2 ** 31),
+  };
+  if (problems.length > 0) throw new InvalidOptions(problems);
+  return options;
+}
+
+/** normalise((1 - weight) · a + weight · b), computed in doubles. */
+function mix(a: Float32Array, b: Float32Array, weight: number): Float32Array {
+  const mixed = Float64Array.from(a, (value, i) => (1 - weight) * value + weight * (b[i] ?? 0));
+  const length = Math.sqrt(mixed.reduce((sum, value) => sum + value * value, 0));
+  return Float32Array.from(mixed, (value) => (length === 0 ? 0 : value / length));
+}

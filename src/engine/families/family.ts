@@ -1,0 +1,104 @@
+/**
+ * A family is the code that knows how one kind of model scores choices. It gets the pieces that it runs with, and promises: equal texts get
+ * equal numbers, bit for bit, whatever was computed before; every graph run holds one sequence; nothing is truncated.
+ */
+
+import type { CostProfile } from '../cost-profile.ts';
+import type { ModelLimits } from '../engine.ts';
+import type { ChoiceVectors } from './choice-vectors.ts';
+
+/** Values of one graph input or output: `int64` as bigints, `float32` as numbers. */
+export interface Tensor {
+  readonly data: BigInt64Array | Float32Array;
+  readonly dims: readonly number[];
+}
+
+/** A loaded ONNX graph. */
+export interface Graph {
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  /** One run on this process's thread. Rejects with the runtime's error. */
+  run(feeds: Readonly<Record<string, Tensor>>): Promise<Readonly<Record<string, Tensor>>>;
+  /** Gives the memory back. No run may be in progress. */
+  dispose(): Promise<void>;
+}
+
+/** A model's own tokenizer; adds no special tokens, and reads those in a text as plain text. */
+export interface TextTokenizer {
+  /** Token ids of the whole text. */
+  ids(text: string): readonly number[];
+  /** Whether a text cut after a space has the same tokens as its two parts. */
+  readonly splitsAtSpace: boolean;
+}
+
+/** What a family is given when a package is loaded. */
+export interface FamilyParts {
+  readonly limits: ModelLimits;
+  /** `options` of the manifest, not yet checked. */
+  readonly options: unknown;
+  /** Loads a tokenizer file of the package. */
+  tokenizer(file: string): Promise<TextTokenizer>;
+  /** Loads a graph file of the package. */
+  graph(file: string): Promise<Graph>;
+  /** This revision's part of the process's cache. */
+  readonly vectors: ChoiceVectors;
+}
+
+/** What the process tells a family between two graph runs. */
+export interface RunControl {
+  /** Called before every graph run: reports progress and throws JobStopped when the job is no longer wanted. */
+  checkpoint(): void;
+}
+
+/** A premise: the tokens of the two texts, within the model's limit. */
+export interface Premise {
+  readonly instruction: readonly number[];
+  readonly input: readonly number[];
+  readonly instructionText: string;
+  readonly inputText: string;
+}
+
+/** Probabilities in the order of the choices, and how many choices had to be encoded. */
+export interface FamilyScores {
+  readonly probabilities: Float64Array;
+  readonly encoded: number;
+}
+
+/** One loaded package. */
+export interface Family {
+  readonly tokenizer: TextTokenizer;
+  /** Throws ChoiceTooLong and JobStopped. */
+  score(premise: Premise, choices: readonly string[], control: RunControl): Promise<FamilyScores>;
+  /** Checks choices and fills the cache. Throws ChoiceTooLong and JobStopped. */
+  prepare(choices: readonly string[], control: RunControl): Promise<void>;
+  /** Measures what runs cost on this machine. */
+  profile(): Promise<CostProfile>;
+  dispose(): Promise<void>;
+}
+
+/** A choice has more tokens than the model's `candidate_tokens`. */
+export class ChoiceTooLong extends Error {
+  override readonly name = 'ChoiceTooLong';
+  readonly choice: string;
+  readonly tokens: number;
+  constructor(choice: string, tokens: number) {
+    super('a choice has too many tokens');
+    this.choice = choice;
+    this.tokens = tokens;
+  }
+}
+
+/** The job is no longer wanted: its caller left or its time is up. */
+export class JobStopped extends Error {
+  override readonly name = 'JobStopped';
+}
+
+/** The package's options are wrong. */
+export class InvalidOptions extends Error {
+  override readonly name = 'InvalidOptions';
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '));
+    this.problems = problems;
+  }
+}

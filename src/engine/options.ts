@@ -1,0 +1,54 @@
+/** What the engine can be told. */
+import { fileURLToPath } from 'node:url';
+import type { EngineLogger } from './logger.ts';
+
+/** Settings of an engine; all but the first three have defaults. Times in milliseconds, sizes in bytes. */
+export interface EngineOptions {
+  /** The folder of the model packages. */
+  readonly modelsDir: string;
+  /** How many engine processes there are. */
+  readonly engines: number;
+  readonly logger: EngineLogger;
+  /** A package whose largest legal request takes longer than this on one core is refused. */
+  readonly defaultDeadlineMs?: number;
+  /** An engine that is larger than this is replaced. */
+  readonly engineMemoryBytes?: number;
+  /** Choice vectors in each engine. */
+  readonly choiceCacheBytes?: number;
+  /** Jobs that may be queued, and the bytes of their texts. */
+  readonly queueJobs?: number;
+  readonly queueBytes?: number;
+  /** An engine that has work and shows no progress for this long is killed. */
+  readonly stuckAfterMs?: number;
+  /** The same while it loads a model. */
+  readonly loadStuckAfterMs?: number;
+  /** How often the models folder is looked at, beside being watched. */
+  readonly scanIntervalMs?: number;
+  /** The wait before a failed model is tried again: the first, doubling up to a minute. */
+  readonly modelRetryMs?: number;
+  /** The engines' niceness above the parent's. */
+  readonly niceness?: number;
+  /** The file that an engine process runs. Only tests set it. */
+  readonly workerEntry?: string;
+}
+
+/** Options with nothing left out. */
+export type EngineSettings = Required<EngineOptions>;
+
+/** Fills in the defaults. */
+export function engineSettings(options: EngineOptions): EngineSettings {
+  return {
+    defaultDeadlineMs: 10_000,
+    engineMemoryBytes: 400 * 2 ** 20,
+    choiceCacheBytes: 32 * 2 ** 20,
+    queueJobs: 8192,
+    queueBytes: 64 * 2 ** 20,
+    stuckAfterMs: 5000,
+    loadStuckAfterMs: 60_000,
+    scanIntervalMs: 10_000,
+    modelRetryMs: 1000,
+    niceness: 5,
+    workerEntry: fileURLToPath(new URL('./worker/main.ts', import.meta.url)),
+    ...options,
+  };
+}

@@ -1,0 +1,76 @@
+/** Reads untyped JSON field by field and collects every problem with its place, instead of stopping at the first. */
+
+/** A view of one JSON object. Every method returns a usable value and, when the field is wrong, notes a problem. */
+export interface Checker {
+  /** A string that matches `pattern`; `''` with a problem otherwise. */
+  text(field: string, pattern?: RegExp): string;
+  /** A finite number within [min, max]; `min` with a problem otherwise. */
+  number(field: string, min: number, max: number): number;
+  /** As `number`, and whole. */
+  integer(field: string, min: number, max: number): number;
+  /** A boolean; an absent field is `fallback`. */
+  flag(field: string, fallback: boolean): boolean;
+  /** A list of strings with at least `least` items; empty with a problem otherwise. */
+  texts(field: string, least: number): readonly string[];
+  /** A nested object; an empty one with a problem otherwise. */
+  object(field: string): Checker;
+  /** The names of the fields that are there. */
+  readonly fields: readonly string[];
+  /** Notes a problem of the object as a whole or of one field. */
+  problem(message: string, field?: string): void;
+}
+
+/** `place` opens each problem's text; `problems` receives them. */
+export function createChecker(value: unknown, place: string, problems: string[]): Checker {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isObject) problems.push(`${place || 'the document'} must be an object`);
+  const record = new Map<string, unknown>(isObject ? Object.entries(value) : []);
+  const at = (field: string): string => (place === '' ? field : `${place}.${field}`);
+  const problem = (message: string, field?: string): void => {
+    if (isObject) problems.push(`${field === undefined ? place || 'the document' : at(field)} ${message}`);
+  };
+
+  const number = (field: string, min: number, max: number): number => {
+    const found = record.get(field);
+    if (typeof found === 'number' && found >= min && found <= max) return found;
+    problem(`must be a number from ${min} to ${max}`, field);
+    return min;
+  };
+
+  return {
+    fields: [...record.keys()],
+    problem,
+    number,
+    text(field, pattern = /./su) {
+      const found = record.get(field);
+      if (typeof found === 'string' && pattern.test(found)) return found;
+      problem(typeof found === 'string' ? `must match ${pattern}` : 'must be a string', field);
+      return '';
+    },
+    integer(field, min, max) {
+      const found = number(field, min, max);
+      if (Number.isInteger(found)) return found;
+      problem('must be a whole number', field);
+      return min;
+    },
+    flag(field, fallback) {
+      const found = record.get(field) ?? fallback;
+      if (typeof found === 'boolean') return found;
+      problem('must be true or false', field);
+      return fallback;
+    },
+    texts(field, least) {
+      const found = record.get(field);
+      const whole =
+        Array.isArray(found) && found.length >= least && found.every((item) => typeof item === 'string' && item !== '');
+      if (whole) return found;
+      problem(`must be a list of at least ${least} non-empty strings`, field);
+      return [];
+    },
+    object(field) {
+      const found = record.get(field);
+      // The nested checker reports a wrong type itself, under its own place.
+      return createChecker(found, at(field), problems);
+    },
+  };
+}

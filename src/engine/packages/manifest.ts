@@ -1,0 +1,129 @@
+/**
+ * `model.json`, the manifest of a model package `<models>/<id>/<revision>/`:
+ *
+ *     { "schema": 1, "id", "revision", "family", "owned_by", "status": "ready" | "disabled", "default": boolean,
+ *       "limits": { "input_tokens", "candidate_tokens", "choices" },
+ *       "files": { "<name>": { "sha256": "<64 hex digits>", "bytes": n } },     every file that the engine loads
+ *       "options": { … the family's own … },
+ *       "canary": { "input", "instruction", "choices": [2 or more], "choice": "the expected winner" } }
+ */
+import type { ModelLimits } from '../engine.ts';
+import { type Checker, createChecker } from './checker.ts';
+
+/** Names of models and of their revisions. */
+export const namePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+const fileNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** The kinds of model that the engine knows how to run. */
+export const familyNames = ['bi-encoder'] as const;
+export type FamilyName = (typeof familyNames)[number];
+
+/** A file that the engine loads: checked against size and SHA-256 before it is used. */
+export interface PackageFile {
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+/** A decision whose answer is known: made after every load. */
+export interface Canary {
+  readonly input: string;
+  readonly instruction: string;
+  /** In code-unit order. */
+  readonly choices: readonly string[];
+  readonly choice: string;
+}
+
+/** A valid manifest. Structured-clonable: it travels to the engine processes as it is. */
+export interface Manifest {
+  readonly id: string;
+  readonly revision: string;
+  readonly family: FamilyName;
+  readonly ownedBy: string;
+  readonly disabled: boolean;
+  readonly isDefault: boolean;
+  readonly limits: ModelLimits;
+  readonly files: ReadonlyMap<string, PackageFile>;
+  /** Checked by the family when it loads. */
+  readonly options: unknown;
+  readonly canary: Canary;
+}
+
+/** What a text claims to be, with every problem that it has; a manifest that has any must not be used. */
+export interface ManifestReading {
+  readonly manifest: Manifest;
+  readonly problems: readonly string[];
+}
+
+/** Reads the text of a `model.json` that lies in the folder `<id>/<revision>`. Never throws. */
+export function readManifest(text: string, id: string, revision: string): ManifestReading {
+  const problems: string[] = [];
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch (error) {
+    problems.push(`is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    document = {};
+  }
+  const broken = problems.length > 0;
+  const fields = createChecker(document, '', problems);
+  const manifest: Manifest = {
+    id: named(fields, 'id', id),
+    revision: named(fields, 'revision', revision),
+    family: familyOf(fields),
+    ownedBy: fields.text('owned_by', /./u),
+    disabled: fields.text('status', /^(ready|disabled)$/) === 'disabled',
+    isDefault: fields.flag('default', false),
+    limits: limitsOf(fields.object('limits')),
+    files: filesOf(fields.object('files')),
+    options: document === null || typeof document !== 'object' ? {} : (document as { options?: unknown }).options,
+    canary: canaryOf(fields.object('canary')),
+  };
+  fields.integer('schema', 1, 1);
+  fields.object('options');
+  return { manifest, problems: broken ? problems.slice(0, 1) : problems };
+}
+
+function named(fields: Checker, field: string, folder: string): string {
+  const found = fields.text(field, namePattern);
+  if (found !== '' && found !== folder) fields.problem(`is "${found}", but the folder is called "${folder}"`, field);
+  return folder;
+}
+
+function familyOf(fields: Checker): FamilyName {
+  const found = fields.text('family');
+  const family = familyNames.find((name) => name === found);
+  if (family === undefined) fields.problem(`must be one of ${familyNames.join(', ')}`, 'family');
+  return family ?? 'bi-encoder';
+}
+
+function limitsOf(limits: Checker): ModelLimits {
+  return {
+    inputTokens: limits.integer('input_tokens', 1, 1_000_000),
+    candidateTokens: limits.integer('candidate_tokens', 1, 100_000),
+    choices: limits.integer('choices', 2, 300),
+  };
+}
+
+function filesOf(files: Checker): ReadonlyMap<string, PackageFile> {
+  if (files.fields.length === 0) files.problem('must name the files that the engine loads');
+  return new Map(
+    files.fields.map((name) => {
+      if (!fileNamePattern.test(name)) files.problem('is not a plain file name', name);
+      const file = files.object(name);
+      return [name, { sha256: file.text('sha256', /^[0-9a-f]{64}$/), bytes: file.integer('bytes', 1, 2 ** 40) }];
+    }),
+  );
+}
+
+function canaryOf(canary: Checker): Canary {
+  const choices = [...canary.texts('choices', 2)].sort(byCodeUnits);
+  const choice = canary.text('choice');
+  if (choices.length > 0 && !choices.includes(choice)) canary.problem('must be one of the choices', 'choice');
+  if (new Set(choices).size !== choices.length) canary.problem('must be unique', 'choices');
+  return { input: canary.text('input', /./su), instruction: canary.text('instruction', /./su), choices, choice };
+}
+
+/** Orders strings by their UTF-16 code units. */
+export function byCodeUnits(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

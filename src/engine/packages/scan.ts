@@ -1,0 +1,67 @@
+/**
+ * Finds the model packages of a folder: `<models>/<id>/<revision>/model.json`. Reads manifests and file sizes only; the contents of the
+ * files are verified by the process that loads them, so that what was verified is what runs.
+ */
+import { createHash } from 'node:crypto';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { byCodeUnits, type Manifest, namePattern, readManifest } from './manifest.ts';
+
+/** A package that was found. With problems it must not be loaded; `manifest` then holds what could be read. */
+export interface FoundPackage {
+  readonly folder: string;
+  readonly manifest: Manifest;
+  /** Each names its place; empty for a package that may be loaded. */
+  readonly problems: readonly string[];
+  /** Changes whenever the manifest or a file that it names changes. */
+  readonly signature: string;
+}
+
+/** All packages in code-unit order of id and revision. A folder that cannot be listed throws. */
+export async function scanPackages(modelsDir: string): Promise<readonly FoundPackage[]> {
+  const found: FoundPackage[] = [];
+  for (const id of await folders(modelsDir)) {
+    // A folder that vanishes between the two listings, or a link that leads nowhere, holds no packages.
+    for (const revision of await folders(join(modelsDir, id)).catch(() => [])) {
+      found.push(await readPackage(join(modelsDir, id, revision), id, revision));
+    }
+  }
+  return found;
+}
+
+/** Looks at one package's folder. Never throws: what is wrong is in `problems`. */
+export async function readPackage(folder: string, id: string, revision: string): Promise<FoundPackage> {
+  const hash = createHash('sha256');
+  let text = '';
+  const missing: string[] = [];
+  try {
+    text = await readFile(join(folder, 'model.json'), 'utf8');
+  } catch (error) {
+    missing.push(`model.json cannot be read: ${codeOf(error)}`);
+  }
+  hash.update(text);
+  const { manifest, problems } = readManifest(text, id, revision);
+  const all = missing.length > 0 ? missing : problems.map((problem) => `model.json: ${problem}`);
+  for (const [name, expected] of manifest.files) {
+    try {
+      const { size, mtimeMs, ino } = await stat(join(folder, name));
+      hash.update(`\n${name} ${size} ${mtimeMs} ${ino}`);
+      if (size !== expected.bytes) all.push(`${name} has ${size} bytes, but model.json says ${expected.bytes}`);
+    } catch (error) {
+      all.push(`${name} cannot be read: ${codeOf(error)}`);
+    }
+  }
+  return { folder, manifest, problems: all, signature: hash.digest('hex') };
+}
+
+async function folders(parent: string): Promise<readonly string[]> {
+  const entries = await readdir(parent, { withFileTypes: true });
+  return entries
+    .filter((entry) => namePattern.test(entry.name) && (entry.isDirectory() || entry.isSymbolicLink()))
+    .map((entry) => entry.name)
+    .sort(byCodeUnits);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error);
+}

@@ -1,0 +1,23 @@
+/** Verifies the files of a package against its manifest. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { PackageFile } from './manifest.ts';
+
+/** The problems of the files' contents; empty if every SHA-256 is right. Streams: memory does not grow with the files. */
+export async function verifyFiles(folder: string, files: ReadonlyMap<string, PackageFile>): Promise<readonly string[]> {
+  const problems: string[] = [];
+  for (const [name, expected] of files) {
+    const hash = createHash('sha256');
+    try {
+      await pipeline(createReadStream(join(folder, name), { highWaterMark: 1 << 20 }), hash);
+      const actual = hash.digest('hex');
+      if (actual !== expected.sha256)
+        problems.push(`${name} has SHA-256 ${actual}, but model.json says ${expected.sha256}`);
+    } catch (error) {
+      problems.push(`${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  return problems;
+}

@@ -1,0 +1,83 @@
+/** Keeps an eye on the models folder: watched where the file system tells of changes, and looked at again at intervals where it does not. */
+import { type FSWatcher, watch } from 'node:fs';
+import type { EngineLogger } from '../logger.ts';
+import { type FoundPackage, scanPackages } from './scan.ts';
+
+/** A folder being watched. */
+export interface PackageWatch {
+  /** Resolves after the first look. */
+  readonly scanned: Promise<void>;
+  /** Looks now, or again if a look is in progress. */
+  scan(): void;
+  close(): void;
+}
+
+/** What the watch must know. */
+export interface PackageWatchOptions {
+  readonly modelsDir: string;
+  readonly logger: EngineLogger;
+  /** Milliseconds between two looks that nothing has caused. */
+  readonly scanIntervalMs: number;
+}
+
+// A package that is being copied makes many events: the look comes when they pause.
+const pause = 200;
+
+/** Looks at once, and calls `found` after every look with all packages. */
+export function createPackageWatch(
+  { modelsDir, logger, scanIntervalMs }: PackageWatchOptions,
+  found: (packages: readonly FoundPackage[]) => void,
+): PackageWatch {
+  let watcher: FSWatcher | undefined;
+  let pausing: NodeJS.Timeout | undefined;
+  let scanning = false;
+  let again = false;
+  let closed = false;
+
+  const open = (): void => {
+    if (watcher !== undefined || closed) return;
+    try {
+      watcher = watch(modelsDir, { recursive: true, persistent: false }, () => {
+        clearTimeout(pausing);
+        pausing = setTimeout(() => void scan(), pause).unref();
+      });
+      watcher.on('error', (error) => {
+        logger.warn({ modelsDir, problem: error.message }, 'the models folder can no longer be watched');
+        watcher?.close();
+        watcher = undefined;
+      });
+    } catch (error) {
+      logger.debug({ modelsDir, problem: String(error) }, 'the models folder cannot be watched');
+    }
+  };
+
+  const scan = async (): Promise<void> => {
+    again = true;
+    if (scanning) return;
+    scanning = true;
+    while (again && !closed) {
+      again = false;
+      open();
+      try {
+        const packages = await scanPackages(modelsDir);
+        if (!closed) found(packages);
+      } catch (error) {
+        // What is served goes on: a folder that cannot be read for a moment is not an empty one.
+        logger.error({ modelsDir, problem: String(error) }, 'the models folder cannot be read');
+      }
+    }
+    scanning = false;
+  };
+
+  const timer = setInterval(() => void scan(), scanIntervalMs).unref();
+  return {
+    scanned: scan(),
+    scan: () => void scan(),
+    close() {
+      closed = true;
+      clearInterval(timer);
+      clearTimeout(pausing);
+      watcher?.close();
+    },
+  };
+}

@@ -1,0 +1,182 @@
+/** One engine process, seen from the pool: messages, models, work in flight, and its end. */
+import { fork } from 'node:child_process';
+import { getPriority } from 'node:os';
+import type { CostProfile } from '../cost-profile.ts';
+import type { EngineSettings } from '../options.ts';
+import type { Revision } from '../revisions.ts';
+import type { FromEngine, JobResult, PrepareMessage, ScoreMessage, ToEngine } from '../worker/messages.ts';
+import { createKnownChoiceSets, type KnownChoiceSets } from './choice-sets.ts';
+
+/** What a process tells its owner. */
+export interface EngineEvents {
+  finished(job: number, result: JobResult): void;
+  memory(resident: number): void;
+  /** The process is gone; `lost` are the jobs that it had in flight. Called once. */
+  gone(reason: string, lost: readonly number[]): void;
+}
+
+/** How loading a model into one process ended. */
+export type LoadOutcome =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'failed'; readonly problems: readonly string[] }
+  /** The process ended before the model was loaded. */
+  | { readonly kind: 'gone' };
+
+/** A process. All but `kill` do nothing once it is gone. */
+export interface EngineProcess {
+  readonly pid: number | undefined;
+  /** Models that are loaded and whose canary was right. */
+  readonly models: ReadonlyMap<string, CostProfile>;
+  readonly choiceSets: KnownChoiceSets;
+  /** Jobs sent and not finished. */
+  readonly inFlight: number;
+  /** Milliseconds that what is in flight will still take, by its estimates. */
+  remaining(): number;
+  /** Verifies and loads a model and makes its canary decision, up to three times. Never rejects. */
+  load(revision: Revision): Promise<LoadOutcome>;
+  unload(key: string): void;
+  /** Sends a job whose estimated cost is `cost` milliseconds. */
+  send(message: ScoreMessage | PrepareMessage, cost: number): void;
+  /** Stops a job between two graph runs; it still finishes, as canceled. */
+  cancel(job: number): void;
+  /** Lets the process end when its work is done. */
+  drain(): void;
+  kill(reason: string): void;
+  /** Milliseconds since the last sign of progress while there is work; 0 without work. */
+  silence(): { readonly loading: boolean; readonly milliseconds: number };
+}
+
+const canaryTries = 3;
+
+/** Starts a process. `name` is for the log. */
+export function startEngineProcess(name: string, settings: EngineSettings, events: EngineEvents): EngineProcess {
+  const { logger, workerEntry, choiceCacheBytes, niceness } = settings;
+  const child = fork(workerEntry, [String(choiceCacheBytes), String(Math.min(19, getPriority() + niceness))], {
+    serialization: 'advanced',
+    // Not the parent's own: a debugger's port or a test runner's loader is not for the engines.
+    execArgv: ['--max-old-space-size=160', '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'],
+    // Engines need no secrets.
+    env: pick(process.env, ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TZ', 'LD_LIBRARY_PATH', 'NODE_COMPILE_CACHE']),
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
+  const models = new Map<string, CostProfile>();
+  const inFlight = new Map<number, number>();
+  const loads = new Map<
+    string,
+    { profile: CostProfile | undefined; canaries: number; end(outcome: LoadOutcome): void }
+  >();
+  let headSince = 0;
+  let lastSign = performance.now();
+  let over = false;
+  let killedFor: string | undefined;
+
+  const post = (message: ToEngine): void => {
+    // A closed channel is reported by the process's end.
+    if (!over && child.connected) child.send(message, () => {});
+  };
+
+  const endLoad = (key: string, outcome: LoadOutcome): void => {
+    const load = loads.get(key);
+    loads.delete(key);
+    load?.end(outcome);
+  };
+
+  const canaryMade = (key: string, problem: string | undefined): void => {
+    const load = loads.get(key);
+    if (load?.profile === undefined) return;
+    if (problem === undefined) {
+      models.set(key, load.profile);
+      endLoad(key, { kind: 'ready' });
+    } else if (++load.canaries < canaryTries) post({ kind: 'canary', key });
+    else {
+      post({ kind: 'unload', key });
+      endLoad(key, { kind: 'failed', problems: [problem] });
+    }
+  };
+
+  const receive = (message: FromEngine): void => {
+    lastSign = performance.now();
+    if (message.kind === 'finished') {
+      inFlight.delete(message.job);
+      headSince = lastSign;
+      events.finished(message.job, message.result);
+    } else if (message.kind === 'memory') {
+      events.memory(message.resident);
+    } else if (message.kind === 'loaded') {
+      const load = loads.get(message.key);
+      if (load !== undefined) load.profile = message.profile;
+      post({ kind: 'canary', key: message.key });
+    } else if (message.kind === 'load_failed') {
+      endLoad(message.key, { kind: 'failed', problems: message.problems });
+    } else if (message.kind === 'canary_made') {
+      canaryMade(message.key, message.problem);
+    }
+  };
+
+  const ended = (reason: string): void => {
+    if (over) return;
+    over = true;
+    models.clear();
+    for (const key of [...loads.keys()]) endLoad(key, { kind: 'gone' });
+    const lost = [...inFlight.keys()];
+    inFlight.clear();
+    events.gone(killedFor ?? reason, lost);
+  };
+
+  child.on('message', (message) => receive(message as FromEngine));
+  child.on('exit', (code, signal) => ended(signal === null ? `exited with code ${code}` : `ended by ${signal}`));
+  child.on('error', (error) => {
+    // Without a pid it never started, and no exit follows.
+    if (child.pid === undefined) ended(error.message);
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    logger.warn({ engine: name, pid: child.pid, output: text.slice(0, 2000) }, 'an engine wrote to its error output');
+  });
+
+  return {
+    pid: child.pid,
+    models,
+    choiceSets: createKnownChoiceSets(),
+    get inFlight() {
+      return inFlight.size;
+    },
+    remaining() {
+      let cost = 0;
+      for (const each of inFlight.values()) cost += each;
+      return inFlight.size === 0 ? 0 : Math.max(0, cost - (performance.now() - headSince));
+    },
+    load({ key, folder, manifest }) {
+      if (over) return Promise.resolve({ kind: 'gone' });
+      return new Promise((end) => {
+        if (loads.size + inFlight.size === 0) lastSign = performance.now();
+        loads.set(key, { profile: undefined, canaries: 0, end });
+        post({ kind: 'load', key, folder, manifest });
+      });
+    },
+    unload(key) {
+      models.delete(key);
+      post({ kind: 'unload', key });
+    },
+    send(message, cost) {
+      const now = performance.now();
+      if (inFlight.size === 0) headSince = now;
+      if (loads.size + inFlight.size === 0) lastSign = now;
+      inFlight.set(message.job, cost);
+      post(message);
+    },
+    cancel: (job) => post({ kind: 'cancel', job }),
+    drain: () => post({ kind: 'drain' }),
+    kill(reason) {
+      killedFor = reason;
+      child.kill('SIGKILL');
+    },
+    silence: () => ({
+      loading: loads.size > 0,
+      milliseconds: loads.size + inFlight.size === 0 ? 0 : performance.now() - lastSign,
+    }),
+  };
+}
+
+function pick(env: NodeJS.ProcessEnv, names: readonly string[]): NodeJS.ProcessEnv {
+  return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+}

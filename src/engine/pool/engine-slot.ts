@@ -1,0 +1,192 @@
+/**
+ * A place for one engine process: keeps a process running there, gives it the models that are wanted, replaces it when it ends, is stuck or has
+ * grown too large. While a grown process is replaced there are two, and the old one serves until the new one is ready.
+ */
+import type { EngineSettings } from '../options.ts';
+import type { Revision } from '../revisions.ts';
+import type { JobResult } from '../worker/messages.ts';
+import { type EngineProcess, type LoadOutcome, startEngineProcess } from './engine-process.ts';
+import { restartDelay } from './restarts.ts';
+
+/** What a slot tells the pool. */
+export interface SlotHooks {
+  /** The revisions to load, in order. */
+  wanted(): readonly Revision[];
+  /** A load ended; `signal` tells how, if the process ended with it. */
+  loaded(process: EngineProcess, revision: Revision, outcome: LoadOutcome): void;
+  finished(process: EngineProcess, job: number, result: JobResult): void;
+  /** A process ended with jobs in flight. */
+  lost(process: EngineProcess, jobs: readonly number[], reason: string): void;
+}
+
+/** A place for an engine process. */
+export interface EngineSlot {
+  /** The process to send jobs to; undefined while there is none. */
+  readonly process: EngineProcess | undefined;
+  /** Milliseconds until there probably is a process that serves, if there is none. */
+  readonly restartsIn: number;
+  /** Loads what is wanted and was not tried. Resolves when all of it was. */
+  sync(): Promise<void>;
+  /** Lets `sync` try a revision again. */
+  retry(key: string): void;
+  unload(key: string): void;
+  /** Looks for a stuck process; called often. */
+  check(): void;
+  /** Drains and ends the process for good; kills it after `grace` milliseconds. */
+  close(grace: number): Promise<void>;
+}
+
+/** One process and what the slot knows of it. */
+interface Tenancy {
+  readonly process: EngineProcess;
+  readonly tried: Set<string>;
+  readonly since: number;
+  served: boolean;
+  over: boolean;
+  syncing: Promise<void> | undefined;
+}
+
+// A process that is too large again at once has a limit that is too small: replacing it all the time would help nobody.
+const leastAge = 30_000;
+
+/** Starts the slot's first process at once. */
+export function createEngineSlot(index: number, settings: EngineSettings, hooks: SlotHooks): EngineSlot {
+  const { logger } = settings;
+  const name = `engine-${index}`;
+  let current: Tenancy | undefined;
+  let replacement: Tenancy | undefined;
+  let retiring: Tenancy | undefined;
+  let closing = false;
+  let delay = 0;
+  let restartAt = performance.now();
+  let timer: NodeJS.Timeout | undefined;
+  let ended: (() => void) | undefined;
+
+  const start = (): Tenancy => {
+    const tenancy: Tenancy = {
+      process: startEngineProcess(name, settings, {
+        finished: (job, result) => hooks.finished(tenancy.process, job, result),
+        memory: (resident) => measured(tenancy, resident),
+        gone: (reason, lost) => gone(tenancy, reason, lost),
+      }),
+      tried: new Set(),
+      since: performance.now(),
+      served: false,
+      over: false,
+      syncing: undefined,
+    };
+    return tenancy;
+  };
+
+  const sync = async (tenancy: Tenancy): Promise<void> => {
+    tenancy.syncing ??= loadAll(tenancy);
+    await tenancy.syncing;
+  };
+
+  const loadAll = async (tenancy: Tenancy): Promise<void> => {
+    for (;;) {
+      const next = hooks.wanted().find(({ key }) => !tenancy.tried.has(key));
+      if (next === undefined || tenancy.over) break;
+      tenancy.tried.add(next.key);
+      const outcome = await tenancy.process.load(next);
+      if (outcome.kind === 'ready') tenancy.served = true;
+      hooks.loaded(tenancy.process, next, outcome);
+    }
+    tenancy.syncing = undefined;
+  };
+
+  const launch = (): void => {
+    current = start();
+    void sync(current);
+  };
+
+  const gone = (tenancy: Tenancy, reason: string, lost: readonly number[]): void => {
+    tenancy.over = true;
+    const lived = Math.round(performance.now() - tenancy.since);
+    if (tenancy === retiring) retiring = undefined;
+    else if (tenancy === replacement) replacement = undefined;
+    else current = undefined;
+    if (tenancy === retiring || closing) logger.debug({ engine: name, reason, lived }, 'an engine has ended');
+    else
+      logger.warn({ engine: name, pid: tenancy.process.pid, reason, lived, jobs: lost.length }, 'an engine has died');
+    if (current === undefined && replacement !== undefined) {
+      current = replacement;
+      replacement = undefined;
+    }
+    if (current === undefined && !closing) {
+      delay = restartDelay({ served: tenancy.served, lived }, delay);
+      restartAt = performance.now() + delay;
+      timer = setTimeout(launch, delay);
+    }
+    hooks.lost(tenancy.process, lost, reason);
+    if (current === undefined && retiring === undefined && replacement === undefined) ended?.();
+  };
+
+  const measured = (tenancy: Tenancy, resident: number): void => {
+    if (resident <= settings.engineMemoryBytes || tenancy !== current || closing) return;
+    if (replacement !== undefined || retiring !== undefined || performance.now() - tenancy.since < leastAge) return;
+    logger.warn(
+      { engine: name, resident, limit: settings.engineMemoryBytes },
+      'an engine is too large and is replaced',
+    );
+    const next = start();
+    replacement = next;
+    void sync(next).then(() => {
+      if (replacement !== next || next.over || tenancy.over) return;
+      replacement = undefined;
+      retiring = tenancy;
+      current = next;
+      tenancy.process.drain();
+    });
+  };
+
+  const isStuck = ({ process }: Tenancy): boolean => {
+    const { loading, milliseconds } = process.silence();
+    return milliseconds > (loading ? settings.loadStuckAfterMs : settings.stuckAfterMs);
+  };
+
+  launch();
+
+  return {
+    get process() {
+      return current?.process;
+    },
+    get restartsIn() {
+      return current === undefined ? Math.max(0, restartAt - performance.now()) : 0;
+    },
+    async sync() {
+      await Promise.all([current, replacement].map((each) => (each === undefined ? undefined : sync(each))));
+    },
+    retry(key) {
+      for (const each of [current, replacement]) if (each?.process.models.has(key) === false) each.tried.delete(key);
+    },
+    unload(key) {
+      for (const each of [current, replacement, retiring]) each?.process.unload(key);
+    },
+    check() {
+      for (const each of [current, replacement, retiring]) {
+        if (each === undefined || !isStuck(each)) continue;
+        // If this process itself was held up, the engine's messages may lie unread: they are read before this is judged again.
+        setImmediate(() =>
+          setImmediate(() => !each.over && isStuck(each) && each.process.kill('killed: it made no progress')),
+        );
+      }
+    },
+    close(grace) {
+      closing = true;
+      clearTimeout(timer);
+      const open = [current, replacement, retiring].filter((each) => each !== undefined);
+      if (open.length === 0) return Promise.resolve();
+      for (const { process } of open) process.drain();
+      return new Promise((resolve) => {
+        const killer = setTimeout(() => {
+          for (const { process } of open) process.kill('killed: it did not end in time');
+        }, grace);
+        ended = () => {
+          clearTimeout(killer);
+          resolve();
+        };
+      });
+    },
+  };
+}

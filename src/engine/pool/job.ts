@@ -1,0 +1,47 @@
+/** One decision on its way through the pool. */
+import type { JobTerms, ScoreJob, ScoreOutcome } from '../engine.ts';
+import type { Revision } from '../revisions.ts';
+import type { EngineProcess } from './engine-process.ts';
+import type { JobShape } from './estimates.ts';
+import type { QueueItem } from './fair-queue.ts';
+
+/** A job that was admitted. */
+export interface Job extends QueueItem {
+  readonly id: number;
+  readonly revision: Revision;
+  readonly request: ScoreJob;
+  readonly shape: JobShape;
+  /** Identifies the set of choices, see choice-sets.ts. */
+  readonly choiceSet: string;
+  readonly arrived: number;
+  readonly deadline: number;
+  /** How many engines have failed at it. */
+  failures: number;
+  /** `running` until the engine is done with it, also when its caller has been answered. */
+  state: 'queued' | 'running' | 'over';
+  /** Where it runs or ran last. */
+  process: EngineProcess | undefined;
+  sentAt: number;
+  /** Whether the caller has been answered. */
+  answered: boolean;
+  readonly answer: Answer;
+}
+
+/** The caller's end of a job: each is called at most once, and one of the first two. */
+export interface Answer {
+  resolve(outcome: ScoreOutcome): void;
+  reject(error: Error): void;
+  /** The job takes up nothing any more. */
+  released(): void;
+}
+
+/** How long short jobs may pass a longer one, in multiples of its cost. */
+const patience = 2;
+
+/**
+ * The place of a job among its tenant's: short ones first, with ageing. A job stands where one of no cost would stand that arrived
+ * `patience` × cost later, but no later than leaves it three quarters of its time.
+ */
+export function rankOf(arrived: number, cost: number, { deadline }: Pick<JobTerms, 'deadline'>): number {
+  return arrived + Math.min(patience * cost, Math.max(0, deadline - arrived - cost) / 4);
+}

@@ -1,0 +1,99 @@
+/** Brings the wanted models into the engine processes, judges what came of it, and tries failed ones again. */
+import { worstCost } from '../cost-profile.ts';
+import type { EngineSettings } from '../options.ts';
+import type { Revision, Revisions } from '../revisions.ts';
+import type { EngineProcess, LoadOutcome } from './engine-process.ts';
+import type { EngineSlot } from './engine-slot.ts';
+
+/** The loading of models. */
+export interface ModelLoading {
+  /** The revisions that an engine should load now: not those that failed and wait to be tried again. */
+  wanted(): readonly Revision[];
+  /** Loads what is new, in one engine after the other, so that the others go on deciding. */
+  rollOut(): Promise<void>;
+  /** Takes note of how a load ended. */
+  loaded(process: EngineProcess, revision: Revision, outcome: LoadOutcome): void;
+  close(): void;
+}
+
+const longestRetry = 60_000;
+// Engines are killed for reasons of their own, too: only so many in a row are held against the model that they were loading.
+const fatalLoads = 5;
+
+/** `served` is called when an engine can serve a model that it could not serve before. */
+export function createModelLoading(
+  settings: EngineSettings,
+  revisions: Revisions,
+  slots: readonly EngineSlot[],
+  served: () => void,
+): ModelLoading {
+  const retries = new Map<string, NodeJS.Timeout>();
+  let rollingOut = Promise.resolve();
+  let closed = false;
+
+  const rollOut = (): Promise<void> => {
+    rollingOut = rollingOut.then(async () => {
+      for (const slot of slots) await slot.sync();
+    });
+    return rollingOut;
+  };
+
+  const retryLater = ({ key, failures }: Revision): void => {
+    if (closed || retries.has(key)) return;
+    const delay = Math.min(longestRetry, settings.modelRetryMs * 2 ** Math.max(0, failures - 1));
+    const retry = (): void => {
+      retries.delete(key);
+      for (const slot of slots) slot.retry(key);
+      void rollOut();
+    };
+    retries.set(key, setTimeout(retry, delay).unref());
+  };
+
+  const fail = (revision: Revision, problems: readonly string[]): void => {
+    const { key, name } = revision;
+    if (revision.retired) return;
+    if (slots.some(({ process }) => process?.models.has(key))) {
+      settings.logger.warn({ model: name, problems }, 'an engine cannot load a model that others serve');
+    } else revisions.failed(revision, problems);
+    retryLater(revision);
+  };
+
+  /** Why a model must not be served though it loads, or undefined. */
+  const tooSlow = (process: EngineProcess, { key, manifest }: Revision): string | undefined => {
+    const profile = process.models.get(key);
+    if (profile === undefined) return undefined;
+    const worst = worstCost(profile, manifest.limits);
+    if (worst <= settings.defaultDeadlineMs) return undefined;
+    return (
+      `limits: the largest legal request takes ${Math.round(worst)} ms on one core of this machine, ` +
+      `more than the default deadline of ${settings.defaultDeadlineMs} ms`
+    );
+  };
+
+  return {
+    wanted: () => revisions.wanted().filter(({ key }) => !retries.has(key)),
+    rollOut,
+    loaded(process, revision, outcome) {
+      if (outcome.kind === 'gone') {
+        if (++revision.deaths >= fatalLoads) {
+          revision.deaths = 0;
+          fail(revision, [`${fatalLoads} engines in a row ended while they loaded it`]);
+        }
+        return;
+      }
+      if (outcome.kind === 'failed') return fail(revision, outcome.problems);
+      const problem = tooSlow(process, revision);
+      if (problem !== undefined) {
+        process.unload(revision.key);
+        return fail(revision, [problem]);
+      }
+      revision.profile = process.models.get(revision.key);
+      revisions.succeeded(revision);
+      served();
+    },
+    close() {
+      closed = true;
+      for (const timer of retries.values()) clearTimeout(timer);
+    },
+  };
+}

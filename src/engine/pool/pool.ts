@@ -1,0 +1,258 @@
+/**
+ * The pool: takes decisions in, queues them fairly, gives each to the engine that will have done it first, and sees every job to its end. A caller
+ * is answered at once when it leaves or its time is up; the engine's slot is free again when the run ends.
+ */
+import type { JobTerms, ScoreJob, ScoreOutcome } from '../engine.ts';
+import {
+  EngineClosing,
+  EngineFailed,
+  EngineOverloaded,
+  JobCanceled,
+  JobDeadlinePassed,
+  ModelUnavailable,
+} from '../errors.ts';
+import type { EngineSettings } from '../options.ts';
+import type { Revision, Revisions } from '../revisions.ts';
+import type { JobResult } from '../worker/messages.ts';
+import { admit } from './admission.ts';
+import { choiceSetOf } from './choice-sets.ts';
+import { createDeadlines } from './deadlines.ts';
+import type { EngineProcess } from './engine-process.ts';
+import type { EngineSlot } from './engine-slot.ts';
+import { createEstimates, type JobShape } from './estimates.ts';
+import { createFairQueue } from './fair-queue.ts';
+import { type Answer, type Job, rankOf } from './job.ts';
+
+/** Decisions in, outcomes out. */
+export interface Pool {
+  score(request: ScoreJob, terms: JobTerms): Promise<ScoreOutcome>;
+  /** Gives waiting jobs to engines that are free; called when an engine can do more than before. */
+  dispatch(): void;
+  finished(process: EngineProcess, job: number, result: JobResult): void;
+  /** Jobs that an engine took with it. */
+  lost(jobs: readonly number[], reason: string): void;
+  /** Fails the waiting jobs of a model that cannot be served any more. */
+  unavailable(revision: Revision): void;
+  /** Refuses new jobs; resolves when there are none left. */
+  close(): Promise<void>;
+}
+
+/** A second job is sent to an engine whose work is over within this many milliseconds, so that it need not wait for the next. */
+const prefetchHorizon = 20;
+
+/** `slots` may still be empty when the pool is made. */
+export function createPool(settings: EngineSettings, revisions: Revisions, slots: readonly EngineSlot[]): Pool {
+  const queue = createFairQueue<Job>();
+  const running = new Map<number, Job>();
+  const estimates = createEstimates();
+  const deadlines = createDeadlines<Job>((job) => abandon(job, new JobDeadlinePassed()));
+  let sequence = 0;
+  let closing = false;
+  let emptied: (() => void) | undefined;
+
+  const processes = (): readonly EngineProcess[] => slots.flatMap(({ process }) => process ?? []);
+  const serving = ({ key }: Revision): readonly EngineProcess[] => processes().filter(({ models }) => models.has(key));
+
+  const conclude = (job: Job): void => {
+    if (job.state === 'over') return;
+    job.state = 'over';
+    running.delete(job.id);
+    revisions.count(job.revision, -1);
+    job.answer.released();
+    if (closing && running.size === 0 && queue.backlog('all').jobs === 0) emptied?.();
+  };
+
+  const answer = (job: Job, give: () => void): void => {
+    if (job.answered) return;
+    job.answered = true;
+    deadlines.remove(job);
+    give();
+  };
+
+  /** Answers a caller whose decision is not wanted any more, or cannot be had. */
+  const abandon = (job: Job, error: Error): void => {
+    answer(job, () => job.answer.reject(error));
+    if (queue.remove(job)) conclude(job);
+    else if (job.state === 'running') job.process?.cancel(job.id);
+  };
+
+  const shapeOf = (request: ScoreJob, revision: Revision): JobShape => ({
+    revision,
+    premiseLength: request.input.length + request.instruction.length,
+    choices: request.choices.length,
+    choicesLength: request.choices.reduce((sum, choice) => sum + choice.length, 0),
+  });
+
+  const costOn = (job: Job, process: EngineProcess): number =>
+    estimates.cost(job.shape, process.choiceSets.has(job.revision.key, job.choiceSet));
+
+  /** Engines that could take a job now: all idle ones, or else those that are nearly done. */
+  const free = (): readonly EngineProcess[] => {
+    const all = processes();
+    const idle = all.filter(({ inFlight }) => inFlight === 0);
+    if (idle.length > 0) return idle;
+    return all.filter((process) => process.inFlight === 1 && process.remaining() <= prefetchHorizon);
+  };
+
+  const dispatch = (): void => {
+    for (;;) {
+      const engines = free();
+      if (engines.length === 0) return;
+      const job = queue.take(({ revision: { key } }) => engines.some(({ models }) => models.has(key)));
+      if (job === undefined) return;
+      let best: EngineProcess | undefined;
+      let least = Number.POSITIVE_INFINITY;
+      for (const process of engines) {
+        if (!process.models.has(job.revision.key)) continue;
+        const expected = process.remaining() + costOn(job, process);
+        if (expected < least) [best, least] = [process, expected];
+      }
+      if (best !== undefined) run(job, best);
+    }
+  };
+
+  const run = (job: Job, process: EngineProcess): void => {
+    const { input, instruction, choices } = job.request;
+    const cost = costOn(job, process);
+    job.state = 'running';
+    job.process = process;
+    job.sentAt = performance.now();
+    running.set(job.id, job);
+    process.choiceSets.add(job.revision.key, job.choiceSet);
+    process.send({ kind: 'score', job: job.id, key: job.revision.key, input, instruction, choices }, cost);
+  };
+
+  /** Puts a job back that an engine failed at, once. */
+  const again = (job: Job, reason: string): void => {
+    running.delete(job.id);
+    if (job.answered) conclude(job);
+    else if (++job.failures < 2 && !job.revision.retired) {
+      job.state = 'queued';
+      queue.add(job);
+    } else {
+      answer(job, () => job.answer.reject(new EngineFailed(reason)));
+      conclude(job);
+    }
+  };
+
+  const admitted = (job: Job, timeLeft: number): void => {
+    const engines = serving(job.revision);
+    const outage = engines.length > 0 ? 0 : Math.min(...slots.map(({ restartsIn }) => restartsIn)) + typicalStart;
+    const inFlight = engines.reduce((sum, process) => sum + process.remaining(), 0);
+    const admission = admit({
+      keyed: job.keyed,
+      bytes: job.bytes,
+      cost: job.cost,
+      ahead: inFlight + queue.costAhead(job.tenant, job.keyed, 0),
+      engines: Math.max(1, engines.length),
+      outage,
+      timeLeft,
+      all: queue.backlog('all'),
+      anonymous: queue.backlog('anonymous'),
+      maxJobs: settings.queueJobs,
+      maxBytes: settings.queueBytes,
+    });
+    if (admission.kind === 'refused') throw new EngineOverloaded(admission.retryAfter);
+  };
+
+  const createJob = (request: ScoreJob, terms: JobTerms, revision: Revision, arrived: number, answer: Answer): Job => {
+    const shape = shapeOf(request, revision);
+    const choiceSet = choiceSetOf(request.choices);
+    const known = serving(revision).some(({ choiceSets }) => choiceSets.has(revision.key, choiceSet));
+    const cost = estimates.cost(shape, known);
+    return {
+      id: ++sequence,
+      sequence,
+      revision,
+      request,
+      shape,
+      choiceSet,
+      cost,
+      bytes: 2 * (shape.premiseLength + shape.choicesLength),
+      rank: rankOf(arrived, cost, terms),
+      tenant: terms.tenant,
+      keyed: terms.keyed,
+      arrived,
+      deadline: terms.deadline,
+      failures: 0,
+      state: 'queued',
+      sentAt: 0,
+      answered: false,
+      process: undefined,
+      answer,
+    };
+  };
+
+  return {
+    dispatch,
+    async score(request, terms) {
+      const arrived = performance.now();
+      if (closing) throw new EngineClosing();
+      if (terms.signal.aborted) throw new JobCanceled();
+      if (terms.deadline <= arrived) throw new JobDeadlinePassed();
+      const revision = revisions.find(request.model, request.revision);
+      if (revision?.state !== 'ready')
+        throw new ModelUnavailable(`${request.model}@${request.revision} is not served now`, 1);
+      const { promise, resolve, reject } = Promise.withResolvers<ScoreOutcome>();
+      const job = createJob(request, terms, revision, arrived, { resolve, reject, released: () => terms.released?.() });
+      admitted(job, terms.deadline - arrived);
+      revisions.count(revision, 1);
+      deadlines.add(job);
+      queue.add(job);
+      dispatch();
+      const leave = (): void => abandon(job, new JobCanceled());
+      terms.signal.addEventListener('abort', leave, { once: true });
+      return await promise.finally(() => terms.signal.removeEventListener('abort', leave));
+    },
+    finished(process, id, result) {
+      const job = running.get(id);
+      if (job === undefined) return;
+      if (result.kind === 'failed') {
+        settings.logger.error({ model: job.revision.name, problem: result.message }, 'an engine failed at a decision');
+        again(job, result.message);
+      } else {
+        if (result.kind === 'scored') estimates.observe(job.shape, result);
+        else process.choiceSets.remove(job.revision.key, job.choiceSet);
+        answer(job, () => job.answer.resolve(outcomeOf(result, job)));
+        conclude(job);
+      }
+      dispatch();
+    },
+    lost(jobs, reason) {
+      for (const id of jobs) {
+        const job = running.get(id);
+        if (job !== undefined) again(job, `an engine ${reason}`);
+      }
+      dispatch();
+    },
+    unavailable(revision) {
+      const waiting = queue.all().filter((job) => job.revision === revision);
+      for (const job of waiting) abandon(job, new ModelUnavailable(`${revision.name} cannot be served now`, 1));
+    },
+    close() {
+      closing = true;
+      return new Promise((resolve) => {
+        emptied = resolve;
+        if (running.size === 0 && queue.backlog('all').jobs === 0) resolve();
+      });
+    },
+  };
+}
+
+/** What an engine takes from its start to its first decision, milliseconds. */
+const typicalStart = 1500;
+
+function outcomeOf(result: Exclude<JobResult, { kind: 'failed' }>, job: Job): ScoreOutcome {
+  if (result.kind === 'scored') {
+    const { probabilities, inputTokens, tokenize, infer, waited } = result;
+    return {
+      kind: 'scored',
+      probabilities,
+      inputTokens,
+      timings: { queue: job.sentAt - job.arrived + waited, tokenize, infer },
+    };
+  }
+  if (result.kind === 'input_too_long' || result.kind === 'choice_too_long') return result;
+  // A canceled job was answered when it was canceled, and a decision never ends as prepared.
+  throw new Error(`a decision ended as ${result.kind}`);
+}

@@ -1,0 +1,28 @@
+/**
+ * The entry of an engine process. It lives as long as its parent: it ends when it is told to drain or when the channel to the parent closes,
+ * and leaves signals that are meant for the service (Ctrl-C in a terminal, a stop of the whole group) to the parent.
+ */
+import { setPriority } from 'node:os';
+import { createWorkerLoop } from './loop.ts';
+import type { FromEngine, ToEngine } from './messages.ts';
+import { createLoadedModels } from './models.ts';
+
+const memoryInterval = 1000;
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+process.on('disconnect', () => process.exit(0));
+
+// Decisions must not keep the serving process from answering: it has the higher priority on the same cores.
+setPriority(Number(process.argv[3] ?? 0));
+
+const send = (message: FromEngine): void => {
+  process.send?.(message, undefined, undefined, () => {});
+};
+// A last message whose delivery is awaited: those before it are delivered then, too.
+const end = (): void => {
+  process.send?.({ kind: 'progress' } satisfies FromEngine, undefined, undefined, () => process.disconnect?.());
+};
+const loop = createWorkerLoop(createLoadedModels(Number(process.argv[2])), send, end);
+process.on('message', (message) => loop.receive(message as ToEngine));
+setInterval(() => send({ kind: 'memory', resident: process.memoryUsage.rss() }), memoryInterval).unref();
+send({ kind: 'started' });

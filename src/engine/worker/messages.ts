@@ -1,0 +1,73 @@
+/**
+ * The messages between the pool and an engine process. They are structured-cloned over the child's IPC channel, which keeps their order.
+ *
+ * An engine does one thing at a time, in the order of arrival: load, unload, canary, score, prepare. `cancel` and `drain` are read between two
+ * graph runs. Every `score` and `prepare` gets exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one
+ * `canary_made`. `key` names one loaded package: two generations of one revision have different keys. Times are milliseconds.
+ */
+import type { CostProfile } from '../cost-profile.ts';
+import type { Manifest } from '../packages/manifest.ts';
+
+/** From the pool to an engine. */
+export type ToEngine =
+  | { readonly kind: 'load'; readonly key: string; readonly folder: string; readonly manifest: Manifest }
+  | { readonly kind: 'unload'; readonly key: string }
+  | { readonly kind: 'canary'; readonly key: string }
+  | ScoreMessage
+  | PrepareMessage
+  | { readonly kind: 'cancel'; readonly job: number }
+  | { readonly kind: 'drain' };
+
+/** Make one decision. */
+export interface ScoreMessage {
+  readonly kind: 'score';
+  readonly job: number;
+  readonly key: string;
+  readonly input: string;
+  readonly instruction: string;
+  readonly choices: readonly string[];
+}
+
+/** Check and encode choices. */
+export interface PrepareMessage {
+  readonly kind: 'prepare';
+  readonly job: number;
+  readonly key: string;
+  readonly choices: readonly string[];
+}
+
+/** From an engine to the pool. */
+export type FromEngine =
+  | { readonly kind: 'started' }
+  | { readonly kind: 'loaded'; readonly key: string; readonly profile: CostProfile; readonly took: number }
+  | { readonly kind: 'load_failed'; readonly key: string; readonly problems: readonly string[]; readonly took: number }
+  /** `problem` is undefined if the answer was the expected one. */
+  | { readonly kind: 'canary_made'; readonly key: string; readonly problem: string | undefined; readonly took: number }
+  | { readonly kind: 'finished'; readonly job: number; readonly result: JobResult }
+  /** The work goes on: sent between graph runs, at most every 100 ms. */
+  | { readonly kind: 'progress' }
+  /** Resident bytes, about once a second. */
+  | { readonly kind: 'memory'; readonly resident: number };
+
+/** What became of a job. */
+export type JobResult =
+  | ScoredResult
+  | { readonly kind: 'prepared' }
+  | { readonly kind: 'input_too_long'; readonly tokens: number; readonly limit: number; readonly atLeast: boolean }
+  | { readonly kind: 'choice_too_long'; readonly choice: string; readonly tokens: number; readonly limit: number }
+  | { readonly kind: 'canceled' }
+  /** The engine lives on, but the model's runtime failed. */
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** A decision. */
+export interface ScoredResult {
+  readonly kind: 'scored';
+  readonly probabilities: Float64Array;
+  readonly inputTokens: number;
+  /** How many choices had to be encoded for it. */
+  readonly encoded: number;
+  /** Between its arrival in the engine and its start. */
+  readonly waited: number;
+  readonly tokenize: number;
+  readonly infer: number;
+}

@@ -1,0 +1,170 @@
+/** The models that one engine process has loaded, and what it does with them. */
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { CostProfile } from '../cost-profile.ts';
+import { createChoiceVectorCache } from '../families/choice-vectors.ts';
+import {
+  ChoiceTooLong,
+  type Family,
+  InvalidOptions,
+  JobStopped,
+  type Premise,
+  type RunControl,
+} from '../families/family.ts';
+import { loadFamily } from '../families/registry.ts';
+import type { Manifest } from '../packages/manifest.ts';
+import { verifyFiles } from '../packages/verify.ts';
+import type { JobResult, PrepareMessage, ScoreMessage } from './messages.ts';
+import { loadGraph } from './runtime.ts';
+import { boundedTokens, loadTokenizer } from './tokenizer.ts';
+
+/** How far beyond its limit a text is counted. */
+const countingFactor = 8;
+
+/** What a load came to. */
+export type Loaded =
+  | { readonly kind: 'loaded'; readonly profile: CostProfile }
+  | { readonly kind: 'load_failed'; readonly problems: readonly string[] };
+
+/** Loads packages and runs jobs on them, one at a time. */
+export interface LoadedModels {
+  /** Verifies and loads a package. Never rejects. */
+  load(key: string, folder: string, manifest: Manifest): Promise<Loaded>;
+  unload(key: string): Promise<void>;
+  /** Makes the package's canary decision: the problem with it, or undefined. Never rejects. */
+  canary(key: string): Promise<string | undefined>;
+  /** Runs a job. `waited` is passed on. Never rejects. */
+  run(message: ScoreMessage | PrepareMessage, waited: number, control: RunControl): Promise<JobResult>;
+}
+
+interface LoadedModel {
+  readonly manifest: Manifest;
+  readonly family: Family;
+}
+
+/** `cacheBytes` bounds the choice vectors of all models together. */
+export function createLoadedModels(cacheBytes: number): LoadedModels {
+  const models = new Map<string, LoadedModel>();
+  const cache = createChoiceVectorCache(cacheBytes);
+
+  const score = async (
+    { manifest, family }: LoadedModel,
+    job: Pick<ScoreMessage, 'input' | 'instruction' | 'choices'>,
+    waited: number,
+    control: RunControl,
+  ): Promise<JobResult> => {
+    const began = performance.now();
+    const premise = await readPremise(family, job, manifest.limits.inputTokens, control);
+    if ('kind' in premise) return premise;
+    const tokenized = performance.now();
+    const { probabilities, encoded } = await family.score(premise, job.choices, control);
+    return {
+      kind: 'scored',
+      probabilities,
+      inputTokens: premise.instruction.length + premise.input.length,
+      encoded,
+      waited,
+      tokenize: tokenized - began,
+      infer: performance.now() - tokenized,
+    };
+  };
+
+  return {
+    async load(key, folder, manifest) {
+      try {
+        const problems = await verifyFiles(folder, manifest.files);
+        if (problems.length > 0) return { kind: 'load_failed', problems };
+        const pathOf = (file: string): string => {
+          if (!manifest.files.has(file)) throw new InvalidOptions([`options name ${file}, which files does not list`]);
+          return join(folder, file);
+        };
+        const family = await loadFamily(manifest.family, {
+          limits: manifest.limits,
+          options: manifest.options,
+          tokenizer: (file) => loadTokenizer(pathOf(file)),
+          graph: (file) => loadGraph(pathOf(file)),
+          vectors: cache.of(key),
+        });
+        models.set(key, { manifest, family });
+        return { kind: 'loaded', profile: await family.profile() };
+      } catch (error) {
+        await this.unload(key);
+        return { kind: 'load_failed', problems: error instanceof InvalidOptions ? error.problems : [messageOf(error)] };
+      }
+    },
+
+    async unload(key) {
+      const model = models.get(key);
+      models.delete(key);
+      cache.forget(key);
+      await model?.family.dispose();
+    },
+
+    async canary(key) {
+      const model = models.get(key);
+      if (model === undefined) return 'the model is not loaded';
+      try {
+        const { canary } = model.manifest;
+        const result = await score(model, canary, 0, { checkpoint() {} });
+        if (result.kind !== 'scored') return `the canary decision ended as ${result.kind}`;
+        const best = result.probabilities.indexOf(Math.max(...result.probabilities));
+        const sound = result.probabilities.every((each) => each >= 0 && each <= 1);
+        if (!sound) return 'the canary decision has probabilities outside 0 to 1';
+        const chosen = canary.choices[best];
+        return chosen === canary.choice ? undefined : `the canary chose "${chosen}" instead of "${canary.choice}"`;
+      } catch (error) {
+        return messageOf(error);
+      }
+    },
+
+    async run(message, waited, control) {
+      const model = models.get(message.key);
+      if (model === undefined) return { kind: 'failed', message: `${message.key} is not loaded` };
+      try {
+        if (message.kind === 'score') return await score(model, message, waited, control);
+        await model.family.prepare(message.choices, control);
+        return { kind: 'prepared' };
+      } catch (error) {
+        if (error instanceof JobStopped) return { kind: 'canceled' };
+        if (error instanceof ChoiceTooLong) {
+          const { choice, tokens } = error;
+          return { kind: 'choice_too_long', choice, tokens, limit: model.manifest.limits.candidateTokens };
+        }
+        return { kind: 'failed', message: messageOf(error) };
+      }
+    },
+  };
+}
+
+async function readPremise(
+  { tokenizer }: Family,
+  { input, instruction }: Pick<ScoreMessage, 'input' | 'instruction'>,
+  limit: number,
+  control: RunControl,
+): Promise<Premise | JobResult> {
+  const pause = async (): Promise<void> => {
+    control.checkpoint();
+    // Lets the process read a cancellation.
+    await nextTurn();
+  };
+  const bound = countingFactor * limit;
+  const instructionTokens = await boundedTokens(tokenizer, instruction, bound, pause);
+  const inputTokens = await boundedTokens(tokenizer, input, bound, pause);
+  if (instructionTokens.kind === 'more_than' || inputTokens.kind === 'more_than') {
+    return { kind: 'input_too_long', tokens: bound, limit, atLeast: true };
+  }
+  const tokens = instructionTokens.ids.length + inputTokens.ids.length;
+  if (tokens > limit) {
+    return { kind: 'input_too_long', tokens: Math.min(tokens, bound), limit, atLeast: tokens > bound };
+  }
+  return {
+    instruction: instructionTokens.ids,
+    input: inputTokens.ids,
+    instructionText: instruction,
+    inputText: input,
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,43 @@
+/** ONNX Runtime, as an engine process uses it: one thread, no spinning, memory given back. The only file that imports it. */
+import { InferenceSession, Tensor as RuntimeTensor } from 'onnxruntime-node';
+import type { Graph } from '../families/family.ts';
+
+const sessionOptions: InferenceSession.SessionOptions = {
+  executionProviders: ['cpu'],
+  // Processes are the unit of parallelism: a second thread gains less than a second process, and spinning threads steal from it.
+  intraOpNumThreads: 1,
+  interOpNumThreads: 1,
+  executionMode: 'sequential',
+  // The arena keeps the memory of the largest run for ever; without it a run costs the same.
+  enableCpuMemArena: false,
+  extra: { session: { intra_op: { allow_spinning: '0' }, inter_op: { allow_spinning: '0' } } },
+  logSeverityLevel: 3,
+};
+
+/** Loads a graph. Rejects with the runtime's error if the file is not a graph that it can run. */
+export async function loadGraph(path: string): Promise<Graph> {
+  const session = await InferenceSession.create(path, sessionOptions);
+  return {
+    inputs: session.inputNames,
+    outputs: session.outputNames,
+    async run(feeds) {
+      const tensors = Object.fromEntries(
+        Object.entries(feeds).map(([name, { data, dims }]) => [
+          name,
+          data instanceof BigInt64Array
+            ? new RuntimeTensor('int64', data, [...dims])
+            : new RuntimeTensor('float32', data, [...dims]),
+        ]),
+      );
+      const outputs = await session.run(tensors);
+      return Object.fromEntries(
+        Object.entries(outputs).map(([name, { data, dims }]) => [
+          name,
+          // Copied: the runtime's own memory must not be held by a cache.
+          { data: data instanceof BigInt64Array ? data.slice() : Float32Array.from(data as Float32Array), dims },
+        ]),
+      );
+    },
+    dispose: () => session.release(),
+  };
+}
