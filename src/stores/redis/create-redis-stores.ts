@@ -1,10 +1,41 @@
 /** The stores over Redis. */
 import type { Stores } from '../create-stores.ts';
-import { StoreUnavailable } from '../errors.ts';
 import type { StoreLog } from '../log.ts';
 import type { RedisSettings } from '../settings.ts';
+import { createRedisCatalogStore } from './catalog-store.ts';
+import { openerOf } from './connection.ts';
+import { inspectDurability } from './inspect.ts';
+import { createRedisKeyStore } from './key-store.ts';
+import { createRedisLimitStore } from './limit-store.ts';
+import { createRedisLink } from './link.ts';
+import { createRedisWriter } from './writer.ts';
 
-/** Not there yet. */
-export async function createRedisStores(_settings: RedisSettings, _log: StoreLog): Promise<Stores> {
-  throw new StoreUnavailable('Redis is not supported yet');
+/** How long a start waits for Redis before it goes on without. */
+const START_MS = 1_500;
+
+/** Connects; resolves when the connection is there, or after 1.5 s without one. */
+export async function createRedisStores(settings: RedisSettings, log: StoreLog): Promise<Stores> {
+  const open = await openerOf(settings);
+  let inspected = false;
+  const link = createRedisLink({
+    open,
+    log,
+    onConnection(connection) {
+      if (inspected) return;
+      inspected = true;
+      void inspectDurability(connection, log);
+    },
+  });
+  const writing = settings.waitReplicas === 0 ? link : createRedisLink({ open, log });
+  const writer = createRedisWriter(writing, settings.waitReplicas);
+  await Promise.all([link.opened(START_MS), writing.opened(START_MS)]);
+  return {
+    catalogs: createRedisCatalogStore(link, writer),
+    keys: createRedisKeyStore(link, writer),
+    limits: createRedisLimitStore(link),
+    health: () => ({ kind: 'redis', up: link.up, reconnects: link.reconnects, latencyMs: link.latencyMs }),
+    async close() {
+      await Promise.all(writing === link ? [link.close()] : [link.close(), writing.close()]);
+    },
+  };
 }

@@ -1,0 +1,57 @@
+/** Catalogs in Redis: one hash each, the choices as one JSON field; beside them a set of each owner's ids. */
+import { CATALOG_FIELDS, fromFields, toFields } from '../catalog-record.ts';
+import type { CatalogStore } from '../catalog-store.ts';
+import type { RedisLink } from './link.ts';
+import { catalogIdsName, catalogName } from './names.ts';
+import { createCatalog, deleteCatalog } from './scripts.ts';
+import type { RedisWriter } from './writer.ts';
+
+/** A store that reads on a line and writes through a writer. */
+export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): CatalogStore {
+  return {
+    async create(owner, record, cap, budget) {
+      const fields = toFields(record);
+      const key = catalogName(owner, record.id);
+      const args = [String(Math.min(cap, Number.MAX_SAFE_INTEGER)), record.id, ...Object.entries(fields).flat()];
+      const reply = await writer.write(
+        budget,
+        key,
+        (connection) => createCatalog.run(connection, [key, catalogIdsName(owner)], args),
+        (result) => result === 'created',
+      );
+      if (reply === 'created') return { kind: 'created', stamp: fields.stamp };
+      return { kind: reply === 'full' ? 'full' : 'exists' };
+    },
+    async read(owner, id, budget) {
+      const key = catalogName(owner, id);
+      const reply = await link.call('read', budget, (connection) =>
+        connection.send(key, ['HMGET', key, ...CATALOG_FIELDS]),
+      );
+      const values = Array.isArray(reply) ? reply : [];
+      // A key that is not there and a hash without any of the fields look alike; nothing can be read of either.
+      if (values.every((value) => value === null)) return undefined;
+      return fromFields(owner, id, Object.fromEntries(CATALOG_FIELDS.map((name, place) => [name, values[place]])));
+    },
+    async stamp(owner, id, budget) {
+      const key = catalogName(owner, id);
+      // A hash without a stamp is unreadable: read() says so, and create() finds it there.
+      const stamp = await link.call('read', budget, (connection) => connection.send(key, ['HGET', key, 'stamp']));
+      return typeof stamp === 'string' ? stamp : undefined;
+    },
+    async delete(owner, id, budget) {
+      const key = catalogName(owner, id);
+      const reply = await writer.write(
+        budget,
+        key,
+        (connection) => deleteCatalog.run(connection, [key, catalogIdsName(owner)], [id]),
+        (result) => result === 1,
+      );
+      return reply === 1;
+    },
+    async list(owner, budget) {
+      const key = catalogIdsName(owner);
+      const reply = await link.call('read', budget, (connection) => connection.send(key, ['SMEMBERS', key]));
+      return [...(reply as Iterable<string>)].sort();
+    },
+  };
+}

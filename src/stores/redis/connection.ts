@@ -1,0 +1,134 @@
+/**
+ * Connections to Redis in its three shapes, behind one small interface. They never reconnect a lost plain connection by themselves: link.ts
+ * opens a new one, so that a name is resolved and a Sentinel asked again each time. This folder alone imports `redis`.
+ */
+import { createClient, type RedisClientOptions } from 'redis';
+import type { RedisSettings } from '../settings.ts';
+
+/** One server that holds data: the only one, a Sentinel's master, or a master of a cluster. */
+export interface RedisNodeConnection {
+  /** The same object for the same connection. */
+  readonly identity: object;
+  /** Sends one command; resolves to the reply, rejects with the client's errors. */
+  send(command: readonly string[]): Promise<unknown>;
+}
+
+/** An open connection to the whole of Redis. */
+export interface RedisConnection {
+  /** Sends a command to the server that has the key. */
+  send(key: string, command: readonly string[]): Promise<unknown>;
+  /** The server that has the key, as the last command to it found out. */
+  nodeOf(key: string): Promise<RedisNodeConnection>;
+  /** Every server that holds data, for what must walk all keys. */
+  nodes(): Promise<readonly RedisNodeConnection[]>;
+  /** Rejects or resolves to false unless the connection can do its work: answers, and is a master's. */
+  healthy(): Promise<boolean>;
+  /** Drops it; what is in flight is rejected. */
+  destroy(): void;
+}
+
+/** Opens a connection or rejects; `onLost` is called once if an open one is lost for good. */
+export type OpenRedis = (onLost: (cause: unknown) => void) => Promise<RedisConnection>;
+
+/** An attempt that takes longer is given up and made again. */
+export const CONNECT_TIMEOUT_MS = 1_000;
+
+/** What every connection has in common. Commands have no timeout of the client's own: link.ts races each one. */
+export function nodeOptions(url: URL): RedisClientOptions {
+  return {
+    RESP: 3,
+    disableOfflineQueue: true,
+    maintNotifications: 'disabled',
+    disableClientInfo: true,
+    pingInterval: 1_000,
+    commandOptions: { timeout: 0 },
+    ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
+    ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
+    ...(url.pathname.length > 1 ? { database: Number(url.pathname.slice(1)) } : {}),
+  };
+}
+
+/** The socket's options for one address. */
+export function socketOptions(url: URL, address: { readonly host: string; readonly port: number }) {
+  const shared = {
+    ...address,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: 5_000,
+    reconnectStrategy: false as const,
+  };
+  return url.protocol === 'rediss:' ? { ...shared, tls: true as const, servername: address.host } : shared;
+}
+
+/** The address that a URL names. */
+export function addressOf(url: URL): { readonly host: string; readonly port: number } {
+  return { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? 6379 : Number(url.port) };
+}
+
+/** Opens one connection to one server. `master`: it must be a master's, and stay one. */
+export async function openNode(
+  url: URL,
+  address: { readonly host: string; readonly port: number },
+  master: boolean,
+  onLost: (cause: unknown) => void,
+): Promise<RedisConnection> {
+  const client = createClient({ ...nodeOptions(url), socket: socketOptions(url, address) });
+  let lost = false;
+  client.on('error', (error) => {
+    // Once open, an error means that the connection is gone: it does not reconnect.
+    if (!lost && opened) onLost(error);
+    lost = true;
+  });
+  let opened = false;
+  const node: RedisNodeConnection = { identity: client, send: (command) => client.sendCommand(command as string[]) };
+  const connection: RedisConnection = {
+    send: (_key, command) => node.send(command),
+    nodeOf: async () => node,
+    nodes: async () => [node],
+    async healthy() {
+      if (!master) return (await node.send(['PING'])) === 'PONG';
+      const role = await node.send(['ROLE']);
+      return Array.isArray(role) && role[0] === 'master';
+    },
+    destroy: () => client.destroy(),
+  };
+  try {
+    await within(CONNECT_TIMEOUT_MS, client.connect());
+    if (!(await within(CONNECT_TIMEOUT_MS, connection.healthy()))) throw new Error('the server is not a master');
+    opened = true;
+    return connection;
+  } catch (error) {
+    client.destroy();
+    throw error;
+  }
+}
+
+/** Rejects when the promise takes longer; what it does later is ignored. */
+export async function within<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${Math.round(milliseconds)} ms`)), milliseconds);
+  });
+  promise.catch(() => {});
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** How to open what the settings name. */
+export async function openerOf(settings: RedisSettings): Promise<OpenRedis> {
+  const { url, topology } = settings;
+  switch (topology.kind) {
+    case 'plain':
+      return (onLost) => openNode(url, addressOf(url), false, onLost);
+    case 'sentinel': {
+      const { openSentinel } = await import('./sentinel.ts');
+      return (onLost) => openSentinel(url, topology, onLost);
+    }
+    case 'cluster': {
+      const { openCluster } = await import('./cluster.ts');
+      return () => openCluster(url, topology.nodes);
+    }
+  }
+}

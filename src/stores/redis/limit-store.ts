@@ -1,0 +1,50 @@
+/** Limits in Redis: one script, one round trip; giving a lease back is not waited for. */
+import { createStoreBudget } from '../budget.ts';
+import { StoreUnavailable } from '../errors.ts';
+import type { LimitStore, LimitVerdict } from '../limit-store.ts';
+import type { RedisLink } from './link.ts';
+import { limitNames } from './names.ts';
+import { takeLimits } from './scripts.ts';
+
+/** Counts on a line. */
+export function createRedisLimitStore(link: RedisLink): LimitStore {
+  return {
+    async take({ subject, rate, concurrency, quota }, budget) {
+      const args = [
+        rate === undefined ? '0' : String(1000 / rate.perSecond),
+        String(rate?.burst ?? 0),
+        String(concurrency?.limit ?? 0),
+        concurrency?.lease ?? '',
+        String(concurrency?.leaseMs ?? 0),
+        String(quota ?? 0),
+      ];
+      // A count that was perhaps made is no harm: `read`, as far as errors go.
+      const reply = await link.call('read', budget, (connection) =>
+        takeLimits.run(connection, limitNames(subject), args),
+      );
+      return verdictOf(reply);
+    },
+    release(subject, lease) {
+      const [, leases] = limitNames(subject);
+      link
+        .call('read', createStoreBudget(), (connection) => connection.send(leases, ['ZREM', leases, lease]))
+        .catch(() => {});
+    },
+  };
+}
+
+function verdictOf(reply: unknown): LimitVerdict {
+  const [code, milliseconds] = Array.isArray(reply) ? reply.map(Number) : [];
+  switch (code) {
+    case 0:
+      return { kind: 'admitted' };
+    case 1:
+      return { kind: 'refused', by: 'rate', waitMs: milliseconds ?? 0 };
+    case 2:
+      return { kind: 'refused', by: 'concurrency', oldestMs: milliseconds ?? 0 };
+    case 3:
+      return { kind: 'refused', by: 'quota', waitMs: milliseconds ?? 0 };
+    default:
+      throw new StoreUnavailable('Redis gave an unknown answer to a question about limits');
+  }
+}

@@ -1,0 +1,97 @@
+/** Lua that runs in Redis: each script is atomic and one round trip. Its keys share a hash tag, so that a cluster has them on one server. */
+import { createHash } from 'node:crypto';
+import type { RedisConnection } from './connection.ts';
+import { troubleOf } from './reply-errors.ts';
+
+/** One script. */
+export interface RedisScript {
+  /** Runs it; sends its source only if the server does not know it. */
+  run(connection: RedisConnection, keys: readonly [string, ...string[]], args: readonly string[]): Promise<unknown>;
+}
+
+/** A script from its source. */
+export function createScript(source: string): RedisScript {
+  const sha = createHash('sha1').update(source).digest('hex');
+  return {
+    async run(connection, keys, args) {
+      const rest = [String(keys.length), ...keys, ...args];
+      try {
+        return await connection.send(keys[0], ['EVALSHA', sha, ...rest]);
+      } catch (error) {
+        // A server that was restarted or promoted has no scripts. The script did not run, so running it now is no second time.
+        if (troubleOf(error) !== 'missing_script') throw error;
+        return connection.send(keys[0], ['EVAL', source, ...rest]);
+      }
+    },
+  };
+}
+
+/** KEYS: catalog, ids of the owner. ARGV: cap, id, then fields and values. Replies `created`, `exists` or `full`. */
+export const createCatalog = createScript(`
+if redis.call('EXISTS', KEYS[1]) == 1 then return 'exists' end
+if redis.call('SISMEMBER', KEYS[2], ARGV[2]) == 0 and redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[1]) then return 'full' end
+redis.call('SADD', KEYS[2], ARGV[2])
+redis.call('HSET', KEYS[1], unpack(ARGV, 3))
+return 'created'
+`);
+
+/** KEYS: catalog, ids of the owner. ARGV: id. Replies 1 if there was one. */
+export const deleteCatalog = createScript(`
+local there = redis.call('UNLINK', KEYS[1])
+redis.call('SREM', KEYS[2], ARGV[1])
+return there
+`);
+
+/** KEYS: key. ARGV: fields and values. Replies 1 if it was added, 0 if it was there. */
+export const addKey = createScript(`
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+redis.call('HSET', KEYS[1], unpack(ARGV))
+return 1
+`);
+
+/** KEYS: key. ARGV: end in milliseconds. Replies 1 if the key is there. */
+export const endKey = createScript(`
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+local set = tonumber(redis.call('HGET', KEYS[1], 'ends_at') or '')
+if not set or set > tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'ends_at', ARGV[1]) end
+return 1
+`);
+
+/**
+ * KEYS: TAT, leases, quota of one subject. ARGV: interval in ms (0: no rate), burst, limit of leases (0: none), lease, its length in ms,
+ * quota (0: none). Replies {0} admitted; {1, wait ms} beyond the rate; {2, age of the oldest lease in ms}; {3, wait ms} quota used up.
+ * The rate is GCRA as in domain/gcra.ts. The server's clock counts, so replicas need not agree on theirs. Nothing is taken unless all is.
+ */
+export const takeLimits = createScript(`
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local interval, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
+local limit, length, quota = tonumber(ARGV[3]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local tat
+if interval > 0 then
+  tat = tonumber(redis.call('GET', KEYS[1]) or '') or now
+  tat = math.min(math.max(tat, now), now + burst * interval)
+  local early = tat - now - (burst - 1) * interval
+  if early > 0.001 then return {1, math.ceil(early)} end
+  tat = tat + interval
+end
+if limit > 0 then
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+  if redis.call('ZCARD', KEYS[2]) >= limit then
+    local oldest = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
+    return {2, math.floor(now - (oldest[2] - length))}
+  end
+end
+if quota > 0 then
+  local midnight = (math.floor(now / 86400000) + 1) * 86400000
+  if tonumber(redis.call('GET', KEYS[3]) or '0') >= quota then return {3, math.ceil(midnight - now)} end
+  redis.call('INCR', KEYS[3])
+  redis.call('PEXPIREAT', KEYS[3], string.format('%.0f', midnight))
+end
+if tat then redis.call('SET', KEYS[1], string.format('%.3f', tat), 'PX', math.max(1, math.ceil(tat - now))) end
+if limit > 0 then
+  redis.call('ZADD', KEYS[2], string.format('%.3f', now + length), ARGV[4])
+  redis.call('PEXPIRE', KEYS[2], ARGV[5])
+end
+return {0}
+`);
