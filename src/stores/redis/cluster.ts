@@ -13,7 +13,7 @@ import {
 const RECONNECT_MS = [50, 100, 200, 400] as const;
 
 /** Opens a connection to a cluster; the URL carries user, password and TLS for all nodes. */
-export async function openCluster(url: URL, _seeds: readonly HostPort[]): Promise<RedisConnection> {
+export async function openCluster(url: URL, seeds: readonly HostPort[]): Promise<RedisConnection> {
   const { database: _database, commandOptions: _options, RESP: _protocol, ...defaults } = nodeOptions(url);
   const { host: _host, port: _port, ...socket } = socketOptions(url, { host: '', port: 0 });
   const cluster = createCluster({
