@@ -40,7 +40,12 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const stores = overrides.stores ?? (await createStores(config.store, logger));
   const engine =
     overrides.engine ??
-    createEngine({ modelsDir: config.modelsDir, engines: config.engines, memoryLimit: config.engineMemory, logger });
+    (await createEngine({
+      modelsDir: config.modelsDir,
+      engines: config.engines,
+      engineMemoryBytes: config.engineMemory,
+      logger,
+    }));
   const health = createHealth(() => engine.ready());
   const catalogs = createCatalogs({ store: stores.catalogs, engine, cap: config.catalogsPerOwner });
   const procedures = [

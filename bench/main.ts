@@ -1,0 +1,20 @@
+/** `npm run bench -- <name> [--option value]…`: runs one benchmark. Each prints a table with its baseline from the same run. */
+import { parseArgs } from 'node:util';
+
+const benchmarks: Readonly<Record<string, () => Promise<{ run(options: Record<string, number>): Promise<void> }>>> = {
+  shell: () => import('./shell/run.ts'),
+};
+
+const { positionals, tokens } = parseArgs({ args: process.argv.slice(2), strict: false, allowPositionals: true, tokens: true });
+const load = benchmarks[positionals[0] ?? ''];
+if (load === undefined) {
+  console.error(`usage: npm run bench -- <${Object.keys(benchmarks).join('|')}> [--option number]`);
+  process.exit(2);
+}
+const options: Record<string, number> = {};
+for (const [index, token] of tokens.entries()) {
+  if (token.kind !== 'option') continue;
+  const next = tokens[index + 1];
+  options[token.name] = Number(token.value ?? (next?.kind === 'positional' ? next.value : Number.NaN));
+}
+await (await load()).run(options);

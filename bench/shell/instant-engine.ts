@@ -1,0 +1,21 @@
+/** An engine that answers at once, so that what is left of a request is the shell around it. */
+import type { Engine } from '../../src/engine/engine.ts';
+
+/** Knows one model, `instant@r1`, and finds every choice equally likely. */
+export function createInstantEngine(): Engine {
+  const limits = { inputTokens: 512, candidateTokens: 128, choices: 300 };
+  const models = [{ id: 'instant', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'ready', limits } as const];
+  return {
+    models: () => models,
+    score: async ({ choices }) => ({
+      kind: 'scored',
+      probabilities: new Float64Array(choices.length).fill(1 / choices.length),
+      inputTokens: 24,
+      timings: { queue: 0, tokenize: 0, infer: 0 },
+    }),
+    prepare: async () => ({ kind: 'prepared' }),
+    ready: () => true,
+    reload() {},
+    close: async () => {},
+  };
+}

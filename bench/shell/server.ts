@@ -1,0 +1,77 @@
+/**
+ * One server under test, as a process of its own: `node bench/shell/server.ts <kind>`. Tells its port over IPC, and its CPU time so far,
+ * microseconds, whenever it is asked.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttp2Server } from 'node:http2';
+import type { AddressInfo, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connectNodeAdapter } from '@connectrpc/connect-node';
+import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
+import { createApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import { createLogSink } from '../../src/logger.ts';
+import { createInstantEngine } from './instant-engine.ts';
+
+/** Reads a JSON body and sends it back: what any JSON service over node:http costs. */
+function echo(request: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    const body = JSON.stringify(JSON.parse(Buffer.concat(chunks).toString()));
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+    response.end(body);
+  });
+}
+
+/** A connect-node service as its documentation begins: the handler does nothing but fill the message. */
+const bareConnect = connectNodeAdapter({
+  routes: (router) =>
+    router.service(DecisionService, {
+      createDecision: ({ choices }) => ({
+        decision: {
+          id: 'dec_0',
+          object: 'decision',
+          model: 'instant@r1',
+          output: {
+            choice: choices[0] ?? '',
+            confidence: 0.2,
+            probabilities: Object.fromEntries(choices.map((choice) => [choice, 1 / choices.length])),
+          },
+          usage: { inputTokens: 24 },
+        },
+      }),
+    }),
+});
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
+}
+
+async function umpire(): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'umpire-bench-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  // The settings of production but for the limit that this benchmark is meant to exceed.
+  const config = readConfig({ PORT: '0', HOST: '127.0.0.1', UMPIRE_DATA_DIR: folder, UMPIRE_RATE_ANONYMOUS: '1000000/s' });
+  const { logger } = createLogSink(config.logLevel);
+  const app = await createApp(config, logger, { engine: createInstantEngine() });
+  return app.start();
+}
+
+const kinds: Readonly<Record<string, () => Promise<number>>> = {
+  echo: () => listen(createServer(echo)),
+  'connect-http1': () => listen(createServer(bareConnect)),
+  'connect-http2': () => listen(createHttp2Server(bareConnect)),
+  umpire,
+};
+
+const start = kinds[process.argv[2] ?? ''];
+if (start === undefined || process.send === undefined) throw new Error(`usage: server.ts ${Object.keys(kinds).join('|')}, as a child`);
+process.send({ port: await start() });
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  process.send?.({ cpu: user + system });
+});
+process.on('disconnect', () => process.exit(0));
