@@ -344,11 +344,11 @@ class Mix:
 
     def build(self) -> dict[str, Task]:
         tasks = {
-            "sgd": Task(self.intent("sgd_intent"), 8),
+            "sgd": Task(self.intent("sgd_intent"), 6),
             "airline": Task(self.intent("multidogo_airline"), 1.5),
             "fastfood": Task(self.intent("multidogo_fastfood"), 1.5),
             "insurance": Task(self.intent("multidogo_insurance"), 1),
-            "any_intent": Task(self.any_intent, 5),
+            "any_intent": Task(self.any_intent, 4),
             "intent_yes_no": Task(self.intent_yes_no, 4),
             "nlupp": Task(self.as_is("nlupp_banking"), 4),
             "emotion": Task(self.emotion, 8),
@@ -370,7 +370,7 @@ class Mix:
             "openbookqa": Task(self.as_is("openbookqa"), 4),
             "figqa": Task(self.as_is("figqa"), 3),
             "csqa2": Task(self.as_is("csqa2"), 1.5),
-            "relation": Task(self.relation, 3),
+            "relation": Task(self.relation, 2),
             "domain": Task(self.domain, 5),
             "title": Task(self.title, 3),
             "mention": Task(self.mention, 2),

@@ -1,0 +1,147 @@
+"""How the two stages speak together: order-free features of a request set the weights of a and b.
+
+    alpha = exp(w_alpha . f), beta = exp(w_beta . f), z_i = alpha a_i + beta b_i over the best k choices
+    P(i) = A(i) outside the best k; inside, P(i) = A(K) softmax_K(z)(i); A = softmax(a / T_A) over all, ln T_A = t0 + t1 ln n
+
+The weights are fitted by log loss on whole sets that neither stage was trained on, each set weighing the same, so the
+probabilities come out calibrated and no separate temperature is needed: both weights are one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+FEATURES = ("one", "ln_n", "a_spread", "a_margin", "b_spread", "b_margin", "agreement", "closeness", "option_tokens")
+BEST = 32
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What the stages say about one request: a [choices] cosines, vectors' closeness, best k indices, b [k], the label's index."""
+
+    a: np.ndarray
+    best: np.ndarray
+    b: np.ndarray
+    closeness: float
+    option_tokens: float
+    label: int
+    set: str
+
+
+def margin(x: np.ndarray) -> float:
+    """The highest value less the second highest."""
+    top = np.sort(x)[::-1]
+    return float(top[0] - top[1])
+
+
+def features(s: Scored) -> np.ndarray:
+    """The features [len(FEATURES)], scaled to about 1; sums over choices, so their order leaves no trace."""
+    a, b = s.a[s.best], s.b
+    spread_a, spread_b = float(a.std()), float(b.std())
+    correlation = float(((a - a.mean()) * (b - b.mean())).mean() / (spread_a * spread_b + 1e-6))
+    return np.array([
+        1.0,
+        np.log(len(s.a)) / 3,
+        10 * spread_a,
+        10 * margin(a),
+        spread_b / 3,
+        min(margin(b), 10.0) / 3,
+        correlation,
+        2 * s.closeness,
+        np.log(s.option_tokens) / 2,
+    ])
+
+
+def closeness(choices: np.ndarray) -> float:
+    """Mean cosine between different choices' vectors [choices, width]."""
+    n = len(choices)
+    total = choices.sum(0)
+    return float((total @ total - n) / (n * (n - 1)))
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Fitted weights over `used` features (indices into FEATURES), and the temperature of A over all choices."""
+
+    used: tuple[int, ...]
+    alpha: np.ndarray
+    beta: np.ndarray
+    a_temperature: tuple[float, float] = (np.log(0.05), 0.0)
+
+    def weights(self, s: Scored) -> tuple[float, float]:
+        f = features(s)[list(self.used)]
+        return float(np.exp(np.clip(self.alpha @ f, -5, 4.5))), float(np.exp(np.clip(self.beta @ f, -5, 2)))
+
+    def probabilities(self, s: Scored) -> np.ndarray:
+        """P [choices]."""
+        alpha, beta = self.weights(s)
+        whole = softmax(s.a / np.exp(self.a_temperature[0] + self.a_temperature[1] * np.log(len(s.a))))
+        whole[s.best] = whole[s.best].sum() * softmax(alpha * s.a[s.best] + beta * s.b)
+        return whole
+
+
+def softmax(z: np.ndarray) -> np.ndarray:
+    e = np.exp(z - z.max())
+    return e / e.sum()
+
+
+def tensors(rows: Sequence[Scored]) -> tuple[Tensor, ...]:
+    """Rows whose label is among the best k, padded: f [rows, features], a and b [rows, 32], mask, label, weight (1 a set)."""
+    rows = [s for s in rows if s.label in s.best]
+    count = {}
+    for s in rows:
+        count[s.set] = count.get(s.set, 0) + 1
+    f = torch.tensor(np.stack([features(s) for s in rows]), dtype=torch.float64)
+    a = torch.zeros(len(rows), BEST, dtype=torch.float64)
+    b, mask = torch.zeros_like(a), torch.full_like(a, -1e9)
+    for i, s in enumerate(rows):
+        k = len(s.best)
+        a[i, :k], b[i, :k], mask[i, :k] = torch.tensor(s.a[s.best]), torch.tensor(s.b), 0
+    label = torch.tensor([int(np.flatnonzero(s.best == s.label)[0]) for s in rows])
+    weight = torch.tensor([1 / count[s.set] for s in rows], dtype=torch.float64)
+    return f, a, b, mask, label, weight / weight.sum()
+
+
+def fit(rows: Sequence[Scored], used: Sequence[int], strength: float = 0.003) -> Stack:
+    """Weights by penalised log loss (L-BFGS). `strength` pulls all but the constants to 0."""
+    f, a, b, mask, label, weight = tensors(rows)
+    f = f[:, list(used)]
+    w = torch.zeros(2, len(used), dtype=torch.float64)
+    w[0, 0], w[1, 0] = np.log(10.0), np.log(0.5)
+    w.requires_grad_(True)
+    optimiser = torch.optim.LBFGS([w], max_iter=200, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optimiser.zero_grad()
+        alpha = torch.exp((f @ w[0]).clamp(-5, 4.5))[:, None]
+        beta = torch.exp((f @ w[1]).clamp(-5, 2))[:, None]
+        logs = torch.log_softmax(alpha * a + beta * b + mask, -1)
+        value = -(weight * logs[torch.arange(len(label)), label]).sum() + strength * (w[:, 1:] ** 2).sum()
+        value.backward()
+        return value
+
+    optimiser.step(loss)
+    alpha, beta = w.detach().numpy()
+    return Stack(tuple(used), alpha, beta, fit_a_temperature(rows))
+
+
+def fit_a_temperature(rows: Sequence[Scored]) -> tuple[float, float]:
+    """t0, t1 of ln T_A = t0 + t1 ln n by log loss of A over all choices."""
+    t = torch.tensor([np.log(0.05), 0.0], dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([t], max_iter=100, line_search_fn="strong_wolfe")
+    count = {}
+    for s in rows:
+        count[s.set] = count.get(s.set, 0) + 1
+    similar = [torch.tensor(s.a, dtype=torch.float64) for s in rows]
+
+    def loss() -> Tensor:
+        optimiser.zero_grad()
+        value = sum(-torch.log_softmax(a / torch.exp(t[0] + t[1] * np.log(len(a))), -1)[s.label] / count[s.set] for a, s in zip(similar, rows)) / len(count)
+        value.backward()
+        return value
+
+    optimiser.step(loss)
+    return float(t[0].detach()), float(t[1].detach())
