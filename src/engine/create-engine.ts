@@ -1,5 +1,5 @@
 /** The engine as a whole: model packages, engine processes and the pool, wired together. */
-import type { Engine, PrepareOutcome } from './engine.ts';
+import type { Engine } from './engine.ts';
 import { type EngineOptions, engineSettings } from './options.ts';
 import { createPackageWatch } from './packages/watch.ts';
 import { createEngineSlot, type EngineSlot } from './pool/engine-slot.ts';
@@ -39,7 +39,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         wanted: () => loading.wanted(),
         loaded: (process, revision, outcome) => loading.loaded(process, revision, outcome),
         finished: (process, job, result) => pool.finished(process, job, result),
-        lost: (_process, jobs, reason) => pool.lost(jobs, reason),
+        lost: (process, jobs, reason) => pool.lost(process, jobs, reason),
       }),
     );
   }
@@ -53,7 +53,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   return {
     models: () => revisions.models(),
     score: (job, terms) => pool.score(job, terms),
-    prepare: async (): Promise<PrepareOutcome> => ({ kind: 'prepared' }),
+    prepare: (job, terms) => pool.prepare(job, terms),
     ready: () => slots.some(({ process }) => process !== undefined && process.models.size > 0),
     reload: () => watch.scan(),
     async close() {

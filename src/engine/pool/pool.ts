@@ -2,7 +2,7 @@
  * The pool: takes decisions in, queues them fairly, gives each to the engine that will have done it first, and sees every job to its end. A caller
  * is answered at once when it leaves or its time is up; the engine's slot is free again when the run ends.
  */
-import type { JobTerms, ScoreJob, ScoreOutcome } from '../engine.ts';
+import type { JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
 import {
   EngineClosing,
   EngineFailed,
@@ -22,23 +22,29 @@ import type { EngineSlot } from './engine-slot.ts';
 import { createEstimates, type JobShape } from './estimates.ts';
 import { createFairQueue } from './fair-queue.ts';
 import { type Answer, type Job, rankOf } from './job.ts';
+import { freeEngines, soonestDone } from './placement.ts';
+import { createPreparations, type PrepareRequest } from './preparations.ts';
 
 /** Decisions in, outcomes out. */
 export interface Pool {
   score(request: ScoreJob, terms: JobTerms): Promise<ScoreOutcome>;
+  prepare(request: PrepareRequest, terms: JobTerms): Promise<PrepareOutcome>;
   /** Gives waiting jobs to engines that are free; called when an engine can do more than before. */
   dispatch(): void;
   finished(process: EngineProcess, job: number, result: JobResult): void;
   /** Jobs that an engine took with it. */
-  lost(jobs: readonly number[], reason: string): void;
+  lost(process: EngineProcess, jobs: readonly number[], reason: string): void;
   /** Fails the waiting jobs of a model that cannot be served any more. */
   unavailable(revision: Revision): void;
   /** Refuses new jobs; resolves when there are none left. */
   close(): Promise<void>;
 }
 
-/** A second job is sent to an engine whose work is over within this many milliseconds, so that it need not wait for the next. */
-const prefetchHorizon = 20;
+/** What an engine takes from its start to its first decision, milliseconds. */
+const typicalStart = 1500;
+
+/** Catalogs that may be prepared at a time. */
+const maxPreparations = 256;
 
 /** `slots` may still be empty when the pool is made. */
 export function createPool(settings: EngineSettings, revisions: Revisions, slots: readonly EngineSlot[]): Pool {
@@ -46,6 +52,12 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
   const running = new Map<number, Job>();
   const estimates = createEstimates();
   const deadlines = createDeadlines<Job>((job) => abandon(job, new JobDeadlinePassed()));
+  const preparations = createPreparations({
+    nextJob: () => ++sequence,
+    choiceCost: (revision, choices) =>
+      estimates.cost(shapeOf({ input: '', instruction: '', choices }, revision), false) / choices.length,
+    most: maxPreparations,
+  });
   let sequence = 0;
   let closing = false;
   let emptied: (() => void) | undefined;
@@ -59,7 +71,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     running.delete(job.id);
     revisions.count(job.revision, -1);
     job.answer.released();
-    if (closing && running.size === 0 && queue.backlog('all').jobs === 0) emptied?.();
+    checkEmpty();
   };
 
   const answer = (job: Job, give: () => void): void => {
@@ -76,7 +88,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     else if (job.state === 'running') job.process?.cancel(job.id);
   };
 
-  const shapeOf = (request: ScoreJob, revision: Revision): JobShape => ({
+  const shapeOf = (request: Pick<ScoreJob, 'input' | 'instruction' | 'choices'>, revision: Revision): JobShape => ({
     revision,
     premiseLength: request.input.length + request.instruction.length,
     choices: request.choices.length,
@@ -86,28 +98,16 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
   const costOn = (job: Job, process: EngineProcess): number =>
     estimates.cost(job.shape, process.choiceSets.has(job.revision.key, job.choiceSet));
 
-  /** Engines that could take a job now: all idle ones, or else those that are nearly done. */
-  const free = (): readonly EngineProcess[] => {
-    const all = processes();
-    const idle = all.filter(({ inFlight }) => inFlight === 0);
-    if (idle.length > 0) return idle;
-    return all.filter((process) => process.inFlight === 1 && process.remaining() <= prefetchHorizon);
-  };
-
   const dispatch = (): void => {
     for (;;) {
-      const engines = free();
+      const engines = freeEngines(processes());
       if (engines.length === 0) return;
+      const decisionsWait = queue.backlog('all').jobs > 0;
+      if (engines.some((process) => process.inFlight === 0 && preparations.sendNext(process, decisionsWait))) continue;
       const job = queue.take(({ revision: { key } }) => engines.some(({ models }) => models.has(key)));
       if (job === undefined) return;
-      let best: EngineProcess | undefined;
-      let least = Number.POSITIVE_INFINITY;
-      for (const process of engines) {
-        if (!process.models.has(job.revision.key)) continue;
-        const expected = process.remaining() + costOn(job, process);
-        if (expected < least) [best, least] = [process, expected];
-      }
-      if (best !== undefined) run(job, best);
+      const process = soonestDone(engines, job.revision.key, (each) => costOn(job, each));
+      if (process !== undefined) run(job, process);
     }
   };
 
@@ -119,6 +119,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     job.sentAt = performance.now();
     running.set(job.id, job);
     process.choiceSets.add(job.revision.key, job.choiceSet);
+    preparations.yielded(process, cost);
     process.send({ kind: 'score', job: job.id, key: job.revision.key, input, instruction, choices }, cost);
   };
 
@@ -183,16 +184,37 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     };
   };
 
+  /** The revision that a call is for. Throws what keeps it from being taken in. */
+  const accept = (request: PrepareRequest, terms: JobTerms, arrived: number): Revision => {
+    if (closing) throw new EngineClosing();
+    if (terms.signal.aborted) throw new JobCanceled();
+    if (terms.deadline <= arrived) throw new JobDeadlinePassed();
+    const revision = revisions.find(request.model, request.revision);
+    if (revision?.state === 'ready') return revision;
+    throw new ModelUnavailable(`${request.model}@${request.revision} is not served now`, 1);
+  };
+
+  const checkEmpty = (): void => {
+    if (closing && running.size + preparations.size + queue.backlog('all').jobs === 0) emptied?.();
+  };
+
   return {
     dispatch,
+    async prepare(request, terms) {
+      const revision = accept(request, terms, performance.now());
+      const engines = serving(revision);
+      if (engines.length === 0) throw new ModelUnavailable(`${revision.name} has no engine now`, 1);
+      const outcome = preparations.prepare(revision, request, terms, engines);
+      revisions.count(revision, 1);
+      dispatch();
+      return await outcome.finally(() => {
+        revisions.count(revision, -1);
+        checkEmpty();
+      });
+    },
     async score(request, terms) {
       const arrived = performance.now();
-      if (closing) throw new EngineClosing();
-      if (terms.signal.aborted) throw new JobCanceled();
-      if (terms.deadline <= arrived) throw new JobDeadlinePassed();
-      const revision = revisions.find(request.model, request.revision);
-      if (revision?.state !== 'ready')
-        throw new ModelUnavailable(`${request.model}@${request.revision} is not served now`, 1);
+      const revision = accept(request, terms, arrived);
       const { promise, resolve, reject } = Promise.withResolvers<ScoreOutcome>();
       const job = createJob(request, terms, revision, arrived, { resolve, reject, released: () => terms.released?.() });
       admitted(job, terms.deadline - arrived);
@@ -206,7 +228,10 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     },
     finished(process, id, result) {
       const job = running.get(id);
-      if (job === undefined) return;
+      if (job === undefined) {
+        if (preparations.finished(process, id, result)) dispatch();
+        return;
+      }
       if (result.kind === 'failed') {
         settings.logger.error({ model: job.revision.name, problem: result.message }, 'an engine failed at a decision');
         again(job, result.message);
@@ -218,14 +243,17 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       }
       dispatch();
     },
-    lost(jobs, reason) {
+    lost(process, jobs, reason) {
       for (const id of jobs) {
         const job = running.get(id);
         if (job !== undefined) again(job, `an engine ${reason}`);
+        else preparations.finished(process, id, { kind: 'failed', message: reason });
       }
+      preparations.lost(process);
       dispatch();
     },
     unavailable(revision) {
+      preparations.unavailable(revision);
       const waiting = queue.all().filter((job) => job.revision === revision);
       for (const job of waiting) abandon(job, new ModelUnavailable(`${revision.name} cannot be served now`, 1));
     },
@@ -233,14 +261,11 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       closing = true;
       return new Promise((resolve) => {
         emptied = resolve;
-        if (running.size === 0 && queue.backlog('all').jobs === 0) resolve();
+        checkEmpty();
       });
     },
   };
 }
-
-/** What an engine takes from its start to its first decision, milliseconds. */
-const typicalStart = 1500;
 
 function outcomeOf(result: Exclude<JobResult, { kind: 'failed' }>, job: Job): ScoreOutcome {
   if (result.kind === 'scored') {
