@@ -1,0 +1,43 @@
+/** Reading a command's arguments. Everything throws UsageError. */
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { isOwnerName } from '../domain/keys.ts';
+import { UsageError } from './command.ts';
+
+/** Options by name; positionals in order. `positionals`: how many at least and at most. */
+export function readArguments<T extends ParseArgsOptionsConfig>(
+  args: readonly string[],
+  options: T,
+  positionals: readonly [number, number] = [0, 0],
+) {
+  const parsed = (() => {
+    try {
+      return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+    } catch (error) {
+      throw new UsageError(error instanceof Error ? error.message : String(error));
+    }
+  })();
+  const [least, most] = positionals;
+  if (parsed.positionals.length < least) throw new UsageError('an argument is missing');
+  if (parsed.positionals.length > most) throw new UsageError(`unexpected argument '${parsed.positionals[most]}'`);
+  return parsed;
+}
+
+/** The value of `--owner`. */
+export function ownerFrom(value: string | undefined): string {
+  if (value === undefined) throw new UsageError('--owner NAME is needed');
+  if (!isOwnerName(value)) {
+    throw new UsageError(
+      "an owner's name is 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit",
+    );
+  }
+  return value;
+}
+
+/** A duration such as `30s`, `15m`, `24h` or `7d`, in milliseconds. */
+export function durationFrom(value: string): number {
+  const groups = /^(?<count>\d{1,6})(?<unit>[smhd])$/.exec(value)?.groups;
+  const unit = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[groups?.unit ?? ''];
+  if (groups === undefined || unit === undefined)
+    throw new UsageError(`'${value}' is not a duration such as 30s, 15m, 24h or 7d`);
+  return Number(groups.count) * unit;
+}

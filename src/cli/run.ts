@@ -1,0 +1,40 @@
+/** Finds the command that the arguments name and runs it. */
+import { catalogCommands } from './catalogs.ts';
+import { type Command, type Terminal, UsageError } from './command.ts';
+import { keyCommands } from './keys.ts';
+import { modelCommands } from './models.ts';
+
+/** Every command of `umpire`. */
+export const commands: readonly Command[] = [...keyCommands, ...catalogCommands, ...modelCommands];
+
+/** Runs one command. Resolves to the exit status: 0 done, 1 failed, 2 bad arguments. */
+export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
+  if (args.length === 0 || args.includes('--help') || args.includes('-h') || args[0] === 'help') {
+    printHelp(terminal.out);
+    return 0;
+  }
+  const name = args.slice(0, 2).join(' ');
+  const command = commands.find((candidate) => candidate.name === name);
+  if (command === undefined) {
+    terminal.err(`umpire: there is no command '${name}'`);
+    printHelp(terminal.err);
+    return 2;
+  }
+  try {
+    await command.run(args.slice(2), terminal);
+    return 0;
+  } catch (error) {
+    terminal.err(`umpire ${name}: ${error instanceof Error ? error.message : String(error)}`);
+    if (!(error instanceof UsageError)) return 1;
+    terminal.err(`usage: umpire ${name} ${command.usage}`);
+    return 2;
+  }
+}
+
+function printHelp(print: (line: string) => void): void {
+  print('usage: umpire COMMAND, in the environment of the server (REDIS_URL or UMPIRE_DATA_DIR, …)');
+  for (const { name, usage, summary } of commands) {
+    print(`  umpire ${name} ${usage}`.trimEnd());
+    print(`      ${summary}`);
+  }
+}
