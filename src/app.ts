@@ -2,6 +2,7 @@
 import type { Config } from './config.ts';
 import { createAuthenticator } from './domain/authenticate.ts';
 import { createCatalogs } from './domain/catalogs.ts';
+import { createChoiceSets } from './domain/choice-sets.ts';
 import { createDecider } from './domain/decide.ts';
 import { createLimits } from './domain/limits.ts';
 import { createEngine } from './engine/create-engine.ts';
@@ -48,8 +49,9 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     }));
   const health = createHealth(() => engine.ready());
   const catalogs = createCatalogs({ store: stores.catalogs, engine, cap: config.catalogsPerOwner });
+  const choiceSets = createChoiceSets();
   const procedures = [
-    ...createDecisionService({ decider: createDecider({ engine, catalogs }) }),
+    ...createDecisionService({ decider: createDecider({ engine, catalogs, choiceSets }), choiceSets }),
     ...createModelService({ engine }),
     ...createCatalogService({ catalogs }),
   ];

@@ -1,6 +1,7 @@
 /** Making a decision: which model, which choices, what the engine says, and the distribution that the caller reads. */
 import type { Engine, JobTerms, JobTimings, ScoreOutcome } from '../engine/engine.ts';
 import type { Caller } from './callers.ts';
+import type { ChoiceSets } from './choice-sets.ts';
 import { engineFault } from './engine-faults.ts';
 import { DomainError } from './errors.ts';
 import { newId } from './ids.ts';
@@ -61,8 +62,12 @@ export interface Decider {
 }
 
 /** A decider over an engine and the catalogs of a deployment. */
-export function createDecider(options: { readonly engine: Engine; readonly catalogs: CatalogResolver }): Decider {
-  const { engine, catalogs } = options;
+export function createDecider(options: {
+  readonly engine: Engine;
+  readonly catalogs: CatalogResolver;
+  readonly choiceSets: ChoiceSets;
+}): Decider {
+  const { engine, catalogs, choiceSets } = options;
   return {
     async decide(request, terms) {
       const { caller } = terms;
@@ -75,7 +80,7 @@ export function createDecider(options: { readonly engine: Engine; readonly catal
       const model = usableModel(engine.models(), request.model);
       const choices =
         request.catalog === undefined
-          ? (request.choices ?? []).toSorted()
+          ? choiceSets.sorted(request.choices ?? [])
           : await catalogChoices(catalogs, caller, request.catalog, model.id);
       if (choices.length > model.limits.choices) throw tooManyChoices(choices.length, model.limits.choices, request);
 

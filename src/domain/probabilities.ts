@@ -44,15 +44,24 @@ export function roundDistribution(raw: Float64Array): Rounded {
     remainders[index] = share - whole;
     left -= whole;
   }
-  for (const index of largest(remainders, left)) units[index] = (units[index] as number) + 1;
+  giveToLargest(units, remainders, left);
   for (let index = 0; index < count; index += 1) units[index] = (units[index] as number) / MILLION;
   return { winner, probabilities: units };
 }
 
-/** Indices of the `wanted` largest values, lower indices first among equals. */
-function largest(values: Float64Array, wanted: number): readonly number[] {
-  if (wanted <= 0) return [];
-  const order = Array.from(values.keys());
-  order.sort((a, b) => (values[b] as number) - (values[a] as number) || a - b);
-  return order.slice(0, wanted);
+/** Adds 1 to the units of the `wanted` largest remainders, of equal ones to those with the lower index. */
+function giveToLargest(units: Float64Array, remainders: Float64Array, wanted: number): void {
+  if (wanted <= 0) return;
+  const least = remainders.toSorted()[remainders.length - wanted] as number;
+  let left = wanted;
+  for (let index = 0; index < units.length; index += 1) {
+    if ((remainders[index] as number) <= least) continue;
+    units[index] = (units[index] as number) + 1;
+    left -= 1;
+  }
+  for (let index = 0; left > 0; index += 1) {
+    if (remainders[index] !== least) continue;
+    units[index] = (units[index] as number) + 1;
+    left -= 1;
+  }
 }

@@ -37,13 +37,23 @@ export function parseJsonObject(body: Uint8Array): {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw fault('the body must be a JSON object');
-  return { value: value as JsonObject, duplicate: duplicateKey(text) };
+  return { value: value as JsonObject, duplicate: mayRepeat(text, value) ? duplicateKey(text) : undefined };
 }
 
 /** Where the parser stopped. Its own message is not passed on: it quotes the body. */
 function position(error: unknown): string {
   const at = error instanceof Error ? /at position \d+/.exec(error.message)?.[0] : undefined;
   return at === undefined ? '' : ` (${at})`;
+}
+
+/** Every property has a colon, so an object whose text has no more colons than properties repeats none: nearly all bodies end here. */
+function mayRepeat(text: string, value: object): boolean {
+  let left = Object.keys(value).length;
+  for (let at = text.indexOf(':'); at !== -1; at = text.indexOf(':', at + 1)) {
+    left -= 1;
+    if (left < 0) return true;
+  }
+  return false;
 }
 
 const QUOTE = 0x22;

@@ -1,0 +1,75 @@
+/**
+ * Lists of choices in the form that decides: checked, and in code-unit order. Callers send the same list with every request, so the lists seen
+ * lately are kept and a list that comes again is recognised instead of being checked and sorted again. The canonical array of a list is the
+ * same object each time, by which later stages recognise it in turn.
+ */
+import { choicesFault } from './choices.ts';
+import type { DomainError } from './errors.ts';
+
+export interface ChoiceSets {
+  /** The fault in a list, or undefined: see choices.ts. */
+  fault(choices: readonly string[]): DomainError | undefined;
+  /** The canonical form of a list without fault. */
+  sorted(choices: readonly string[]): readonly string[];
+}
+
+interface Entry {
+  readonly submitted: readonly string[];
+  readonly sorted: readonly string[];
+  readonly bytes: number;
+}
+
+/** Bytes of text that are kept in all, and the length from which a list is not kept at all. */
+const MAX_BYTES = 8 * 1024 * 1024;
+const MAX_LIST_BYTES = 256 * 1024;
+
+/** Bounded, least recently used first to go. */
+export function createChoiceSets(): ChoiceSets {
+  const byText = new Map<string, Entry>();
+  // From the check of a request to its decision: the request's own array leads to what was found.
+  const byList = new WeakMap<readonly string[], readonly string[]>();
+  let bytes = 0;
+
+  const recall = (text: string, choices: readonly string[]): Entry | undefined => {
+    const entry = byText.get(text);
+    // The separator may itself stand in a choice, so equal texts alone do not make equal lists.
+    if (entry === undefined || !sameList(entry.submitted, choices)) return undefined;
+    byText.delete(text);
+    byText.set(text, entry);
+    return entry;
+  };
+  const keep = (text: string, choices: readonly string[]): Entry => {
+    const entry = { submitted: choices, sorted: choices.toSorted(), bytes: 4 * text.length };
+    if (entry.bytes > MAX_LIST_BYTES) return entry;
+    const replaced = byText.get(text);
+    bytes += entry.bytes - (replaced?.bytes ?? 0);
+    byText.set(text, entry);
+    for (const [oldest, { bytes: freed }] of byText) {
+      if (bytes <= MAX_BYTES) break;
+      byText.delete(oldest);
+      bytes -= freed;
+    }
+    return entry;
+  };
+
+  return {
+    fault(choices) {
+      const text = choices.join('\u0000');
+      let entry = recall(text, choices);
+      if (entry === undefined) {
+        const fault = choicesFault(choices);
+        if (fault !== undefined) return fault;
+        entry = keep(text, choices);
+      }
+      byList.set(choices, entry.sorted);
+      return undefined;
+    },
+    sorted: (choices) => byList.get(choices) ?? choices.toSorted(),
+  };
+}
+
+function sameList(one: readonly string[], other: readonly string[]): boolean {
+  if (one.length !== other.length) return false;
+  for (let index = 0; index < one.length; index += 1) if (one[index] !== other[index]) return false;
+  return true;
+}
