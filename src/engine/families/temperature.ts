@@ -1,0 +1,59 @@
+/**
+ * The `temperature` of a package's options: a number, or points over the number of choices,
+ * `{ "points": [[choices, temperature], …] }` with rising numbers of choices. Between two points it is linear in the
+ * logarithm of the number of choices; beyond the first and the last it stays as it is there.
+ */
+import type { Checker } from '../packages/checker.ts';
+
+/** The temperature for a decision among so many choices; always over 0. */
+export type Temperature = (choices: number) => number;
+
+const least = 1e-6;
+const greatest = 1e6;
+
+/** Reads the field `temperature` of `options`, which `fields` is the view of; what is wrong becomes a problem. */
+export function readTemperature(fields: Checker, options: unknown): Temperature {
+  const points = pointsOf((options as { temperature?: unknown } | null | undefined)?.temperature);
+  if (points === undefined) {
+    const constant = fields.number('temperature', least, greatest);
+    return () => constant;
+  }
+  if (points.length === 0) {
+    fields.problem('must have points [choices, temperature], with rising whole numbers of choices', 'temperature');
+    return () => 1;
+  }
+  return (choices) => interpolate(points, choices);
+}
+
+interface Point {
+  readonly choices: number;
+  readonly temperature: number;
+}
+
+/** The points, none when they are malformed, or undefined when the value is not of that form at all. */
+function pointsOf(raw: unknown): readonly Point[] | undefined {
+  if (typeof raw !== 'object' || raw === null) return undefined;
+  const list: unknown = 'points' in raw ? raw.points : undefined;
+  if (!Array.isArray(list)) return [];
+  const points: Point[] = [];
+  for (const item of list as readonly unknown[]) {
+    const [choices, temperature, ...rest] = Array.isArray(item) ? (item as readonly unknown[]) : [];
+    const before = points.at(-1)?.choices ?? 0;
+    const isPoint =
+      typeof choices === 'number' && typeof temperature === 'number' && Number.isInteger(choices) && rest.length === 0;
+    if (!isPoint || choices <= before || !(temperature >= least && temperature <= greatest)) return [];
+    points.push({ choices, temperature });
+  }
+  return points;
+}
+
+function interpolate(points: readonly Point[], choices: number): number {
+  const above = points.findIndex((point) => point.choices >= choices);
+  const high = points.at(above);
+  const low = points[above - 1];
+  if (high === undefined) throw new RangeError('no points');
+  // at(-1) is the last point, for a number of choices beyond it.
+  if (above === -1 || low === undefined) return high.temperature;
+  const share = Math.log(choices / low.choices) / Math.log(high.choices / low.choices);
+  return low.temperature + share * (high.temperature - low.temperature);
+}
