@@ -57,6 +57,16 @@ export function worstCost(profile: CostProfile, limits: ModelLimits): number {
   });
 }
 
+/** Why a model with these limits cannot be served, or undefined: its largest legal request must be done within `deadline` milliseconds. */
+export function limitsProblem(profile: CostProfile, limits: ModelLimits, deadline: number): string | undefined {
+  const worst = worstCost(profile, limits);
+  if (worst <= deadline) return undefined;
+  return (
+    `limits: the largest legal request takes ${Math.round(worst)} ms on one core of this machine, ` +
+    `more than the default deadline of ${deadline} ms`
+  );
+}
+
 /** Measures a curve: runs `work` at each size after one unmeasured run and keeps the least CPU time of two. */
 export async function measureCurve(
   sizes: readonly number[],

@@ -34,6 +34,24 @@ export interface Revision {
   retired: boolean;
 }
 
+/** A revision that no engine has loaded; `generation` tells it from others of its name. */
+export function createRevision({ manifest, folder, problems, signature }: FoundPackage, generation: number): Revision {
+  const name = `${manifest.id}@${manifest.revision}`;
+  return {
+    key: `${name}#${generation}`,
+    name,
+    folder,
+    manifest,
+    signature,
+    state: problems.length > 0 ? 'broken' : manifest.disabled ? 'disabled' : 'loading',
+    profile: undefined,
+    failures: 0,
+    deaths: 0,
+    jobs: 0,
+    retired: false,
+  };
+}
+
 /** The revisions. */
 export interface Revisions {
   /** Takes note of the packages that are there now. */
@@ -64,22 +82,7 @@ export function createRevisions(
   let generations = 0;
   let published: readonly ModelRevision[] | undefined;
 
-  const create = ({ manifest, folder, problems, signature }: FoundPackage): Revision => {
-    const name = `${manifest.id}@${manifest.revision}`;
-    return {
-      key: `${name}#${++generations}`,
-      name,
-      folder,
-      manifest,
-      signature,
-      state: problems.length > 0 ? 'broken' : manifest.disabled ? 'disabled' : 'loading',
-      profile: undefined,
-      failures: 0,
-      deaths: 0,
-      jobs: 0,
-      retired: false,
-    };
-  };
+  const create = (found: FoundPackage): Revision => createRevision(found, ++generations);
 
   const retire = (revision: Revision): void => {
     revision.retired = true;

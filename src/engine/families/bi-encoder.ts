@@ -4,19 +4,20 @@
  *
  *     premise = normalise((1 - joint_weight) · v([CLS] input [SEP]) + joint_weight · v([CLS] instruction [SEP] input [SEP]))
  *
- * options: { "graph", "tokenizer": file names, "joint_weight": 0…1, "temperature": > 0, "special_tokens": { "cls", "sep" } }
+ * options: { "graph", "tokenizer": file names, "joint_weight": 0…1, "temperature": see temperature.ts, "special_tokens": { "cls", "sep" } }
  * graph: `input_ids` int64 [1, tokens] → `embedding` float32 [1, width], pooled and normalised.
  */
 import { type CostProfile, measureCurve } from '../cost-profile.ts';
 import { createChecker } from '../packages/checker.ts';
 import { ChoiceTooLong, type Family, type FamilyParts, InvalidOptions, type RunControl } from './family.ts';
 import { dot, softmax } from './probabilities.ts';
+import { readTemperature, type Temperature } from './temperature.ts';
 
 interface Options {
   readonly graph: string;
   readonly tokenizer: string;
   readonly jointWeight: number;
-  readonly temperature: number;
+  readonly temperature: Temperature;
   readonly cls: number;
   readonly sep: number;
 }
@@ -77,7 +78,8 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
     async score({ input, instruction }, choices, control) {
       const { vectors: encodedChoices, encoded } = await encodeChoices(choices, control);
       const premise = await encodePremise(input, instruction, control);
-      const logits = Float64Array.from(encodedChoices, (vector) => dot(premise, vector) / options.temperature);
+      const temperature = options.temperature(choices.length);
+      const logits = Float64Array.from(encodedChoices, (vector) => dot(premise, vector) / temperature);
       return { probabilities: softmax(logits), encoded };
     },
     async prepare(choices, control) {
@@ -87,8 +89,9 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
       const ids = (tokens: number): number[] => new Array<number>(tokens).fill(options.sep);
       const { inputTokens, candidateTokens } = limits;
       return {
-        premise: await measureCurve([1, Math.ceil(inputTokens / 4), inputTokens], async (tokens) =>
-          encodePremise(ids(Math.ceil(tokens / 2)), ids(Math.floor(tokens / 2)), unhindered),
+        // All tokens in the input: the costliest way to spread them over the two texts.
+        premise: await measureCurve([1, Math.ceil(inputTokens / 4), inputTokens], (tokens) =>
+          encodePremise(ids(tokens), [], unhindered),
         ),
         choice: await measureCurve([1, candidateTokens], async (tokens) => encode([ids(tokens)], unhindered)),
         choiceReadsPremise: false,
@@ -107,7 +110,7 @@ function readOptions(raw: unknown): Options {
     graph: fields.text('graph', /./u),
     tokenizer: fields.text('tokenizer', /./u),
     jointWeight: fields.number('joint_weight', 0, 1),
-    temperature: fields.number('temperature', 1e-6, 1e6),
+    temperature: readTemperature(fields, raw),
     cls: special.integer('cls', 0, 2 ** 31),
     sep: special.integer('sep', 0, 2 ** 31),
   };

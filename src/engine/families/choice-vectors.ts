@@ -1,4 +1,8 @@
-/** The cache of choice vectors: bounded in bytes, shared by all models of one process, least recently used out first. */
+/**
+ * The cache of choice vectors of one process: bounded in bytes over all its models. It has a young and an old half: what is used in the old half
+ * moves to the young one, and when the young half is full, it becomes the old one and the old one is dropped. So what was used lately
+ * stays, and a hit in the young half costs one look-up.
+ */
 
 /** One revision's view of the cache. */
 export interface ChoiceVectors {
@@ -17,53 +21,59 @@ export interface ChoiceVectorCache {
   readonly bytes: number;
 }
 
-// A map entry, a string header, a typed array with its buffer: measured at 250 to 300 bytes.
+/** Vectors by revision and choice, and what they take. */
+interface Half {
+  readonly revisions: Map<string, Map<string, Float32Array>>;
+  bytes: number;
+}
+
+// A map entry, a string header, a typed array with its buffer: some 250 to 300 bytes.
 const entryOverhead = 300;
+
+const empty = (): Half => ({ revisions: new Map(), bytes: 0 });
 
 /** A cache of at most `maxBytes`. */
 export function createChoiceVectorCache(maxBytes: number): ChoiceVectorCache {
-  // One map for all revisions, so that the bound and the order of use are common; a Map iterates in insertion order.
-  const entries = new Map<string, { readonly vector: Float32Array; readonly size: number }>();
-  let bytes = 0;
+  let young = empty();
+  let old = empty();
 
-  const remove = (key: string, size: number): void => {
-    entries.delete(key);
-    bytes -= size;
+  const sizeOf = (choice: string, vector: Float32Array): number =>
+    choice.length * 2 + vector.byteLength + entryOverhead;
+
+  const put = (revision: string, choice: string, vector: Float32Array): void => {
+    const size = sizeOf(choice, vector);
+    if (size > maxBytes / 2) return;
+    if (young.bytes + size > maxBytes / 2) {
+      old = young;
+      young = empty();
+    }
+    const vectors = young.revisions.get(revision) ?? new Map<string, Float32Array>();
+    young.revisions.set(revision, vectors);
+    if (!vectors.has(choice)) young.bytes += size;
+    vectors.set(choice, vector);
   };
 
   return {
     get bytes() {
-      return bytes;
+      return young.bytes + old.bytes;
     },
     of(revision) {
-      // Revision keys cannot hold a line feed, so a key has one reading.
-      const prefix = `${revision}\n`;
       return {
         get(choice) {
-          const key = prefix + choice;
-          const entry = entries.get(key);
-          if (entry === undefined) return undefined;
-          entries.delete(key);
-          entries.set(key, entry);
-          return entry.vector;
+          const recent = young.revisions.get(revision)?.get(choice);
+          if (recent !== undefined) return recent;
+          const earlier = old.revisions.get(revision)?.get(choice);
+          if (earlier !== undefined) put(revision, choice, earlier);
+          return earlier;
         },
-        set(choice, vector) {
-          const key = prefix + choice;
-          const size = key.length * 2 + vector.byteLength + entryOverhead;
-          if (size > maxBytes) return;
-          const known = entries.get(key);
-          if (known !== undefined) remove(key, known.size);
-          entries.set(key, { vector, size });
-          bytes += size;
-          for (const [oldest, { size: freed }] of entries) {
-            if (bytes <= maxBytes) break;
-            remove(oldest, freed);
-          }
-        },
+        set: (choice, vector) => put(revision, choice, vector),
       };
     },
     forget(revision) {
-      for (const [key, { size }] of entries) if (key.startsWith(`${revision}\n`)) remove(key, size);
+      for (const half of [young, old]) {
+        for (const [choice, vector] of half.revisions.get(revision) ?? []) half.bytes -= sizeOf(choice, vector);
+        half.revisions.delete(revision);
+      }
     },
   };
 }

@@ -2,6 +2,7 @@
 import type { FamilyName } from '../packages/manifest.ts';
 import { loadBiEncoder } from './bi-encoder.ts';
 import type { Family, FamilyParts } from './family.ts';
+import { loadNliCrossEncoder } from './nli-cross-encoder.ts';
 
 /** Loads a package of the named family. Throws what the family throws. */
 export function loadFamily(name: FamilyName, parts: FamilyParts): Promise<Family> {
@@ -10,4 +11,5 @@ export function loadFamily(name: FamilyName, parts: FamilyParts): Promise<Family
 
 const loaders: Readonly<Record<FamilyName, (parts: FamilyParts) => Promise<Family>>> = {
   'bi-encoder': loadBiEncoder,
+  'nli-cross-encoder': loadNliCrossEncoder,
 };

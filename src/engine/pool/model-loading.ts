@@ -1,5 +1,5 @@
 /** Brings the wanted models into the engine processes, judges what came of it, and tries failed ones again. */
-import { worstCost } from '../cost-profile.ts';
+import { limitsProblem } from '../cost-profile.ts';
 import type { EngineSettings } from '../options.ts';
 import type { Revision, Revisions } from '../revisions.ts';
 import type { EngineProcess, LoadOutcome } from './engine-process.ts';
@@ -58,18 +58,6 @@ export function createModelLoading(
     retryLater(revision);
   };
 
-  /** Why a model must not be served though it loads, or undefined. */
-  const tooSlow = (process: EngineProcess, { key, manifest }: Revision): string | undefined => {
-    const profile = process.models.get(key);
-    if (profile === undefined) return undefined;
-    const worst = worstCost(profile, manifest.limits);
-    if (worst <= settings.defaultDeadlineMs) return undefined;
-    return (
-      `limits: the largest legal request takes ${Math.round(worst)} ms on one core of this machine, ` +
-      `more than the default deadline of ${settings.defaultDeadlineMs} ms`
-    );
-  };
-
   return {
     wanted: () => revisions.wanted().filter(({ key }) => !retries.has(key)),
     rollOut,
@@ -82,12 +70,15 @@ export function createModelLoading(
         return;
       }
       if (outcome.kind === 'failed') return fail(revision, outcome.problems);
-      const problem = tooSlow(process, revision);
+      const profile = process.models.get(revision.key);
+      // Retired while it was loaded.
+      if (profile === undefined) return;
+      const problem = limitsProblem(profile, revision.manifest.limits, settings.defaultDeadlineMs);
       if (problem !== undefined) {
         process.unload(revision.key);
         return fail(revision, [problem]);
       }
-      revision.profile = process.models.get(revision.key);
+      revision.profile = profile;
       revisions.succeeded(revision);
       served();
     },

@@ -1,0 +1,125 @@
+/**
+ * `nli-cross-encoder`: each choice fills a hypothesis, and its logit is how much more the model finds it entailed by the input than contradicted.
+ * Every pair is a run of its own: `[CLS] input [SEP] hypothesis [SEP]`.
+ *
+ * options: { "graph", "tokenizer": file names, "hypothesis": a text with `{choice}` in it and perhaps `{instruction}`,
+ *   "entailment": and, optionally, "contradiction": places in the output, "temperature": > 0, "special_tokens": { "cls", "sep" } }
+ * graph: `input_ids`, and `attention_mask` and `token_type_ids` if it has them, int64 [1, tokens] → `logits` float32 [1, classes].
+ *
+ * Without `{instruction}` in the hypothesis the instruction is not read.
+ */
+import { type CostProfile, measureCurve } from '../cost-profile.ts';
+import { createChecker } from '../packages/checker.ts';
+import {
+  ChoiceTooLong,
+  type Family,
+  type FamilyParts,
+  InvalidOptions,
+  type RunControl,
+  type Tensor,
+} from './family.ts';
+import { softmax } from './probabilities.ts';
+
+interface Options {
+  readonly graph: string;
+  readonly tokenizer: string;
+  readonly hypothesis: string;
+  readonly entailment: number;
+  readonly contradiction: number | undefined;
+  readonly temperature: number;
+  readonly cls: number;
+  readonly sep: number;
+}
+
+/** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
+export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
+  const { limits } = parts;
+  const options = readOptions(parts.options);
+  const tokenizer = await parts.tokenizer(options.tokenizer);
+  const graph = await parts.graph(options.graph);
+
+  const entailment = async (input: readonly number[], hypothesis: readonly number[]): Promise<number> => {
+    const { cls, sep } = options;
+    const ids = BigInt64Array.from([cls, ...input, sep, ...hypothesis, sep], BigInt);
+    const dims = [1, ids.length];
+    const values: Readonly<Record<string, () => BigInt64Array>> = {
+      input_ids: () => ids,
+      attention_mask: () => new BigInt64Array(ids.length).fill(1n),
+      token_type_ids: () => new BigInt64Array(ids.length).fill(1n, input.length + 2),
+    };
+    const feeds: Record<string, Tensor> = {};
+    for (const name of graph.inputs) {
+      const value = values[name];
+      if (value === undefined) throw new Error(`the graph has an input "${name}", which this family does not know`);
+      feeds[name] = { data: value(), dims };
+    }
+    const { logits } = await graph.run(feeds);
+    const entailed = logits?.data[options.entailment];
+    const contradicted = options.contradiction === undefined ? 0 : logits?.data[options.contradiction];
+    if (typeof entailed !== 'number' || typeof contradicted !== 'number') {
+      throw new Error('the graph has no float32 output "logits" with the classes that the options name');
+    }
+    return entailed - contradicted;
+  };
+
+  const checkChoice = (choice: string): void => {
+    const tokens = tokenizer.ids(choice).length;
+    if (tokens > limits.candidateTokens) throw new ChoiceTooLong(choice, tokens);
+  };
+
+  return {
+    tokenizer,
+    async score({ input, instructionText }, choices, control: RunControl) {
+      for (const choice of choices) checkChoice(choice);
+      const logits = new Float64Array(choices.length);
+      for (const [i, choice] of choices.entries()) {
+        control.checkpoint();
+        const hypothesis = fillTemplate(options.hypothesis, { choice, instruction: instructionText });
+        logits[i] = (await entailment(input, tokenizer.ids(hypothesis))) / options.temperature;
+      }
+      return { probabilities: softmax(logits), encoded: choices.length };
+    },
+    async prepare(choices) {
+      for (const choice of choices) checkChoice(choice);
+    },
+    async profile(): Promise<CostProfile> {
+      const ids = (tokens: number): number[] => new Array<number>(tokens).fill(options.sep);
+      const frame = tokenizer.ids(fillTemplate(options.hypothesis, { choice: '', instruction: '' }));
+      const most = limits.inputTokens + limits.candidateTokens;
+      const run = (tokens: number): Promise<number> => entailment(ids(tokens), frame);
+      return {
+        premise: [],
+        choice: await measureCurve([2, Math.ceil(most / 3), most], run),
+        choiceReadsPremise: true,
+        choicesCached: false,
+      };
+    },
+    dispose: () => graph.dispose(),
+  };
+}
+
+/** Puts values where the template has `{name}`. A value is plain text, whatever it holds; an unknown name stays as it is. */
+export function fillTemplate(template: string, values: Readonly<Record<'choice' | 'instruction', string>>): string {
+  return template
+    .split(/(\{choice\}|\{instruction\})/)
+    .map((part) => (part === '{choice}' ? values.choice : part === '{instruction}' ? values.instruction : part))
+    .join('');
+}
+
+function readOptions(raw: unknown): Options {
+  const problems: string[] = [];
+  const fields = createChecker(raw, 'options', problems);
+  const special = fields.object('special_tokens');
+  const options = {
+    graph: fields.text('graph', /./u),
+    tokenizer: fields.text('tokenizer', /./u),
+    hypothesis: fields.text('hypothesis', /\{choice\}/),
+    entailment: fields.integer('entailment', 0, 1000),
+    contradiction: fields.fields.includes('contradiction') ? fields.integer('contradiction', 0, 1000) : undefined,
+    temperature: fields.number('temperature', 1e-6, 1e6),
+    cls: special.integer('cls', 0, 2 ** 31),
+    sep: special.integer('sep', 0, 2 ** 31),
+  };
+  if (problems.length > 0) throw new InvalidOptions(problems);
+  return options;
+}

@@ -1,0 +1,117 @@
+/** What the operator's command shows of model packages: what there is, and whether a package works on this machine and how fast. */
+import { join } from 'node:path';
+import { costAt, jobCost, limitsProblem, worstCost } from '../cost-profile.ts';
+import { type EngineOptions, engineSettings } from '../options.ts';
+import { startEngineProcess } from '../pool/engine-process.ts';
+import { createRevision } from '../revisions.ts';
+import { defaultRevision } from './default-revision.ts';
+import { type FoundPackage, readPackage, scanPackages } from './scan.ts';
+
+/** A package as it lies in its folder: nothing of it was loaded. */
+export interface ListedPackage {
+  readonly id: string;
+  readonly revision: string;
+  readonly isDefault: boolean;
+  readonly family: string;
+  readonly ownedBy: string;
+  readonly disabled: boolean;
+  readonly limits: FoundPackage['manifest']['limits'];
+  /** Empty if the manifest is valid and the files are there. */
+  readonly problems: readonly string[];
+}
+
+/** Lists the packages of a folder in code-unit order. Throws if the folder cannot be read. */
+export async function listPackages(modelsDir: string): Promise<readonly ListedPackage[]> {
+  const found = await scanPackages(modelsDir);
+  return found.map(({ manifest, problems }) => {
+    const siblings = found.filter((each) => each.manifest.id === manifest.id);
+    const claims = siblings.map((each) => ({
+      revision: each.manifest.revision,
+      claims: each.manifest.isDefault,
+      valid: each.problems.length === 0,
+    }));
+    const { id, revision, family, ownedBy, disabled, limits } = manifest;
+    return {
+      id,
+      revision,
+      isDefault: defaultRevision(claims) === revision,
+      family,
+      ownedBy,
+      disabled,
+      limits,
+      problems,
+    };
+  });
+}
+
+/** Measured on one core of this machine, milliseconds. */
+export interface PackageSpeed {
+  /** Reading, verifying and loading it, its measurements and its canary decision. */
+  readonly load: number;
+  /** Decisions between 8 choices that are cached where the family caches them, by tokens of instruction and input. */
+  readonly decisions: readonly { readonly tokens: number; readonly milliseconds: number }[];
+  /** Encoding one choice of 8 tokens; 0 where choices are not encoded ahead. */
+  readonly choice: number;
+  /** The largest request that the limits allow. */
+  readonly worst: number;
+}
+
+/** What a check found. */
+export type PackageCheck =
+  | { readonly kind: 'sound'; readonly speed: PackageSpeed }
+  | { readonly kind: 'broken'; readonly problems: readonly string[] };
+
+/**
+ * Checks `<modelsDir>/<id>/<revision>`: verifies its files, loads it in a process of its own as the service would, makes its canary decision
+ * and measures it. Never throws for what is wrong with the package.
+ */
+export async function checkPackage(
+  options: Omit<EngineOptions, 'engines'>,
+  id: string,
+  revision: string,
+): Promise<PackageCheck> {
+  const settings = engineSettings({ ...options, engines: 1 });
+  const found = await readPackage(join(settings.modelsDir, id, revision), id, revision);
+  if (found.problems.length > 0) return { kind: 'broken', problems: found.problems };
+
+  const ended = Promise.withResolvers<void>();
+  let reason = '';
+  const engine = startEngineProcess('check', settings, {
+    finished() {},
+    memory() {},
+    gone(why) {
+      reason = why;
+      ended.resolve();
+    },
+  });
+  const began = performance.now();
+  const loading = createRevision(found, 1);
+  const timer = setTimeout(() => engine.kill('killed: it did not finish in time'), settings.loadStuckAfterMs);
+  const outcome = await engine.load(loading);
+  const load = performance.now() - began;
+  clearTimeout(timer);
+  const profile = engine.models.get(loading.key);
+  engine.drain();
+  await ended.promise;
+
+  if (outcome.kind === 'gone') return { kind: 'broken', problems: [`the process that loaded it ${reason}`] };
+  if (outcome.kind === 'failed' || profile === undefined) {
+    return { kind: 'broken', problems: outcome.kind === 'failed' ? outcome.problems : [] };
+  }
+  const { limits } = found.manifest;
+  const problem = limitsProblem(profile, limits, settings.defaultDeadlineMs);
+  if (problem !== undefined) return { kind: 'broken', problems: [problem] };
+  const choices = profile.choicesCached ? 0 : 8;
+  const decisions = [16, 64, 256, limits.inputTokens]
+    .filter((tokens) => tokens <= limits.inputTokens)
+    .map((tokens) => ({ tokens, milliseconds: jobCost(profile, { premiseTokens: tokens, choices, choiceTokens: 8 }) }));
+  return {
+    kind: 'sound',
+    speed: {
+      load,
+      decisions,
+      choice: profile.choicesCached ? costAt(profile.choice, 8) : 0,
+      worst: worstCost(profile, limits),
+    },
+  };
+}
