@@ -1,0 +1,141 @@
+/** The contract of a catalog store: every store passes all of it. */
+import type { ExecutionContext } from 'ava';
+import { createStoreBudget as budget } from '../../src/stores/budget.ts';
+import type { CatalogRecord, CatalogStore } from '../../src/stores/catalog-store.ts';
+import { StoreUnavailable } from '../../src/stores/errors.ts';
+
+/** `test` of ava, or its `serial`. */
+export type DeclareTest = (title: string, run: (t: ExecutionContext) => Promise<void>) => void;
+
+let owners = 0;
+/** An owner that no other test has. */
+export const newOwner = (): string => `owner-${process.pid}-${owners++}`;
+
+/** A record with this id. */
+export const record = (id: string, choices: readonly string[] = ['yes', 'no']): CatalogRecord => ({
+  id,
+  model: 'minilm-l6',
+  choices,
+  version: '1',
+  visibility: 'private',
+  createdAt: '2026-01-02T03:04:05.678Z',
+});
+
+/** Declares the suite's tests over a store that is open when they run. */
+export function catalogStoreSuite(test: DeclareTest, name: string, store: () => CatalogStore): void {
+  test(`${name}: what was created is read back, code unit for code unit`, async (t) => {
+    const owner = newOwner();
+    const choices = [
+      'b',
+      'a',
+      '__proto__',
+      'constructor',
+      '10',
+      ' ',
+      'é',
+      'e\u0301',
+      '🟢',
+      '[SEP]',
+      '"\\\n\0',
+      'x'.repeat(5_000),
+    ];
+    const written = { ...record('every.kind_of-choice', choices), version: '', createdAt: '2026-11-21T05:50:23.532Z' };
+    const outcome = await store().create(owner, written, 10, budget());
+    t.is(outcome.kind, 'created');
+    const found = await store().read(owner, written.id, budget());
+    t.deepEqual(found?.record, written);
+    t.is(outcome.kind === 'created' ? outcome.stamp : undefined, found?.stamp);
+    t.is(await store().stamp(owner, written.id, budget()), found?.stamp);
+  });
+
+  test(`${name}: nothing is there until it is created, and nothing afterwards`, async (t) => {
+    const owner = newOwner();
+    t.is(await store().read(owner, 'a', budget()), undefined);
+    t.is(await store().stamp(owner, 'a', budget()), undefined);
+    t.false(await store().delete(owner, 'a', budget()));
+    await store().create(owner, record('a'), 10, budget());
+    t.true(await store().delete(owner, 'a', budget()));
+    t.is(await store().read(owner, 'a', budget()), undefined);
+    t.is(await store().stamp(owner, 'a', budget()), undefined);
+    t.false(await store().delete(owner, 'a', budget()));
+    t.deepEqual(await store().list(owner, budget()), []);
+  });
+
+  test(`${name}: an id that exists is never overwritten`, async (t) => {
+    const owner = newOwner();
+    await store().create(owner, record('a', ['first', 'second']), 10, budget());
+    t.deepEqual(await store().create(owner, record('a', ['other', 'choices']), 10, budget()), { kind: 'exists' });
+    t.deepEqual((await store().read(owner, 'a', budget()))?.record.choices, ['first', 'second']);
+  });
+
+  test(`${name}: a catalog that was deleted and created again has another stamp`, async (t) => {
+    const owner = newOwner();
+    await store().create(owner, record('a'), 10, budget());
+    const before = await store().stamp(owner, 'a', budget());
+    await store().delete(owner, 'a', budget());
+    await store().create(owner, record('a'), 10, budget());
+    const after = await store().stamp(owner, 'a', budget());
+    t.truthy(before);
+    t.truthy(after);
+    t.not(before, after);
+  });
+
+  test(`${name}: owners do not see each other's catalogs`, async (t) => {
+    const [one, other] = [newOwner(), newOwner()];
+    await store().create(one, record('shared', ['a', 'b']), 10, budget());
+    await store().create(other, record('shared', ['c', 'd']), 10, budget());
+    t.deepEqual((await store().read(one, 'shared', budget()))?.record.choices, ['a', 'b']);
+    t.deepEqual((await store().read(other, 'shared', budget()))?.record.choices, ['c', 'd']);
+    t.true(await store().delete(one, 'shared', budget()));
+    t.truthy(await store().read(other, 'shared', budget()));
+  });
+
+  test(`${name}: the cap holds, counts what is there, and an existing id is told from a full owner`, async (t) => {
+    const owner = newOwner();
+    await store().create(owner, record('a'), 2, budget());
+    await store().create(owner, record('b'), 2, budget());
+    t.is((await store().create(owner, record('c'), 2, budget())).kind, 'full');
+    t.is((await store().create(owner, record('a'), 2, budget())).kind, 'exists');
+    t.is(await store().read(owner, 'c', budget()), undefined);
+    await store().delete(owner, 'a', budget());
+    t.is((await store().create(owner, record('c'), 2, budget())).kind, 'created');
+    t.is((await store().create(owner, record('d'), Number.POSITIVE_INFINITY, budget())).kind, 'created');
+  });
+
+  test(`${name}: many creates of one id at once make one catalog, the winner's`, async (t) => {
+    const owner = newOwner();
+    const patience = () => budget(10_000);
+    const outcomes = await Promise.all(
+      Array.from({ length: 100 }, (_, index) =>
+        store().create(owner, record('a', [`from ${index}`, 'b']), 10, patience()),
+      ),
+    );
+    t.is(outcomes.filter(({ kind }) => kind === 'created').length, 1);
+    t.is(outcomes.filter(({ kind }) => kind === 'exists').length, 99);
+    const winner = outcomes.findIndex(({ kind }) => kind === 'created');
+    t.is((await store().read(owner, 'a', budget()))?.record.choices[0], `from ${winner}`);
+  });
+
+  test(`${name}: many creates at once do not get past the cap`, async (t) => {
+    const owner = newOwner();
+    const outcomes = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => store().create(owner, record(`c${index}`), 7, budget(10_000))),
+    );
+    t.is(outcomes.filter(({ kind }) => kind === 'created').length, 7);
+    t.is((await store().list(owner, budget())).length, 7);
+  });
+
+  test(`${name}: lists an owner's ids in code-unit order`, async (t) => {
+    const owner = newOwner();
+    for (const id of ['b', 'B', 'a', '-', '10', '9', '_', '.a']) await store().create(owner, record(id), 10, budget());
+    t.deepEqual(await store().list(owner, budget()), ['-', '.a', '10', '9', 'B', '_', 'a', 'b']);
+  });
+
+  test(`${name}: a budget that is used up fails at once, and every call takes its time off`, async (t) => {
+    const spent = budget(0);
+    await t.throwsAsync(store().read(newOwner(), 'a', spent), { instanceOf: StoreUnavailable });
+    const fresh = budget();
+    await store().read(newOwner(), 'a', fresh);
+    t.true(fresh.remaining < 250);
+  });
+}

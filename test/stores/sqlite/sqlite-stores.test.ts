@@ -1,0 +1,129 @@
+/** The embedded store: the shared suites, and what only a file can do. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import test from 'ava';
+import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
+import { createStores } from '../../../src/stores/create-stores.ts';
+import { StoreCorrupt, StoreUnavailable } from '../../../src/stores/errors.ts';
+import { silentLog } from '../../../src/stores/log.ts';
+import { catalogStoreSuite, newOwner, record } from '../catalog-store-suite.ts';
+import { keyOf, keyStoreSuite } from '../key-store-suite.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'umpire-sqlite-'));
+const file = join(folder, 'umpire.db');
+const open = () => createStores({ kind: 'sqlite', folder }, silentLog);
+const stores = await open();
+test.after.always(async () => {
+  await stores.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+catalogStoreSuite(test.serial, 'sqlite', () => stores.catalogs);
+keyStoreSuite(test.serial, 'sqlite', () => stores.keys);
+
+test.serial(
+  'what is written is there after closing and opening again, and for whoever has it open beside',
+  async (t) => {
+    const owner = newOwner();
+    const key = keyOf(owner);
+    const beside = await open();
+    await stores.catalogs.create(owner, record('a'), 10, budget());
+    await beside.keys.add(key, budget());
+    t.deepEqual((await beside.catalogs.read(owner, 'a', budget()))?.record, record('a'));
+    t.deepEqual(await stores.keys.find(key.hash, budget()), key);
+    await beside.close();
+    const again = await open();
+    t.truthy(await again.catalogs.read(owner, 'a', budget()));
+    await again.close();
+  },
+);
+
+test.serial("the file is its user's alone", (t) => {
+  t.is(statSync(file).mode & 0o777, 0o600);
+});
+
+test.serial('records with broken content are corrupt, and stay as they are', async (t) => {
+  const owner = newOwner();
+  const database = new DatabaseSync(file);
+  for (const [index, choices] of ['', 'no json', '{}', '[]', '[1]', '["a","a"]', '[""]', 'null'].entries()) {
+    database
+      .prepare("INSERT INTO catalogs VALUES (?, ?, 'stamp', 'model', ?, '1', 'private', 'now')")
+      .run(owner, `broken-${index}`, choices);
+    await t.throwsAsync(stores.catalogs.read(owner, `broken-${index}`, budget()), { instanceOf: StoreCorrupt });
+    t.is((await stores.catalogs.create(owner, record(`broken-${index}`), 100, budget())).kind, 'exists');
+  }
+  const key = keyOf(owner);
+  await stores.keys.add(key, budget());
+  database.prepare('UPDATE keys SET limits = ? WHERE hash = ?').run('{"rate":{"perSecond":-1}}', key.hash);
+  await t.throwsAsync(stores.keys.find(key.hash, budget()), { instanceOf: StoreCorrupt });
+  database.prepare('DELETE FROM keys WHERE hash = ?').run(key.hash);
+  database.close();
+  t.true(await stores.catalogs.delete(owner, 'broken-0', budget()));
+});
+
+test.serial(
+  'while another process holds the lock, writes wait within their budget without blocking, reads go on',
+  async (t) => {
+    const owner = newOwner();
+    const holder = new DatabaseSync(file);
+    holder.exec('BEGIN IMMEDIATE');
+    let ticks = 0;
+    const ticking = setInterval(() => ticks++, 5);
+    const started = performance.now();
+    await t.throwsAsync(stores.catalogs.create(owner, record('a'), 10, budget(200)), { instanceOf: StoreUnavailable });
+    t.true(performance.now() - started < 1_000);
+    t.true(ticks > 3, `the event loop ticked ${ticks} times`);
+    t.is(await stores.catalogs.read(owner, 'a', budget()), undefined);
+    const waiting = stores.catalogs.create(owner, record('a'), 10, budget(5_000));
+    setTimeout(() => holder.exec('ROLLBACK'), 50);
+    t.is((await waiting).kind, 'created');
+    clearInterval(ticking);
+    holder.close();
+  },
+);
+
+test.serial('what cannot be opened says why', async (t) => {
+  const place = mkdtempSync(join(tmpdir(), 'umpire-sqlite-'));
+  const opening = (at: string) => createStores({ kind: 'sqlite', folder: at }, silentLog);
+  writeFileSync(join(place, 'umpire.db'), 'this is not a database, but long enough to be taken for one'.repeat(50));
+  await t.throwsAsync(opening(place), { instanceOf: StoreCorrupt, message: /umpire\.db is damaged/ });
+  t.true(readFileSync(join(place, 'umpire.db'), 'utf8').startsWith('this is not'));
+  writeFileSync(join(place, 'file'), '');
+  await t.throwsAsync(opening(join(place, 'file', 'folder')), { instanceOf: StoreUnavailable, message: /cannot open/ });
+  const newer = join(place, 'newer');
+  await (await opening(newer)).close();
+  const database = new DatabaseSync(join(newer, 'umpire.db'));
+  database.exec('PRAGMA user_version = 99');
+  database.close();
+  await t.throwsAsync(opening(newer), { instanceOf: StoreUnavailable, message: /newer Umpire/ });
+  chmodSync(place, 0o700);
+  rmSync(place, { recursive: true, force: true });
+});
+
+test.serial('every create that was acknowledged is there after kill -9, again and again', async (t) => {
+  const place = mkdtempSync(join(tmpdir(), 'umpire-sqlite-'));
+  const acknowledged: string[] = [];
+  for (let round = 0; round < 5; round++) {
+    const writer = fork(new URL('./writer.ts', import.meta.url), [place, `round-${round}`], { stdio: 'inherit' });
+    writer.on('message', (id) => acknowledged.push(String(id)));
+    // Some way into the writes, at no particular point of one.
+    while (acknowledged.filter((id) => id.startsWith(`round-${round}`)).length < 10) await once(writer, 'message');
+    writer.kill('SIGKILL');
+    await once(writer, 'exit');
+  }
+  const survivors = await createStores({ kind: 'sqlite', folder: place }, silentLog);
+  const found = new Set(await survivors.catalogs.list('owner', budget()));
+  t.true(acknowledged.length >= 50);
+  t.deepEqual(
+    acknowledged.filter((id) => !found.has(id)),
+    [],
+  );
+  for (const id of found)
+    t.deepEqual((await survivors.catalogs.read('owner', id, budget()))?.record.choices, [id, 'other']);
+  await survivors.close();
+  rmSync(place, { recursive: true, force: true });
+});
