@@ -1,15 +1,16 @@
 /**
- * From a response message to JSON text, by the message's descriptor: names as in the proto (snake_case), every field emitted, enum values in
- * lower case without their prefix (`ready`), maps keyed by the original strings, probabilities with all of their six decimals.
+ * From a response message to JSON, by the message's descriptor: names as in the proto (snake_case), every field emitted, enum values in lower
+ * case without their prefix (`ready`), maps keyed by the original strings.
  */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { type MapEntries, mapEntries, type WithMapEntries } from '../../service/map-entries.ts';
-import { decimalText } from './decimal-text.ts';
+import type { JsonSink } from './json-sink.ts';
+import { probabilityMap } from './probability-map.ts';
 
-/** Writes a message, or an initialiser of one, as JSON text. */
-export type MessageWriter = (message: object) => string;
+/** Writes a message, or an initialiser of one. */
+export type MessageWriter = (message: object, sink: JsonSink) => void;
 
-type ValueWriter = (value: unknown) => string;
+type ValueWriter = (value: unknown, sink: JsonSink) => void;
 type Properties = Readonly<Record<string, unknown>>;
 
 /** Compiles a writer. @throws Error naming a field whose kind responses do not have. */
@@ -18,18 +19,20 @@ export function compileMessageWriter(desc: DescMessage): MessageWriter {
     prefix: `${index === 0 ? '{' : ','}"${field.name}":`,
     write: compileField(desc, field),
   }));
-  if (fields.length === 0) return () => '{}';
-  return (message) => {
-    let text = '';
-    for (const { prefix, write } of fields) text += prefix + write(message);
-    return `${text}}`;
+  if (fields.length === 0) return (_message, sink) => sink.text('{}');
+  return (message, sink) => {
+    for (const { prefix, write } of fields) {
+      sink.text(prefix);
+      write(message, sink);
+    }
+    sink.text('}');
   };
 }
 
 function compileField(desc: DescMessage, field: DescField): MessageWriter {
   const { localName } = field;
   const of = (write: ValueWriter, absent: unknown): MessageWriter => {
-    return (message) => write((message as Properties)[localName] ?? absent);
+    return (message, sink) => write((message as Properties)[localName] ?? absent, sink);
   };
   switch (field.fieldKind) {
     case 'scalar': {
@@ -41,24 +44,22 @@ function compileField(desc: DescMessage, field: DescField): MessageWriter {
       const names = new Map(
         field.enum.values.map((value) => [value.number, JSON.stringify(value.localName.toLowerCase())]),
       );
-      return of((value) => names.get(value as number) ?? 'null', 0);
+      return of((value, sink) => sink.text(names.get(value as number) ?? 'null'), 0);
     }
     case 'message': {
       const write = compileMessageWriter(field.message);
-      return of((value) => (value === null ? 'null' : write(value as object)), null);
+      return of((value, sink) => (value === null ? sink.text('null') : write(value as object, sink)), null);
     }
     case 'list': {
       const write = field.listKind === 'message' ? compileMessageWriter(field.message) : scalarWriter(field.scalar);
-      if (write !== undefined)
-        return of((value) => `[${(value as object[]).map(write as MessageWriter).join(',')}]`, []);
+      if (write !== undefined) return of((value, sink) => writeList(value as readonly object[], write, sink), []);
       break;
     }
     case 'map':
       if (field.mapKey === ScalarType.STRING && field.mapKind === 'scalar' && field.scalar === ScalarType.DOUBLE) {
-        return (message) => {
-          const entries =
-            (message as Partial<WithMapEntries>)[mapEntries] ?? entriesOf((message as Properties)[localName]);
-          return entriesText(entries);
+        return (message, sink) => {
+          const entries = (message as Partial<WithMapEntries>)[mapEntries];
+          writeMap(entries ?? entriesOf((message as Properties)[localName]), sink);
         };
       }
       break;
@@ -67,10 +68,19 @@ function compileField(desc: DescMessage, field: DescField): MessageWriter {
 }
 
 function scalarWriter(scalar: ScalarType | undefined): ValueWriter | undefined {
-  if (scalar === ScalarType.STRING) return (value) => JSON.stringify(value);
-  if (scalar === ScalarType.INT32) return (value) => String(value);
-  if (scalar === ScalarType.DOUBLE) return (value) => decimalText(value as number);
+  if (scalar === ScalarType.STRING) return (value, sink) => sink.text(JSON.stringify(value));
+  // An int32 here is a count and a double a probability: neither is ever NaN or infinite, for which JSON has no number.
+  if (scalar === ScalarType.INT32 || scalar === ScalarType.DOUBLE) return (value, sink) => sink.text(String(value));
   return undefined;
+}
+
+function writeList(values: readonly object[], write: MessageWriter, sink: JsonSink): void {
+  sink.text('[');
+  for (const [index, value] of values.entries()) {
+    if (index > 0) sink.text(',');
+    write(value, sink);
+  }
+  sink.text(']');
 }
 
 function entriesOf(map: unknown): MapEntries {
@@ -78,18 +88,19 @@ function entriesOf(map: unknown): MapEntries {
   return { keys: pairs.map(([key]) => key), values: Float64Array.from(pairs, ([, value]) => value) };
 }
 
-// The keys of a list of choices that was recognised are the same array with every request, so their JSON text is made once.
-const keyTexts = new WeakMap<readonly string[], readonly string[]>();
+/** The length from which bytes are worth their own way. */
+const MANY = 32;
 
-function entriesText({ keys, values }: MapEntries): string {
-  let texts = keyTexts.get(keys);
-  if (texts === undefined) {
-    texts = keys.map((key, index) => `${index === 0 ? '{' : ','}${JSON.stringify(key)}:`);
-    keyTexts.set(keys, texts);
+function writeMap(entries: MapEntries, sink: JsonSink): void {
+  const { keys, values } = entries;
+  const bytes = keys.length < MANY ? undefined : probabilityMap(entries);
+  if (bytes !== undefined) {
+    sink.bytes(bytes);
+    return;
   }
-  let text = texts.length === 0 ? '{' : '';
-  for (let index = 0; index < texts.length; index += 1) {
-    text += (texts[index] as string) + decimalText(values[index] as number);
+  sink.text('{');
+  for (const [index, key] of keys.entries()) {
+    sink.text(`${index === 0 ? '' : ','}${JSON.stringify(key)}:${(values[index] as number).toFixed(6)}`);
   }
-  return `${text}}`;
+  sink.text('}');
 }

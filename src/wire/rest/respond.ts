@@ -8,7 +8,7 @@ import { envelopeBody, errorHeaders, httpStatus } from './envelope.ts';
 export interface RestResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body: string | null;
+  readonly body: string | Buffer | null;
 }
 
 /** Sends a response, with the headers that every one of them has. Does nothing if the caller is gone. */
@@ -23,7 +23,7 @@ export function respond(exchange: Exchange, { status, headers, body }: RestRespo
     return;
   }
   head['content-type'] = 'application/json';
-  head['content-length'] = Buffer.byteLength(body);
+  head['content-length'] = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
   response.writeHead(status, head);
   if (request.method === 'HEAD') response.end();
   else response.end(body);

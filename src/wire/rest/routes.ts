@@ -2,6 +2,7 @@
 import { getOption, hasOption } from '@bufbuild/protobuf';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
 import type { Procedure } from '../../service/procedure.ts';
+import { createJsonSink } from './json-sink.ts';
 import { compileMessageReader, type MessageReader } from './message-reader.ts';
 import { compileMessageWriter, type MessageWriter } from './message-writer.ts';
 import { type PathTemplate, parsePathTemplate } from './path-template.ts';
@@ -15,8 +16,8 @@ export interface Route {
   readonly procedure: Procedure;
   readonly hasBody: boolean;
   readonly read: MessageReader;
-  /** The JSON text of a response; null where it has no content. */
-  readonly write: (response: object) => string | null;
+  /** The JSON of a response; null where it has no content. */
+  readonly write: (response: object) => string | Buffer | null;
   readonly successStatus: 200 | 201 | 204;
   /** The path of a resource that the route creates. */
   readonly location: (response: object) => string | undefined;
@@ -87,15 +88,23 @@ function createRoute(procedure: Procedure, procedures: readonly Procedure[]): Ro
 function responseWriter(
   procedure: Procedure,
   responseBody: string,
-): { write: MessageWriter; body: (response: object) => object } {
+): { write: (response: object) => string | Buffer; body: (response: object) => object } {
   const { output } = procedure.method;
-  if (responseBody === '') return { write: compileMessageWriter(output), body: (response) => response };
+  if (responseBody === '') return { write: jsonOf(compileMessageWriter(output)), body: (response) => response };
   const field = output.fields.find((candidate) => candidate.name === responseBody);
   if (field?.fieldKind !== 'message')
     throw new Error(`response_body '${responseBody}' is not a message field of ${output.typeName}`);
-  const write = compileMessageWriter(field.message);
+  const write = jsonOf(compileMessageWriter(field.message));
   const body = (response: object) => (response as Record<string, object>)[field.localName] as object;
   return { write: (response) => write(body(response)), body };
+}
+
+function jsonOf(write: MessageWriter): (message: object) => string | Buffer {
+  return (message) => {
+    const sink = createJsonSink();
+    write(message, sink);
+    return sink.take();
+  };
 }
 
 /** A POST creates a resource where its service can GET one under the same path: `/v1/catalogs` and `/v1/catalogs/{id}`. */
