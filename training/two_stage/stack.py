@@ -75,10 +75,14 @@ class Stack:
         f = features(s)[list(self.used)]
         return float(np.exp(np.clip(self.alpha @ f, -5, 4.5))), float(np.exp(np.clip(self.beta @ f, -5, 2)))
 
+    def a_alone(self, a: np.ndarray) -> np.ndarray:
+        """A [choices]: the distribution of stage A over all choices."""
+        return softmax(a / np.exp(self.a_temperature[0] + self.a_temperature[1] * np.log(len(a))))
+
     def probabilities(self, s: Scored) -> np.ndarray:
         """P [choices]."""
         alpha, beta = self.weights(s)
-        whole = softmax(s.a / np.exp(self.a_temperature[0] + self.a_temperature[1] * np.log(len(s.a))))
+        whole = self.a_alone(s.a)
         whole[s.best] = whole[s.best].sum() * softmax(alpha * s.a[s.best] + beta * s.b)
         return whole
 

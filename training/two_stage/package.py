@@ -1,0 +1,74 @@
+"""Writing the package: graphs, shared words, tokenizer, symbols, and model.json with checksums."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from . import export
+from .encoder import Encoder
+from .stack import BEST, FEATURES, Stack
+from .stage_b import StageB
+from .tokens import CLS, MASK, SEP, UNK
+from .windows import CARRIED_INSTRUCTION, PREMISE, READ, SEGMENT, STRIDE
+
+LIMITS = {"input_tokens": 4096, "candidate_tokens": 64, "choices": 300}
+CANARY = {
+    "input": "I was charged twice for my order",
+    "instruction": "Which team should handle this?",
+    "choices": ["billing", "shipping", "technical support"],
+    "choice": "billing",
+}
+
+
+def write(folder: Path, encoder: Encoder, model: StageB, stack: Stack, kappa: tuple[float, float], tokenizer: str, symbols: dict[str, str]) -> dict:
+    """All files that the engine loads; returns model.json's content. The same weights give the same bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stage_a, words = export.without_words(export.stage_a(encoder, "int8"))
+    stage_b, same_words = export.without_words(export.stage_b(model, "int8"))
+    if words != same_words:
+        raise ValueError("the stages do not share their word embeddings")
+    files = {
+        "stage-a.onnx": stage_a,
+        "stage-b.onnx": stage_b,
+        "words.bin": words,
+        "tokenizer.json": json.dumps(json.loads(tokenizer), ensure_ascii=False, separators=(",", ":")).encode(),
+        "symbols.json": (json.dumps(symbols, ensure_ascii=True, separators=(",", ":")) + "\n").encode(),
+    }
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    manifest = {
+        "schema": 1,
+        "id": "umpire-mini",
+        "revision": folder.name,
+        "family": "two-stage",
+        "owned_by": "umpire",
+        "status": "ready",
+        "default": True,
+        "limits": LIMITS,
+        "files": {name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in files.items()},
+        "options": {
+            "graphs": {"stage_a": "stage-a.onnx", "stage_b": "stage-b.onnx"},
+            "tokenizer": "tokenizer.json",
+            "symbols": "symbols.json",
+            "special_tokens": {"cls": CLS, "sep": SEP, "mask": MASK, "unk": UNK},
+            "best": BEST,
+            "stack": {
+                "features": [FEATURES[i] for i in stack.used],
+                "alpha": [round(float(x), 6) for x in stack.alpha],
+                "beta": [round(float(x), 6) for x in stack.beta],
+                "a_temperature": [round(float(x), 6) for x in stack.a_temperature],
+            },
+            "windows": {
+                "premise_tokens": PREMISE,
+                "carried_instruction_tokens": CARRIED_INSTRUCTION,
+                "segment_tokens": SEGMENT,
+                "stride_tokens": STRIDE,
+                "read": READ,
+                "kappa_confidence": kappa[0],
+                "kappa_relevance": kappa[1],
+            },
+        },
+        "canary": CANARY,
+    }
+    (folder / "model.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    return manifest

@@ -1,0 +1,84 @@
+"""The family in Python, from a package folder alone: ONNX Runtime and numpy, one choice and one window a run, as an engine does it.
+
+Slow and plain on purpose: it is what the package is measured with before the service is there, and what golden cases come from.
+"""
+
+import json
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+from .stack import FEATURES, Scored, Stack, closeness
+from .stage_b import Pack, pack
+from .tokens import CLS, SEP, Reader
+from .windows import join, relevant, split_premise
+
+
+def session(path: Path) -> onnxruntime.InferenceSession:
+    """One thread, as in an engine."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """P [choices] in the order asked, the joined scores of a single window (None for several), and the tokens read."""
+
+    probabilities: np.ndarray
+    scored: Scored | None
+    tokens: int
+
+
+class Package:
+    """A loaded package; `decide` answers one request. `graphs` may point at other graphs (fp32) than the package's own."""
+
+    def __init__(self, folder: Path, stage_a: Path | None = None, stage_b: Path | None = None):
+        self.model = json.loads((folder / "model.json").read_text())
+        options = self.model["options"]
+        self.a = session(stage_a or folder / options["graphs"]["stage_a"])
+        self.b = session(stage_b or folder / options["graphs"]["stage_b"])
+        tokenizer = Tokenizer.from_file(str(folder / options["tokenizer"]))
+        self.reader = Reader(tokenizer, json.loads((folder / options["symbols"]).read_text(encoding="utf-8")))
+        rule = options["stack"]
+        used = tuple(FEATURES.index(name) for name in rule["features"])
+        self.stack = Stack(used, np.array(rule["alpha"]), np.array(rule["beta"]), tuple(rule["a_temperature"]))
+        self.best = options["best"]
+        self.kappa = (options["windows"]["kappa_confidence"], options["windows"]["kappa_relevance"])
+        self.cache: OrderedDict[tuple[int, ...], np.ndarray] = OrderedDict()
+
+    def vector(self, ids: list[int], keep: bool = False) -> np.ndarray:
+        """The vector of one text; kept for choices."""
+        key = tuple(ids)
+        if key not in self.cache:
+            value = self.a.run(None, {"input_ids": np.array([[CLS, *ids, SEP]], np.int64)})[0][0]
+            if not keep:
+                return value
+            self.cache[key] = value
+        return self.cache[key]
+
+    def scores(self, packed: Pack) -> np.ndarray:
+        feed = {"input_ids": [packed.ids], "position_ids": [packed.positions], "block_ids": [packed.blocks], "markers": packed.markers}
+        return self.b.run(None, {name: np.array(value, np.int64) for name, value in feed.items()})[0]
+
+    def decide(self, text: str, instruction: str, choices: list[str]) -> Answer:
+        order = sorted(range(len(choices)), key=lambda i: choices[i].encode("utf-16-be"))
+        options = [self.reader.choice(choices[i]) for i in order]
+        vectors = np.stack([self.vector(o, keep=True) for o in options])
+        question, whole = self.reader.plain(instruction), self.reader.plain(text)
+        carried, windows = split_premise(question, whole)
+        segments = np.stack([self.vector(w) for w in windows])
+        relevance, chosen = (np.zeros(1), np.array([0])) if len(windows) == 1 else relevant(segments, self.vector(carried), vectors)
+        a = segments[chosen] @ vectors.T
+        best = np.sort(np.argsort(-a.max(0), kind="stable")[: self.best])
+        near, size = closeness(vectors[best]), float(np.mean([len(options[i]) for i in best]))
+        parts = [Scored(a[j], best, self.scores(pack(carried, windows[w], [options[i] for i in best])), near, size, -1, "") for j, w in enumerate(chosen)]
+        ordered = join(parts, relevance[chosen], self.stack, self.kappa)
+        probabilities = np.empty(len(choices))
+        probabilities[order] = ordered
+        return Answer(probabilities, parts[0] if len(parts) == 1 else None, len(question) + len(whole))
