@@ -1,0 +1,158 @@
+/** Limits of callers: whose they are, what a refusal says, and what happens when the shared store is away. */
+import test from 'ava';
+import type { Caller, CallerLimits } from '../../src/domain/callers.ts';
+import { DomainError } from '../../src/domain/errors.ts';
+import type { LimitSettings } from '../../src/domain/limit-settings.ts';
+import { createLimits, type LimitedWork, type Limits } from '../../src/domain/limits.ts';
+import { createLocalLimits } from '../../src/domain/local-limits.ts';
+import { createStoreBudget } from '../../src/stores/budget.ts';
+import { StoreUnavailable } from '../../src/stores/errors.ts';
+import type { LimitStore } from '../../src/stores/limit-store.ts';
+import { limitStoreSuite } from '../stores/limit-store-suite.ts';
+import { createRecordedLog } from '../support/log.ts';
+
+const local = createLocalLimits();
+limitStoreSuite(test, 'in this process', () => local);
+
+const off = { rate: 'off', concurrency: 'off', quota: 'off' } as const;
+const anonymous = (address = '192.0.2.1'): Caller => ({ kind: 'anonymous', address });
+const keyed = (limits: CallerLimits = {}, keyId = 'key_1'): Caller => ({
+  kind: 'key',
+  owner: 'acme',
+  keyId,
+  address: '192.0.2.1',
+  limits,
+});
+
+function start(settings: Partial<LimitSettings>, store?: LimitStore) {
+  let now = 1_800_000_000_000;
+  const log = createRecordedLog();
+  const limits = createLimits({ settings: { anonymous: off, key: off, ...settings }, store, log, clock: () => now });
+  return { limits, log, pass: (milliseconds: number) => (now += milliseconds) };
+}
+
+const refusal = async (limits: Limits, caller: Caller, work: LimitedWork = 'decision') => {
+  try {
+    await limits.admit(caller, work);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    return { reason: error.reason, retryAfter: error.retryAfter };
+  }
+};
+
+test('without limits nothing is counted, and the answer is there at once', (t) => {
+  const { limits } = start({});
+  t.false(limits.admit(anonymous(), 'decision') instanceof Promise);
+});
+
+test('a caller that waits as long as it is told is admitted, whatever the rate', async (t) => {
+  for (const perSecond of [0.3, 1, 7, 50, 999]) {
+    const { limits, pass } = start({ anonymous: { ...off, rate: { perSecond, burst: 3 } } });
+    for (let round = 0; round < 100; round++) {
+      const refused = await refusal(limits, anonymous());
+      if (refused === undefined) continue;
+      t.is(refused.reason, 'RATE_LIMIT_EXCEEDED');
+      t.true(Number.isInteger(refused.retryAfter) && (refused.retryAfter ?? 0) >= 1);
+      pass((refused.retryAfter ?? 0) * 1000);
+      t.is(await refusal(limits, anonymous()), undefined);
+    }
+  }
+});
+
+test('addresses and keys are counted apart; keys of one owner, too', async (t) => {
+  const rate = { perSecond: 0.01, burst: 1 };
+  const { limits } = start({ anonymous: { ...off, rate }, key: { ...off, rate } });
+  const callers = [anonymous('a'), anonymous('b'), keyed({}, 'key_1'), keyed({}, 'key_2')];
+  for (const caller of callers) t.is(await refusal(limits, caller), undefined);
+  for (const caller of callers) t.is((await refusal(limits, caller))?.reason, 'RATE_LIMIT_EXCEEDED');
+});
+
+test("a key's own limits take the place of the deployment's", async (t) => {
+  const { limits } = start({ key: { ...off, rate: { perSecond: 0.01, burst: 1 }, quota: 1 } });
+  const own = keyed({ rate: 'off', quota: 2 });
+  t.is(await refusal(limits, own), undefined);
+  t.is(await refusal(limits, own), undefined);
+  t.is((await refusal(limits, own))?.reason, 'QUOTA_EXCEEDED');
+});
+
+test('catalog calls count for the rate alone', async (t) => {
+  const { limits } = start({ key: { rate: { perSecond: 0.01, burst: 4 }, concurrency: 1, quota: 1 } });
+  for (let round = 0; round < 3; round++) t.is(await refusal(limits, keyed(), 'catalog'), undefined);
+  t.is(await refusal(limits, keyed()), undefined);
+  t.is((await refusal(limits, keyed(), 'catalog'))?.reason, 'RATE_LIMIT_EXCEEDED');
+});
+
+test('places are given back once, and a refusal says when the slowest would have ended', async (t) => {
+  const { limits, pass } = start({ anonymous: { ...off, concurrency: 2 } });
+  const [one, two] = [await limits.admit(anonymous(), 'decision'), await limits.admit(anonymous(), 'decision')];
+  t.deepEqual(await refusal(limits, anonymous()), { reason: 'CONCURRENCY_LIMIT_EXCEEDED', retryAfter: 1 });
+  pass(4_200);
+  one.release();
+  one.release();
+  const three = await limits.admit(anonymous(), 'decision');
+  pass(100);
+  t.is((await refusal(limits, anonymous()))?.retryAfter, 1);
+  two.release();
+  const four = await limits.admit(anonymous(), 'decision');
+  // The slowest took 4.3 s, the oldest has been at it for 0.1 s.
+  t.is((await refusal(limits, anonymous()))?.retryAfter, 5);
+  three.release();
+  four.release();
+  t.is(await refusal(limits, anonymous()), undefined);
+});
+
+test('a quota comes back with the next day', async (t) => {
+  const { limits, pass } = start({ anonymous: { ...off, quota: 2 } });
+  await limits.admit(anonymous(), 'decision');
+  await limits.admit(anonymous(), 'decision');
+  const refused = await refusal(limits, anonymous());
+  t.is(refused?.reason, 'QUOTA_EXCEEDED');
+  pass((refused?.retryAfter ?? 0) * 1000 - 1_000);
+  t.truthy(await refusal(limits, anonymous()));
+  pass(1_000);
+  t.is(await refusal(limits, anonymous()), undefined);
+});
+
+test('while the shared store is away this process counts, says so once, and stops when it is back', async (t) => {
+  let away = false;
+  const shared = createLocalLimits();
+  const store: LimitStore = {
+    async take(demand, budget) {
+      budget.remaining -= 40;
+      if (away) throw new StoreUnavailable('away');
+      return shared.take(demand);
+    },
+    release: shared.release,
+  };
+  const { limits, log } = start({ anonymous: { ...off, rate: { perSecond: 0.01, burst: 2 } } }, store);
+  const budget = createStoreBudget();
+  await limits.admit(anonymous(), 'decision', budget);
+  t.is(budget.remaining, 210);
+  away = true;
+  t.is(await refusal(limits, anonymous()), undefined);
+  t.is(await refusal(limits, anonymous()), undefined);
+  t.is((await refusal(limits, anonymous()))?.reason, 'RATE_LIMIT_EXCEEDED');
+  away = false;
+  t.is(await refusal(limits, anonymous()), undefined);
+  t.is((await refusal(limits, anonymous()))?.reason, 'RATE_LIMIT_EXCEEDED');
+  t.deepEqual(
+    log.lines.map(({ level }) => level),
+    ['warn', 'info'],
+  );
+});
+
+test('a hundred thousand addresses are counted, more push the idle out', (t) => {
+  const few = createLocalLimits(Date.now, 3);
+  const demand = (subject: string, lease: string) => ({
+    subject,
+    rate: { perSecond: 0.001, burst: 1 },
+    concurrency: { limit: 5, lease, leaseMs: 1_000 },
+  });
+  for (const subject of ['busy', 'a', 'b', 'c', 'd']) {
+    t.is(few.take(demand(subject, subject)).kind, 'admitted');
+    if (subject !== 'busy') few.release(subject, subject);
+  }
+  t.is(few.take(demand('busy', 'again')).kind, 'refused');
+  t.is(few.take(demand('a', 'again')).kind, 'admitted');
+});

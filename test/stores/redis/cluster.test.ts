@@ -1,0 +1,79 @@
+/** The stores on a cluster of three: the shared suites, the layout of keys, and a node that is lost. */
+import test from 'ava';
+import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
+import { createStores } from '../../../src/stores/create-stores.ts';
+import { StoreUnavailable } from '../../../src/stores/errors.ts';
+import { parseStoreSettings } from '../../../src/stores/settings.ts';
+import { createRecordedLog } from '../../support/log.ts';
+import { startCluster, until } from '../../support/redis.ts';
+import { catalogStoreSuite, newOwner, record } from '../catalog-store-suite.ts';
+import { keyOf, keyStoreSuite } from '../key-store-suite.ts';
+import { limitStoreSuite } from '../limit-store-suite.ts';
+
+const cluster = await startCluster();
+const [first] = cluster.nodes;
+if (first === undefined) throw new Error('no node');
+const stores = await createStores(parseStoreSettings({ REDIS_CLUSTER: cluster.addresses }).value, createRecordedLog());
+const { limits } = stores;
+if (limits === undefined) throw new Error('Redis counts limits');
+test.after.always(async () => {
+  await stores.close();
+  await cluster.stop();
+});
+
+catalogStoreSuite(test.serial, 'cluster', () => stores.catalogs);
+keyStoreSuite(test.serial, 'cluster', () => stores.keys);
+limitStoreSuite(test.serial, 'cluster', () => ({
+  take: (demand) => limits.take(demand, budget()),
+  release: (subject, lease) => limits.release(subject, lease),
+}));
+
+const slotOf = (name: string): Promise<unknown> => first.command('CLUSTER', 'KEYSLOT', name);
+
+test.serial("all that is an owner's, or limits one subject, is in one slot; owners and keys are spread", async (t) => {
+  const names = (owner: string) => [
+    `umpire:{${owner}}:catalog:a`,
+    `umpire:{${owner}}:catalog:b`,
+    `umpire:{${owner}}:catalogs`,
+  ];
+  t.is(new Set(await Promise.all(names('acme').map(slotOf))).size, 1);
+  const limit = ['tat', 'leases', 'quota'].map((part) => `umpire:limit:{key:key_1}:${part}`);
+  t.is(new Set(await Promise.all(limit.map(slotOf))).size, 1);
+  const owners = Array.from({ length: 30 }, () => newOwner());
+  for (const owner of owners) {
+    await stores.catalogs.create(owner, record('a'), 10, budget());
+    await stores.keys.add(keyOf(owner), budget());
+  }
+  for (const node of cluster.nodes) {
+    t.true(Number(await node.command('DBSIZE')) > 5);
+  }
+  const listed = new Set((await stores.keys.list(budget(5_000))).map(({ owner }) => owner));
+  t.true(owners.every((owner) => listed.has(owner)));
+});
+
+test.serial('a node that is away takes its own owners along and nobody else, and comes back by itself', async (t) => {
+  const owners = Array.from({ length: 12 }, () => newOwner());
+  for (const owner of owners) await stores.catalogs.create(owner, record('a'), 10, budget());
+  await Promise.all(cluster.nodes.map((node) => node.command('CONFIG', 'SET', 'cluster-require-full-coverage', 'no')));
+  const victim = cluster.nodes[1];
+  if (victim === undefined) return t.fail();
+  const answers = async (): Promise<boolean[]> =>
+    Promise.all(
+      owners.map(async (owner) => {
+        try {
+          return (await stores.catalogs.read(owner, 'a', budget())) !== undefined;
+        } catch (error) {
+          t.true(error instanceof StoreUnavailable);
+          return false;
+        }
+      }),
+    );
+  victim.freeze();
+  // While three calls in a row fail, others fail with them for an instant.
+  let alive = 0;
+  for (let round = 0; round < 5; round++) alive = Math.max(alive, (await answers()).filter(Boolean).length);
+  t.true(alive > 0 && alive < owners.length, `${alive} of ${owners.length}`);
+  victim.thaw();
+  const recovery = await until(async () => (await answers()).every(Boolean));
+  t.log(`a frozen node: all owners again after ${Math.round(recovery)} ms`);
+});

@@ -1,0 +1,107 @@
+/** The stores on one Redis: the shared suites, and what only Redis can do to them. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import test from 'ava';
+import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
+import { createStores } from '../../../src/stores/create-stores.ts';
+import { StoreCorrupt } from '../../../src/stores/errors.ts';
+import { parseStoreSettings } from '../../../src/stores/settings.ts';
+import { createRecordedLog } from '../../support/log.ts';
+import { startRedis, until } from '../../support/redis.ts';
+import { catalogStoreSuite, newOwner, record } from '../catalog-store-suite.ts';
+import { keyOf, keyStoreSuite } from '../key-store-suite.ts';
+import { limitStoreSuite } from '../limit-store-suite.ts';
+
+const redis = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'allkeys-lru']);
+const log = createRecordedLog();
+const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, log);
+const { limits } = stores;
+if (limits === undefined) throw new Error('Redis counts limits');
+test.after.always(async () => {
+  await stores.close();
+  await redis.stop();
+});
+
+catalogStoreSuite(test.serial, 'redis', () => stores.catalogs);
+keyStoreSuite(test.serial, 'redis', () => stores.keys);
+limitStoreSuite(test.serial, 'redis', () => ({
+  take: (demand) => limits.take(demand, budget()),
+  release: (subject, lease) => limits.release(subject, lease),
+}));
+
+test.serial('says in plain words how catalogs could be lost', async (t) => {
+  await until(() => log.lines.some(({ message }) => message.includes('allkeys-lru')));
+  t.deepEqual(
+    log.lines.filter(({ level }) => level === 'warn').map(({ message }) => message.slice(0, 48)),
+    ['Redis throws away keys when its memory is full ('],
+  );
+});
+
+test.serial('one hash per catalog, named by its owner, the choices as one JSON field', async (t) => {
+  const owner = newOwner();
+  await stores.catalogs.create(owner, record('a', ['x', 'ü']), 10, budget());
+  t.is(await redis.command('TYPE', `umpire:{${owner}}:catalog:a`), 'hash');
+  t.is(await redis.command('HGET', `umpire:{${owner}}:catalog:a`, 'choices'), '["x","ü"]');
+  t.is(await redis.command('TTL', `umpire:{${owner}}:catalog:a`), -1);
+});
+
+test.serial('of a key, Redis has the hash alone', async (t) => {
+  const key = keyOf(newOwner());
+  await stores.keys.add(key, budget());
+  const fields = await redis.command('HKEYS', `umpire:key:${key.hash}`);
+  t.deepEqual([...(fields as string[])].sort(), ['created_at', 'key_id', 'limits', 'owner']);
+});
+
+test.serial('scripts that the server forgot are sent again', async (t) => {
+  await redis.command('SCRIPT', 'FLUSH');
+  t.is((await stores.catalogs.create(newOwner(), record('a'), 10, budget())).kind, 'created');
+});
+
+test.serial('records that cannot be read are corrupt, stay as they are, and can be deleted', async (t) => {
+  const owner = newOwner();
+  const name = `umpire:{${owner}}:catalog:`;
+  const whole = ['stamp', 's', 'model', 'm', 'version', '1', 'visibility', 'private', 'created_at', 'now'];
+  await redis.command('SET', `${name}string`, 'text');
+  await redis.command('RPUSH', `${name}list`, 'a');
+  await redis.command('HSET', `${name}partly`, 'model', 'm');
+  for (const [id, choices] of Object.entries({
+    empty: '',
+    junk: '{"a":',
+    map: '{}',
+    none: '[]',
+    numbers: '[1,2]',
+    same: '["a","a"]',
+  })) {
+    await redis.command('HSET', name + id, ...whole, 'choices', choices);
+  }
+  for (const id of ['string', 'list', 'partly', 'empty', 'junk', 'map', 'none', 'numbers', 'same']) {
+    const before = await redis.command('DUMP', name + id);
+    await t.throwsAsync(stores.catalogs.read(owner, id, budget()), { instanceOf: StoreCorrupt }, id);
+    t.is((await stores.catalogs.create(owner, record(id), 100, budget())).kind, 'exists', id);
+    t.deepEqual(await redis.command('DUMP', name + id), before, id);
+    t.true(await stores.catalogs.delete(owner, id, budget()), id);
+    t.is(await stores.catalogs.read(owner, id, budget()), undefined, id);
+  }
+  const key = keyOf(owner);
+  await redis.command('HSET', `umpire:key:${key.hash}`, 'owner', owner);
+  await t.throwsAsync(stores.keys.find(key.hash, budget()), { instanceOf: StoreCorrupt });
+  await redis.command('DEL', `umpire:key:${key.hash}`);
+});
+
+test.serial('leases of a replica that died end by themselves', async (t) => {
+  const subject = newOwner();
+  const demand = (lease: string) => ({ subject, concurrency: { limit: 1, lease, leaseMs: 150 } });
+  t.is((await limits.take(demand('a'), budget())).kind, 'admitted');
+  t.is((await limits.take(demand('b'), budget())).kind, 'refused');
+  await sleep(170);
+  t.is((await limits.take(demand('c'), budget())).kind, 'admitted');
+});
+
+test.serial('what limits leave behind expires', async (t) => {
+  const subject = newOwner();
+  const concurrency = { limit: 1, lease: 'a', leaseMs: 1_000 };
+  await limits.take({ subject, rate: { perSecond: 10, burst: 2 }, concurrency, quota: 5 }, budget());
+  for (const [part, most] of Object.entries({ tat: 200, leases: 1_000, quota: 86_400_000 })) {
+    const left = Number(await redis.command('PTTL', `umpire:limit:{${subject}}:${part}`));
+    t.true(left > 0 && left <= most, `${part}: ${left}`);
+  }
+});
