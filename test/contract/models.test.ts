@@ -1,0 +1,124 @@
+/** Contract 2.5, 2.6, 4.2 and 4.3: model discovery. */
+import anyTest, { type TestFn } from 'ava';
+import { isError, json } from '../support/answers.ts';
+import { callGrpc, errorDetails, type GrpcClients, openGrpc } from '../support/grpc.ts';
+import { decide, send } from '../support/http.ts';
+import { createScriptedEngine } from '../support/scripted-engine.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+const test = anyTest as TestFn<{ service: TestService; grpc: GrpcClients }>;
+
+test.before(async (t) => {
+  const service = await startService({}, { engine: createScriptedEngine() });
+  t.context = { service, grpc: openGrpc(service.port) };
+});
+test.after.always(async ({ context: { service, grpc } }) => {
+  grpc.close();
+  await service.stop();
+});
+
+const limits = { input_tokens: 500, candidate_tokens: 128, choices: 300 };
+const described = (id: string, status: string, choices = 300): object => ({
+  id,
+  object: 'model',
+  owned_by: 'umpire',
+  status,
+  limits: { ...limits, choices },
+});
+
+test('the list has each model once, with its default revision’s limits', async (t) => {
+  const answer = await send(t.context.service.port, { path: '/v1/models' });
+  t.is(answer.status, 200);
+  t.is(answer.headers['content-type'], 'application/json');
+  t.deepEqual(json(answer), {
+    object: 'list',
+    data: [described('gone', 'unavailable'), described('minilm-l6', 'ready'), described('off', 'disabled')],
+  });
+});
+
+test('a model by its id, and each of its revisions', async (t) => {
+  const get = async (name: string): Promise<unknown> => {
+    const answer = await send(t.context.service.port, { path: `/v1/models/${name}` });
+    t.is(answer.status, 200, answer.text);
+    return json(answer);
+  };
+  t.deepEqual(await get('minilm-l6'), described('minilm-l6', 'ready'));
+  t.deepEqual(await get('minilm-l6@r1'), described('minilm-l6', 'ready'));
+  t.deepEqual(await get('minilm-l6@r2'), described('minilm-l6', 'ready', 10));
+  t.deepEqual(await get('minilm-l6%40r2'), described('minilm-l6', 'ready', 10));
+  t.deepEqual(await get('%6dinilm-l6'), described('minilm-l6', 'ready'));
+  t.deepEqual(await get('gone'), described('gone', 'unavailable'));
+  t.deepEqual(await get('off'), described('off', 'disabled'));
+});
+
+for (const name of [
+  'gpt-12',
+  'minilm-l6@r3',
+  'minilm-l6@',
+  '@r1',
+  'MiniLM-L6',
+  '__proto__',
+  'constructor',
+  '%00',
+  '%20',
+  '..%2fmodels',
+  'a%2Fb',
+  'm'.repeat(5000),
+  '%F0%9F%98%80',
+  '-',
+  '.',
+  '*',
+]) {
+  // A lone dot is a path of its own to URL parsers, but not to a server.
+  test(`no model ${name.slice(0, 20)}`, async (t) => {
+    isError(t, await send(t.context.service.port, { path: `/v1/models/${name}` }), {
+      status: 404,
+      code: 'model_not_found',
+      param: 'model',
+    });
+  });
+}
+
+test('over gRPC', async (t) => {
+  const { models } = t.context.grpc;
+  const list = await callGrpc<{ object: string; data: { id: string; status: string }[] }>(models, 'ListModels', {});
+  t.is(list.response?.object, 'list');
+  t.deepEqual(
+    list.response?.data.map(({ id, status }) => [id, status]),
+    [
+      ['gone', 'MODEL_STATUS_UNAVAILABLE'],
+      ['minilm-l6', 'MODEL_STATUS_READY'],
+      ['off', 'MODEL_STATUS_DISABLED'],
+    ],
+  );
+  const one = await callGrpc(models, 'GetModel', { model: 'minilm-l6@r2' });
+  t.like(one.response, { model: { id: 'minilm-l6', limits: { ...limits, choices: 10 } } });
+  for (const model of ['gpt-12', '', '__proto__']) {
+    const { error, trailers } = await callGrpc(models, 'GetModel', { model });
+    t.is(error?.code, 5);
+    t.like(errorDetails(trailers), { reason: 'MODEL_NOT_FOUND', param: 'model', domain: 'umpire', code: 5 });
+  }
+});
+
+test('a decision names either form; a revision’s own limits hold; the answer names the revision', async (t) => {
+  const { port } = t.context.service;
+  const ask = (model: string, count = 3) =>
+    decide(port, {
+      model,
+      input: 'x',
+      instruction: 'y',
+      choices: Array.from({ length: count }, (_, index) => `c${index}`),
+    });
+  t.like(json(await ask('minilm-l6')), { model: 'minilm-l6@r1' });
+  t.like(json(await ask('minilm-l6@r2')), { model: 'minilm-l6@r2' });
+  isError(t, await ask('minilm-l6@r2', 11), {
+    status: 400,
+    code: 'too_many_choices',
+    param: 'choices',
+    message: /11 .* 10/,
+  });
+  isError(t, await ask('off'), { status: 400, code: 'model_disabled', param: 'model' });
+  const unavailable = await ask('gone');
+  isError(t, unavailable, { status: 503, code: 'model_unavailable', param: 'model', type: 'model_error' });
+  t.regex(String(unavailable.headers['retry-after']), /^[1-9]\d*$/);
+});

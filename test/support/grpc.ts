@@ -1,0 +1,169 @@
+/** A gRPC client that shares no code with the server: @grpc/grpc-js with the protos loaded from their sources. */
+import { fileURLToPath } from 'node:url';
+import {
+  type CallOptions,
+  type Client,
+  credentials,
+  loadPackageDefinition,
+  Metadata,
+  type ServiceClientConstructor,
+  type ServiceError,
+} from '@grpc/grpc-js';
+import { fromJSON, loadSync, type MethodDefinition } from '@grpc/proto-loader';
+
+const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const OPTIONS = { keepCase: true, longs: Number, enums: String, defaults: true, oneofs: true };
+
+const definition = loadPackageDefinition(
+  loadSync(['umpire/v1/decision_service.proto', 'umpire/v1/model_service.proto', 'umpire/v1/catalog_service.proto'], {
+    ...OPTIONS,
+    includeDirs: [root('proto')],
+  }),
+) as never as { umpire: { v1: Record<string, ServiceClientConstructor> } };
+const health = loadPackageDefinition(
+  loadSync('health/v1/health.proto', { ...OPTIONS, includeDirs: [root('node_modules/grpc-health-check/proto')] }),
+) as never as { grpc: { health: { v1: { Health: ServiceClientConstructor } } } };
+
+/** The outcome of a unary call. */
+export interface GrpcAnswer<T> {
+  readonly response: T | undefined;
+  readonly error: ServiceError | undefined;
+  /** Initial metadata of the response. */
+  readonly headers: Metadata;
+  readonly trailers: Metadata;
+}
+
+/** Clients of one server. */
+export interface GrpcClients {
+  readonly decisions: Client;
+  readonly models: Client;
+  readonly catalogs: Client;
+  readonly health: Client;
+  close(): void;
+}
+
+/** Opens clients to a cleartext port. */
+export function openGrpc(port: number): GrpcClients {
+  const { DecisionService, ModelService, CatalogService } = definition.umpire.v1;
+  const open = (service: ServiceClientConstructor | undefined): Client => {
+    if (service === undefined) throw new Error('the protos have no such service');
+    return new service(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.enable_retries': 0 }) as Client;
+  };
+  const clients = {
+    decisions: open(DecisionService),
+    models: open(ModelService),
+    catalogs: open(CatalogService),
+    health: open(health.grpc.health.v1.Health),
+  };
+  return {
+    ...clients,
+    close() {
+      for (const client of Object.values(clients)) client.close();
+    },
+  };
+}
+
+/** Calls a unary method by its name in the proto. */
+export function callGrpc<T = Record<string, unknown>>(
+  client: Client,
+  method: string,
+  request: object,
+  { metadata = {}, ...options }: CallOptions & { metadata?: Record<string, string> } = {},
+): Promise<GrpcAnswer<T>> {
+  return new Promise((resolve) => {
+    const sent = new Metadata();
+    for (const [name, value] of Object.entries(metadata)) sent.set(name, value);
+    let headers = new Metadata();
+    let trailers = new Metadata();
+    const unary = (client as never as Record<string, (...args: unknown[]) => import('@grpc/grpc-js').ClientUnaryCall>)[
+      method
+    ];
+    if (unary === undefined) throw new Error(`the service has no ${method}`);
+    let outcome: { response: T | undefined; error: ServiceError | undefined } | undefined;
+    const call = unary.call(client, request, sent, options, (error: ServiceError | null, response?: T) => {
+      outcome = { response, error: error ?? undefined };
+      // The status event comes with the callback, in either order.
+      setImmediate(() => resolve({ ...(outcome as NonNullable<typeof outcome>), headers, trailers }));
+    });
+    call.on('metadata', (received) => {
+      headers = received;
+    });
+    call.on('status', (status) => {
+      trailers = status.metadata;
+    });
+  });
+}
+
+const decoders = fromJSON(
+  {
+    nested: {
+      Status: {
+        fields: {
+          code: { type: 'int32', id: 1 },
+          message: { type: 'string', id: 2 },
+          details: { rule: 'repeated', type: 'Detail', id: 3 },
+        },
+      },
+      // google.protobuf.Any by another name, which the loader would unpack by itself.
+      Detail: { fields: { type_url: { type: 'string', id: 1 }, value: { type: 'bytes', id: 2 } } },
+      ErrorInfo: {
+        fields: {
+          reason: { type: 'string', id: 1 },
+          domain: { type: 'string', id: 2 },
+          metadata: { keyType: 'string', type: 'string', id: 3 } as never,
+        },
+      },
+      RetryInfo: { fields: { retry_delay: { type: 'Delay', id: 1 } } },
+      Delay: { fields: { seconds: { type: 'int64', id: 1 }, nanos: { type: 'int32', id: 2 } } },
+      Decoders: {
+        methods: {
+          Status: { requestType: 'Status', responseType: 'Status', comment: '' },
+          ErrorInfo: { requestType: 'ErrorInfo', responseType: 'ErrorInfo', comment: '' },
+          RetryInfo: { requestType: 'RetryInfo', responseType: 'RetryInfo', comment: '' },
+        },
+      },
+    },
+  },
+  OPTIONS,
+).Decoders as unknown as Record<string, MethodDefinition<object, object>>;
+
+/** What an error carries beside its code and message. */
+export interface ErrorDetails {
+  readonly code: number;
+  readonly message: string;
+  readonly reason: string | undefined;
+  readonly domain: string | undefined;
+  readonly param: string | null;
+  /** Of RetryInfo, seconds. */
+  readonly retrySeconds: number | undefined;
+}
+
+/** Reads `grpc-status-details-bin`. @throws Error if the trailers have none. */
+export function errorDetails(trailers: Metadata): ErrorDetails {
+  const [bytes] = trailers.get('grpc-status-details-bin');
+  if (!(bytes instanceof Buffer)) throw new Error('the trailers have no details');
+  const status = decode('Status', bytes) as { code: number; message: string; details: Detail[] };
+  const detail = (name: string): object | undefined => {
+    const found = status.details.find(({ type_url }) => type_url === `type.googleapis.com/google.rpc.${name}`);
+    return found === undefined ? undefined : decode(name, found.value);
+  };
+  const info = detail('ErrorInfo') as { reason: string; domain: string; metadata: Record<string, string> } | undefined;
+  const retry = detail('RetryInfo') as { retry_delay: { seconds: number } } | undefined;
+  return {
+    code: status.code,
+    message: status.message,
+    reason: info?.reason,
+    domain: info?.domain,
+    param: info?.metadata.param ?? null,
+    retrySeconds: retry?.retry_delay.seconds,
+  };
+}
+
+interface Detail {
+  readonly type_url: string;
+  readonly value: Buffer;
+}
+
+function decode(name: string, bytes: Buffer): object {
+  return (decoders[name] as MethodDefinition<object, object>).responseDeserialize(bytes);
+}

@@ -1,0 +1,150 @@
+/** Callers of a service over HTTP: one that keeps the rules, one that writes bytes as it likes, one over HTTP/2. */
+import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
+import { type ClientHttp2Session, connect } from 'node:http2';
+import { connect as connectSocket, type Socket } from 'node:net';
+import type { Answer } from './answers.ts';
+
+export interface Call {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string | Uint8Array;
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** Sends a request with node:http; a body goes with its length and, unless the headers say otherwise, as JSON. */
+export function send(port: number, { method, path = '/v1/decisions', headers = {}, body }: Call): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      {
+        port,
+        host: '127.0.0.1',
+        path,
+        method: method ?? (body === undefined ? 'GET' : 'POST'),
+        headers: {
+          ...(body === undefined ? {} : { ...JSON_TYPE, 'content-length': Buffer.byteLength(body) }),
+          ...headers,
+        },
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text: Buffer.concat(chunks).toString(),
+          }),
+        );
+      },
+    );
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+/** Posts a decision as JSON. */
+export function decide(port: number, body: unknown, headers: OutgoingHttpHeaders = {}): Promise<Answer> {
+  return send(port, { body: JSON.stringify(body), headers });
+}
+
+/** An HTTP/2 session with prior knowledge. */
+export function openSession(port: number): ClientHttp2Session {
+  const session = connect(`http://127.0.0.1:${port}`);
+  session.on('error', () => {});
+  return session;
+}
+
+/** Sends a request on a session. */
+export function sendH2(
+  session: ClientHttp2Session,
+  { method, path = '/v1/decisions', headers = {}, body }: Call,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({
+      ':method': method ?? (body === undefined ? 'GET' : 'POST'),
+      ':path': path,
+      ...(body === undefined ? {} : JSON_TYPE),
+      ...headers,
+    });
+    const chunks: Buffer[] = [];
+    let received: IncomingHttpHeaders & { ':status'?: number } = {};
+    stream.on('response', (responseHeaders) => {
+      received = responseHeaders as typeof received;
+    });
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    stream.on('error', reject);
+    stream.on('end', () =>
+      resolve({ status: received[':status'] ?? 0, headers: received, text: Buffer.concat(chunks).toString() }),
+    );
+    if (body === undefined) stream.end();
+    else stream.end(body);
+  });
+}
+
+/** Writes bytes on a socket of its own and resolves with all that comes back until the server closes, or `quiet` ms pass without a byte. */
+export function sendRaw(
+  port: number,
+  parts: string | Uint8Array | readonly (string | Uint8Array)[],
+  { quiet = 1500, connect: connectTo = () => connectSocket(port, '127.0.0.1'), end = false }: RawOptions = {},
+): Promise<RawAnswers> {
+  return new Promise((resolve, reject) => {
+    const socket = connectTo();
+    const chunks: Buffer[] = [];
+    let timer = setTimeout(finish, quiet);
+    let closed = false;
+    function finish(): void {
+      clearTimeout(timer);
+      socket.destroy();
+      const bytes = Buffer.concat(chunks);
+      resolve({ bytes, answers: parseAnswers(bytes), closed });
+    }
+    socket.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      clearTimeout(timer);
+      timer = setTimeout(finish, quiet);
+    });
+    socket.on('end', () => {
+      closed = true;
+      finish();
+    });
+    socket.on('error', (error) => (chunks.length > 0 ? finish() : reject(error)));
+    for (const part of [parts].flat() as (string | Uint8Array)[]) socket.write(part);
+    if (end) socket.end();
+  });
+}
+
+export interface RawOptions {
+  readonly quiet?: number;
+  readonly connect?: () => Socket;
+  /** Half-close after the bytes. */
+  readonly end?: boolean;
+}
+
+export interface RawAnswers {
+  readonly bytes: Buffer;
+  readonly answers: readonly Answer[];
+  /** Whether the server closed the connection. */
+  readonly closed: boolean;
+}
+
+/** HTTP/1.1 responses in a row; those with a Content-Length, which all of Umpire's have. 100 Continue is left out. */
+export function parseAnswers(bytes: Buffer): readonly Answer[] {
+  const answers: Answer[] = [];
+  let rest = bytes;
+  for (;;) {
+    const end = rest.indexOf('\r\n\r\n');
+    if (end === -1) return answers;
+    const [first = '', ...lines] = rest.subarray(0, end).toString().split('\r\n');
+    const headers = Object.fromEntries(
+      lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+    );
+    const length = Number(headers['content-length'] ?? 0);
+    const status = Number(first.split(' ')[1]);
+    const text = rest.subarray(end + 4, end + 4 + length).toString();
+    if (status !== 100) answers.push({ status, headers, text });
+    rest = rest.subarray(end + 4 + length);
+  }
+}
