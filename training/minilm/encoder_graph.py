@@ -8,6 +8,9 @@ token type 0 is folded into the positions. The operators of domain com.microsoft
 ones. The same weights give the same bytes on every run.
 """
 
+import json
+from pathlib import Path
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -28,6 +31,17 @@ def quantise_columns(matrix: np.ndarray, levels: int) -> tuple[np.ndarray, np.nd
     return np.clip(np.round(matrix / scales), -levels, levels).astype(np.int8), scales
 
 
+def divisors() -> dict[str, np.ndarray]:
+    """For each quantised product with large channels, what each input channel is divided by (see fit_divisors.py)."""
+    exponents = json.loads((Path(__file__).resolve().parent / "divisors.json").read_text())
+    return {product: np.array([2.0 ** int(e) for e in digits], np.float32) for product, digits in exponents.items()}
+
+
+def product_inputs(model: onnx.ModelProto) -> dict[str, str]:
+    """The input tensor of every linear layer of the fp32 graph, by the layer's name."""
+    return {node.name: node.input[0] for node in model.graph.node if node.op_type == "MatMul"}
+
+
 class GraphWriter:
     """Collects nodes and initialisers, and names them by their order."""
 
@@ -41,9 +55,11 @@ class GraphWriter:
         self.initialisers.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
-    def node(self, operator: str, inputs: list[str], outputs: int = 1, **attributes) -> str | list[str]:
+    def node(
+        self, operator: str, inputs: list[str], outputs: int = 1, name: str = "", **attributes
+    ) -> str | list[str]:
         """Adds a node and returns the name of its output, or the list of their names."""
-        name = f"{operator}_{len(self.nodes)}"
+        name = name or f"{operator}_{len(self.nodes)}"
         names = [name] if outputs == 1 else [f"{name}_{i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(operator, inputs, names, name=name, **attributes))
         return names[0] if outputs == 1 else names
@@ -52,19 +68,22 @@ class GraphWriter:
 def build(weights: dict[str, np.ndarray], precision: str = "int8") -> bytes:
     """The serialised ONNX model: precision `int8` is the one to ship, `fp32` the one to compare it with."""
     quantised = {"int8": True, "fp32": False}[precision]
+    large = divisors() if quantised else {}
     graph = GraphWriter()
     axis = {i: graph.constant(np.array([i], np.int64)) for i in (0, 1)}
 
-    def linear(x: str, name: str | list[str], bias: bool = False) -> str:
-        """x times the transposed weight of one layer, or of several side by side; the bias may be left to a later node."""
-        names = [name] if isinstance(name, str) else name
-        matrix = np.concatenate([weights[f"{n}.weight"] for n in names]).T
-        offset = graph.constant(np.concatenate([weights[f"{n}.bias"] for n in names])) if bias else None
+    def linear(x: str, name: str, parts: tuple[str, ...] = ("",), bias: bool = False) -> str:
+        """x times the transposed weight of a layer, or of its parts side by side; a bias may be added later."""
+        matrix = np.concatenate([weights[f"{name}{part}.weight"] for part in parts]).T
+        offset = graph.constant(np.concatenate([weights[f"{name}{part}.bias"] for part in parts])) if bias else None
         if quantised:
+            if name in large:
+                x = graph.node("Mul", [x, graph.constant(1 / large[name])])
+                matrix = matrix * large[name][:, None]
             values, scales = quantise_columns(matrix, WEIGHT_LEVELS)
             inputs = [x, graph.constant(values), graph.constant(scales), ""] + ([offset] if bias else [])
-            return graph.node("DynamicQuantizeMatMul", inputs, domain=RUNTIME)
-        product = graph.node("MatMul", [x, graph.constant(matrix)])
+            return graph.node("DynamicQuantizeMatMul", inputs, domain=RUNTIME, name=name)
+        product = graph.node("MatMul", [x, graph.constant(matrix)], name=name)
         return graph.node("Add", [product, offset]) if bias else product
 
     def add_and_normalise(x: str, residual: str, name: str, bias: list[str]) -> str:
@@ -88,8 +107,8 @@ def build(weights: dict[str, np.ndarray], precision: str = "int8") -> bytes:
         return graph.node("Unsqueeze", [rows, axis[0]])
 
     def encoder_layer(x: str, name: str) -> str:
-        projections = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
-        query_key_value = graph.node("Split", [linear(x, projections, bias=True)], outputs=3, axis=-1, num_outputs=3)
+        projections = linear(x, f"{name}.attention.self", (".query", ".key", ".value"), bias=True)
+        query_key_value = graph.node("Split", [projections], outputs=3, axis=-1, num_outputs=3)
         context = graph.node("MultiHeadAttention", query_key_value, domain=RUNTIME, num_heads=HEADS)
         dense = f"{name}.attention.output.dense"
         x = add_and_normalise(

@@ -1,0 +1,141 @@
+"""Chooses the package's joint weight and temperatures on the training sets and writes them to fitted.json.
+
+The weight: the largest whose balanced accuracy, averaged over the sources of the sets, is within TOLERANCE of the best;
+the curve is flat, and a caller's instruction should count for as much as costs nothing. The temperature: the lowest
+negative log-likelihood, once as one constant and once as points over the number of choices, both also measured on
+sources that they were not fitted on; the points are what the package takes. The training sets have at most 28
+choices, so that some of them are taken a second time with more: labels of the other sets are added up to 32, 64 and
+128. Run: python fit_options.py DATA
+"""
+
+import json
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import base_model
+import encoder_graph
+from decisions import Decision, read_set, set_names
+from scorer import Encoder, probabilities
+from similarities import Similarities, balanced_accuracy, plain_accuracy, score, similarities
+
+HERE = Path(__file__).resolve().parent
+ROWS_PER_SET = 400
+WEIGHTS = (0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1)
+# Sets whose labels can stand among labels of others without becoming right or wrong in a new way.
+WIDENED = ("multidogo_", "snips", "ms_va", "goemotions", "xed_en", "sgd_intent")
+WIDTHS = (32, 64, 128)
+WIDENED_ROWS = 100
+TOLERANCE = 0.003
+TEMPERATURES = np.exp(np.linspace(np.log(0.03), np.log(0.6), 61))
+POINTS = {"constant": (2,), "points": (2, 128)}
+
+
+def source(name: str) -> str:
+    """Sets of one source share a prefix and count once together."""
+    return name.split("_")[0]
+
+
+def widened(sets: dict[str, list[Decision]], width: int) -> dict[str, list[Decision]]:
+    """The sets of WIDENED with labels of each other added, at random, until each row has `width` choices."""
+    chosen = {name: rows for name, rows in sets.items() if name.startswith(WIDENED)}
+    pool = sorted({choice for rows in chosen.values() for row in rows for choice in row.choices})
+    result = {}
+    for name, rows in chosen.items():
+        draw = random.Random(f"{name} {width}")
+        result[f"{name}_{width}"] = [
+            Decision(row.input, row.instruction, row.choices + tuple(draw.sample(others, missing)), row.label)
+            for row in rows[:WIDENED_ROWS]
+            if (missing := width - len(row.choices)) > 0
+            and (others := [choice for choice in pool if choice not in row.choices])
+        ]
+    return result
+
+
+def mean_over_sources(values: dict[str, np.ndarray | float]) -> np.ndarray:
+    """Mean over sources of the mean over their sets."""
+    by_source: dict[str, list] = {}
+    for name, value in values.items():
+        by_source.setdefault(source(name), []).append(value)
+    return np.mean([np.mean(of_source, axis=0) for of_source in by_source.values()], axis=0)
+
+
+class TemperatureFit:
+    """Negative log-likelihoods of all rows at all TEMPERATURES, and the search over points in that table."""
+
+    def __init__(self, sets: dict[str, list[Similarities]], weight: float) -> None:
+        self.counts = {name: np.array([len(row.alone) for row in rows]) for name, rows in sets.items()}
+        self.tables = {
+            name: np.array([
+                -np.log(np.maximum(1e-12, probabilities(row.cosines(weight) / TEMPERATURES[:, None])[:, row.label]))
+                for row in rows
+            ])
+            for name, rows in sets.items()
+        }
+
+    def nll(self, name: str, knots: tuple[int, ...], values: list[float]) -> float:
+        """Mean negative log-likelihood of a set, by the nearest of TEMPERATURES for each row."""
+        wanted = np.interp(np.log(self.counts[name]), np.log(knots), values)
+        nearest = np.abs(np.log(TEMPERATURES)[None] - np.log(wanted)[:, None]).argmin(axis=1)
+        return float(self.tables[name][np.arange(len(nearest)), nearest].mean())
+
+    def fit(self, knots: tuple[int, ...], names: list[str]) -> list[float]:
+        """The temperature at each knot: coordinate descent over TEMPERATURES until nothing improves."""
+        values, best = [0.1] * len(knots), np.inf
+        while True:
+            before = best
+            for knot in range(len(knots)):
+                for candidate in TEMPERATURES:
+                    trial = [*values[:knot], float(candidate), *values[knot + 1 :]]
+                    loss = float(mean_over_sources({name: self.nll(name, knots, trial) for name in names}))
+                    if loss < best - 1e-9:
+                        values, best = trial, loss
+            if best == before:
+                return values
+
+
+def choose_weight(sets: dict[str, list[Similarities]]) -> float:
+    """Prints accuracy and balanced accuracy for each of WEIGHTS and returns the one to use."""
+    def curve(measure) -> np.ndarray:
+        return mean_over_sources({n: np.array([measure(rows, w) for w in WEIGHTS]) for n, rows in sets.items()})
+
+    accuracy, balanced = curve(plain_accuracy), curve(balanced_accuracy)
+    for weight, plain, fair in zip(WEIGHTS, accuracy, balanced):
+        print(f"joint weight {weight:<5} accuracy {plain:.4f}  balanced {fair:.4f}")
+    return max(weight for weight, fair in zip(WEIGHTS, balanced) if fair >= balanced.max() - TOLERANCE)
+
+
+def main() -> None:
+    data = Path(sys.argv[1])
+    encoder = Encoder(encoder_graph.build(base_model.weights()), json.dumps(base_model.tokenizer_json()))
+    sets = {name: read_set(data, "train", name, ROWS_PER_SET) for name in set_names(data, "train")}
+    plain = {name: similarities(encoder, rows) for name, rows in sets.items()}
+    weight = choose_weight(plain)
+    wide = {n: similarities(encoder, rows) for width in WIDTHS for n, rows in widened(sets, width).items()}
+    everything = plain | wide
+    search = TemperatureFit(everything, weight)
+    fitted = {}
+    for kind, knots in POINTS.items():
+        values = search.fit(knots, list(everything))
+        fitted[kind] = [[n, float(f"{t:.3g}")] for n, t in zip(knots, values)]
+        unseen = {}
+        for held_out in sorted({source(name) for name in everything}):
+            points = search.fit(knots, [name for name in everything if source(name) != held_out])
+            for name in everything:
+                if source(name) == held_out:
+                    unseen[name] = score(everything[name], weight, {"points": list(zip(knots, points))})
+        groups = {"as they are": list(plain)}
+        groups |= {f"{width} choices": [n for n in wide if n.endswith(f"_{width}")] for width in WIDTHS}
+        for label, group in groups.items():
+            nll = mean_over_sources({n: unseen[n].nll for n in group})
+            ece = mean_over_sources({n: unseen[n].ece for n in group})
+            print(f"{kind} {fitted[kind]}: unseen sources, {label}: NLL {nll:.3f}, ECE {ece:.3f}")
+    (HERE / "fitted.json").write_text(
+        json.dumps({"joint_weight": weight, "temperature": {"points": fitted["points"]}}, indent=2) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
