@@ -1,0 +1,170 @@
+/** What an owner may do with catalogs. The store is real; the engine stands in for one, with a limit of 5 letters a choice. */
+import test from 'ava';
+import { type CatalogsOptions, createCatalogs } from '../../src/domain/catalogs.ts';
+import { DomainError } from '../../src/domain/errors.ts';
+import type { ModelRevision, ModelStatus } from '../../src/engine/engine.ts';
+import { EngineOverloaded } from '../../src/engine/errors.ts';
+import { createStoreBudget } from '../../src/stores/budget.ts';
+import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../../src/stores/errors.ts';
+import { newOwner } from '../stores/catalog-store-suite.ts';
+import { openEmbedded } from '../support/embedded.ts';
+
+const stores = await openEmbedded();
+test.after.always(() => stores.remove());
+
+const revision = (id: string, name: string, isDefault: boolean, status: ModelStatus): ModelRevision => ({
+  id,
+  revision: name,
+  isDefault,
+  ownedBy: 'umpire',
+  status,
+  limits: { inputTokens: 100, candidateTokens: 5, choices: 4 },
+});
+const models = [
+  revision('broken', 'r1', true, 'unavailable'),
+  revision('old', 'r1', true, 'disabled'),
+  revision('small', 'r1', false, 'ready'),
+  revision('small', 'r2', true, 'ready'),
+];
+const terms = { signal: new AbortController().signal, deadline: Number.POSITIVE_INFINITY, tenant: 'acme', keyed: true };
+
+function start(options: Partial<CatalogsOptions> = {}) {
+  const prepared: unknown[] = [];
+  const catalogs = createCatalogs({
+    store: stores.catalogs,
+    cap: 3,
+    engine: {
+      models: () => models,
+      async prepare(job) {
+        prepared.push(job);
+        const long = job.choices.find((choice) => choice.length > 5);
+        return long === undefined
+          ? { kind: 'prepared' }
+          : { kind: 'choice_too_long', choice: long, tokens: long.length, limit: 5 };
+      },
+    },
+    ...options,
+  });
+  return { catalogs, prepared, owner: newOwner() };
+}
+
+const fault = async (work: Promise<unknown>) => {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof DomainError) return { reason: error.reason, param: error.param, retryAfter: error.retryAfter };
+    throw error;
+  }
+  return undefined;
+};
+const draft = { id: 'a', model: 'small', choices: ['b', 'a'] };
+
+test('a new catalog has its defaults, is encoded in code-unit order for the default revision, and is read back', async (t) => {
+  const { catalogs, prepared, owner } = start();
+  const expected = { ...draft, version: '1', visibility: 'private' };
+  t.deepEqual(await catalogs.create(owner, draft, terms), expected);
+  t.deepEqual(prepared, [{ model: 'small', revision: 'r2', choices: ['a', 'b'] }]);
+  t.like(await catalogs.get(owner, 'a'), expected);
+  t.like(await catalogs.resolve(owner, 'a'), { ...expected, sortedChoices: ['a', 'b'] });
+});
+
+for (const [title, change, expected] of [
+  ['a bad id', { id: 'a/b' }, { reason: 'INVALID_CATALOG_ID', param: 'id' }],
+  ['bad choices', { choices: ['a'] }, { reason: 'INVALID_CHOICES', param: 'choices' }],
+  ['a bad version', { version: 'x'.repeat(129) }, { reason: 'INVALID_VALUE', param: 'version' }],
+  ['a bad visibility', { visibility: 'public' }, { reason: 'INVALID_VALUE', param: 'visibility' }],
+  ['an unknown model', { model: 'nobody' }, { reason: 'UNKNOWN_MODEL', param: 'model' }],
+  ['a qualified model', { model: 'small@r2' }, { reason: 'UNKNOWN_MODEL', param: 'model' }],
+  ['a disabled model', { model: 'old' }, { reason: 'MODEL_DISABLED', param: 'model' }],
+  ['an unavailable model', { model: 'broken' }, { reason: 'MODEL_UNAVAILABLE', param: 'model', retryAfter: 2 }],
+  ['too many choices', { choices: ['a', 'b', 'c', 'd', 'e'] }, { reason: 'TOO_MANY_CHOICES', param: 'choices' }],
+  [
+    'a choice that is too long',
+    { choices: ['a', 'bcdefg'] },
+    { reason: 'CANDIDATE_TOKENS_EXCEEDED', param: 'choices' },
+  ],
+] as const) {
+  test(`refused: ${title}`, async (t) => {
+    const { catalogs, owner } = start();
+    t.deepEqual(await fault(catalogs.create(owner, { ...draft, ...change }, terms)), {
+      retryAfter: undefined,
+      ...expected,
+    });
+    t.deepEqual(await stores.catalogs.list(owner, createStoreBudget()), []);
+  });
+}
+
+test('an id that exists is refused before its choices are encoded', async (t) => {
+  const { catalogs, prepared, owner } = start();
+  await catalogs.create(owner, draft, terms);
+  t.like(await fault(catalogs.create(owner, draft, terms)), { reason: 'CATALOG_ALREADY_EXISTS', param: 'id' });
+  t.is(prepared.length, 1);
+});
+
+test('of two creates at one time the write decides', async (t) => {
+  const { catalogs, owner } = start();
+  const outcomes = await Promise.allSettled([
+    catalogs.create(owner, draft, terms),
+    catalogs.create(owner, draft, terms),
+  ]);
+  t.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+});
+
+test('an owner has so many catalogs and no more, and waiting does not help', async (t) => {
+  const { catalogs, owner } = start();
+  for (const id of ['a', 'b', 'c']) await catalogs.create(owner, { ...draft, id }, terms);
+  const expected = { reason: 'QUOTA_EXCEEDED', param: null, retryAfter: undefined } as const;
+  t.deepEqual(await fault(catalogs.create(owner, { ...draft, id: 'd' }, terms)), expected);
+  await catalogs.delete(owner, 'b');
+  t.is(await fault(catalogs.create(owner, { ...draft, id: 'd' }, terms)), undefined);
+});
+
+test('what is foreign, missing, deleted or impossible is all the same', async (t) => {
+  const { catalogs, owner } = start();
+  const other = newOwner();
+  await catalogs.create(owner, draft, terms);
+  await catalogs.create(owner, { ...draft, id: 'gone' }, terms);
+  await catalogs.delete(owner, 'gone');
+  for (const [who, id] of [
+    [other, 'a'],
+    [owner, 'b'],
+    [owner, 'gone'],
+    [owner, '..'],
+    [owner, `x/../${owner}`],
+    [owner, ''],
+  ] as const) {
+    const expected = { reason: 'CATALOG_NOT_FOUND', param: 'id', retryAfter: undefined } as const;
+    t.deepEqual(await fault(catalogs.get(who, id)), expected);
+    t.deepEqual(await fault(catalogs.delete(who, id)), expected);
+    t.is(await catalogs.resolve(who, id), undefined);
+  }
+  t.truthy(await catalogs.resolve(owner, 'a'));
+});
+
+test('failures of the store and the engine are what a caller may see', async (t) => {
+  const failing = (error: Error) => () => Promise.reject(error);
+  for (const [error, reason] of [
+    [new StoreUnavailable('away', { retryAfter: 3 }), 'STORE_UNAVAILABLE'],
+    [new StoreCorrupt('broken'), 'STORAGE_CORRUPT'],
+    [new StoreWriteUnconfirmed('who knows'), 'STORE_WRITE_UNCONFIRMED'],
+  ] as const) {
+    const methods = {
+      create: failing(error),
+      read: failing(error),
+      stamp: async () => undefined,
+      delete: failing(error),
+      list: failing(error),
+    };
+    const { catalogs, owner } = start({ store: methods });
+    for (const work of [
+      catalogs.create(owner, draft, terms),
+      catalogs.get(owner, 'a'),
+      catalogs.delete(owner, 'a'),
+      catalogs.resolve(owner, 'a'),
+    ]) {
+      t.is((await fault(work))?.reason, reason);
+    }
+  }
+  const { catalogs, owner } = start({ engine: { models: () => models, prepare: failing(new EngineOverloaded(4)) } });
+  t.like(await fault(catalogs.create(owner, draft, terms)), { reason: 'OVERLOADED', retryAfter: 4 });
+});
