@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 WIDTH, HEADS, LAYERS, INNER, POSITIONS, VOCABULARY = 384, 12, 6, 1536, 512, 30522
 EPSILON = 1e-12
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 BLOCKED = -10000.0
 
 
@@ -87,4 +88,4 @@ def load_base(path: Path) -> Encoder:
                 renamed[f"layers.{index}.{ours}.{kind}"] = weights[f"encoder.layer.{index}.{theirs}.{kind}"]
     encoder = Encoder()
     encoder.load_state_dict(renamed)
-    return encoder
+    return encoder.to(DEVICE)

@@ -34,7 +34,7 @@ BERT_LAYER = {
 
 def bert_names(encoder: Encoder) -> dict[str, np.ndarray]:
     """The encoder's weights under BERT's names."""
-    ours = {name: value.detach().float().numpy() for name, value in encoder.state_dict().items()}
+    ours = {name: value.detach().float().cpu().numpy() for name, value in encoder.state_dict().items()}
     theirs = {
         "embeddings.word_embeddings.weight": ours["words.weight"],
         "embeddings.position_embeddings.weight": ours["positions.weight"],
@@ -56,7 +56,7 @@ def stage_a(encoder: Encoder, precision: str) -> bytes:
 
 def stage_b(model: StageB, precision: str) -> bytes:
     """Graph of `stage_b_graph`."""
-    return stage_b_graph.build({name: value.detach().float().numpy() for name, value in model.state_dict().items()}, precision)
+    return stage_b_graph.build({name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}, precision)
 
 
 def without_words(graph: bytes) -> tuple[bytes, bytes]:

@@ -7,11 +7,11 @@ from pathlib import Path
 from . import export
 from .encoder import Encoder
 from .stack import BEST, FEATURES, Stack
-from .stage_b import StageB
+from .stage_b import PACK_TOKENS, StageB
 from .tokens import CLS, MASK, SEP, UNK
 from .windows import CARRIED_INSTRUCTION, PREMISE, READ, SEGMENT, STRIDE
 
-LIMITS = {"input_tokens": 4096, "candidate_tokens": 64, "choices": 300}
+LIMITS = {"input_tokens": 4096, "candidate_tokens": 128, "choices": 300}
 CANARY = {
     "input": "I was charged twice for my order",
     "instruction": "Which team should handle this?",
@@ -52,6 +52,7 @@ def write(folder: Path, encoder: Encoder, model: StageB, stack: Stack, kappa: tu
             "symbols": "symbols.json",
             "special_tokens": {"cls": CLS, "sep": SEP, "mask": MASK, "unk": UNK},
             "best": BEST,
+            "pack_tokens": PACK_TOKENS,
             "stack": {
                 "features": [FEATURES[i] for i in stack.used],
                 "alpha": [round(float(x), 6) for x in stack.alpha],

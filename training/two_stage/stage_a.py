@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .encoder import BLOCKED, Encoder
+from .encoder import BLOCKED, DEVICE, Encoder
 from .tokens import CLS, SEP
 
 LONGEST = 256
@@ -26,13 +26,13 @@ def pad(sequences: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
     for row, sequence in enumerate(sequences):
         ids[row, : len(sequence)] = torch.tensor(sequence)
         mask[row, : len(sequence)] = 1
-    return ids, mask
+    return ids.to(DEVICE), mask.to(DEVICE)
 
 
 def embed(encoder: Encoder, sequences: Sequence[list[int]]) -> Tensor:
     """Mean-pooled, normalised vectors [batch, width] of framed sequences."""
     ids, mask = pad(sequences)
-    positions = torch.arange(ids.shape[1]).expand_as(ids)
+    positions = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
     bias = (1 - mask)[:, None, None, :] * BLOCKED
     hidden = encoder(ids, positions, torch.zeros_like(ids), bias).float()
     pooled = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
@@ -50,7 +50,7 @@ def vectors(encoder: Encoder, sequences: Sequence[list[int]], tokens_a_batch: in
         while end < len(order) and (end + 1 - start) * len(sequences[order[end]]) <= tokens_a_batch:
             end += 1
         chosen = order[start:end]
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            result[chosen] = embed(encoder, [sequences[i] for i in chosen]).float().numpy()
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+            result[chosen] = embed(encoder, [sequences[i] for i in chosen]).float().cpu().numpy()
         start = end
     return result

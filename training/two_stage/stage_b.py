@@ -15,8 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .encoder import BLOCKED, WIDTH, Encoder
+from .encoder import BLOCKED, DEVICE, WIDTH, Encoder
 from .tokens import CLS, MASK, SEP
+
+PACK_TOKENS = 1024
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,19 @@ def pack(instruction: list[int], text: list[int], options: Sequence[list[int]]) 
     return Pack(ids, positions, blocks, markers)
 
 
+def in_packs(premise: int, options: Sequence[list[int]]) -> list[list[list[int]]]:
+    """The options in order, split so that premise and options of a pack have at most `PACK_TOKENS` tokens (one option at least)."""
+    packs: list[list[list[int]]] = []
+    room = 0
+    for option in options:
+        if not packs or len(option) + 1 > room:
+            packs.append([])
+            room = PACK_TOKENS - premise
+        packs[-1].append(option)
+        room -= len(option) + 1
+    return packs
+
+
 class StageB(nn.Module):
     """The encoder and a head of two layers on the marker's hidden state."""
 
@@ -50,6 +65,7 @@ class StageB(nn.Module):
         self.encoder = encoder
         self.dense = nn.Linear(WIDTH, WIDTH)
         self.score = nn.Linear(WIDTH, 1)
+        self.to(DEVICE)
 
     def hidden(self, ids: Tensor, positions: Tensor, blocks: Tensor) -> Tensor:
         """[batch, tokens] each; block -1 is padding -> hidden states [batch, tokens, width]. Options are of token type 1."""
@@ -60,7 +76,7 @@ class StageB(nn.Module):
 
     def head(self, markers: Tensor) -> Tensor:
         """Hidden states of markers [..., width] -> scores [...], in fp32."""
-        with torch.autocast("cpu", enabled=False):
+        with torch.autocast(DEVICE, enabled=False):
             return self.score(F.gelu(self.dense(markers.float()))).squeeze(-1)
 
     def forward(self, packs: Sequence[Pack]) -> list[Tensor]:
@@ -73,9 +89,9 @@ class StageB(nn.Module):
             ids[row, : len(p.ids)] = torch.tensor(p.ids)
             positions[row, : len(p.ids)] = torch.tensor(p.positions)
             blocks[row, : len(p.ids)] = torch.tensor(p.blocks)
-        hidden = self.hidden(ids, positions, blocks)
+        hidden = self.hidden(ids.to(DEVICE), positions.to(DEVICE), blocks.to(DEVICE))
         where = [(row, marker) for row, p in enumerate(packs) for marker in p.markers]
-        rows, places = torch.tensor(where).T
+        rows, places = torch.tensor(where, device=hidden.device).T
         return list(self.head(hidden[rows, places]).split([len(p.markers) for p in packs]))
 
 
@@ -96,7 +112,7 @@ def scores(model: StageB, packs: Sequence[Pack], tokens_a_batch: int = 4096) -> 
     """Scores of many packs, in their order."""
     result: list[np.ndarray] = [np.empty(0)] * len(packs)
     for batch in by_length(packs, tokens_a_batch):
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
             for index, values in zip(batch, model([packs[i] for i in batch])):
-                result[index] = values.float().numpy()
+                result[index] = values.float().cpu().numpy()
     return result

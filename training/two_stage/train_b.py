@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .encoder import LAYERS, Encoder
+from .encoder import DEVICE, LAYERS, Encoder
 from .records import Decision
 from .stage_a import framed, vectors
 from .stage_b import Pack, StageB, by_length, pack, scores
@@ -82,13 +82,13 @@ def chunk(number: int, mix: Mix, encoder: Encoder, reader: Reader, seed: int, ca
 
 def loss_of(b: Tensor, example: Example, alpha: float) -> Tensor:
     """The loss of one row with scores b [options]."""
-    a = torch.from_numpy(example.similar)
+    a = torch.from_numpy(example.similar).to(b.device)
     if example.label < 0:
         target = torch.softmax(TEACHER_SCALE * a, -1)
         return -(target * torch.log_softmax(b, -1)).sum() + (target * target.log()).sum()
     z = alpha * a + b
-    truth = F.one_hot(torch.tensor(example.label), len(z))
-    return F.cross_entropy(z[None], torch.tensor([example.label])) + 0.5 * ((torch.softmax(z, -1) - truth) ** 2).sum()
+    truth = F.one_hot(torch.tensor(example.label, device=z.device), len(z))
+    return F.cross_entropy(z[None], torch.tensor([example.label], device=z.device)) + 0.5 * ((torch.softmax(z, -1) - truth) ** 2).sum()
 
 
 def groups(model: StageB, settings: Settings) -> list[dict]:
@@ -131,7 +131,7 @@ def train(mix: Mix, stage_a: Encoder, start: Encoder, reader: Reader, held: dict
     done = {"chunk": 0, "batch": 0, "rows": 0, "steps": 0, "seconds": 0.0}
     checkpoint = folder / "stage_b.pt"
     if checkpoint.exists():
-        saved = torch.load(checkpoint)
+        saved = torch.load(checkpoint, map_location=DEVICE)
         model.load_state_dict(saved["model"])
         average.load_state_dict(saved["average"])
         optimiser.load_state_dict(saved["optimiser"])
@@ -160,7 +160,7 @@ def train(mix: Mix, stage_a: Encoder, start: Encoder, reader: Reader, held: dict
             for group in optimiser.param_groups:
                 group["lr"] = group["rate"] * min(1.0, progress / settings.warm_up + 0.01) * (1 - progress)
             batch = batches[number]
-            with torch.autocast("cpu", dtype=torch.bfloat16):
+            with torch.autocast(DEVICE, dtype=torch.bfloat16):
                 b = model([e.packed for e in batch])
             rng = random.Random(done["steps"])
             loss = torch.stack([loss_of(s, e, rng.choice(ALPHAS)) for s, e in zip(b, batch)]).mean()

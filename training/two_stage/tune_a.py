@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from .encoder import Encoder
+from .encoder import DEVICE, Encoder
 from .records import Decision
 from .stage_a import embed, framed, vectors
 from .tasks import TEACHER
@@ -47,13 +47,13 @@ def tune(base: Encoder, rows: Sequence[Decision], reader: Reader, minutes: float
         batch = rows[start : start + ROWS_A_BATCH]
         texts = sorted({c for row in batch for c in row.choices})
         place = {text: i for i, text in enumerate(texts)}
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
             inputs = embed(encoder, [framed(reader.plain(row.input), 128) for row in batch])
             choices = embed(encoder, [framed(reader.choice(text), 48) for text in texts])
         loss = 0.0
         for row, vector in zip(batch, inputs):
             logits = SCALE * choices[[place[c] for c in row.choices]] @ vector
-            loss = loss + F.cross_entropy(logits[None], torch.tensor([row.choices.index(row.label)]))
+            loss = loss + F.cross_entropy(logits[None], torch.tensor([row.choices.index(row.label)], device=logits.device))
         loss = loss / len(batch)
         optimiser.zero_grad()
         loss.backward()

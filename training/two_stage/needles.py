@@ -1,0 +1,26 @@
+"""Long inputs made on purpose: a row's text hidden at a random place in filler, to fit and to measure how windows are joined."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .records import Decision
+from .tokens import Reader
+
+
+def hide(rows: Sequence[Decision], filler: Sequence[str], reader: Reader, tokens: int, seed: int) -> list[Decision]:
+    """Each row with its input between paragraphs of filler, `tokens` long in all (about: whole paragraphs are taken)."""
+    rng = random.Random(seed)
+    hidden = []
+    for row in rows:
+        left = tokens - len(reader.plain(row.input)) - len(reader.plain(row.instruction))
+        paragraphs = []
+        while left > 60:
+            paragraph = rng.choice(filler)
+            if len(reader.plain(paragraph)) > left:
+                paragraph = " ".join(paragraph.split()[: left // 2])
+            paragraphs.append(paragraph)
+            left -= len(reader.plain(paragraph))
+        paragraphs.insert(rng.randint(0, len(paragraphs)), row.input)
+        hidden.append(replace(row, input="\n\n".join(paragraphs)))
+    return hidden
