@@ -1,0 +1,172 @@
+/** Manifests: every problem is named, and the default revision. */
+import { symlink, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { createChoiceVectorCache } from '../../../src/engine/families/choice-vectors.ts';
+import { checkPackage, listPackages } from '../../../src/engine/packages/check.ts';
+import { defaultRevision } from '../../../src/engine/packages/default-revision.ts';
+import { readManifest } from '../../../src/engine/packages/manifest.ts';
+import { readPackage, scanPackages } from '../../../src/engine/packages/scan.ts';
+import { modelsFolder, writePackage } from '../support/packages.ts';
+
+const valid = {
+  schema: 1,
+  id: 'tiny',
+  revision: 'r1',
+  family: 'bi-encoder',
+  owned_by: 'tests',
+  status: 'ready',
+  default: true,
+  limits: { input_tokens: 40, candidate_tokens: 12, choices: 300 },
+  files: { 'model.onnx': { sha256: 'a'.repeat(64), bytes: 1 } },
+  options: {},
+  canary: { input: 'a', instruction: 'b', choices: ['y', 'x'], choice: 'x' },
+};
+const read = (document: unknown) => readManifest(JSON.stringify(document), 'tiny', 'r1');
+
+test('a valid manifest', (t) => {
+  const { manifest, problems } = read(valid);
+  t.deepEqual(problems, []);
+  t.like(manifest, {
+    id: 'tiny',
+    revision: 'r1',
+    family: 'bi-encoder',
+    ownedBy: 'tests',
+    disabled: false,
+    isDefault: true,
+  });
+  t.deepEqual(manifest.canary.choices, ['x', 'y']);
+});
+
+const broken: readonly (readonly [name: string, change: object, problem: RegExp])[] = [
+  ['schema', { schema: 2 }, /^schema must be a number from 1 to 1$/],
+  ['another id', { id: 'other' }, /^id is "other", but the folder is called "tiny"$/],
+  ['a bad revision', { revision: 'R/1' }, /^revision must match/],
+  ['an unknown family', { family: 'oracle' }, /^family must be one of bi-encoder, /],
+  ['a bad status', { status: 'on' }, /^status must match/],
+  ['default', { default: 'yes' }, /^default must be true or false$/],
+  ['limits', { limits: null }, /^limits must be an object$/],
+  ['a fraction', { limits: { ...valid.limits, choices: 2.5 } }, /^limits.choices must be a whole number$/],
+  [
+    'too many choices',
+    { limits: { ...valid.limits, choices: 301 } },
+    /^limits.choices must be a number from 2 to 300$/,
+  ],
+  ['no files', { files: {} }, /^files must name the files/],
+  ['a path', { files: { '../x': valid.files['model.onnx'] } }, /^files.\.\.\/x is not a plain file name$/],
+  ['a short sum', { files: { x: { sha256: 'ab', bytes: 1 } } }, /^files.x.sha256 must match/],
+  ['options', { options: [] }, /^options must be an object$/],
+  ['a foreign canary', { canary: { ...valid.canary, choice: 'z' } }, /^canary.choice must be one of the choices$/],
+  ['twins', { canary: { ...valid.canary, choices: ['x', 'x'] } }, /^canary.choices must be unique$/],
+];
+for (const [name, change, problem] of broken) {
+  test(`a broken manifest: ${name}`, (t) => {
+    const { problems } = read({ ...valid, ...change });
+    t.is(problems.length, 1, problems.join('\n'));
+    t.regex(problems[0] ?? '', problem);
+  });
+}
+
+test('all problems are named at once', (t) => {
+  t.true(read({}).problems.length >= 8);
+  t.is(readManifest('{', 'tiny', 'r1').problems.length, 1);
+  t.true(read(null).problems.length >= 1);
+});
+
+test('the default revision', (t) => {
+  const claim = (revision: string, claims: boolean, sound = true) => ({ revision, claims, valid: sound });
+  const cases = [
+    [[claim('r1', true), claim('r2', false)], 'r1'],
+    [[claim('r1', true), claim('r2', true), claim('r10', true)], 'r2'],
+    [[claim('r1', false), claim('r2', false)], 'r2'],
+    [[claim('r1', false), claim('r2', true, false)], 'r1'],
+    [[claim('r1', false, false), claim('r2', false, false)], 'r2'],
+    [[], undefined],
+  ] as const;
+  for (const [revisions, expected] of cases) t.is(defaultRevision(revisions), expected);
+});
+
+test('a scan finds packages, broken or not, and nothing else', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir, { revision: 'r2' });
+  const folder = await writePackage(modelsDir, { id: 'gone' });
+  await unlink(join(folder, 'model.onnx'));
+  await writeFile(join(folder, 'tokenizer.json'), 'shorter');
+  await writeFile(join(modelsDir, 'notes'), '');
+  await symlink('/nowhere', join(modelsDir, 'dangling'));
+  const found = await scanPackages(modelsDir);
+  t.deepEqual(
+    found.map(({ manifest: { id, revision }, problems }) => [id, revision, problems.length]),
+    [
+      ['gone', 'r1', 2],
+      ['tiny', 'r2', 0],
+    ],
+  );
+  t.regex(
+    found[0]?.problems.join('\n') ?? '',
+    /model.onnx cannot be read: ENOENT\ntokenizer.json has 7 bytes, but model.json says/,
+  );
+  t.deepEqual((await readPackage(join(modelsDir, 'none'), 'none', 'r1')).problems, [
+    'model.json cannot be read: ENOENT',
+  ]);
+});
+
+test('a signature changes with the files and only then', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  const folder = await writePackage(modelsDir);
+  const signature = async () => (await readPackage(folder, 'tiny', 'r1')).signature;
+  const first = await signature();
+  t.is(await signature(), first);
+  await writeFile(join(folder, 'MODEL_CARD.md'), 'words');
+  t.is(await signature(), first);
+  await writeFile(join(folder, 'tokenizer.json'), '{}');
+  t.not(await signature(), first);
+});
+
+test('the operator lists and checks packages', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  await writePackage(modelsDir, {
+    revision: 'r2',
+    manifest: { canary: { ...valid.canary, input: 'abc', choices: ['abc', 'xyz'], choice: 'xyz' } },
+  });
+  await writePackage(modelsDir, { revision: 'r3', manifest: { status: 'disabled', default: false } });
+  const listing = await listPackages(modelsDir);
+  t.deepEqual(
+    listing.map(({ revision, isDefault, disabled }) => [revision, isDefault, disabled]),
+    [
+      ['r1', false, false],
+      ['r2', true, false],
+      ['r3', false, true],
+    ],
+  );
+  const logger = { debug() {}, info() {}, warn() {}, error() {} };
+  const check = (revision: string, defaultDeadlineMs = 10_000) => {
+    return checkPackage({ modelsDir, logger, defaultDeadlineMs }, 'tiny', revision);
+  };
+  const sound = await check('r1');
+  t.is(sound.kind, 'sound');
+  t.true(sound.kind === 'sound' && sound.speed.worst > 0 && sound.speed.decisions.length > 0);
+  t.deepEqual(await check('r2'), { kind: 'broken', problems: ['the canary chose "abc" instead of "xyz"'] });
+  t.is((await check('r4')).kind, 'broken');
+  const slow = await check('r1', 0.001);
+  t.regex(slow.kind === 'broken' ? slow.problems.join() : '', /^limits: the largest legal request takes \d+ ms/);
+});
+
+test('the cache of choice vectors keeps its bound and what was used lately', (t) => {
+  const cache = createChoiceVectorCache(200_000);
+  const vectors = cache.of('a');
+  const vector = new Float32Array(384);
+  for (let i = 0; i < 1000; i++) {
+    vectors.set(`choice ${i}`, vector);
+    t.is(vectors.get('choice 0'), vector);
+    t.true(cache.bytes <= 200_000);
+  }
+  t.is(vectors.get('choice 1'), undefined);
+  t.is(cache.of('b').get('choice 0'), undefined);
+  t.true(cache.bytes > 50_000);
+  cache.forget('a');
+  t.is(cache.bytes, 0);
+  vectors.set('x'.repeat(200_000), vector);
+  t.is(cache.bytes, 0);
+});

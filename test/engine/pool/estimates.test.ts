@@ -1,0 +1,51 @@
+/** Costs before and after experience. */
+import test from 'ava';
+import { type CostProfile, costAt, jobCost, worstCost } from '../../../src/engine/cost-profile.ts';
+import { readManifest } from '../../../src/engine/packages/manifest.ts';
+import { createEstimates } from '../../../src/engine/pool/estimates.ts';
+import { createRevision } from '../../../src/engine/revisions.ts';
+
+const profile: CostProfile = {
+  premise: [
+    [1, 1],
+    [100, 10],
+    [500, 70],
+  ],
+  choice: [
+    [1, 1],
+    [100, 11],
+  ],
+  choiceReadsPremise: false,
+  choicesCached: true,
+};
+const limits = { inputTokens: 500, candidateTokens: 100, choices: 300 };
+
+test('curves are straight between points and beyond them', (t) => {
+  t.is(costAt(profile.premise, 1), 1);
+  t.is(costAt(profile.premise, 100), 10);
+  t.is(costAt(profile.premise, 300), 40);
+  t.is(costAt(profile.premise, 600), 85);
+  t.is(costAt([], 100), 0);
+  t.is(costAt([[5, 2]], 100), 2);
+  t.is(jobCost(profile, { premiseTokens: 100, choices: 3, choiceTokens: 1 }), 13);
+  t.is(worstCost(profile, limits), 70 + 300 * 11);
+  const reading = { ...profile, choiceReadsPremise: true };
+  t.is(jobCost(reading, { premiseTokens: 100, choices: 2, choiceTokens: 0 }), 10 + 2 * 11);
+});
+
+test('estimates learn the density of texts and the speed of the machine', (t) => {
+  const { manifest } = readManifest('{}', 'm', 'r1');
+  const revision = createRevision({ folder: '', manifest: { ...manifest, limits }, problems: [], signature: '' }, 1);
+  revision.profile = profile;
+  const estimates = createEstimates();
+  const shape = { revision, premiseLength: 400, choices: 2, choicesLength: 8 };
+  const before = estimates.cost(shape, true);
+  t.true(estimates.cost(shape, false) > before);
+  for (let i = 0; i < 200; i++) {
+    const scored = { kind: 'scored', probabilities: new Float64Array(2), encoded: 0, waited: 0, tokenize: 0 } as const;
+    estimates.observe(shape, { ...scored, inputTokens: 200, infer: 2 * costAt(profile.premise, 200) });
+  }
+  const after = estimates.cost(shape, true);
+  const real = 2 * costAt(profile.premise, 200);
+  t.true(Math.abs(after - real) < 0.05 * real, `${before} → ${after}, real ${real}`);
+});
