@@ -1,5 +1,6 @@
 /** Making a decision: which model, which choices, what the engine says, and the distribution that the caller reads. */
 import type { Engine, JobTerms, JobTimings, ScoreOutcome } from '../engine/engine.ts';
+import type { StoreBudget } from '../stores/budget.ts';
 import type { Caller } from './callers.ts';
 import type { ChoiceSets } from './choice-sets.ts';
 import { engineFault } from './engine-faults.ts';
@@ -23,6 +24,8 @@ export interface DecisionTerms {
   readonly signal: AbortSignal;
   /** On the clock of `performance.now()`, milliseconds. */
   readonly deadline: number;
+  /** What the request may still wait for stores. */
+  readonly storeBudget?: StoreBudget;
 }
 
 /** One decision. `probabilities` belongs to `choices`, both in code-unit order of the choices. */
@@ -48,7 +51,7 @@ export interface DecidingCatalog {
 /** Finds catalogs for decisions. */
 export interface CatalogResolver {
   /** The owner's catalog, or undefined; never older than a second. Throws DomainError STORE_UNAVAILABLE. */
-  resolve(owner: string, id: string): Promise<DecidingCatalog | undefined>;
+  resolve(owner: string, id: string, budget?: StoreBudget): Promise<DecidingCatalog | undefined>;
 }
 
 export interface Decider {
@@ -81,7 +84,7 @@ export function createDecider(options: {
       const choices =
         request.catalog === undefined
           ? choiceSets.sorted(request.choices ?? [])
-          : await catalogChoices(catalogs, caller, request.catalog, model.id);
+          : await catalogChoices(catalogs, terms, request.catalog, model.id);
       if (choices.length > model.limits.choices) throw tooManyChoices(choices.length, model.limits.choices, request);
 
       const { id, revision } = model;
@@ -120,11 +123,11 @@ async function score(engine: Engine, job: Parameters<Engine['score']>[0], terms:
 
 async function catalogChoices(
   catalogs: CatalogResolver,
-  caller: Caller,
+  { caller, storeBudget }: DecisionTerms,
   id: string,
   model: string,
 ): Promise<readonly string[]> {
-  const catalog = caller.kind === 'key' ? await catalogs.resolve(caller.owner, id) : undefined;
+  const catalog = caller.kind === 'key' ? await catalogs.resolve(caller.owner, id, storeBudget) : undefined;
   if (catalog === undefined) {
     throw new DomainError('UNKNOWN_CATALOG', 'this key has no catalog with that id', { param: 'catalog' });
   }
