@@ -40,6 +40,8 @@ const HEARTBEAT_DOWN_MS = 150;
 const HEARTBEAT_TIMEOUT_MS = 200;
 /** A connection that has not answered for so long is replaced: it may be half open, or lead to a master of the past. */
 const REPLACE_MS = 1_000;
+const LATE_MS = 20;
+const GRACE_MS = 50;
 const RETRY_MS = [50, 100, 200, 400] as const;
 
 /** Starts connecting; never rejects for that. */
@@ -94,8 +96,12 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
     if (current === undefined || downSince !== undefined) throw new StoreUnavailable('Redis is away');
     if (milliseconds <= 0) throw new StoreUnavailable('the time for store work is used up');
     const cut = Promise.withResolvers<never>();
-    // The event loop itself may have been late: replies that are there already are read before the call is given up.
-    const timer = setTimeout(() => setImmediate(() => cut.reject(late)), milliseconds);
+    const due = performance.now() + milliseconds;
+    let timer = setTimeout(() => {
+      // A timer that is late itself shows that this process was busy, not Redis: the answer may be waiting to be read.
+      const excused = performance.now() - due > LATE_MS;
+      timer = setTimeout(() => cut.reject(late), excused ? GRACE_MS : 0);
+    }, milliseconds);
     const done = work(current);
     done.catch(() => {});
     try {

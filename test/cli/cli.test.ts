@@ -1,0 +1,201 @@
+/** The operator's command, on both stores, beside stores that are open. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import test, { type ExecutionContext } from 'ava';
+import { runCommand } from '../../src/cli/run.ts';
+import { hashKey, isKey } from '../../src/domain/keys.ts';
+import { createStoreBudget as budget } from '../../src/stores/budget.ts';
+import { createStores, type Stores } from '../../src/stores/create-stores.ts';
+import { silentLog } from '../../src/stores/log.ts';
+import { parseStoreSettings } from '../../src/stores/settings.ts';
+import { newOwner, record } from '../stores/catalog-store-suite.ts';
+import { openEmbedded } from '../support/embedded.ts';
+import { startRedis } from '../support/redis.ts';
+
+type Env = Record<string, string>;
+const embedded = await openEmbedded();
+const redis = await startRedis();
+const places: Record<string, { env: Env; stores: Stores }> = {
+  sqlite: { env: { UMPIRE_DATA_DIR: embedded.folder }, stores: embedded },
+  redis: {
+    env: { REDIS_URL: redis.url },
+    stores: await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog),
+  },
+};
+test.after.always(async () => {
+  await places.redis?.stores.close();
+  await embedded.remove();
+  await redis.stop();
+});
+
+async function run(env: Env, args: string, input = '') {
+  const [out, err] = [[] as string[], [] as string[]];
+  const status = await runCommand(args.split(' '), {
+    env,
+    out: (line) => out.push(line),
+    err: (line) => err.push(line),
+    input: async () => input,
+  });
+  return { status, out, err };
+}
+
+/** The id in the line that announces a key. */
+const idIn = (lines: readonly string[]): string => /key_[0-9A-Za-z]{16}/.exec(lines.join('\n'))?.[0] ?? '';
+
+for (const [name, { env, stores }] of Object.entries(places)) {
+  const stateOf = async (key: string) => stores.keys.find(hashKey(key), budget());
+
+  test.serial(`${name}: a key is made, its secret the last line, and works at once`, async (t) => {
+    const owner = newOwner();
+    const { status, out } = await run(env, `keys create --owner ${owner} --rate 5/s --concurrency 3 --quota off`);
+    t.is(status, 0);
+    const key = out.at(-1) ?? '';
+    t.true(isKey(key));
+    t.like(await stateOf(key), { owner, limits: { rate: { perSecond: 5, burst: 10 }, concurrency: 3, quota: 'off' } });
+    const list = await run(env, `keys list --owner ${owner}`);
+    t.is(list.out.length, 2);
+    t.regex(list.out[1] ?? '', /live +rate 5\/s, burst 10; concurrency 3; quota off$/);
+    t.false(list.out.join().includes(key.slice(9)));
+  });
+
+  test.serial(`${name}: a rotated key keeps owner and limits; the old one ends, at once or later`, async (t) => {
+    const owner = newOwner();
+    const first = await run(env, `keys create --owner ${owner} --quota 7`);
+    const second = await run(env, `keys rotate ${idIn(first.out)} --grace 1h`);
+    t.is(second.status, 0);
+    const [oldKey, newKey] = [first.out.at(-1) ?? '', second.out.at(-1) ?? ''];
+    t.not(oldKey, newKey);
+    t.like(await stateOf(newKey), { owner, limits: { quota: 7 } });
+    const left = ((await stateOf(oldKey))?.endsAt ?? 0) - Date.now();
+    t.true(left > 3_500_000 && left <= 3_600_000);
+    const newest = (await stateOf(newKey))?.keyId;
+    const third = await run(env, `keys rotate ${newest}`);
+    t.true(((await stateOf(newKey))?.endsAt ?? Number.POSITIVE_INFINITY) <= Date.now());
+    t.is((await stateOf(third.out.at(-1) ?? ''))?.endsAt, undefined);
+    t.regex((await run(env, `keys rotate ${newest}`)).err.join(), /has ended/);
+  });
+
+  test.serial(`${name}: a key is revoked by its id, or by itself from standard input`, async (t) => {
+    const owner = newOwner();
+    const [one, other] = [
+      await run(env, `keys create --owner ${owner}`),
+      await run(env, `keys create --owner ${owner}`),
+    ];
+    t.is((await run(env, `keys revoke ${idIn(one.out)}`)).status, 0);
+    t.is((await run(env, 'keys revoke -', `${other.out.at(-1)}\n`)).status, 0);
+    for (const { out } of [one, other]) t.true(((await stateOf(out.at(-1) ?? ''))?.endsAt ?? 0) <= Date.now());
+    t.is((await run(env, 'keys revoke key_0000000000000000')).status, 1);
+    t.is((await run(env, 'keys revoke -', 'junk')).status, 1);
+    const onCommandLine = await run(env, `keys revoke ${one.out.at(-1)}`);
+    t.is(onCommandLine.status, 2);
+    t.false(onCommandLine.err.join().includes(one.out.at(-1) ?? 'x'));
+  });
+
+  test.serial(`${name}: an owner's catalogs are listed and deleted, unreadable ones, too`, async (t) => {
+    const owner = newOwner();
+    await stores.catalogs.create(owner, record('a', ['x', 'y', 'z']), 10, budget());
+    await stores.catalogs.create(owner, record('b'), 10, budget());
+    const { out } = await run(env, `catalogs list --owner ${owner}`);
+    t.regex(out[1] ?? '', /^a +minilm-l6 +1 +3 +2026-01-02/);
+    t.is(out.length, 3);
+    t.is((await run(env, `catalogs delete --owner ${owner} a b`)).status, 0);
+    t.is((await run(env, `catalogs delete --owner ${owner} a`)).status, 1);
+    t.deepEqual(await stores.catalogs.list(owner, budget()), []);
+  });
+}
+
+test.serial('catalogs move from one store to the other and back, and nothing is overwritten', async (t) => {
+  const { sqlite, redis: shared } = places;
+  if (sqlite === undefined || shared === undefined) return t.fail();
+  const owner = newOwner();
+  const records = [
+    record('a', ['__proto__', 'é\n', '🟢']),
+    { ...record('b'), version: 'v "2"', createdAt: '2026-03-03T00:00:00.000Z' },
+  ];
+  for (const each of records) await sqlite.stores.catalogs.create(owner, each, 10, budget());
+  await shared.stores.catalogs.create(owner, record('b', ['mine', 'stays']), 10, budget());
+  const exported = await run(sqlite.env, `catalogs export --owner ${owner}`);
+  t.is(exported.out.length, 2);
+  const imported = await run(shared.env, `catalogs import --owner ${owner}`, exported.out.join('\n'));
+  t.deepEqual(
+    [imported.status, imported.out, imported.err],
+    [0, ['1 created, 1 existed'], ['b: exists, left as it is']],
+  );
+  t.deepEqual((await shared.stores.catalogs.read(owner, 'a', budget()))?.record, records[0]);
+  t.deepEqual((await shared.stores.catalogs.read(owner, 'b', budget()))?.record.choices, ['mine', 'stays']);
+  const back = newOwner();
+  await run(
+    sqlite.env,
+    `catalogs import --owner ${back}`,
+    (await run(shared.env, `catalogs export --owner ${owner}`)).out.join('\n'),
+  );
+  t.deepEqual((await sqlite.stores.catalogs.read(back, 'a', budget()))?.record, records[0]);
+});
+
+test.serial('an import with one bad line imports nothing', async (t) => {
+  const { env, stores } = places.sqlite ?? t.fail();
+  const owner = newOwner();
+  const good = JSON.stringify(record('a'));
+  for (const [line, problem] of [
+    ['{', /line 2: is not JSON/],
+    ['null', /line 2: id and model/],
+    ['{"id":"../x","model":"m","choices":["a","b"]}', /line 2: id must be/],
+    ['{"id":"x","model":"m","choices":["a","a"]}', /line 2: choices\[1\] repeats/],
+    ['{"id":"x","model":"m","choices":["a",1]}', /line 2: choices must be a list of texts/],
+    ['{"id":"x","model":"m","choices":["a","b"],"version":1}', /line 2: version must be a text/],
+    ['{"id":"x","model":"m","choices":["a","b"],"visibility":"public"}', /line 2: visibility/],
+  ] as const) {
+    const { status, err } = await run(env, `catalogs import --owner ${owner}`, `${good}\n${line}\n`);
+    t.is(status, 1);
+    t.regex(err.join(), problem);
+  }
+  t.deepEqual(await stores.catalogs.list(owner, budget()), []);
+});
+
+for (const [args, problem] of [
+  ['keys create', /--owner NAME is needed/],
+  ['keys create --owner a/b', /an owner's name/],
+  ['keys create --owner {x}', /an owner's name/],
+  ['keys create --owner a --rate fast', /--rate: 'fast' is not a rate/],
+  ['keys create --owner a --quota 0', /--quota/],
+  ['keys create --owner a --colour red', /--colour/],
+  ['keys create --owner a surplus', /unexpected argument 'surplus'/],
+  ['keys rotate', /an argument is missing/],
+  ['keys rotate key_1 --grace soon', /'soon' is not a duration/],
+  ['catalogs list', /--owner NAME is needed/],
+  ['catalogs delete --owner a', /an argument is missing/],
+  ['catalogs delete --owner a ..', /cannot be the id/],
+  ['keys', /there is no command 'keys'/],
+  ['keys destroy', /there is no command/],
+] as const) {
+  test.serial(`bad arguments: ${args}`, async (t: ExecutionContext) => {
+    const { status, err, out } = await run(places.sqlite?.env ?? {}, args);
+    t.is(status, 2);
+    t.regex(err.join('\n'), problem);
+    t.deepEqual(out, []);
+  });
+}
+
+test.serial('a store that is away or badly named ends with status 1 and says so', async (t) => {
+  const away = await run({ REDIS_URL: 'redis://127.0.0.1:1' }, 'keys list');
+  t.is(away.status, 1);
+  t.regex(away.err.join(), /Redis is away/);
+  const wrong = await run({ REDIS_URL: 'nonsense' }, 'keys list');
+  t.is(wrong.status, 1);
+  t.regex(wrong.err.join(), /REDIS_URL/);
+});
+
+test.serial('help', async (t) => {
+  const { status, out } = await run({}, '--help');
+  t.is(status, 0);
+  t.true(out.some((line) => line.includes('umpire keys create --owner NAME')));
+});
+
+test.serial('as a process: the key is the last line of standard output, and the status is set', async (t) => {
+  const entry = new URL('../../src/cli.ts', import.meta.url).pathname;
+  const spawned = promisify(execFile);
+  const env = { ...process.env, ...places.sqlite?.env };
+  const { stdout } = await spawned(process.execPath, [entry, 'keys', 'create', '--owner', newOwner()], { env });
+  t.true(isKey(stdout.trimEnd().split('\n').at(-1) ?? ''));
+  await t.throwsAsync(spawned(process.execPath, [entry, 'keys', 'creat'], { env }), { code: 2 });
+});
