@@ -11,6 +11,8 @@ export const http2Options = {
     enablePush: false,
   } satisfies Settings,
   maxSessionMemory: 8,
+  // Otherwise a header with a space at its end is silently dropped, and with it a key: its caller would be served as anonymous.
+  strictFieldWhitespaceValidation: false,
 };
 
 /** Keeps an eye on all sessions of a listener. */

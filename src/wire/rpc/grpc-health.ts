@@ -7,16 +7,15 @@ import {
 } from '../../../gen/health/v1/health_pb.ts';
 import { DomainError } from '../../domain/errors.ts';
 import type { Health } from '../health.ts';
-import { toConnectError } from './connect-error.ts';
 
-/** The service's implementation. `services` are those that it answers for beside the whole server. */
+/** The service's implementation. `services` are those that it answers for beside the whole server. `check` throws DomainError. */
 export function createGrpcHealth(health: Health, services: readonly DescService[]): ServiceImpl<typeof HealthService> {
   const known = new Set(['', ...services.map((service) => service.typeName)]);
   const status = (): Status => (health.ready ? Status.SERVING : Status.NOT_SERVING);
   return {
     check({ service }) {
       if (!known.has(service)) {
-        throw toConnectError(new DomainError('SERVICE_NOT_FOUND', 'no such service here', { param: 'service' }));
+        throw new DomainError('SERVICE_NOT_FOUND', 'no such service here', { param: 'service' });
       }
       return { status: status() };
     },

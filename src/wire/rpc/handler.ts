@@ -21,6 +21,7 @@ import type { Procedure } from '../../service/procedure.ts';
 import type { Exchange } from '../exchange.ts';
 import { visibleFault } from '../faults.ts';
 import type { Health } from '../health.ts';
+import { isHttp2 } from '../http.ts';
 import type { Gate } from '../interceptors/gate.ts';
 import { invoke } from '../interceptors/invoke.ts';
 import { MAX_BODY_BYTES } from '../rest/body.ts';
@@ -81,7 +82,11 @@ export function createRpcHandler(options: {
   });
   for (const procedure of procedures) mount(router, procedure);
   const services = [...new Set(procedures.map((procedure) => procedure.method.parent))];
-  router.service(HealthService, createGrpcHealth(health, services));
+  const grpcHealth = createGrpcHealth(health, services);
+  router.service(HealthService, {
+    ...grpcHealth,
+    check: (request, context) => visibly(context, () => grpcHealth.check(request, context)),
+  });
   if (options.reflection) mountReflection(router, createReflector([...services, HealthService]));
 
   const handlers = new Map<string, UniversalHandler>(router.handlers.map((handler) => [handler.requestPath, handler]));
@@ -100,6 +105,7 @@ export function createRpcHandler(options: {
     }
     const repaired = await repairFault(answered, exchange);
     response.setHeader('x-request-id', exchange.requestId);
+    if (health.draining && !isHttp2(request)) response.setHeader('connection', 'close');
     // Does not resolve over HTTP/1.1 in this version: nothing may wait for it.
     universalResponseToNodeResponse(repaired, response).catch(() => exchange.depart());
   };
@@ -136,15 +142,21 @@ function transportFault(status: number): DomainError {
 
 function mount(router: ConnectRouter, procedure: Procedure): void {
   const check = compileMessageChecker(procedure.method.input, procedure.rules);
-  router.rpc(procedure.method, async (request: Message, context: HandlerContext) => {
-    const exchange = exchangeOf(context);
-    try {
+  router.rpc(procedure.method, (request: Message, context: HandlerContext) =>
+    visibly(context, () => {
       check(request);
-      return await invoke(procedure, request, exchange);
-    } catch (error) {
-      throw toConnectError(visibleFault(error, exchange));
-    }
-  });
+      return invoke(procedure, request, exchangeOf(context));
+    }),
+  );
+}
+
+/** Does the work of a call; what it throws becomes the protocol's error and is noted on the exchange. */
+async function visibly<T>(context: HandlerContext, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw toConnectError(visibleFault(error, exchangeOf(context)));
+  }
 }
 
 function mountReflection(router: ConnectRouter, reflect: Reflector): void {

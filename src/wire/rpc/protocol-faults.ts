@@ -20,12 +20,13 @@ export async function repairFault(
   response: UniversalServerResponse,
   exchange: Exchange,
 ): Promise<UniversalServerResponse> {
+  if (exchange.protocol === 'grpc' && response.trailer !== undefined) unescapeMessage(response.trailer);
   // Errors of the gate and of handlers have been noted and are complete.
   if (exchange.reason !== undefined) return response.status === 501 ? { ...response, status: 415 } : response;
   if (exchange.protocol === 'grpc') {
     const error = response.trailer === undefined ? undefined : findTrailerError(response.trailer);
     if (error !== undefined && response.trailer !== undefined)
-      setTrailerStatus(response.trailer, toConnectError(reasonOf(error, exchange)));
+      unescapeMessage(setTrailerStatus(response.trailer, toConnectError(reasonOf(error, exchange))));
     return response;
   }
   if (response.status < 400 || response.body === undefined || response.body === null) return response;
@@ -38,6 +39,21 @@ export async function repairFault(
   header.set('content-length', String(body.byteLength));
   header.delete('content-encoding');
   return { ...response, status: connectStatus(fault), header, body: once(body) };
+}
+
+/**
+ * Takes back escapes in `grpc-message` that gRPC does not ask for: it wants only `%` and what is not printable ASCII escaped, Connect escapes
+ * all punctuation, and grpc-js then shows its callers `%3B` for a semicolon.
+ */
+export function unescapeMessage(trailer: Headers): Headers {
+  const message = trailer.get('grpc-message');
+  if (message?.includes('%') === true) {
+    trailer.set(
+      'grpc-message',
+      message.replace(/%(?!25)(?:[2-6][0-9A-F]|7[0-9A-E])/g, (escaped) => decodeURIComponent(escaped)),
+    );
+  }
+  return trailer;
 }
 
 /** What Connect's clients are told by the status alone is the 4xx family; the code is in the body. */

@@ -4,6 +4,7 @@ import type { Exchange } from '../exchange.ts';
 import { visibleFault } from '../faults.ts';
 import { toConnectError } from './connect-error.ts';
 import { errorToJsonBytes, setTrailerStatus } from './connect-private.ts';
+import { unescapeMessage } from './protocol-faults.ts';
 
 /** `/package.Service/Method`: no REST resource has a dot in its first segment and exactly one more. */
 const RPC_PATH = /^\/[\w]+(\.[\w]+)+\/[\w]+$/;
@@ -20,7 +21,7 @@ export function answerUnknownProcedure(exchange: Exchange, path: string): boolea
   );
   request.resume();
   if (grpc) {
-    const status = Object.fromEntries(setTrailerStatus(new Headers(), error));
+    const status = Object.fromEntries(unescapeMessage(setTrailerStatus(new Headers(), error)));
     response.writeHead(200, { 'content-type': 'application/grpc', 'x-request-id': exchange.requestId, ...status });
     response.end();
     return true;

@@ -1,0 +1,238 @@
+/** Contract 2.8 and 7: failures that are the service's own, in every protocol: status, type, code, and when to try again. */
+import anyTest, { type TestFn } from 'ava';
+import {
+  EngineClosing,
+  EngineFailed,
+  EngineOverloaded,
+  JobDeadlinePassed,
+  ModelUnavailable,
+} from '../../src/engine/errors.ts';
+import { StoreCorrupt, StoreUnavailable } from '../../src/stores/errors.ts';
+import { type ExpectedError, isError, json, validBody } from '../support/answers.ts';
+import { callGrpc, errorDetails, type GrpcClients, openGrpc } from '../support/grpc.ts';
+import { decide, send } from '../support/http.ts';
+import { type KeyedService, startKeyedService } from '../support/keys.ts';
+import { createScriptedEngine, type Script } from '../support/scripted-engine.ts';
+
+const test = anyTest as TestFn<{ service: KeyedService; grpc: GrpcClients }>;
+
+const SECRET = 'the-secret-of-an-exception';
+
+interface Failure {
+  readonly script: Script;
+  readonly rest: ExpectedError;
+  readonly grpc: number;
+  readonly connect: string;
+  readonly retry?: number;
+}
+
+const fails =
+  (error: () => Error): Script =>
+  () => {
+    throw error();
+  };
+const serverError = (code: string, status = 503): ExpectedError => ({
+  status,
+  code,
+  param: null,
+  type: 'server_error',
+});
+const limit = { tokens: 612, limit: 500 };
+
+const failures: Readonly<Record<string, Failure>> = {
+  overloaded: {
+    script: fails(() => new EngineOverloaded(7)),
+    rest: serverError('overloaded'),
+    grpc: 14,
+    connect: 'unavailable',
+    retry: 7,
+  },
+  unavailable: {
+    script: fails(() => new ModelUnavailable(SECRET, 3)),
+    rest: { status: 503, code: 'model_unavailable', param: 'model', type: 'model_error' },
+    grpc: 14,
+    connect: 'unavailable',
+    retry: 3,
+  },
+  late: {
+    script: fails(() => new JobDeadlinePassed()),
+    rest: serverError('deadline_exceeded'),
+    grpc: 4,
+    connect: 'deadline_exceeded',
+    retry: 1,
+  },
+  closing: {
+    script: fails(() => new EngineClosing()),
+    rest: serverError('draining'),
+    grpc: 14,
+    connect: 'unavailable',
+    retry: 1,
+  },
+  'interrupted twice': {
+    script: fails(() => new EngineFailed(SECRET)),
+    rest: serverError('overloaded'),
+    grpc: 14,
+    connect: 'unavailable',
+    retry: 1,
+  },
+  'a bug': {
+    script: fails(() => new Error(SECRET)),
+    rest: serverError('internal', 500),
+    grpc: 13,
+    connect: 'internal',
+  },
+  'a bug that throws no error': {
+    script: () => Promise.reject(SECRET),
+    rest: serverError('internal', 500),
+    grpc: 13,
+    connect: 'internal',
+  },
+  'probabilities that are none': {
+    script: ({ choices }) => ({
+      kind: 'scored',
+      probabilities: new Float64Array(choices.length).fill(Number.NaN),
+      inputTokens: 1,
+      timings: { queue: 0, tokenize: 0, infer: 0 },
+    }),
+    rest: serverError('internal', 500),
+    grpc: 13,
+    connect: 'internal',
+  },
+  'too many tokens, counted': {
+    script: () => ({ kind: 'input_too_long', ...limit, atLeast: false }),
+    rest: { status: 400, code: 'input_tokens_exceeded', param: 'input', message: /have 612 tokens.*at most 500/ },
+    grpc: 3,
+    connect: 'invalid_argument',
+  },
+  'too many tokens, counted in part': {
+    script: () => ({ kind: 'input_too_long', ...limit, atLeast: true }),
+    rest: { status: 400, code: 'input_tokens_exceeded', param: 'input', message: /more than 612 tokens.*at most 500/ },
+    grpc: 3,
+    connect: 'invalid_argument',
+  },
+  'a choice of too many tokens': {
+    script: ({ choices }) => ({ kind: 'choice_too_long', choice: choices[0] as string, tokens: 130, limit: 128 }),
+    rest: { status: 400, code: 'candidate_tokens_exceeded', param: 'choices', message: /130 tokens.*at most 128/ },
+    grpc: 3,
+    connect: 'invalid_argument',
+  },
+};
+
+const engine = createScriptedEngine();
+// The input names the failure, so that tests can run side by side.
+engine.script = (job, terms) => (failures[job.input] as Failure).script(job, terms);
+
+let keysFail: Error | undefined;
+
+test.before(async (t) => {
+  const service = await startKeyedService({}, { engine }, (stores) => ({
+    ...stores,
+    keys: {
+      ...stores.keys,
+      find: (hash, budget) => (keysFail === undefined ? stores.keys.find(hash, budget) : Promise.reject(keysFail)),
+    },
+  }));
+  t.context = { service, grpc: openGrpc(service.port) };
+});
+test.after.always(async ({ context: { service, grpc } }) => {
+  grpc.close();
+  await service.stop();
+});
+
+for (const [what, { rest, grpc: code, connect, retry }] of Object.entries(failures)) {
+  test(what, async (t) => {
+    const { service, grpc } = t.context;
+    const body = { ...validBody, input: what };
+    const answer = await decide(service.port, body);
+    isError(t, answer, rest);
+    t.is(answer.headers['retry-after'], retry === undefined ? undefined : String(retry));
+    t.notRegex(answer.text, new RegExp(SECRET));
+
+    const overConnect = await send(service.port, {
+      path: '/umpire.v1.DecisionService/CreateDecision',
+      body: JSON.stringify(body),
+    });
+    t.is(json(overConnect).code, connect);
+    t.regex(String(overConnect.headers['x-request-id']), /^req_/);
+    t.is(overConnect.headers['retry-after'], retry === undefined ? undefined : String(retry));
+    t.notRegex(overConnect.text, new RegExp(SECRET));
+
+    const { error, trailers, headers } = await callGrpc(grpc.decisions, 'CreateDecision', body);
+    t.is(error?.code, code);
+    t.notRegex(String(error?.details), new RegExp(SECRET));
+    const details = errorDetails(trailers);
+    t.like(details, {
+      code,
+      reason: rest.code.toUpperCase(),
+      param: rest.param,
+      domain: 'umpire',
+      message: error?.details ?? '',
+    });
+    t.is(details.retrySeconds, retry);
+    t.deepEqual(trailers.get('grpc-retry-pushback-ms'), retry === undefined ? [] : [String(retry * 1000)]);
+    t.regex(String(headers.get('x-request-id')[0] ?? trailers.get('x-request-id')[0]), /^req_/);
+  });
+}
+
+test('a bug is logged with its message under the id that the caller was given', async (t) => {
+  const { service } = t.context;
+  const answer = await decide(service.port, { ...validBody, input: 'a bug' });
+  const id = answer.headers['x-request-id'];
+  const line = service.log.find(({ requestId }) => requestId === id);
+  t.like(line, { level: 'error', status: 500, reason: 'INTERNAL', route: '/v1/decisions' });
+  t.regex(JSON.stringify(line?.err), new RegExp(SECRET));
+});
+
+test.serial('keys that cannot be looked up are 503, never 401, and stop nobody who sends none', async (t) => {
+  const { service, grpc } = t.context;
+  const headers = { authorization: `Bearer ${service.key}` };
+  keysFail = new StoreUnavailable('away');
+  const away = await decide(service.port, validBody, headers);
+  isError(t, away, serverError('store_unavailable'));
+  t.regex(String(away.headers['retry-after']), /^[1-9]/);
+  const { error, trailers } = await callGrpc(grpc.decisions, 'CreateDecision', validBody, { metadata: headers });
+  t.is(error?.code, 14);
+  t.like(errorDetails(trailers), { reason: 'STORE_UNAVAILABLE' });
+  isError(t, await decide(service.port, { ...validBody, input: 'overloaded' }), serverError('overloaded'));
+  keysFail = new StoreCorrupt('unreadable');
+  isError(t, await decide(service.port, validBody, headers), serverError('storage_corrupt', 500));
+  keysFail = undefined;
+});
+
+test('unknown paths and methods', async (t) => {
+  const { port } = t.context.service;
+  const notFound = { status: 404, code: 'route_not_found', param: null };
+  for (const path of [
+    '/',
+    '/v1',
+    '/v1/',
+    '/v2/models',
+    '/v1/decision',
+    '/v1/decisions/',
+    '/v1/models/',
+    '/v1/models/a/b',
+    '/favicon.ico',
+    '/health',
+    '/health/',
+    '/health/live/',
+  ])
+    isError(t, await send(port, { path }), notFound, path);
+  isError(t, await send(port, { path: '/v1/unknown', body: '{}' }), notFound);
+  const allowed: Readonly<Record<string, string>> = {
+    '/v1/decisions': 'POST',
+    '/v1/models': 'GET, HEAD',
+    '/v1/models/minilm-l6': 'GET, HEAD',
+    '/v1/catalogs': 'POST',
+    '/v1/catalogs/c': 'DELETE, GET, HEAD',
+    '/health/live': 'GET, HEAD',
+    '/health/ready': 'GET, HEAD',
+  };
+  for (const [path, allow] of Object.entries(allowed)) {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']) {
+      if (allow.split(', ').includes(method)) continue;
+      const answer = await send(port, { path, method });
+      isError(t, answer, { status: 405, code: 'method_not_allowed', param: null }, `${method} ${path}`);
+      t.is(answer.headers.allow, allow);
+    }
+  }
+});
