@@ -13,6 +13,8 @@ export interface EngineOptions {
   readonly defaultDeadlineMs?: number;
   /** An engine that is larger than this is replaced. */
   readonly engineMemoryBytes?: number;
+  /** An engine younger than this is not replaced for its size: if it grew that fast, its successor would, too. */
+  readonly recycleAfterMs?: number;
   /** Choice vectors in each engine. */
   readonly choiceCacheBytes?: number;
   /** Jobs that may be queued, and the bytes of their texts. */
@@ -40,6 +42,7 @@ export function engineSettings(options: EngineOptions): EngineSettings {
   return {
     defaultDeadlineMs: 10_000,
     engineMemoryBytes: 400 * 2 ** 20,
+    recycleAfterMs: 30_000,
     choiceCacheBytes: 32 * 2 ** 20,
     queueJobs: 8192,
     queueBytes: 64 * 2 ** 20,

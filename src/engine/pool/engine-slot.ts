@@ -43,11 +43,10 @@ interface Tenancy {
   readonly since: number;
   served: boolean;
   over: boolean;
-  syncing: Promise<void> | undefined;
+  loading: boolean;
+  /** Resolves when all that was wanted has been tried. */
+  loaded: Promise<void>;
 }
-
-// A process that is too large again at once has a limit that is too small: replacing it all the time would help nobody.
-const leastAge = 30_000;
 
 /** Starts the slot's first process at once. */
 export function createEngineSlot(index: number, settings: EngineSettings, hooks: SlotHooks): EngineSlot {
@@ -73,17 +72,19 @@ export function createEngineSlot(index: number, settings: EngineSettings, hooks:
       since: performance.now(),
       served: false,
       over: false,
-      syncing: undefined,
+      loading: false,
+      loaded: Promise.resolve(),
     };
     return tenancy;
   };
 
-  const sync = async (tenancy: Tenancy): Promise<void> => {
-    tenancy.syncing ??= loadAll(tenancy);
-    await tenancy.syncing;
+  const sync = (tenancy: Tenancy): Promise<void> => {
+    if (!tenancy.loading) tenancy.loaded = loadAll(tenancy);
+    return tenancy.loaded;
   };
 
   const loadAll = async (tenancy: Tenancy): Promise<void> => {
+    tenancy.loading = true;
     for (;;) {
       const next = hooks.wanted().find(({ key }) => !tenancy.tried.has(key));
       if (next === undefined || tenancy.over) break;
@@ -92,7 +93,7 @@ export function createEngineSlot(index: number, settings: EngineSettings, hooks:
       if (outcome.kind === 'ready') tenancy.served = true;
       hooks.loaded(tenancy.process, next, outcome);
     }
-    tenancy.syncing = undefined;
+    tenancy.loading = false;
   };
 
   const launch = (): void => {
@@ -103,12 +104,12 @@ export function createEngineSlot(index: number, settings: EngineSettings, hooks:
   const gone = (tenancy: Tenancy, reason: string, lost: readonly number[]): void => {
     tenancy.over = true;
     const lived = Math.round(performance.now() - tenancy.since);
+    const fields = { engine: name, pid: tenancy.process.pid, reason, lived, jobs: lost.length };
+    if (tenancy === retiring || closing) logger.debug(fields, 'an engine has ended');
+    else logger.warn(fields, 'an engine has died');
     if (tenancy === retiring) retiring = undefined;
     else if (tenancy === replacement) replacement = undefined;
     else current = undefined;
-    if (tenancy === retiring || closing) logger.debug({ engine: name, reason, lived }, 'an engine has ended');
-    else
-      logger.warn({ engine: name, pid: tenancy.process.pid, reason, lived, jobs: lost.length }, 'an engine has died');
     if (current === undefined && replacement !== undefined) {
       current = replacement;
       replacement = undefined;
@@ -124,7 +125,12 @@ export function createEngineSlot(index: number, settings: EngineSettings, hooks:
 
   const measured = (tenancy: Tenancy, resident: number): void => {
     if (resident <= settings.engineMemoryBytes || tenancy !== current || closing) return;
-    if (replacement !== undefined || retiring !== undefined || performance.now() - tenancy.since < leastAge) return;
+    if (
+      replacement !== undefined ||
+      retiring !== undefined ||
+      performance.now() - tenancy.since < settings.recycleAfterMs
+    )
+      return;
     logger.warn(
       { engine: name, resident, limit: settings.engineMemoryBytes },
       'an engine is too large and is replaced',

@@ -1,0 +1,102 @@
+/** Packages that come, change and go while decisions are made. */
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { eventually, job, probabilitiesOf, startEngine, type TestEngine, terms } from './support/engine.ts';
+import { encoderGraph, modelsFolder, slowEncoderGraph, writePackage } from './support/packages.ts';
+
+/** Decides on and on until it is told to stop; gives the failures and the different answers that there were. */
+function keepDeciding(engine: TestEngine, revision = 'r1') {
+  const failures: unknown[] = [];
+  const answers = new Set<string>();
+  let stopped = false;
+  let made = 0;
+  const loop = async (): Promise<void> => {
+    while (!stopped) {
+      try {
+        const request = job({ revision });
+        answers.add(JSON.stringify(probabilitiesOf(request, await engine.score(request, terms()))));
+        made++;
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+  };
+  const done = Promise.all([loop(), loop(), loop()]);
+  return {
+    answers,
+    failures,
+    made: () => made,
+    async stop() {
+      stopped = true;
+      await done;
+    },
+  };
+}
+
+const listed = (engine: TestEngine) =>
+  engine
+    .models()
+    .map(({ id, revision, status, isDefault }) => `${id}@${revision} ${status}${isDefault ? ' default' : ''}`);
+
+test('packages come, change and go without a failed request', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const engine = await startEngine(t, { modelsDir, engines: 2 });
+  const deciding = keepDeciding(engine);
+
+  // Written elsewhere and moved in at once, and written in place.
+  const staging = await modelsFolder(t);
+  await writePackage(staging, { id: 'moved' });
+  await rename(join(staging, 'moved'), join(modelsDir, 'moved'));
+  await writePackage(modelsDir, { revision: 'r2' });
+  await eventually(() => listed(engine).filter((line) => line.includes('ready')).length === 3);
+  t.deepEqual(listed(engine), ['moved@r1 ready default', 'tiny@r1 ready', 'tiny@r2 ready default']);
+
+  // The same revision with another graph: a new generation takes over.
+  t.is(deciding.answers.size, 1);
+  await writePackage(modelsDir, { graph: encoderGraph(5) });
+  await eventually(() => deciding.answers.size === 2);
+
+  // A change that is broken leaves what works.
+  const made = deciding.made();
+  await writeFile(join(modelsDir, 'tiny', 'r1', 'model.json'), '{');
+  await eventually(() => engine.log.some(({ message }) => message === 'a model package is broken'));
+  await eventually(() => deciding.made() > made + 50);
+  t.is(listed(engine)[1], 'tiny@r1 ready');
+
+  await rm(join(modelsDir, 'tiny', 'r2'), { recursive: true });
+  await rm(join(modelsDir, 'moved'), { recursive: true });
+  await eventually(() => listed(engine).length === 1);
+  t.deepEqual(listed(engine), ['tiny@r1 ready default']);
+  await deciding.stop();
+  t.deepEqual(deciding.failures, []);
+});
+
+test('a package that goes serves the jobs that it has', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  await writePackage(modelsDir, { id: 'slow', graph: slowEncoderGraph(6) });
+  const engine = await startEngine(t, { modelsDir });
+  const accepted = Array.from({ length: 10 }, () => engine.score(job({ model: 'slow' }), terms()));
+  await rm(join(modelsDir, 'slow'), { recursive: true });
+  engine.reload();
+  await eventually(() => listed(engine).length === 1);
+  t.deepEqual(
+    (await Promise.all(accepted)).map(({ kind }) => kind),
+    new Array(10).fill('scored'),
+  );
+});
+
+test('a revision is switched off and on by its manifest', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const engine = await startEngine(t, { modelsDir, scanIntervalMs: 60_000 });
+  await writePackage(modelsDir, { manifest: { status: 'disabled' } });
+  engine.reload();
+  await eventually(() => listed(engine)[0] === 'tiny@r1 disabled default');
+  await writePackage(modelsDir);
+  engine.reload();
+  await eventually(() => listed(engine)[0] === 'tiny@r1 ready default');
+  t.is((await engine.score(job(), terms())).kind, 'scored');
+});

@@ -1,0 +1,218 @@
+/** Engines that die, hang or grow, and models that do not work. */
+import { execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import type { Engine } from '../../src/engine/engine.ts';
+import { EngineFailed, JobCanceled, JobDeadlinePassed, ModelUnavailable } from '../../src/engine/errors.ts';
+import { eventually, job, probabilitiesOf, startEngine, terms } from './support/engine.ts';
+import { encoderGraph, listed, modelsFolder, slowEncoderGraph, writePackage } from './support/packages.ts';
+
+const slow = {
+  id: 'slow',
+  graph: slowEncoderGraph(6),
+  options: { joint_weight: 0 },
+  manifest: { limits: { input_tokens: 40, candidate_tokens: 12, choices: 30 } },
+};
+
+/** The pids of the engine processes below a process. */
+function enginesOf(parent = process.pid): readonly number[] {
+  const listing = execFileSync('ps', ['-e', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
+  return listing.split('\n').flatMap((line) => {
+    const [, pid, ppid, args] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
+    return Number(ppid) === parent && args?.includes('worker/main.ts') ? [Number(pid)] : [];
+  });
+}
+
+const statusOf = (engine: Engine, id: string, revision = 'r1') =>
+  engine.models().find((model) => model.id === id && model.revision === revision)?.status;
+
+test.serial('a killed engine is replaced, and its work is done by another', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir, slow);
+  const engine = await startEngine(t, { modelsDir, engines: 2 });
+  await eventually(() => enginesOf().length === 2);
+  const requests = Array.from({ length: 8 }, (_, i) =>
+    engine.score(job({ model: 'slow', input: `abc ${i}` }), terms()),
+  );
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const [victim] = enginesOf();
+  process.kill(victim ?? 0, 'SIGKILL');
+  t.deepEqual(
+    (await Promise.all(requests)).map(({ kind }) => kind),
+    new Array(8).fill('scored'),
+  );
+  t.is(statusOf(engine, 'slow'), 'ready');
+  await eventually(() => enginesOf().length === 2 && !enginesOf().includes(victim ?? 0));
+  t.true(engine.log.some(({ message, fields }) => message === 'an engine has died' && fields.pid === victim));
+});
+
+test.serial('a job that two engines die of fails, and the third serves on', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir, slow);
+  const engine = await startEngine(t, { modelsDir });
+  const doomed = engine.score(job({ model: 'slow', choices: Array.from({ length: 30 }, (_, i) => `c${i}`) }), terms());
+  const failed = t.throwsAsync(doomed, { instanceOf: EngineFailed });
+  for (let deaths = 0; deaths < 2; deaths++) {
+    await eventually(() => engine.ready() && enginesOf().length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    for (const pid of enginesOf()) process.kill(pid, 'SIGKILL');
+    await eventually(() => !engine.ready());
+  }
+  await failed;
+  t.is(statusOf(engine, 'slow'), 'ready');
+  t.is((await engine.score(job({ model: 'slow' }), terms())).kind, 'scored');
+});
+
+test.serial('a stuck engine is killed and replaced', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const engine = await startEngine(t, { modelsDir, stuckAfterMs: 400 });
+  const [pid] = enginesOf();
+  process.kill(pid ?? 0, 'SIGSTOP');
+  t.is((await engine.score(job(), terms())).kind, 'scored');
+  t.false(enginesOf().includes(pid ?? 0));
+  t.true(engine.log.some(({ fields }) => String(fields.reason).includes('no progress')));
+});
+
+test.serial('an engine that takes long but makes progress is not stuck', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir, slow);
+  const engine = await startEngine(t, { modelsDir, stuckAfterMs: 1500 });
+  const before = enginesOf();
+  const began = performance.now();
+  for (let i = 0; performance.now() - began < 3500; i++) {
+    const choices = Array.from({ length: 30 }, (_, k) => `c${i} ${k}`);
+    t.is((await engine.score(job({ model: 'slow', choices }), terms())).kind, 'scored');
+  }
+  t.deepEqual(enginesOf(), before);
+});
+
+test.serial('callers are answered on time while the engine does not move', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const engine = await startEngine(t, { modelsDir });
+  const [pid] = enginesOf();
+  process.kill(pid ?? 0, 'SIGSTOP');
+  const began = performance.now();
+  const leaving = new AbortController();
+  const late = [300, 400, 350].map((within) => engine.score(job(), terms({ within })));
+  const left = engine.score(job(), terms({ signal: leaving.signal }));
+  setTimeout(() => leaving.abort(), 100);
+  await t.throwsAsync(left, { instanceOf: JobCanceled });
+  for (const each of late) await t.throwsAsync(each, { instanceOf: JobDeadlinePassed });
+  const took = performance.now() - began;
+  t.true(took >= 399 && took < 2000, `took ${took} ms`);
+  process.kill(pid ?? 0, 'SIGCONT');
+  t.is((await engine.score(job(), terms())).kind, 'scored');
+  t.deepEqual(enginesOf(), [pid]);
+});
+
+test.serial('an engine that grew too large is replaced without a failed request', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const engine = await startEngine(t, { modelsDir, engineMemoryBytes: 1, recycleAfterMs: 500 });
+  const [first] = enginesOf();
+  let made = 0;
+  while (enginesOf().includes(first ?? 0)) {
+    await engine.score(job({ input: `abc ${made++}` }), terms());
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  for (let i = 0; i < 100; i++) await engine.score(job(), terms());
+  t.true(engine.log.some(({ message }) => message === 'an engine is too large and is replaced'));
+  t.false(engine.log.some(({ message }) => message === 'an engine has died'));
+});
+
+test.serial('engines end with their parent, however it ends', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const host = fork(fileURLToPath(new URL('support/host.ts', import.meta.url)), [modelsDir], { execArgv: [] });
+  await once(host, 'message');
+  const pids = enginesOf(host.pid);
+  t.is(pids.length, 2);
+  // A terminal's Ctrl-C reaches the whole group: the engines leave it to their parent.
+  for (const pid of pids) process.kill(pid, 'SIGINT');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  t.deepEqual(enginesOf(host.pid), pids);
+  host.kill('SIGKILL');
+  await eventually(() => pids.every((pid) => !isAlive(pid)));
+});
+
+test.serial('broken packages are unavailable with the reason in the log, and the others serve', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  await writeFile(join(await writePackage(modelsDir, { id: 'bad-json' }), 'model.json'), '{ "schema": 1, ');
+  await unlink(join(await writePackage(modelsDir, { id: 'missing-file' }), 'model.onnx'));
+  const other = listed(encoderGraph(3));
+  const tampered = await writePackage(modelsDir, { id: 'bad-sum' });
+  await writeFile(join(tampered, 'model.onnx'), encoderGraph(3));
+  t.is(other.bytes, encoderGraph().length);
+  await writePackage(modelsDir, { id: 'bad-graph', graph: Buffer.from('this is no graph') });
+  await writePackage(modelsDir, { id: 'bad-options', options: { temperature: -1, graph: 7 } });
+  await writePackage(modelsDir, {
+    id: 'bad-canary',
+    manifest: { canary: { input: 'abc', instruction: 'a', choices: ['abc', 'xyz'], choice: 'xyz' } },
+  });
+  await writePackage(modelsDir, { id: 'switched-off', manifest: { status: 'disabled' } });
+  const engine = await startEngine(t, { modelsDir, modelRetryMs: 60_000 }, 'started');
+  const failing = ['bad-json', 'missing-file', 'bad-sum', 'bad-graph', 'bad-options', 'bad-canary'];
+  const reason = (id: string) =>
+    engine.log.find(({ level, fields }) => level === 'error' && fields.model === `${id}@r1`)?.fields.problems;
+  await eventually(() => statusOf(engine, 'tiny') === 'ready' && failing.every((id) => reason(id) !== undefined));
+  for (const id of failing) t.is(statusOf(engine, id), 'unavailable', id);
+  t.is(statusOf(engine, 'switched-off'), 'disabled');
+  t.regex(String(reason('bad-json')), /model.json: is not JSON/);
+  t.regex(String(reason('missing-file')), /model.onnx cannot be read: ENOENT/);
+  t.regex(String(reason('bad-sum')), /model.onnx has SHA-256 [0-9a-f]{64}, but model.json says/);
+  t.deepEqual(reason('bad-options'), [
+    'options.graph must be a string',
+    'options.temperature must be a number from 0.000001 to 1000000',
+  ]);
+  t.regex(String(reason('bad-canary')), /the canary chose "abc" instead of "xyz"/);
+  t.is((await engine.score(job(), terms())).kind, 'scored');
+  await t.throwsAsync(engine.score(job({ model: 'bad-sum' }), terms()), { instanceOf: ModelUnavailable });
+});
+
+test.serial('limits that cannot be served in time are refused', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir, slow);
+  const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 50 }, 'started');
+  await eventually(() => engine.log.some(({ level }) => level === 'error'));
+  t.is(statusOf(engine, 'slow'), 'unavailable');
+  t.regex(JSON.stringify(engine.log), /the largest legal request takes \d+ ms on one core/);
+});
+
+test.serial('an unavailable model comes back by itself when it is mended', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const folder = await writePackage(modelsDir, { id: 'mended', graph: Buffer.from('no graph') });
+  const engine = await startEngine(t, { modelsDir, modelRetryMs: 100 }, 'started');
+  await eventually(() => engine.log.some(({ fields }) => fields.model === 'mended@r1' && 'problems' in fields));
+  t.is(statusOf(engine, 'mended'), 'unavailable');
+  await writePackage(modelsDir, { id: 'mended' });
+  t.truthy(folder);
+  await eventually(() => statusOf(engine, 'mended') === 'ready');
+  const request = job({ model: 'mended' });
+  t.truthy(probabilitiesOf(request, await engine.score(request, terms())));
+});
+
+test.serial('a missing models folder does not fail the start', async (t) => {
+  const modelsDir = join(await modelsFolder(t), 'later');
+  const engine = await startEngine(t, { modelsDir, scanIntervalMs: 100 }, 'started');
+  t.deepEqual(engine.models(), []);
+  t.false(engine.ready());
+  await writePackage(modelsDir);
+  await eventually(() => engine.ready());
+  t.is((await engine.score(job(), terms())).kind, 'scored');
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
