@@ -18,7 +18,8 @@ const required = (name: string, value: FieldRule['value']): FieldRule => ({
 });
 
 const creation: RequestRules = {
-  id: required('id', catalogIdFault),
+  // An id of another type is as little an id as one with a slash.
+  id: { ...required('id', catalogIdFault), wrongType: 'INVALID_CATALOG_ID' },
   model: requiredText('model'),
   choices: required('choices', choicesFault),
   version: { value: versionFault },

@@ -1,0 +1,25 @@
+/** Keys for tests, made as the operator's command makes them. */
+import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
+import { createStoreBudget } from '../../src/stores/budget.ts';
+import type { Stores } from '../../src/stores/create-stores.ts';
+import type { KeyLimits } from '../../src/stores/key-store.ts';
+
+/** A live key of an owner, and the header that carries it. */
+export interface IssuedKey {
+  readonly key: string;
+  readonly hash: string;
+  readonly keyId: string;
+  readonly headers: { readonly authorization: string };
+}
+
+/** Adds a key to the stores. */
+export async function issueKey(
+  { keys }: Pick<Stores, 'keys'>,
+  owner: string,
+  limits: KeyLimits = {},
+): Promise<IssuedKey> {
+  const key = mintKey();
+  const record = { keyId: mintKeyId(), hash: hashKey(key), owner, limits, createdAt: new Date().toISOString() };
+  await keys.add(record, createStoreBudget(5_000));
+  return { key, hash: record.hash, keyId: record.keyId, headers: { authorization: `Bearer ${key}` } };
+}
