@@ -6,19 +6,18 @@ export type HttpRequest = IncomingMessage;
 /** Likewise. Connection headers must not be set on an HTTP/2 response. */
 export type HttpResponse = ServerResponse;
 
-/** Whether the request came over HTTP/2. */
+/** Whether the request came over HTTP/2. Its own version does not tell: an HTTP/1.1 connection can claim any. */
 export function isHttp2(request: HttpRequest): boolean {
-  return request.httpVersionMajor === 2;
+  return 'stream' in request;
 }
 
 /** The path of a request without its query: of an absolute-form target, the part behind the authority. */
 export function pathOf(request: HttpRequest): string {
-  let target = request.url ?? '';
-  if (!target.startsWith('/')) {
-    const authority = target.indexOf('://');
-    const slash = authority === -1 ? -1 : target.indexOf('/', authority + 3);
-    target = slash === -1 ? target : target.slice(slash);
-  }
+  const target = request.url ?? '';
   const query = target.indexOf('?');
-  return query === -1 ? target : target.slice(0, query);
+  const path = query === -1 ? target : target.slice(0, query);
+  if (path.startsWith('/')) return path;
+  const authority = path.indexOf('://');
+  const slash = authority === -1 ? -1 : path.indexOf('/', authority + 3);
+  return slash === -1 ? path : path.slice(slash);
 }

@@ -1,11 +1,14 @@
-/** Refuses requests whose meaning depends on which of two headers is read. Node shows doubled ones only in `rawHeaders`. */
+/** Refuses requests whose meaning depends on who reads them: of two headers, or in a version that the connection does not speak. Node shows doubled ones only in `rawHeaders`. */
 import { DomainError } from '../domain/errors.ts';
 import type { HttpRequest } from './http.ts';
 import { isHttp2 } from './http.ts';
 
-/** @throws DomainError MALFORMED_REQUEST for two `Authorization` or two `Host` headers, or none of the latter in HTTP/1.1. */
+/** @throws DomainError MALFORMED_REQUEST for two `Authorization` or two `Host` headers, none of the latter in HTTP/1.1, or another HTTP/1 version. */
 export function assertUniqueHeaders(request: HttpRequest): void {
-  const { rawHeaders } = request;
+  const { rawHeaders, httpVersion } = request;
+  if (!isHttp2(request) && httpVersion !== '1.1' && httpVersion !== '1.0') {
+    throw new DomainError('MALFORMED_REQUEST', 'this connection speaks HTTP/1.1');
+  }
   let hosts = 0;
   let authorizations = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -16,7 +19,7 @@ export function assertUniqueHeaders(request: HttpRequest): void {
   }
   if (hosts > 1) throw new DomainError('MALFORMED_REQUEST', 'more than one Host header');
   if (authorizations > 1) throw new DomainError('MALFORMED_REQUEST', 'more than one Authorization header');
-  if (hosts === 0 && !isHttp2(request) && request.httpVersion === '1.1') {
+  if (hosts === 0 && !isHttp2(request) && httpVersion === '1.1') {
     throw new DomainError('MALFORMED_REQUEST', 'an HTTP/1.1 request needs a Host header');
   }
 }

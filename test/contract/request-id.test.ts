@@ -1,5 +1,4 @@
 /** Contract 2.9: `X-Request-ID` on every response there is, minted here, unique. */
-import { connect as connectSocket } from 'node:net';
 import anyTest, { type TestFn } from 'ava';
 import type { Answer } from '../support/answers.ts';
 import { validBody } from '../support/answers.ts';
@@ -19,7 +18,7 @@ const PATTERN = /^req_[A-Za-z0-9_-]+$/;
 const raw =
   (text: string) =>
   async (port: number): Promise<Answer> =>
-    (await sendRaw(port, text, { quiet: 700, connect: () => connectSocket(port, '127.0.0.1') })).answers[0] as Answer;
+    (await sendRaw(port, text)).answers[0] as Answer;
 
 const requests: Readonly<Record<string, readonly [number, (port: number) => Promise<Answer>]>> = {
   'a decision': [200, (port) => decide(port, validBody)],

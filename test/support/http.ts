@@ -84,16 +84,24 @@ export function sendH2(
   });
 }
 
-/** Writes bytes on a socket of its own and resolves with all that comes back until the server closes, or `quiet` ms pass without a byte. */
+/**
+ * Writes bytes on a socket of its own and resolves with all that comes back until the server closes, or until a moment after the awaited number
+ * of answers, in which one too many would show.
+ */
 export function sendRaw(
   port: number,
   parts: string | Uint8Array | readonly (string | Uint8Array)[],
-  { quiet = 1500, connect: connectTo = () => connectSocket(port, '127.0.0.1'), end = false }: RawOptions = {},
+  {
+    answers = 1,
+    timeout = 10_000,
+    connect: connectTo = () => connectSocket(port, '127.0.0.1'),
+    end = false,
+  }: RawOptions = {},
 ): Promise<RawAnswers> {
   return new Promise((resolve, reject) => {
     const socket = connectTo();
     const chunks: Buffer[] = [];
-    let timer = setTimeout(finish, quiet);
+    let timer = setTimeout(finish, timeout);
     let closed = false;
     function finish(): void {
       clearTimeout(timer);
@@ -103,8 +111,9 @@ export function sendRaw(
     }
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
+      if (parseAnswers(Buffer.concat(chunks)).length < answers) return;
       clearTimeout(timer);
-      timer = setTimeout(finish, quiet);
+      timer = setTimeout(finish, SETTLING_TIME);
     });
     socket.on('end', () => {
       closed = true;
@@ -116,8 +125,14 @@ export function sendRaw(
   });
 }
 
+/** Milliseconds in which an answer that should not be there would follow the last awaited one. */
+const SETTLING_TIME = 100;
+
 export interface RawOptions {
-  readonly quiet?: number;
+  /** How many are awaited; default 1. */
+  readonly answers?: number;
+  /** Milliseconds after which what has come is all. */
+  readonly timeout?: number;
   readonly connect?: () => Socket;
   /** Half-close after the bytes. */
   readonly end?: boolean;
@@ -143,6 +158,7 @@ export function parseAnswers(bytes: Buffer): readonly Answer[] {
     );
     const length = Number(headers['content-length'] ?? 0);
     const status = Number(first.split(' ')[1]);
+    if (rest.length < end + 4 + length) return answers;
     const text = rest.subarray(end + 4, end + 4 + length).toString();
     if (status !== 100) answers.push({ status, headers, text });
     rest = rest.subarray(end + 4 + length);

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { Dispatch } from '../dispatch.ts';
 import { CHECK_INTERVAL, HEADERS_TIMEOUT, KEEP_ALIVE_TIMEOUT, MAX_HEADER_BYTES, REQUEST_TIMEOUT } from './bounds.ts';
-import { answerClientError } from './raw-answer.ts';
+import { answerClientError, answerConnect } from './raw-answer.ts';
 
 /** Options that the cleartext and the TLS server share. */
 export const http1Options = {
@@ -19,6 +19,7 @@ export const http1Options = {
 export function createHttp1Server(dispatch: Dispatch): Server {
   const server = createServer(http1Options, dispatch);
   server.on('clientError', answerClientError);
+  server.on('connect', answerConnect);
   // Without a listener Node answers 417 without a body; the dispatcher gives it one.
   server.on('checkExpectation', dispatch);
   // The timeouts are only watched once the server believes that it listens.

@@ -6,15 +6,18 @@ import {
   createServer as createHttp2Server,
   createSecureServer,
   type Http2SecureServer,
+  type Http2Server,
   type ServerHttp2Session,
 } from 'node:http2';
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Logger } from '../../logger.ts';
 import type { Dispatch } from '../dispatch.ts';
+import { type HttpRequest, type HttpResponse, isHttp2 } from '../http.ts';
 import { HEADERS_TIMEOUT } from './bounds.ts';
 import { createHttp1Server, http1Options } from './http1-server.ts';
 import { createSessionWatch, http2Options } from './http2-sessions.ts';
-import { answerClientError } from './raw-answer.ts';
+import { answerClientError, answerConnect } from './raw-answer.ts';
 import { sniff } from './sniff.ts';
 
 /** PEM texts. */
@@ -103,7 +106,7 @@ function createCleartextServer(
   onSession: (session: ServerHttp2Session) => void,
 ): Server {
   const http2 = createHttp2Server(http2Options, dispatch as never);
-  http2.on('session', onSession);
+  answerOddHttp2(http2, dispatch, onSession);
   return createNetServer({ noDelay: true }, (socket) => {
     sniff(socket, HEADERS_TIMEOUT, (protocol) => (protocol === 'http2' ? http2 : http1).emit('connection', socket));
   });
@@ -123,9 +126,23 @@ function createTlsServer(
     minVersion: 'TLSv1.2' as const,
   };
   const server = createSecureServer(options, dispatch as never);
-  server.on('session', onSession);
+  answerOddHttp2(server, dispatch, onSession);
   server.on('clientError', answerClientError as never);
-  server.on('checkExpectation', dispatch as never);
   server.on('tlsClientError', () => {});
   return server;
+}
+
+/** What Node would answer by itself, without a body: a CONNECT and an unknown Expect. */
+function answerOddHttp2(
+  server: Http2Server | Http2SecureServer,
+  dispatch: Dispatch,
+  onSession: (session: ServerHttp2Session) => void,
+): void {
+  server.on('session', onSession);
+  server.on('connect', (request: HttpRequest, response: unknown) => {
+    // A secure server also emits this for HTTP/1.1, with a bare socket.
+    if (isHttp2(request)) dispatch(request, response as HttpResponse);
+    else answerConnect(request, response as Duplex);
+  });
+  server.on('checkExpectation', dispatch as never);
 }

@@ -1,11 +1,13 @@
 /** The answers to requests that never become one: Node's HTTP/1.1 parser gave up on them. They get the envelope like all others. */
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { DomainError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import { envelopeBody, httpStatus } from '../rest/envelope.ts';
 
 const PHRASES: Readonly<Record<number, string>> = {
   400: 'Bad Request',
+  404: 'Not Found',
   408: 'Request Timeout',
   413: 'Payload Too Large',
   431: 'Request Header Fields Too Large',
@@ -34,7 +36,16 @@ export function answerClientError(
     socket.destroy();
     return;
   }
-  const fault = faultOf(error);
+  answerRaw(socket, faultOf(error));
+}
+
+/** Answers a CONNECT: Node hands over the bare socket. */
+export function answerConnect(_request: unknown, socket: Duplex): void {
+  socket.on('error', () => {});
+  answerRaw(socket as Socket, new DomainError('ROUTE_NOT_FOUND', 'this server is no proxy'));
+}
+
+function answerRaw(socket: Socket, fault: DomainError): void {
   const status = httpStatus(fault);
   const body = envelopeBody(fault);
   socket.end(

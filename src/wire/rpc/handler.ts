@@ -33,6 +33,7 @@ import { takeTimeout } from './deadline.ts';
 import { createGrpcHealth } from './grpc-health.ts';
 import { repairFault } from './protocol-faults.ts';
 import { createReflector, type Reflector } from './reflection.ts';
+import { requestBody } from './request-body.ts';
 
 /** Answers RPCs. */
 export interface RpcHandler {
@@ -96,7 +97,9 @@ export function createRpcHandler(options: {
     exchange.route = handler.requestPath;
     exchange.deadline = exchange.startedAt + takeTimeout(request.headers);
     const values = createContextValues().set(exchangeKey, exchange);
-    const answered = await handler(universalRequestFromNodeRequest(request, response, undefined, values));
+    const answered = await handler(
+      universalRequestFromNodeRequest(request, response, requestBody(request) as never, values),
+    );
     if (answered.body === undefined && answered.status >= 400) {
       // Not the protocol's: a wrong method, content type or HTTP version.
       const headers = Object.fromEntries(answered.header ?? []);

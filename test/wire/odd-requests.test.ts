@@ -1,0 +1,263 @@
+/** Requests that are odd as HTTP, over a bare socket: always an envelope with the right status, never a reset, never two readings of one request. */
+import anyTest, { type TestFn } from 'ava';
+import { type Answer, type ExpectedError, envelopeFault, isError, validBody } from '../support/answers.ts';
+import { send, sendRaw } from '../support/http.ts';
+import { createScriptedEngine, type ScriptedEngine } from '../support/scripted-engine.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+const test = anyTest as TestFn<{ service: TestService; engine: ScriptedEngine }>;
+
+test.before(async (t) => {
+  const engine = createScriptedEngine();
+  t.context = { service: await startService({}, { engine }), engine };
+});
+test.after.always(({ context: { service } }) => service.stop());
+
+const text = JSON.stringify(validBody);
+const post = (headers: string, body = text): string =>
+  `POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${headers}\r\n${body}`;
+const length = `Content-Length: ${text.length}\r\n`;
+const get = (target: string, version = 'HTTP/1.1', headers = 'Host: a\r\n'): string =>
+  `GET ${target} ${version}\r\n${headers}\r\n`;
+
+const malformed: ExpectedError = { status: 400, code: 'malformed_request', param: null };
+const notFound: ExpectedError = { status: 404, code: 'route_not_found', param: null };
+const tooLarge: ExpectedError = { status: 413, code: 'body_too_large', param: null };
+const ok = 200;
+
+const cases: Readonly<Record<string, readonly [request: string | Uint8Array, number | ExpectedError]>> = {
+  'a plain decision': [post(length), ok],
+  'lines that end in LF alone': [get('/v1/models').replaceAll('\r\n', '\n'), malformed],
+  'an empty line before the request': [`\r\n${get('/v1/models')}`, ok],
+  'HTTP/1.0': [get('/v1/models', 'HTTP/1.0', ''), ok],
+  'HTTP/1.0, shorter than the HTTP/2 preface': ['GET / HTTP/1.0\r\n\r\n', notFound],
+  'HTTP/0.9': ['GET /\r\n\r\n', malformed],
+  'HTTP/1.2': [get('/v1/models', 'HTTP/1.2'), malformed],
+  'HTTP/2.0 without the preface': [get('/v1/models', 'HTTP/2.0'), malformed],
+  'HTTP/3': [get('/v1/models', 'HTTP/3'), malformed],
+  'a preface that goes wrong': ['PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n', malformed],
+  'a lower-case method': [get('/v1/models').replace('GET', 'get'), malformed],
+  'no version': ['GET /v1/models\r\nHost: a\r\n\r\n', malformed],
+  'a TLS hello': [Buffer.from('160301020001000001fc0303', 'hex'), malformed],
+  'binary noise': [Buffer.from(Array.from({ length: 64 }, (_, index) => (index * 37 + 1) % 256)), malformed],
+  'NUL in the path': [get('/v1/models\0'), malformed],
+  'a space in the path': [get('/v1/mo dels'), malformed],
+  'NUL in a header': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nX: a\0b\r\n'), malformed],
+  'a folded header': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nX: a\r\n b\r\n'), malformed],
+  'a space before the colon': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nX : a\r\n'), malformed],
+  'a header without a name': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\n: a\r\n'), malformed],
+  'CR alone in a header': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nX: a\rb\r\n'), malformed],
+  'no host': [get('/v1/models', 'HTTP/1.1', ''), malformed],
+  'an empty host': [get('/v1/models', 'HTTP/1.1', 'Host:\r\n'), ok],
+  'an odd host': [get('/v1/models', 'HTTP/1.1', 'Host: ////@@:::\r\n'), ok],
+  'two hosts': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nHost: a\r\n'), malformed],
+  'two hosts in different case': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nhOsT: b\r\n'), malformed],
+  'two authorizations': [
+    get('/v1/models', 'HTTP/1.1', 'Host: a\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n'),
+    malformed,
+  ],
+  'two lengths that differ': [post(`${length}Content-Length: 5\r\n`), malformed],
+  'two lengths that agree': [post(`${length}${length}`), malformed],
+  'a negative length': [post('Content-Length: -1\r\n'), malformed],
+  'a length in hex': [post('Content-Length: 0x10\r\n'), malformed],
+  'a length with a plus': [post('Content-Length: +5\r\n'), malformed],
+  'a length of 2^64': [post('Content-Length: 18446744073709551616\r\n'), malformed],
+  'a length of 2^63': [post('Content-Length: 9223372036854775808\r\n', ''), tooLarge],
+  'a length and chunks': [post(`${length}Transfer-Encoding: chunked\r\n`, `0\r\n\r\n`), malformed],
+  'chunks and a length': [post(`Transfer-Encoding: chunked\r\n${length}`, `0\r\n\r\n`), malformed],
+  'chunks, twice': [post('Transfer-Encoding: chunked, chunked\r\n', '0\r\n\r\n'), malformed],
+  'chunks that are not last': [post('Transfer-Encoding: chunked, gzip\r\n', '0\r\n\r\n'), malformed],
+  'an unknown transfer coding': [post('Transfer-Encoding: xchunked\r\n', '0\r\n\r\n'), malformed],
+  'chunks over HTTP/1.0': [
+    post('Transfer-Encoding: chunked\r\n', `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`).replace(
+      'HTTP/1.1',
+      'HTTP/1.0',
+    ),
+    ok,
+  ],
+  chunks: [post('Transfer-Encoding: chunked\r\n', `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`), ok],
+  'a chunk size that is none': [post('Transfer-Encoding: chunked\r\n', 'zz\r\n\r\n'), malformed],
+  'a chunk size of 2^64': [post('Transfer-Encoding: chunked\r\n', '10000000000000000\r\n'), malformed],
+  'a chunk extension of 20 KiB': [
+    post('Transfer-Encoding: chunked\r\n', `1;${'x'.repeat(20_000)}\r\n{\r\n0\r\n\r\n`),
+    tooLarge,
+  ],
+  trailers: [
+    post(
+      'Transfer-Encoding: chunked\r\n',
+      `${text.length.toString(16)}\r\n${text}\r\n0\r\nAuthorization: Bearer x\r\n\r\n`,
+    ),
+    ok,
+  ],
+  'a POST without a body': [post('', ''), { status: 400, code: 'invalid_json', param: null }],
+  'a GET with a body': [`${get('/v1/models', 'HTTP/1.1', 'Host: a\r\nContent-Length: 4\r\n')}junk`, ok],
+  'headers of 20 KiB': [
+    get('/v1/models', 'HTTP/1.1', `Host: a\r\nX: ${'x'.repeat(20_000)}\r\n`),
+    { status: 431, code: 'headers_too_large', param: null },
+  ],
+  'many headers': [
+    get('/v1/models', 'HTTP/1.1', `Host: a\r\n${'a: b\r\n'.repeat(4000)}`),
+    { status: 431, code: 'headers_too_large', param: null },
+  ],
+  'a path of 20 KiB': [get(`/${'x'.repeat(20_000)}`), { status: 431, code: 'headers_too_large', param: null }],
+  'an unknown Expect': [post(`${length}Expect: 200-ok\r\n`), { status: 417, code: 'expectation_failed', param: null }],
+  'Expect: 100-continue': [post(`${length}Expect: 100-continue\r\n`), ok],
+  'an upgrade to h2c': [
+    post(`${length}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n`),
+    ok,
+  ],
+  'an upgrade to WebSocket': [
+    get('/v1/models', 'HTTP/1.1', 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n'),
+    ok,
+  ],
+  CONNECT: ['CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n', notFound],
+  'an absolute target': [get('http://elsewhere.example/v1/models'), ok],
+  'an absolute target without a path': [get('http://elsewhere.example'), notFound],
+  'an absolute target with a query alone': [get('http://elsewhere.example?x=/v1/models'), notFound],
+  'a target of another scheme': [get('ftp://x/v1/models'), ok],
+  'an asterisk': ['OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', notFound],
+  'GET of an asterisk': [get('*'), notFound],
+  'a target without a slash': [get('v1/models'), malformed],
+  'a query': [get('/v1/models?x=1&y=/none'), ok],
+  'an empty query': [get('/v1/models?'), ok],
+  'a fragment': [get('/v1/models#x'), notFound],
+  'a doubled slash': [get('//v1/models'), notFound],
+  'a doubled slash inside': [get('/v1//models'), notFound],
+  'a slash at the end': [get('/v1/models/'), notFound],
+  'an escaped letter': [get('/v1/%6dodels'), notFound],
+  'an escaped slash': [get('/v1%2fmodels'), notFound],
+  dots: [get('/v1/../v1/models'), notFound],
+  'dots, escaped': [get('/v1/%2e%2e/v1/models'), notFound],
+  'a backslash': [get('/v1\\models'), notFound],
+  'a bad escape in a variable': [get('/v1/models/%zz'), notFound],
+  'half an escape in a variable': [get('/v1/models/%4'), notFound],
+  'an escape that is not UTF-8': [get('/v1/models/%ff%fe'), notFound],
+  'an escaped NUL': [get('/v1/models/a%00b'), { status: 404, code: 'model_not_found', param: 'model' }],
+  'a semicolon': [get('/v1/models;x=1'), notFound],
+  capitals: [get('/V1/MODELS'), notFound],
+  'bytes above ASCII': [Buffer.from('GET /v1/m\u00f6dels HTTP/1.1\r\nHost: a\r\n\r\n', 'latin1'), malformed],
+  'the path of a property': [get('/__proto__'), notFound],
+};
+
+for (const [what, [request, expected]] of Object.entries(cases)) {
+  test(what, async (t) => {
+    const { answers, bytes } = await sendRaw(t.context.service.port, request);
+    const answer = answers[0] as Answer;
+    t.truthy(answer, `no answer, but ${bytes.length} bytes: ${bytes.toString('latin1').slice(0, 200)}`);
+    if (expected === ok) t.is(answer.status, 200, answer.text);
+    else isError(t, answer, expected as ExpectedError);
+  });
+}
+
+const tenMegabytes = 10 * 1024 * 1024;
+
+test('10 MB with a length: the 413 arrives while the body is still being sent', async (t) => {
+  for (const path of ['/v1/decisions', '/umpire.v1.DecisionService/CreateDecision']) {
+    const answer = await send(t.context.service.port, { path, body: 'x'.repeat(tenMegabytes) });
+    t.is(answer.status, 413, path);
+    if (path.startsWith('/v1')) isError(t, answer, tooLarge);
+  }
+});
+
+test('10 MB without a length', async (t) => {
+  const { port } = t.context.service;
+  for (const path of ['/v1/decisions', '/umpire.v1.DecisionService/CreateDecision']) {
+    const headers = { 'transfer-encoding': 'chunked', 'content-type': 'application/json' };
+    const { request } = await import('node:http');
+    const answer = await new Promise<Answer>((resolve, reject) => {
+      const sent = request({ port, host: '127.0.0.1', path, method: 'POST', headers }, (response) => {
+        let received = '';
+        response.on('data', (chunk) => {
+          received += chunk;
+        });
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text: received }),
+        );
+      });
+      sent.on('error', reject);
+      for (let index = 0; index < 160; index += 1) sent.write('x'.repeat(65_536));
+      sent.end();
+    });
+    t.is(answer.status, 413, answer.text);
+    if (path.startsWith('/v1')) isError(t, answer, tooLarge);
+  }
+});
+
+test('a body of exactly 1 MiB is read, one byte more is not', async (t) => {
+  const { port } = t.context.service;
+  const room = 1024 * 1024 - text.length;
+  const padded = text.replace(/}$/, `${' '.repeat(room)}}`);
+  t.is((await send(port, { body: padded })).status, 200);
+  isError(t, await send(port, { body: `${padded} ` }), tooLarge);
+});
+
+test('requests in a pipeline are answered in order', async (t) => {
+  const { answers } = await sendRaw(
+    t.context.service.port,
+    `${get('/v1/models')}${post(length)}${get('/none')}${get('/health/live')}`,
+    { answers: 4 },
+  );
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 404, 200],
+  );
+});
+
+test('what follows a request that is refused is not read as another one', async (t) => {
+  const { port } = t.context.service;
+  const smuggled = get('/health/live');
+  for (const request of [
+    post(`${length}Transfer-Encoding: chunked\r\n`, `0\r\n\r\n${smuggled}`),
+    post('Content-Length: 0\r\nContent-Length: 5\r\n', smuggled),
+    post('Transfer-Encoding: xchunked\r\n', `0\r\n\r\n${smuggled}`),
+    get('/v1/models', 'HTTP/1.1', 'Host: a\r\nHost: b\r\n'),
+  ]) {
+    const { answers } = await sendRaw(port, request);
+    t.is(answers.length, 1);
+    t.is(answers[0]?.status, 400);
+    t.is(answers[0]?.headers.connection, 'close');
+  }
+});
+
+test('a body that was refused unread is not taken for the next request', async (t) => {
+  const body = `${get('/health/live')}${get('/health/live')}`;
+  const { answers } = await sendRaw(
+    t.context.service.port,
+    `POST /v1/models HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}${get('/none')}`,
+    { answers: 2 },
+  );
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [405, 404],
+  );
+});
+
+test('bytes one by one', async (t) => {
+  const { connect } = await import('node:net');
+  const socket = connect(t.context.service.port, '127.0.0.1');
+  socket.setNoDelay(true);
+  const received = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(chunk.toString())));
+  for (const byte of get('/health/live')) {
+    socket.write(byte);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  t.regex(await received, /^HTTP\/1\.1 200 /);
+  socket.destroy();
+});
+
+test('a caller that says no more still gets its answer', async (t) => {
+  const { answers } = await sendRaw(t.context.service.port, post(length), { end: true });
+  t.is(answers[0]?.status, 200);
+});
+
+test('HEAD has the headers of GET and no body', async (t) => {
+  const { port } = t.context.service;
+  for (const path of ['/v1/models', '/v1/models/minilm-l6', '/v1/models/none', '/health/ready', '/none']) {
+    const [got, head] = [await send(port, { path }), await send(port, { path, method: 'HEAD' })];
+    t.is(head.status, got.status);
+    t.is(head.text, '');
+    t.is(head.headers['content-length'], got.headers['content-length']);
+    t.is(head.headers['content-type'], got.headers['content-type']);
+    if (got.status !== 200) t.is(envelopeFault(got), undefined);
+  }
+});
