@@ -5,7 +5,12 @@ const benchmarks: Readonly<Record<string, () => Promise<{ run(options: Record<st
   shell: () => import('./shell/run.ts'),
 };
 
-const { positionals, tokens } = parseArgs({ args: process.argv.slice(2), strict: false, allowPositionals: true, tokens: true });
+const { positionals, tokens } = parseArgs({
+  args: process.argv.slice(2),
+  strict: false,
+  allowPositionals: true,
+  tokens: true,
+});
 const load = benchmarks[positionals[0] ?? ''];
 if (load === undefined) {
   console.error(`usage: npm run bench -- <${Object.keys(benchmarks).join('|')}> [--option number]`);

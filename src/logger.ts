@@ -21,7 +21,7 @@ const FLUSH_INTERVAL = 500;
  * a block waits at most half a second.
  */
 export function createLogSink(level: LogLevel): LogSink {
-  const stream = destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: FLUSH_INTERVAL });
+  const stream = destination({ dest: 1, sync: false, minLength: 12 * 1024, periodicFlush: FLUSH_INTERVAL });
   return { logger: createLogger(level, stream), flush: () => stream.flushSync() };
 }
 

@@ -4,7 +4,9 @@ import type { Engine } from '../../src/engine/engine.ts';
 /** Knows one model, `instant@r1`, and finds every choice equally likely. */
 export function createInstantEngine(): Engine {
   const limits = { inputTokens: 512, candidateTokens: 128, choices: 300 };
-  const models = [{ id: 'instant', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'ready', limits } as const];
+  const models = [
+    { id: 'instant', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'ready', limits } as const,
+  ];
   return {
     models: () => models,
     score: async ({ choices }) => ({

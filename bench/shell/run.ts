@@ -32,13 +32,34 @@ const ROUNDS = 7;
 
 const rows: readonly Row[] = [
   { name: 'node:http echo, 5 choices', server: 'echo', body: small, send: rest },
-  { name: 'Umpire REST, 5 choices', server: 'umpire', body: small, send: rest, baseline: 'node:http echo, 5 choices', bound: 3 },
+  {
+    name: 'Umpire REST, 5 choices',
+    server: 'umpire',
+    body: small,
+    send: rest,
+    baseline: 'node:http echo, 5 choices',
+    bound: 3,
+  },
   { name: 'node:http echo, 300 choices', server: 'echo', body: large, send: rest },
-  { name: 'Umpire REST, 300 choices', server: 'umpire', body: large, send: rest, baseline: 'node:http echo, 300 choices', bound: 2 },
+  {
+    name: 'Umpire REST, 300 choices',
+    server: 'umpire',
+    body: large,
+    send: rest,
+    baseline: 'node:http echo, 300 choices',
+    bound: 2,
+  },
   { name: 'bare connect-node, gRPC', server: 'connect-http2', body: small, send: grpc },
   { name: 'Umpire gRPC', server: 'umpire', body: small, send: grpc, baseline: 'bare connect-node, gRPC', bound: 1.3 },
   { name: 'bare connect-node, Connect JSON', server: 'connect-http1', body: small, send: connect },
-  { name: 'Umpire Connect JSON', server: 'umpire', body: small, send: connect, baseline: 'bare connect-node, Connect JSON', bound: 1.3 },
+  {
+    name: 'Umpire Connect JSON',
+    server: 'umpire',
+    body: small,
+    send: connect,
+    baseline: 'bare connect-node, Connect JSON',
+    bound: 1.3,
+  },
 ];
 
 function rest(port: number, body: DecisionBody): Send {
@@ -68,7 +89,11 @@ function grpc(port: number, body: DecisionBody): Send {
 }
 
 function connect(port: number, body: DecisionBody): Send {
-  const transport = createConnectTransport({ baseUrl: `http://127.0.0.1:${port}`, httpVersion: '1.1', nodeOptions: { agent: new Agent({ keepAlive: true, maxSockets: CALLERS }) } });
+  const transport = createConnectTransport({
+    baseUrl: `http://127.0.0.1:${port}`,
+    httpVersion: '1.1',
+    nodeOptions: { agent: new Agent({ keepAlive: true, maxSockets: CALLERS }) },
+  });
   const client = createClient(DecisionService, transport);
   return () => client.createDecision({ ...body, choices: [...body.choices] });
 }
@@ -76,6 +101,9 @@ function connect(port: number, body: DecisionBody): Send {
 async function startServer(kind: string): Promise<{ readonly child: ChildProcess; readonly port: number }> {
   const nowhere = openSync('/dev/null', 'w');
   const child = fork(new URL('./server.ts', import.meta.url), [kind], { stdio: ['ignore', nowhere, 'inherit', 'ipc'] });
+  child.once('exit', (code) => {
+    if (code !== 0) throw new Error(`the server '${kind}' ended with ${code}`);
+  });
   const [{ port }] = (await once(child, 'message')) as [{ port: number }];
   return { child, port };
 }
@@ -108,7 +136,7 @@ export async function run(options: { readonly requests?: number } = {}): Promise
   for (let round = -1; round < ROUNDS; round += 1) {
     for (const [index, row] of rows.entries()) {
       const { child } = servers.get(row.server) as { child: ChildProcess };
-      const count = row.body === large ? Math.ceil(requests / 4) : requests;
+      const count = row.send === rest ? 2 * requests : requests;
       const before = await cpuOf(child);
       await drive(senders[index] as Send, count);
       // The first round only warms up.

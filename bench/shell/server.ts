@@ -54,7 +54,12 @@ async function umpire(): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'umpire-bench-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   // The settings of production but for the limit that this benchmark is meant to exceed.
-  const config = readConfig({ PORT: '0', HOST: '127.0.0.1', UMPIRE_DATA_DIR: folder, UMPIRE_RATE_ANONYMOUS: '1000000/s' });
+  const config = readConfig({
+    PORT: '0',
+    HOST: '127.0.0.1',
+    UMPIRE_DATA_DIR: folder,
+    UMPIRE_RATE_ANONYMOUS: '1000000/s',
+  });
   const { logger } = createLogSink(config.logLevel);
   const app = await createApp(config, logger, { engine: createInstantEngine() });
   return app.start();
@@ -68,7 +73,8 @@ const kinds: Readonly<Record<string, () => Promise<number>>> = {
 };
 
 const start = kinds[process.argv[2] ?? ''];
-if (start === undefined || process.send === undefined) throw new Error(`usage: server.ts ${Object.keys(kinds).join('|')}, as a child`);
+if (start === undefined || process.send === undefined)
+  throw new Error(`usage: server.ts ${Object.keys(kinds).join('|')}, as a child`);
 process.send({ port: await start() });
 process.on('message', () => {
   const { user, system } = process.cpuUsage();

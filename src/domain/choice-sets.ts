@@ -25,28 +25,26 @@ const MAX_LIST_BYTES = 256 * 1024;
 
 /** Bounded, least recently used first to go. */
 export function createChoiceSets(): ChoiceSets {
-  const byText = new Map<string, Entry>();
+  const byMark = new Map<string, Entry>();
   // From the check of a request to its decision: the request's own array leads to what was found.
   const byList = new WeakMap<readonly string[], readonly string[]>();
   let bytes = 0;
 
-  const recall = (text: string, choices: readonly string[]): Entry | undefined => {
-    const entry = byText.get(text);
-    // The separator may itself stand in a choice, so equal texts alone do not make equal lists.
+  const recall = (mark: string, choices: readonly string[]): Entry | undefined => {
+    const entry = byMark.get(mark);
     if (entry === undefined || !sameList(entry.submitted, choices)) return undefined;
-    byText.delete(text);
-    byText.set(text, entry);
+    byMark.delete(mark);
+    byMark.set(mark, entry);
     return entry;
   };
-  const keep = (text: string, choices: readonly string[]): Entry => {
-    const entry = { submitted: choices, sorted: choices.toSorted(), bytes: 4 * text.length };
+  const keep = (mark: string, choices: readonly string[]): Entry => {
+    const entry = { submitted: choices, sorted: choices.toSorted(), bytes: bytesOf(choices) };
     if (entry.bytes > MAX_LIST_BYTES) return entry;
-    const replaced = byText.get(text);
-    bytes += entry.bytes - (replaced?.bytes ?? 0);
-    byText.set(text, entry);
-    for (const [oldest, { bytes: freed }] of byText) {
+    bytes += entry.bytes - (byMark.get(mark)?.bytes ?? 0);
+    byMark.set(mark, entry);
+    for (const [oldest, { bytes: freed }] of byMark) {
       if (bytes <= MAX_BYTES) break;
-      byText.delete(oldest);
+      byMark.delete(oldest);
       bytes -= freed;
     }
     return entry;
@@ -54,18 +52,29 @@ export function createChoiceSets(): ChoiceSets {
 
   return {
     fault(choices) {
-      const text = choices.join('\u0000');
-      let entry = recall(text, choices);
+      const mark = markOf(choices);
+      let entry = recall(mark, choices);
       if (entry === undefined) {
         const fault = choicesFault(choices);
         if (fault !== undefined) return fault;
-        entry = keep(text, choices);
+        entry = keep(mark, choices);
       }
       byList.set(choices, entry.sorted);
       return undefined;
     },
     sorted: (choices) => byList.get(choices) ?? choices.toSorted(),
   };
+}
+
+/** What most lists differ in already; two that do not take turns in one place. Joining the whole list would take longer than comparing it. */
+function markOf(choices: readonly string[]): string {
+  const { length } = choices;
+  return `${length} ${choices[0]} ${choices[length >> 1]} ${choices[length - 1]}`;
+}
+
+/** About what a list costs: its texts, of up to two bytes a unit, and a header for each. */
+function bytesOf(choices: readonly string[]): number {
+  return choices.reduce((sum, choice) => sum + 2 * choice.length + 32, 0);
 }
 
 function sameList(one: readonly string[], other: readonly string[]): boolean {

@@ -28,12 +28,13 @@ export function parseJsonObject(body: Uint8Array): {
     throw fault('the body is not valid UTF-8');
   }
   if (text.charCodeAt(0) === 0xfeff) throw fault('the body begins with a byte order mark');
-  if (text.trim() === '') throw fault('the body is empty; send a JSON object');
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw fault(`the body is not valid JSON${position(error)}`);
+    throw fault(
+      text.trim() === '' ? 'the body is empty; send a JSON object' : `the body is not valid JSON${position(error)}`,
+    );
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw fault('the body must be a JSON object');

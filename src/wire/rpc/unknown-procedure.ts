@@ -14,7 +14,7 @@ export function answerUnknownProcedure(exchange: Exchange, path: string): boolea
   const { request, response } = exchange;
   const type = request.headers['content-type'] ?? '';
   const grpc = type.startsWith('application/grpc') && !type.startsWith('application/grpc-web');
-  if (!grpc && !(request.method === 'POST' && RPC_PATH.test(path))) return false;
+  if (!grpc && !(path.includes('.') && request.method === 'POST' && RPC_PATH.test(path))) return false;
   exchange.protocol = grpc ? 'grpc' : 'connect';
   const error = toConnectError(
     visibleFault(new DomainError('UNIMPLEMENTED', 'this server has no such procedure'), exchange),
