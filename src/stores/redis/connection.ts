@@ -2,7 +2,7 @@
  * Connections to Redis in its three shapes, behind one small interface. They never reconnect a lost plain connection by themselves: link.ts
  * opens a new one, so that a name is resolved and a Sentinel asked again each time. This folder alone imports `redis`.
  */
-import { createClient, type RedisClientOptions } from 'redis';
+import { createClient, ErrorReply, type RedisClientOptions } from 'redis';
 import type { RedisSettings } from '../settings.ts';
 
 /** One server that holds data: the only one, a Sentinel's master, or a master of a cluster. */
@@ -64,11 +64,10 @@ export function addressOf(url: URL): { readonly host: string; readonly port: num
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? 6379 : Number(url.port) };
 }
 
-/** Opens one connection to one server. `master`: it must be a master's, and stay one. */
+/** Opens one connection to one server, which must be a master and stay one: on a replica every write fails, and reads are of the past. */
 export async function openNode(
   url: URL,
   address: { readonly host: string; readonly port: number },
-  master: boolean,
   onLost: (cause: unknown) => void,
 ): Promise<RedisConnection> {
   const client = createClient({ ...nodeOptions(url), socket: socketOptions(url, address) });
@@ -85,9 +84,11 @@ export async function openNode(
     nodeOf: async () => node,
     nodes: async () => [node],
     async healthy() {
-      if (!master) return (await node.send(['PING'])) === 'PONG';
-      const role = await node.send(['ROLE']);
-      return Array.isArray(role) && role[0] === 'master';
+      // A user without the right to ask for the role may still have all that Umpire needs.
+      const role = await node
+        .send(['ROLE'])
+        .catch((error) => (isForbidden(error) ? node.send(['PING']) : Promise.reject(error)));
+      return role === 'PONG' || (Array.isArray(role) && role[0] === 'master');
     },
     destroy: () => client.destroy(),
   };
@@ -100,6 +101,10 @@ export async function openNode(
     client.destroy();
     throw error;
   }
+}
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof ErrorReply && error.message.startsWith('NOPERM');
 }
 
 /** Rejects when the promise takes longer; what it does later is ignored. */
@@ -121,7 +126,7 @@ export async function openerOf(settings: RedisSettings): Promise<OpenRedis> {
   const { url, topology } = settings;
   switch (topology.kind) {
     case 'plain':
-      return (onLost) => openNode(url, addressOf(url), false, onLost);
+      return (onLost) => openNode(url, addressOf(url), onLost);
     case 'sentinel': {
       const { openSentinel } = await import('./sentinel.ts');
       return (onLost) => openSentinel(url, topology, onLost);

@@ -16,7 +16,7 @@ export async function openSentinel(
 ): Promise<RedisConnection> {
   const asked = topology.sentinels.map((sentinel) => askForMaster(url, sentinel, topology.name));
   const master = await Promise.any(asked);
-  return openNode(url, master, true, onLost);
+  return openNode(url, master, onLost);
 }
 
 async function askForMaster(url: URL, sentinel: HostPort, name: string): Promise<HostPort> {

@@ -1,0 +1,131 @@
+/** Contract 7 and 8: limits over REST and gRPC, by key and by address, and what a refusal says. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import type { ScoreOutcome } from '../../src/engine/engine.ts';
+import { type ExpectedError, isError, validBody } from '../support/answers.ts';
+import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
+import { decide, send } from '../support/http.ts';
+import { issueKey } from '../support/issue-key.ts';
+import { type KeyedService, startKeyedService } from '../support/keys.ts';
+import { createScriptedEngine, descending } from '../support/scripted-engine.ts';
+
+async function start(
+  t: ExecutionContext,
+  env: Record<string, string>,
+  engine = createScriptedEngine(),
+): Promise<KeyedService> {
+  const service = await startKeyedService(env, { engine });
+  t.teardown(() => service.stop());
+  return service;
+}
+
+const limited = (code: string): ExpectedError => ({ status: 429, code, param: null });
+
+test('a rate: the burst is served, the next is 429, and waiting as long as it says suffices', async (t) => {
+  const { port } = await start(t, { UMPIRE_RATE_ANONYMOUS: '1/s, burst 3' });
+  for (let count = 0; count < 3; count++) t.is((await decide(port, validBody)).status, 200);
+  const refused = await decide(port, validBody);
+  isError(t, refused, limited('rate_limit_exceeded'));
+  t.is(refused.headers['retry-after'], '1');
+  await sleep(1_000);
+  t.is((await decide(port, validBody)).status, 200);
+  t.is((await send(port, { path: '/v1/models' })).status, 200, 'discovery is not limited');
+});
+
+test('the same over gRPC: RESOURCE_EXHAUSTED with RetryInfo and pushback', async (t) => {
+  const { port } = await start(t, { UMPIRE_RATE_ANONYMOUS: '1/s, burst 1' });
+  const grpc = openGrpc(port);
+  t.teardown(() => grpc.close());
+  t.is((await callGrpc(grpc.decisions, 'CreateDecision', validBody)).error, undefined);
+  const { error, trailers } = await callGrpc(grpc.decisions, 'CreateDecision', validBody);
+  t.is(error?.code, 8);
+  t.like(errorDetails(trailers), { reason: 'RATE_LIMIT_EXCEEDED', retrySeconds: 1 });
+  t.deepEqual(trailers.get('grpc-retry-pushback-ms'), ['1000']);
+});
+
+test('a refused request is not read: no body, however bad, changes the answer', async (t) => {
+  const { port } = await start(t, { UMPIRE_RATE_ANONYMOUS: '1/h, burst 1' });
+  await decide(port, validBody);
+  isError(t, await send(port, { body: '{' }), limited('rate_limit_exceeded'));
+});
+
+test('keys are limited by key, anonymous callers by address, and neither by the other', async (t) => {
+  const service = await start(t, { UMPIRE_RATE_ANONYMOUS: '1/h, burst 1', UMPIRE_RATE_KEY: '1/h, burst 2' });
+  const own = await issueKey(service.stores, 'acme', { rate: { perSecond: 0.001, burst: 3 } });
+  const standard = { authorization: `Bearer ${service.key}` };
+  const served = async (headers: { authorization?: string }): Promise<number> => {
+    for (let count = 0; ; count++) if ((await decide(service.port, validBody, headers)).status !== 200) return count;
+  };
+  t.is(await served({}), 1);
+  t.is(await served(standard), 2);
+  t.is(await served(own.headers), 3);
+});
+
+test('X-Forwarded-For counts from a trusted proxy alone, and IPv6 by its /64', async (t) => {
+  const from = (port: number, address: string) => decide(port, validBody, { 'x-forwarded-for': address });
+  const rate = { UMPIRE_RATE_ANONYMOUS: '1/h, burst 1' };
+  const untrusting = await start(t, rate);
+  t.is((await from(untrusting.port, '192.0.2.1')).status, 200);
+  t.is((await from(untrusting.port, '192.0.2.2')).status, 429);
+  const { port } = await start(t, { ...rate, UMPIRE_TRUSTED_PROXIES: '127.0.0.0/8' });
+  for (const [address, status] of [
+    ['192.0.2.1', 200],
+    ['192.0.2.2', 200],
+    ['192.0.2.1', 429],
+    ['::ffff:192.0.2.2', 429],
+    ['203.0.113.9, 192.0.2.1', 429],
+    ['2001:db8:1:2::1', 200],
+    ['2001:db8:1:2:ffff::1', 429],
+    ['2001:db8:1:3::1', 200],
+  ] as const) {
+    t.is((await from(port, address)).status, status, address);
+  }
+});
+
+test('as many decisions at one time as the limit, also when one of their callers leaves', async (t) => {
+  const waiting: ((outcome: ScoreOutcome) => void)[] = [];
+  const engine = createScriptedEngine(() => new Promise<ScoreOutcome>((resolve) => waiting.push(resolve)));
+  const service = await start(t, { UMPIRE_CONCURRENCY_ANONYMOUS: '2' }, engine);
+  const running = [decide(service.port, validBody), decide(service.port, validBody)];
+  while (waiting.length < 2) await sleep(5);
+  const refused = await decide(service.port, validBody);
+  isError(t, refused, limited('concurrency_limit_exceeded'));
+  t.regex(String(refused.headers['retry-after']), /^[1-9]\d*$/);
+  const job = engine.jobs[0];
+  if (job === undefined) return t.fail();
+  const outcome = await descending(job, { signal: AbortSignal.any([]), deadline: 0, tenant: '', keyed: false });
+  for (const resolve of waiting) resolve(outcome);
+  t.deepEqual(
+    (await Promise.all(running)).map(({ status }) => status),
+    [200, 200],
+  );
+  engine.script = descending;
+  for (let count = 0; count < 5; count++) t.is((await decide(service.port, validBody)).status, 200);
+});
+
+test('a quota of decisions a day says when the day ends; catalogs do not count', async (t) => {
+  const service = await start(t, { UMPIRE_QUOTA_KEY: '2' });
+  const headers = { authorization: `Bearer ${service.key}` };
+  for (let count = 0; count < 5; count++)
+    t.is((await send(service.port, { path: '/v1/catalogs/a', headers })).status, 404);
+  for (let count = 0; count < 2; count++) t.is((await decide(service.port, validBody, headers)).status, 200);
+  const refused = await decide(service.port, validBody, headers);
+  isError(t, refused, limited('quota_exceeded'));
+  const left = 86_400 - (Math.floor(Date.now() / 1_000) % 86_400);
+  t.true(Math.abs(Number(refused.headers['retry-after']) - left) <= 2);
+});
+
+test('bad keys from one address are 401 sixty times, then 429; a good one from there still works', async (t) => {
+  const service = await start(t, { UMPIRE_RATE_ANONYMOUS: '100000/s' });
+  const bad = () => decide(service.port, validBody, { authorization: 'Bearer junk' });
+  for (let count = 0; count < 60; count++) t.is((await bad()).status, 401);
+  const refused = await bad();
+  isError(t, refused, limited('rate_limit_exceeded'));
+  t.is(refused.headers['retry-after'], '1');
+  t.is((await decide(service.port, validBody, { authorization: `Bearer ${service.key}` })).status, 200);
+  t.is((await decide(service.port, validBody)).status, 200);
+  const unlimited = await start(t, { UMPIRE_RATE_ANONYMOUS: 'off' });
+  for (let count = 0; count < 70; count++) {
+    t.is((await decide(unlimited.port, validBody, { authorization: 'Bearer junk' })).status, 401);
+  }
+});

@@ -1,0 +1,260 @@
+/** Several server processes on one store, embedded or Redis: what must hold between them, and after one is killed. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import anyTest, { type ExecutionContext, type TestFn } from 'ava';
+import { mintKey } from '../../src/domain/keys.ts';
+import { createStoreBudget } from '../../src/stores/budget.ts';
+import { createStores, type Stores } from '../../src/stores/create-stores.ts';
+import { silentLog } from '../../src/stores/log.ts';
+import { parseStoreSettings } from '../../src/stores/settings.ts';
+import { type Answer, json, validBody } from '../support/answers.ts';
+import { openEmbedded } from '../support/embedded.ts';
+import { decide, send } from '../support/http.ts';
+import { issueKey } from '../support/issue-key.ts';
+import { startRedis, type TestRedis, until } from '../support/redis.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+
+type Kind = 'sqlite' | 'redis';
+interface Place {
+  readonly env: Record<string, string>;
+  readonly stores: Stores;
+  readonly servers: ServerProcess[];
+}
+const test = anyTest as TestFn<{ redis: TestRedis; folder: string; places: Record<Kind, Place> }>;
+
+const draft = { model: 'minilm-l6', choices: ['a', 'b'] };
+const create = (
+  port: number,
+  headers: { authorization: string },
+  id: string,
+  choices: readonly string[] = draft.choices,
+) => send(port, { path: '/v1/catalogs', headers, body: JSON.stringify({ ...draft, id, choices }) });
+
+test.before(async (t) => {
+  const [redis, embedded] = await Promise.all([
+    startRedis(['--appendonly', 'yes', '--appendfsync', 'always']),
+    openEmbedded(),
+  ]);
+  const place = async (env: Record<string, string>, stores: Stores): Promise<Place> => ({
+    env,
+    stores,
+    servers: await Promise.all([startServer(env), startServer(env)]),
+  });
+  const redisEnv = { REDIS_URL: redis.url };
+  t.context = {
+    redis,
+    folder: embedded.folder,
+    places: {
+      sqlite: await place({ UMPIRE_DATA_DIR: embedded.folder, LOG_LEVEL: 'trace' }, embedded),
+      redis: await place(redisEnv, await createStores(parseStoreSettings(redisEnv).value, silentLog)),
+    },
+  };
+});
+test.after.always(async ({ context: { redis, places } }) => {
+  for (const { servers, stores } of Object.values(places)) {
+    await Promise.all(servers.map((server) => server.kill()));
+    await stores.close();
+  }
+  await redis.stop();
+});
+
+const portsOf = (t: ExecutionContext<{ places: Record<Kind, Place> }>, kind: Kind): [number, number] => {
+  const [one, other] = t.context.places[kind].servers;
+  return [one?.port ?? 0, other?.port ?? 0];
+};
+
+for (const kind of ['sqlite', 'redis'] as const) {
+  test.serial(
+    `${kind}: of 500 creates of one id over two servers one is 201, 499 are 409, and it is the winner's`,
+    async (t) => {
+      const { headers } = await issueKey(t.context.places[kind].stores, 'racer');
+      const ports = portsOf(t, kind);
+      const started = performance.now();
+      const answers = await Promise.all(
+        Array.from({ length: 500 }, (_, index) =>
+          create(ports[index % 2] ?? 0, headers, 'race', [`from ${index}`, 'b']),
+        ),
+      );
+      t.log(`${Math.round(performance.now() - started)} ms`);
+      const counts = Map.groupBy(answers, ({ status }) => status);
+      t.deepEqual([...counts].map(([status, list]) => [status, list.length]).sort(), [
+        [201, 1],
+        [409, 499],
+      ]);
+      const [winner] = counts.get(201) ?? [];
+      for (const port of ports) {
+        t.deepEqual(json(await send(port, { path: '/v1/catalogs/race', headers })), json(winner as Answer));
+      }
+    },
+  );
+
+  test.serial(`${kind}: what one server changed, the other uses for a second at most`, async (t) => {
+    const { headers } = await issueKey(t.context.places[kind].stores, 'mover');
+    const [one, other] = portsOf(t, kind);
+    const choicesAt = async (port: number) => {
+      const answer = await decide(port, { ...validBody, choices: undefined, catalog: 'moving' }, headers);
+      const { output } = json(answer) as { output?: { probabilities: object } };
+      return output === undefined ? answer.status : Object.keys(output.probabilities).sort().join();
+    };
+    await create(one, headers, 'moving', ['old', 'older']);
+    t.is(await choicesAt(other), 'old,older');
+    await send(one, { method: 'DELETE', path: '/v1/catalogs/moving', headers });
+    t.is(await choicesAt(one), 400);
+    await create(one, headers, 'moving', ['new', 'newer']);
+    t.is(await choicesAt(one), 'new,newer');
+    await sleep(1_000);
+    t.is(await choicesAt(other), 'new,newer');
+  });
+}
+
+test.serial('a revoked key is refused by every server within 5 s, on both stores', async (t) => {
+  const revocations = (['sqlite', 'redis'] as const).map(async (kind) => {
+    const { stores } = t.context.places[kind];
+    const { headers, hash } = await issueKey(stores, 'leaver');
+    const statuses = () =>
+      Promise.all(portsOf(t, kind).map(async (port) => (await decide(port, validBody, headers)).status));
+    t.deepEqual(await statuses(), [200, 200]);
+    await stores.keys.end(hash, Date.now(), createStoreBudget());
+    const took = await until(async () => (await statuses()).every((status) => status === 401));
+    t.log(`${kind}: after ${Math.round(took)} ms`);
+    t.true(took < 5_000);
+  });
+  await Promise.all(revocations);
+});
+
+test.serial(
+  'redis: two servers share a limit, and a caller that waits as it was told is admitted, every time',
+  async (t) => {
+    const { stores } = t.context.places.redis;
+    const ports = portsOf(t, 'redis');
+    const shared = await issueKey(stores, 'busy', { rate: { perSecond: 40, burst: 40 } });
+    const started = performance.now();
+    let admitted = 0;
+    let refused = 0;
+    const SECONDS = 2.5;
+    while (performance.now() - started < SECONDS * 1_000) {
+      // Twice the limit, half of it to each server.
+      const answers = await Promise.all(
+        ports.map((port) => send(port, { path: '/v1/catalogs/none', headers: shared.headers })),
+      );
+      for (const { status } of answers) status === 404 ? admitted++ : refused++;
+      await sleep(25);
+    }
+    const allowed = 40 * ((performance.now() - started) / 1_000) + 40;
+    t.log(`${admitted} admitted of at most ${Math.floor(allowed)}, ${refused} refused`);
+    t.true(refused > 0);
+    t.true(admitted <= allowed + 1);
+    t.true(admitted >= allowed * 0.8);
+
+    const outcomes = await Promise.all(
+      Array.from({ length: 100 }, async (_, index) => {
+        const own = await issueKey(stores, 'patient', {
+          rate: { perSecond: 0.7 + index / 100, burst: 1 + (index % 3) },
+        });
+        for (let count = 0; count < 20; count++) {
+          const { status, headers } = await send(ports[count % 2] ?? 0, {
+            path: '/v1/catalogs/none',
+            headers: own.headers,
+          });
+          if (status !== 429) continue;
+          await sleep(Number(headers['retry-after']) * 1_000);
+          return (await send(ports[(count + 1) % 2] ?? 0, { path: '/v1/catalogs/none', headers: own.headers })).status;
+        }
+        return 'never refused';
+      }),
+    );
+    t.deepEqual(outcomes, new Array(100).fill(404));
+  },
+);
+
+test.serial('nothing secret is in logs, errors, process titles or the embedded store', async (t) => {
+  const { servers, stores } = t.context.places.sqlite;
+  const [server] = servers;
+  if (server === undefined) return t.fail();
+  const { key, headers } = await issueKey(stores, 'secretive');
+  const unknown = mintKey();
+  const answers: Answer[] = [];
+  for (const authorization of [headers.authorization, `Bearer ${unknown}`, `Bearer ${key}x`, `Basic ${key}`, key]) {
+    answers.push(await decide(server.port, validBody, { authorization }));
+    answers.push(await send(server.port, { path: `/v1/catalogs/${key}`, headers: { authorization } }));
+    answers.push(await send(server.port, { path: `/v1/models/${key}?key=${key}`, headers: { authorization } }));
+  }
+  await sleep(100);
+  const [titles, commands] = ['comm', 'cmdline'].map((name) => readFileSync(`/proc/${server.pid}/${name}`, 'utf8'));
+  const stored = readdirSync(t.context.folder).map((file) => readFileSync(join(t.context.folder, file), 'latin1'));
+  // Ids that a caller asked for may be in its own answers; a key is no id, but here one was put in a path.
+  const errors = answers.filter(({ text }) => !text.includes('catalog_not_found')).map(({ text }) => text);
+  const seen = [...servers.map(({ output }) => output()), ...errors, titles, commands, ...stored].join('\n');
+  t.true(seen.includes('secretive'));
+  for (const secret of [key, unknown]) {
+    t.false(seen.includes(secret.slice(9, 30)));
+    t.false(seen.includes(secret.slice(-20)));
+  }
+});
+
+test.serial(
+  'sqlite: every create that was acknowledged is there after kill -9 of the server, again and again',
+  async (t) => {
+    const { places } = t.context;
+    const { env, stores, servers } = places.sqlite;
+    const { headers } = await issueKey(stores, 'survivor');
+    const acknowledged: string[] = [];
+    for (let round = 0; round < 3; round++) {
+      const server = servers.pop() ?? (await startServer(env));
+      let going = true;
+      const creating = Array.from({ length: 4 }, async (_, lane) => {
+        for (let count = 0; going; count++) {
+          const id = `r${round}.${lane}.${count}`;
+          const answer = await create(server.port, headers, id).catch(() => undefined);
+          if (answer?.status === 201) acknowledged.push(id);
+          else going = false;
+        }
+      });
+      await sleep(250);
+      await server.kill();
+      await Promise.all(creating);
+    }
+    const found = new Set(await stores.catalogs.list('survivor', createStoreBudget()));
+    t.log(`${acknowledged.length} acknowledged, ${found.size} found`);
+    t.true(acknowledged.length > 10);
+    t.deepEqual(
+      acknowledged.filter((id) => !found.has(id)),
+      [],
+    );
+  },
+);
+
+test.serial(
+  'redis with appendfsync always: every create that was acknowledged is there after kill -9 of Redis',
+  async (t) => {
+    const { redis, places } = t.context;
+    const { headers } = await issueKey(places.redis.stores, 'survivor');
+    const [port] = portsOf(t, 'redis');
+    const acknowledged: string[] = [];
+    for (let round = 0; round < 3; round++) {
+      let going = true;
+      const creating = Array.from({ length: 4 }, async (_, lane) => {
+        for (let count = 0; going; count++) {
+          const id = `r${round}.${lane}.${count}`;
+          if ((await create(port, headers, id)).status === 201) acknowledged.push(id);
+          else await sleep(5);
+        }
+      });
+      await sleep(200);
+      await redis.kill();
+      await redis.start();
+      await sleep(200);
+      going = false;
+      await Promise.all(creating);
+    }
+    await until(async () => (await send(port, { path: '/v1/catalogs/r0.0.0', headers })).status === 200);
+    const found = new Set(await places.redis.stores.catalogs.list('survivor', createStoreBudget()));
+    t.log(`${acknowledged.length} acknowledged, ${found.size} found`);
+    t.true(acknowledged.length > 10);
+    t.deepEqual(
+      acknowledged.filter((id) => !found.has(id)),
+      [],
+    );
+  },
+);

@@ -1,0 +1,69 @@
+/** Whole servers as processes of their own, as an operator starts them: src/main.ts with an environment. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { send } from './http.ts';
+import { until } from './redis.ts';
+
+export interface ServerProcess {
+  readonly port: number;
+  readonly pid: number;
+  /** Everything that it wrote so far, to both outputs. */
+  output(): string;
+  /** kill -9. */
+  kill(): Promise<void>;
+  /** SIGTERM; the exit status. */
+  stop(): Promise<number | null>;
+}
+
+const ENTRY = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const children = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+/** Starts one with one engine and, unless `env` says otherwise, without limits. Resolves once it is ready. */
+export async function startServer(env: Record<string, string>): Promise<ServerProcess> {
+  const child = spawn(process.execPath, [ENTRY], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env.PATH,
+      PORT: '0',
+      HOST: '127.0.0.1',
+      UMPIRE_ENGINES: '1',
+      UMPIRE_DRAIN_DELAY: '0',
+      UMPIRE_RATE_ANONYMOUS: 'off',
+      UMPIRE_RATE_KEY: 'off',
+      UMPIRE_CONCURRENCY_ANONYMOUS: 'off',
+      UMPIRE_CONCURRENCY_KEY: 'off',
+      ...env,
+    },
+  });
+  children.add(child);
+  const exited = once(child, 'exit').then(() => children.delete(child));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  const portOf = (): number => Number(/"port":(\d+)/.exec(output)?.[1] ?? 0);
+  await until(async () => {
+    if (child.exitCode !== null) throw new Error(`the server did not start:\n${output}`);
+    return portOf() > 0 && (await send(portOf(), { path: '/health/ready' })).status === 200;
+  }, 30_000);
+  return {
+    port: portOf(),
+    pid: child.pid ?? 0,
+    output: () => output,
+    async kill() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+    async stop() {
+      child.kill('SIGTERM');
+      await exited;
+      return child.exitCode;
+    },
+  };
+}
