@@ -44,7 +44,7 @@ def main() -> None:
         entries.append({"text": text, "ids": ids, "vector": [round(float(x), 6) for x in vector]})
     print(f"{len(entries)} texts, cosine with int8: mean {np.mean(cosines):.5f}, least {min(cosines):.5f}")
     head = {
-        "about": "PyTorch fp32 vectors of all-MiniLM-L6-v2, mean-pooled, L2-normalised: training/minilm/write_vectors.py",
+        "about": "PyTorch fp32 vectors of all-MiniLM-L6-v2: training/minilm/write_vectors.py",
         "min_cosine": math.floor(min(cosines) * 100) / 100,
     }
     # One text a line, so that a change shows which ones it touches.
