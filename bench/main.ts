@@ -3,6 +3,11 @@ import { parseArgs } from 'node:util';
 
 const benchmarks: Readonly<Record<string, () => Promise<{ run(options: Record<string, number>): Promise<void> }>>> = {
   shell: () => import('./shell/run.ts'),
+  throughput: () => import('./throughput/run.ts'),
+  latency: () => import('./latency/run.ts'),
+  overload: () => import('./overload/run.ts'),
+  chaos: () => import('./chaos/run.ts'),
+  scaling: () => import('./scaling/run.ts'),
 };
 
 const { positionals, tokens } = parseArgs({

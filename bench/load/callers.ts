@@ -1,0 +1,112 @@
+/** Callers that cost little themselves: bytes prepared once, answers read no further than needed. */
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
+import { connect, type Socket } from 'node:net';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
+import type { DecisionBody } from './requests.ts';
+
+/** What a request came to: `ok`, refused as overloaded, or anything else. */
+export type Outcome = 'ok' | 'refused' | 'failed';
+
+/** Sends one request after another. Never rejects. */
+export interface Caller {
+  send(body: Buffer): Promise<Outcome>;
+  close(): void;
+}
+
+/** The bytes of an HTTP/1.1 request. */
+export function restBytes(body: DecisionBody): Buffer {
+  const json = Buffer.from(JSON.stringify(body));
+  const head =
+    `POST /v1/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
+    `Content-Length: ${json.length}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), json]);
+}
+
+/** The bytes of a gRPC message with its frame. */
+export function grpcBytes(body: DecisionBody): Buffer {
+  const message = toBinary(
+    CreateDecisionRequestSchema,
+    create(CreateDecisionRequestSchema, { ...body, choices: [...body.choices] }),
+  );
+  const frame = Buffer.alloc(5);
+  frame.writeUInt32BE(message.length, 1);
+  return Buffer.concat([frame, message]);
+}
+
+/** A connection of its own over HTTP/1.1; connects again when it was closed. */
+export function restCaller(port: number): Caller {
+  let socket: Socket | undefined;
+  let answer: ((outcome: Outcome) => void) | undefined;
+  let received = '';
+
+  const settle = (outcome: Outcome): void => {
+    const give = answer;
+    answer = undefined;
+    received = '';
+    give?.(outcome);
+  };
+
+  const open = (): Socket => {
+    const opened = connect({ port, host: '127.0.0.1', noDelay: true });
+    opened.setEncoding('latin1');
+    opened.on('data', (chunk: string) => {
+      received += chunk;
+      const end = received.indexOf('\r\n\r\n');
+      if (end < 0) return;
+      const length = Number(/content-length: (\d+)/i.exec(received.slice(0, end))?.[1] ?? Number.NaN);
+      if (received.length < end + 4 + length) return;
+      const status = received.slice(9, 12);
+      settle(status === '200' ? 'ok' : status === '503' ? 'refused' : 'failed');
+    });
+    opened.on('error', () => {});
+    opened.on('close', () => {
+      if (socket === opened) socket = undefined;
+      settle('failed');
+    });
+    return opened;
+  };
+
+  return {
+    send(bytes) {
+      socket ??= open();
+      return new Promise((resolve) => {
+        answer = resolve;
+        socket?.write(bytes);
+      });
+    },
+    close: () => void socket?.destroy(),
+  };
+}
+
+const grpcHeaders = {
+  ':method': 'POST',
+  ':path': '/umpire.v1.DecisionService/CreateDecision',
+  'content-type': 'application/grpc',
+  te: 'trailers',
+};
+
+/** One HTTP/2 connection for many callers. */
+export function grpcConnection(port: number): { caller(): Caller; close(): void } {
+  const session: ClientHttp2Session = connectHttp2(`http://127.0.0.1:${port}`);
+  session.on('error', () => {});
+  return {
+    caller: () => ({
+      send(bytes) {
+        return new Promise((resolve) => {
+          const stream = session.request(grpcHeaders);
+          let status: unknown;
+          // A refusal has its status in the headers, an answer in the trailers.
+          stream.on('response', (headers) => (status = headers['grpc-status'] ?? status));
+          stream.on('trailers', (trailers) => (status = trailers['grpc-status'] ?? status));
+          stream.on('error', () => {});
+          stream.on('close', () => resolve(status === '0' ? 'ok' : status === '14' ? 'refused' : 'failed'));
+          stream.resume();
+          stream.end(bytes);
+        });
+      },
+      close() {},
+    }),
+    close: () => session.close(),
+  };
+}

@@ -1,0 +1,98 @@
+/** The process that makes the load: `node bench/load/generator.ts '<LoadPlan as JSON>'`. Sends a LoadResult to its parent when it is done. */
+import { type Caller, grpcBytes, grpcConnection, type Outcome, restBytes, restCaller } from './callers.ts';
+import { bodyOf } from './requests.ts';
+
+/** What load to make. */
+export interface LoadPlan {
+  readonly port: number;
+  readonly protocol: 'rest' | 'grpc';
+  /** Closed: so many callers, each sending its next request when it has an answer. Open: Poisson arrivals, whatever the answers do. */
+  readonly shape: { readonly callers: number } | { readonly perSecond: number };
+  readonly seconds: number;
+  /** Seconds at the beginning that are not counted. */
+  readonly warmUp: number;
+  readonly tokens: number;
+  readonly choices: number;
+}
+
+/** What came of it. Times in milliseconds. */
+export interface LoadResult {
+  /** Seconds that were counted. */
+  readonly seconds: number;
+  /** Of the answers `ok`, and of the refusals. */
+  readonly latencies: Readonly<Record<'ok' | 'refused', readonly number[]>>;
+  readonly failed: number;
+  /** Requests sent in the time that was counted. */
+  readonly sent: number;
+  /** CPU seconds of this process in the time that was counted. */
+  readonly cpu: number;
+}
+
+const connections = 4;
+
+/** Makes the load. */
+export async function makeLoad(plan: LoadPlan): Promise<LoadResult> {
+  const encode = plan.protocol === 'rest' ? restBytes : grpcBytes;
+  const bodies = Array.from({ length: 16 }, (_, seed) => encode(bodyOf(plan.tokens, plan.choices, seed)));
+  const sessions = plan.protocol === 'grpc' ? Array.from({ length: connections }, () => grpcConnection(plan.port)) : [];
+  let made = 0;
+  const newCaller = (): Caller => sessions[made++ % connections]?.caller() ?? restCaller(plan.port);
+
+  const latencies = { ok: [] as number[], refused: [] as number[] };
+  let failed = 0;
+  let sent = 0;
+  const began = performance.now();
+  const from = began + plan.warmUp * 1000;
+  const until = from + plan.seconds * 1000;
+  const callers: Caller[] = [];
+  let cpu = process.cpuUsage();
+  setTimeout(() => (cpu = process.cpuUsage()), plan.warmUp * 1000);
+
+  const once = async (caller: Caller): Promise<void> => {
+    const at = performance.now();
+    if (at >= from && at < until) sent++;
+    const outcome: Outcome = await caller.send(bodies[Math.floor(Math.random() * bodies.length)] as Buffer);
+    const done = performance.now();
+    if (done < from || done >= until) return;
+    if (outcome === 'failed') failed++;
+    else latencies[outcome].push(done - at);
+  };
+
+  if ('callers' in plan.shape) {
+    const loop = async (): Promise<void> => {
+      const caller = newCaller();
+      callers.push(caller);
+      while (performance.now() < until) await once(caller);
+    };
+    await Promise.all(Array.from({ length: plan.shape.callers }, loop));
+  } else {
+    const idle: Caller[] = [];
+    const gap = 1000 / plan.shape.perSecond;
+    let next = began;
+    let open = 0;
+    const send = async (): Promise<void> => {
+      const caller = idle.pop() ?? newCaller();
+      if (!callers.includes(caller)) callers.push(caller);
+      open++;
+      await once(caller);
+      open--;
+      idle.push(caller);
+    };
+    while (performance.now() < until) {
+      for (; next <= performance.now(); next += -Math.log(1 - Math.random()) * gap) void send();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    for (const end = performance.now() + 12_000; open > 0 && performance.now() < end; ) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+  const { user, system } = process.cpuUsage(cpu);
+  for (const caller of callers) caller.close();
+  for (const session of sessions) session.close();
+  return { seconds: plan.seconds, latencies, failed, sent, cpu: (user + system) / 1e6 };
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const result = await makeLoad(JSON.parse(process.argv[2] ?? '{}'));
+  process.send?.(result, undefined, undefined, () => process.exit(0));
+}

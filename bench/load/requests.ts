@@ -1,0 +1,40 @@
+/** The decisions that the benchmarks ask for: inputs of a known number of tokens in the shipped model's vocabulary. */
+
+/** A request body. */
+export interface DecisionBody {
+  readonly model: string;
+  readonly input: string;
+  readonly instruction: string;
+  readonly choices: readonly string[];
+}
+
+// Each of these is one token.
+const words =
+  'time year people way day man thing woman life child world school state family student group country problem hand part'.split(
+    ' ',
+  );
+const verbs = 'asked called came found gave kept made needed paid sent told took turned used wanted'.split(' ');
+
+/** The instruction of all benchmarks: six tokens. */
+export const instruction = 'which team should handle this?';
+
+/** An input of so many tokens; `seed` makes different ones. */
+export function inputOf(tokens: number, seed = 0): string {
+  return Array.from({ length: tokens }, (_, i) => {
+    const list = i % 2 === 0 ? words : verbs;
+    return list[(i * 7 + seed * 13 + Math.floor(i / 5)) % list.length];
+  }).join(' ');
+}
+
+/** So many different choices of three to five tokens. */
+export function choicesOf(count: number): readonly string[] {
+  return Array.from(
+    { length: count },
+    (_, i) => `${words[i % words.length]} ${verbs[Math.floor(i / words.length) % verbs.length]} ${i}`,
+  );
+}
+
+/** A body for the default model. */
+export function bodyOf(tokens: number, choices: number, seed = 0): DecisionBody {
+  return { model: 'minilm-l6', input: inputOf(tokens, seed), instruction, choices: choicesOf(choices) };
+}

@@ -1,0 +1,63 @@
+/** Line plots as SVG, plain enough to read in a diff. */
+import { writeFileSync } from 'node:fs';
+
+/** One line of a plot. */
+export interface Line {
+  readonly name: string;
+  readonly points: readonly (readonly [x: number, y: number])[];
+}
+
+const width = 640;
+const height = 360;
+const margin = { left: 60, right: 130, top: 40, bottom: 50 };
+const colours = ['#1f6f8b', '#c8553d', '#588157', '#6d597a'];
+
+/** Writes a plot with both axes from zero. */
+export function writePlot(path: string, title: string, xTitle: string, yTitle: string, lines: readonly Line[]): void {
+  const points = lines.flatMap((line) => line.points);
+  const xMost = Math.max(...points.map(([x]) => x));
+  const yMost = Math.max(...points.map(([, y]) => y)) * 1.05;
+  const x = (value: number): string =>
+    (margin.left + (value / xMost) * (width - margin.left - margin.right)).toFixed(1);
+  const y = (value: number): string =>
+    (height - margin.bottom - (value / yMost) * (height - margin.top - margin.bottom)).toFixed(1);
+  const ticks = (most: number): readonly number[] => {
+    const rough = most / 5;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough) ?? rough;
+    return Array.from({ length: Math.floor(most / step) + 1 }, (_, i) => i * step);
+  };
+  const grid = [
+    ...ticks(yMost).map((tick) => {
+      return (
+        `<line x1="${x(0)}" y1="${y(tick)}" x2="${x(xMost)}" y2="${y(tick)}" stroke="#ddd"/>` +
+        `<text x="${margin.left - 8}" y="${y(tick)}" dy="4" text-anchor="end">${Number(tick.toPrecision(6))}</text>`
+      );
+    }),
+    ...ticks(xMost).map((tick) => {
+      return `<text x="${x(tick)}" y="${height - margin.bottom + 18}" text-anchor="middle">${Number(tick.toPrecision(6))}</text>`;
+    }),
+  ];
+  const drawn = lines.flatMap(({ name, points: own }, i) => {
+    const colour = colours[i % colours.length];
+    const path = own.map(([px, py]) => `${x(px)},${y(py)}`).join(' ');
+    const [lastX, lastY] = own.at(-1) ?? [0, 0];
+    return [
+      `<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>`,
+      ...own.map(([px, py]) => `<circle cx="${x(px)}" cy="${y(py)}" r="3" fill="${colour}"/>`),
+      `<text x="${Number(x(lastX)) + 8}" y="${y(lastY)}" dy="4" fill="${colour}">${name}</text>`,
+    ];
+  });
+  const svg = [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12">`,
+    '<rect width="100%" height="100%" fill="white"/>',
+    `<text x="${margin.left}" y="22" font-size="15">${title}</text>`,
+    ...grid,
+    `<text x="${width / 2 - 40}" y="${height - 12}" text-anchor="middle">${xTitle}</text>`,
+    `<text transform="translate(16 ${height / 2}) rotate(-90)" text-anchor="middle">${yTitle}</text>`,
+    ...drawn,
+    '</svg>',
+    '',
+  ];
+  writeFileSync(path, svg.join('\n'));
+}
