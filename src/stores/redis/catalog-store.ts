@@ -24,7 +24,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     },
     async read(owner, id, budget) {
       const key = catalogName(owner, id);
-      const reply = await link.call('read', budget, (connection) =>
+      const reply = await link.call('read', key, budget, (connection) =>
         connection.send(key, ['HMGET', key, ...CATALOG_FIELDS]),
       );
       const values = Array.isArray(reply) ? reply : [];
@@ -35,7 +35,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     async stamp(owner, id, budget) {
       const key = catalogName(owner, id);
       // A hash without a stamp is unreadable: read() says so, and create() finds it there.
-      const stamp = await link.call('read', budget, (connection) => connection.send(key, ['HGET', key, 'stamp']));
+      const stamp = await link.call('read', key, budget, (connection) => connection.send(key, ['HGET', key, 'stamp']));
       return typeof stamp === 'string' ? stamp : undefined;
     },
     async delete(owner, id, budget) {
@@ -50,7 +50,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     },
     async list(owner, budget) {
       const key = catalogIdsName(owner);
-      const reply = await link.call('read', budget, (connection) => connection.send(key, ['SMEMBERS', key]));
+      const reply = await link.call('read', key, budget, (connection) => connection.send(key, ['SMEMBERS', key]));
       return [...(reply as Iterable<string>)].sort();
     },
   };

@@ -9,6 +9,7 @@ import {
   socketOptions,
   within,
 } from './connection.ts';
+import { slotOf } from './slots.ts';
 
 const RECONNECT_MS = [50, 100, 200, 400] as const;
 
@@ -48,13 +49,13 @@ export async function openCluster(url: URL, seeds: readonly HostPort[]): Promise
     send: (key, command) => cluster.sendCommand(key, false, command as string[]),
     nodeOf: async (key) => asNode(await cluster.getNodeClientForKey(key)),
     nodes,
-    // One node that answers is enough: which of them is away shows in the calls that it would have served.
-    healthy: () =>
-      Promise.any(
-        cluster.masters.map(
-          async (master) => (await asNode(await cluster.nodeClient(master)).send(['PING'])) === 'PONG',
-        ),
-      ),
+    shardOf: (key) => cluster.slots[slotOf(key)]?.master.address ?? '',
+    shards: () => cluster.masters.map(({ address }) => address),
+    async probe(shard) {
+      const master = cluster.masters.find(({ address }) => address === shard);
+      // A cluster moves its slots between nodes: one that is no master any more is not asked for, and none of its slots are called.
+      return master === undefined || (await asNode(await cluster.nodeClient(master)).send(['PING'])) === 'PONG';
+    },
     destroy: () => cluster.destroy(),
   };
 }

@@ -21,8 +21,12 @@ export interface RedisConnection {
   nodeOf(key: string): Promise<RedisNodeConnection>;
   /** Every server that holds data, for what must walk all keys. */
   nodes(): Promise<readonly RedisNodeConnection[]>;
-  /** Rejects or resolves to false unless the connection can do its work: answers, and is a master's. */
-  healthy(): Promise<boolean>;
+  /** Which server has the key: a name that stays the same for as long as it does. */
+  shardOf(key: string): string;
+  /** All servers' names. */
+  shards(): readonly string[];
+  /** Whether a server answers and is a master; rejects if it does not answer. */
+  probe(shard: string): Promise<boolean>;
   /** Drops it; what is in flight is rejected. */
   destroy(): void;
 }
@@ -83,7 +87,9 @@ export async function openNode(
     send: (_key, command) => node.send(command),
     nodeOf: async () => node,
     nodes: async () => [node],
-    async healthy() {
+    shardOf: () => '',
+    shards: () => [''],
+    async probe() {
       // A user without the right to ask for the role may still have all that Umpire needs.
       const role = await node
         .send(['ROLE'])
@@ -94,7 +100,7 @@ export async function openNode(
   };
   try {
     await within(CONNECT_TIMEOUT_MS, client.connect());
-    if (!(await within(CONNECT_TIMEOUT_MS, connection.healthy()))) throw new Error('the server is not a master');
+    if (!(await within(CONNECT_TIMEOUT_MS, connection.probe('')))) throw new Error('the server is not a master');
     opened = true;
     return connection;
   } catch (error) {

@@ -12,7 +12,7 @@ const FIELDS = ['key_id', 'owner', 'limits', 'created_at', 'ends_at'] as const;
 /** A store that reads on a line and writes through a writer. */
 export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeyStore {
   return {
-    find: (hash, budget) => link.call('read', budget, (connection) => read(connection, hash)),
+    find: (hash, budget) => link.call('read', keyName(hash), budget, (connection) => read(connection, hash)),
     async add(record, budget) {
       const end = record.endsAt === undefined ? [] : ['ends_at', String(record.endsAt)];
       const args = [...Object.entries(toKeyFields(record)).flat(), ...end];
@@ -28,7 +28,7 @@ export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeySt
       );
     },
     list: (budget) =>
-      link.call('read', budget, async (connection) => {
+      link.call('read', undefined, budget, async (connection) => {
         const records: KeyRecord[] = [];
         for (const node of await connection.nodes()) {
           for await (const name of scan(node)) {

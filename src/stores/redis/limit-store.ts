@@ -19,15 +19,14 @@ export function createRedisLimitStore(link: RedisLink): LimitStore {
         String(quota ?? 0),
       ];
       // A count that was perhaps made is no harm: `read`, as far as errors go.
-      const reply = await link.call('read', budget, (connection) =>
-        takeLimits.run(connection, limitNames(subject), args),
-      );
+      const names = limitNames(subject);
+      const reply = await link.call('read', names[0], budget, (connection) => takeLimits.run(connection, names, args));
       return verdictOf(reply);
     },
     release(subject, lease) {
       const [, leases] = limitNames(subject);
       link
-        .call('read', createStoreBudget(), (connection) => connection.send(leases, ['ZREM', leases, lease]))
+        .call('read', leases, createStoreBudget(), (connection) => connection.send(leases, ['ZREM', leases, lease]))
         .catch(() => {});
     },
   };

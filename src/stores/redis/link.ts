@@ -1,12 +1,13 @@
 /**
- * The line to Redis. It keeps one connection open for as long as it lives, opens a new one when that is lost, and spares requests a Redis
- * that does not answer: every call is raced against its budget, after three calls in a row without an answer the line counts as down, calls
- * then fail at once, and a heartbeat finds out when it is up again.
+ * The line to Redis. It keeps one connection open for as long as it lives, opens a new one when that is lost, and spares requests a server
+ * that does not answer: every call is raced against its budget, and each server has a breaker, so that one node of a cluster that is away
+ * takes nobody but its own owners along.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type StoreBudget, spend } from '../budget.ts';
 import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../errors.ts';
 import type { StoreLog } from '../log.ts';
+import { type Breaker, createBreaker } from './breaker.ts';
 import { type OpenRedis, type RedisConnection, within } from './connection.ts';
 import { troubleOf } from './reply-errors.ts';
 
@@ -15,14 +16,21 @@ export type CallKind = 'read' | 'write';
 
 export interface RedisLink {
   /**
-   * Does one piece of work on the connection. Throws StoreUnavailable, StoreCorrupt, or for a write that was cut off StoreWriteUnconfirmed.
-   * What the work itself throws of these goes through.
+   * Does one piece of work on the connection. `key`: a key that it is about; undefined for what walks all servers. Throws StoreUnavailable,
+   * StoreCorrupt, or for a write that was cut off StoreWriteUnconfirmed. What the work itself throws of these goes through.
    */
-  call<T>(kind: CallKind, budget: StoreBudget, work: (connection: RedisConnection) => Promise<T>): Promise<T>;
+  call<T>(
+    kind: CallKind,
+    key: string | undefined,
+    budget: StoreBudget,
+    work: (connection: RedisConnection) => Promise<T>,
+  ): Promise<T>;
   /** Resolves when the first connection is open, or after so many milliseconds. Whether it is. */
   opened(milliseconds: number): Promise<boolean>;
+  /** Whether every server answers. */
   readonly up: boolean;
   readonly reconnects: number;
+  /** Of the last heartbeat, milliseconds. */
   readonly latencyMs: number | undefined;
   close(): Promise<void>;
 }
@@ -34,46 +42,52 @@ export interface RedisLinkOptions {
   readonly onConnection?: (connection: RedisConnection) => void;
 }
 
-const FAILURES_BEFORE_DOWN = 3;
+/** The present connection with what is known of its servers. */
+interface Current {
+  readonly connection: RedisConnection;
+  readonly breakers: Map<string, Breaker>;
+  /** When any of its servers last answered a heartbeat. */
+  heardAt: number;
+  /** Resolved when it is to be replaced. */
+  readonly replace: PromiseWithResolvers<void>;
+}
+
 const HEARTBEAT_MS = 500;
 const HEARTBEAT_DOWN_MS = 150;
 const HEARTBEAT_TIMEOUT_MS = 200;
-/** A connection that has not answered for so long is replaced: it may be half open, or lead to a master of the past. */
+/** A connection that is silent for so long is replaced: it may be half open, or lead to a master of the past. */
 const REPLACE_MS = 1_000;
+const RETRY_MS = [50, 100, 200, 400] as const;
 const LATE_MS = 20;
 const GRACE_MS = 50;
-const RETRY_MS = [50, 100, 200, 400] as const;
+/** A call that had less time than this proves nothing when it is cut off. */
+const FAIR_MS = 50;
 
 /** Starts connecting; never rejects for that. */
 export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): RedisLink {
-  let connection: RedisConnection | undefined;
-  let failures = 0;
-  let downSince: number | undefined = performance.now();
-  let reconnects = -1;
+  let current: Current | undefined;
+  let lostAt: number | undefined;
+  let connections = 0;
   let latencyMs: number | undefined;
   let closed = false;
-  /** Since when the present connection has been silent. */
-  let silentSince = 0;
-  /** Resolved when the present connection is to be replaced. */
-  let wake = Promise.withResolvers<void>();
   const closing = new AbortController();
   const firstOpen = Promise.withResolvers<void>();
+  const pause = (milliseconds: number): Promise<void> =>
+    sleep(milliseconds, undefined, { signal: closing.signal }).catch(() => {});
   const running = keepOpen();
   const beating = heartbeat();
 
   return {
-    call(kind, budget, work) {
-      return spend(budget, () => race(kind, budget.remaining, work));
-    },
+    call: (kind, key, budget, work) => spend(budget, () => race(kind, key, budget.remaining, work)),
     async opened(milliseconds) {
       await within(milliseconds, firstOpen.promise).catch(() => {});
-      return connection !== undefined;
+      return current !== undefined;
     },
     get up() {
-      return downSince === undefined;
+      return current !== undefined && allClosed(current);
     },
     get reconnects() {
-      return Math.max(0, reconnects);
+      return Math.max(0, connections - 1);
     },
     get latencyMs() {
       return latencyMs;
@@ -81,19 +95,20 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
     async close() {
       closed = true;
       closing.abort();
-      drop(connection);
-      wake.resolve();
+      drop(current);
       await Promise.all([running, beating]);
     },
   };
 
   async function race<T>(
     kind: CallKind,
+    key: string | undefined,
     milliseconds: number,
     work: (connection: RedisConnection) => Promise<T>,
   ): Promise<T> {
-    const current = connection;
-    if (current === undefined || downSince !== undefined) throw new StoreUnavailable('Redis is away');
+    const used = current;
+    const breaker = used === undefined || key === undefined ? undefined : breakerOf(used, used.connection.shardOf(key));
+    if (used === undefined || breaker?.openSince !== undefined) throw new StoreUnavailable('Redis is away');
     if (milliseconds <= 0) throw new StoreUnavailable('the time for store work is used up');
     const cut = Promise.withResolvers<never>();
     const due = performance.now() + milliseconds;
@@ -102,30 +117,28 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
       const excused = performance.now() - due > LATE_MS;
       timer = setTimeout(() => cut.reject(late), excused ? GRACE_MS : 0);
     }, milliseconds);
-    const done = work(current);
+    const done = work(used.connection);
     done.catch(() => {});
     try {
       const result = await Promise.race([done, cut.promise]);
-      failures = 0;
+      breaker?.answered();
       return result;
     } catch (error) {
-      throw judge(kind, current, error);
+      if (error === late && milliseconds >= FAIR_MS) breaker?.silent('Redis does not answer in time');
+      throw failureOf(kind, used, breaker, error);
     } finally {
       clearTimeout(timer);
     }
   }
 
-  function judge(kind: CallKind, used: RedisConnection, error: unknown): unknown {
-    if (error instanceof StoreCorrupt || error instanceof StoreUnavailable || error instanceof StoreWriteUnconfirmed)
+  function failureOf(kind: CallKind, used: Current, breaker: Breaker | undefined, error: unknown): unknown {
+    if (error instanceof StoreCorrupt || error instanceof StoreUnavailable || error instanceof StoreWriteUnconfirmed) {
       return error;
-    if (error === late) {
-      if (used === connection) failures++;
-      if (failures >= FAILURES_BEFORE_DOWN) markDown('Redis does not answer in time');
     }
     const trouble = error === late ? 'broken' : troubleOf(error);
     if (trouble === 'corrupt') return new StoreCorrupt('a key of Umpire holds another type of data', { cause: error });
     if (trouble === 'wrong_server') {
-      markDown('Redis is read-only: it is not the master any more');
+      breaker?.trip('Redis is read-only: it is not the master any more');
       drop(used);
     }
     if (trouble === 'broken' && kind === 'write') {
@@ -134,85 +147,110 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
     return new StoreUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
   }
 
-  function markDown(reason: string): void {
-    if (downSince !== undefined) return;
-    downSince = performance.now();
-    if (!closed) log.warn({ store: 'redis' }, `${reason}: catalogs wait, inline decisions go on`);
-  }
-
-  function markUp(): void {
-    failures = 0;
-    if (downSince === undefined) return;
-    log.info({ store: 'redis', downMs: Math.round(performance.now() - downSince) }, 'Redis answers');
-    downSince = undefined;
+  function breakerOf({ breakers }: Current, shard: string): Breaker {
+    let breaker = breakers.get(shard);
+    if (breaker === undefined) {
+      const fields = shard === '' ? { store: 'redis' } : { store: 'redis', node: shard };
+      breaker = createBreaker(
+        {
+          opened: (reason) => log.warn(fields, `${reason}: catalogs wait, inline decisions go on`),
+          closed: (openMs) => log.info({ ...fields, downMs: Math.round(openMs) }, 'Redis answers again'),
+        },
+        false,
+      );
+      breakers.set(shard, breaker);
+    }
+    return breaker;
   }
 
   /** Forgets a connection and has keepOpen() make a new one. */
-  function drop(lost: RedisConnection | undefined): void {
-    if (lost === undefined || lost !== connection) return;
-    connection = undefined;
-    lost.destroy();
-    wake.resolve();
+  function drop(lost: Current | undefined): void {
+    if (lost === undefined || lost !== current) return;
+    current = undefined;
+    lostAt = performance.now();
+    lost.connection.destroy();
+    lost.replace.resolve();
   }
 
   async function keepOpen(): Promise<void> {
-    for (let attempt = 0; !closed; ) {
+    for (let attempt = 0; !closed; attempt++) {
       try {
-        let mine: RedisConnection | undefined;
-        const opened = await open((cause) => {
-          if (mine === undefined || mine !== connection) return;
-          markDown(`the connection to Redis was lost (${cause instanceof Error ? cause.message : String(cause)})`);
+        let mine: Current | undefined;
+        const connection = await open((cause) => {
+          if (mine === undefined || mine !== current || closed) return;
+          log.warn(
+            { store: 'redis' },
+            `the connection to Redis was lost (${text(cause)}): catalogs wait, inline decisions go on`,
+          );
           drop(mine);
         });
-        mine = opened;
         if (closed) {
-          opened.destroy();
+          connection.destroy();
           return;
         }
-        onConnection?.(opened);
-        wake = Promise.withResolvers<void>();
-        connection = opened;
-        silentSince = performance.now();
-        reconnects++;
+        onConnection?.(connection);
+        mine = {
+          connection,
+          breakers: new Map(),
+          heardAt: performance.now(),
+          replace: Promise.withResolvers<void>(),
+        };
+        current = mine;
+        connections++;
         attempt = 0;
-        markUp();
+        const downMs = lostAt === undefined ? undefined : Math.round(performance.now() - lostAt);
+        log.info({ store: 'redis', ...(downMs === undefined ? {} : { downMs }) }, 'connected to Redis');
         firstOpen.resolve();
-        await wake.promise;
+        await mine.replace.promise;
       } catch (error) {
         if (attempt === 0 && !closed) log.warn({ store: 'redis', err: error }, 'cannot connect to Redis; trying again');
       }
-      const delay = RETRY_MS[Math.min(attempt++, RETRY_MS.length - 1)] ?? 400;
       // Replicas that lost the same server should not all come back at the same instant.
-      await sleep(delay * (0.75 + Math.random() / 2), undefined, { signal: closing.signal }).catch(() => {});
+      await pause((RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)] ?? 400) * (0.75 + Math.random() / 2));
     }
   }
 
   async function heartbeat(): Promise<void> {
     while (!closed) {
-      const pause = downSince === undefined ? HEARTBEAT_MS : HEARTBEAT_DOWN_MS;
-      await sleep(pause, undefined, { signal: closing.signal, ref: false }).catch(() => {});
-      const current = connection;
-      if (closed || current === undefined) continue;
-      const started = performance.now();
-      try {
-        const healthy = await within(HEARTBEAT_TIMEOUT_MS, current.healthy());
-        if (current !== connection) continue;
-        latencyMs = performance.now() - started;
-        silentSince = performance.now();
-        if (healthy) markUp();
-        else {
-          markDown('the server is not the master any more');
-          drop(current);
-        }
-      } catch {
-        if (current !== connection) continue;
-        failures++;
-        if (failures >= FAILURES_BEFORE_DOWN) markDown('Redis does not answer its heartbeat');
-        if (performance.now() - silentSince > REPLACE_MS) drop(current);
+      await pause(current === undefined || allClosed(current) ? HEARTBEAT_MS : HEARTBEAT_DOWN_MS);
+      const used = current;
+      if (closed || used === undefined) continue;
+      const outcomes = await Promise.all(used.connection.shards().map((shard) => beat(used, shard)));
+      if (used !== current) continue;
+      if (outcomes.includes('wrong_server')) drop(used);
+      if (outcomes.includes('healthy')) used.heardAt = performance.now();
+      else if (performance.now() - used.heardAt > REPLACE_MS) drop(used);
+    }
+  }
+
+  /** Asks one server, and tells its breaker. */
+  async function beat(used: Current, shard: string): Promise<'healthy' | 'silent' | 'wrong_server'> {
+    const breaker = breakerOf(used, shard);
+    const started = performance.now();
+    try {
+      const isMaster = await within(HEARTBEAT_TIMEOUT_MS, used.connection.probe(shard));
+      latencyMs = performance.now() - started;
+      if (isMaster) {
+        breaker.close();
+        return 'healthy';
       }
+      breaker.trip('the server is not the master any more');
+      return 'wrong_server';
+    } catch {
+      if (used === current) breaker.silent('Redis does not answer its heartbeat');
+      return 'silent';
     }
   }
 }
 
 /** A call that took longer than its budget. */
 const late = new Error('Redis did not answer in time');
+
+function allClosed({ breakers }: Current): boolean {
+  for (const breaker of breakers.values()) if (breaker.openSince !== undefined) return false;
+  return true;
+}
+
+function text(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}

@@ -29,7 +29,7 @@ export function createRedisWriter(link: RedisLink, replicas: number): RedisWrite
 
   return {
     write(budget, key, work, changed) {
-      return link.call('write', budget, async (connection) => {
+      return link.call('write', key, budget, async (connection) => {
         const result = await work(connection);
         if (replicas === 0 || !changed(result)) return result;
         const node = await connection.nodeOf(key);

@@ -1,0 +1,55 @@
+/**
+ * A circuit breaker for one server. It opens after three calls or heartbeats in a row without an answer, or at once when told so; while it is
+ * open nobody waits for the server; a heartbeat that is answered closes it.
+ */
+export interface Breaker {
+  /** Since when it has been open, on the clock of `performance.now()`; undefined while it is closed. */
+  readonly openSince: number | undefined;
+  /** The server answered a call: failures so far are forgotten. An open breaker stays open, the answer may be of before. */
+  answered(): void;
+  /** The server did not answer. */
+  silent(reason: string): void;
+  /** Opens it now. */
+  trip(reason: string): void;
+  /** The server answered a heartbeat, or is newly connected. */
+  close(): void;
+}
+
+/** What to do when it changes. */
+export interface BreakerEvents {
+  opened(reason: string): void;
+  closed(openMs: number): void;
+}
+
+const FAILURES = 3;
+
+/** A breaker that is open, or closed, from the start. */
+export function createBreaker(events: BreakerEvents, open: boolean): Breaker {
+  let failures = 0;
+  let openSince = open ? performance.now() : undefined;
+  const breaker: Breaker = {
+    get openSince() {
+      return openSince;
+    },
+    answered() {
+      failures = 0;
+    },
+    silent(reason) {
+      failures++;
+      if (failures >= FAILURES) breaker.trip(reason);
+    },
+    trip(reason) {
+      if (openSince !== undefined) return;
+      openSince = performance.now();
+      events.opened(reason);
+    },
+    close() {
+      failures = 0;
+      if (openSince === undefined) return;
+      const openMs = performance.now() - openSince;
+      openSince = undefined;
+      events.closed(openMs);
+    },
+  };
+  return breaker;
+}
