@@ -24,6 +24,8 @@ export interface DecisionTerms {
   readonly signal: AbortSignal;
   /** On the clock of `performance.now()`, milliseconds. */
   readonly deadline: number;
+  /** Called when the engine begins; what it returns, when the engine is done, which is later than the answer if the caller left. */
+  retain(): () => void;
   /** What the request may still wait for stores. */
   readonly storeBudget?: StoreBudget;
 }
@@ -89,7 +91,7 @@ export function createDecider(options: {
 
       const { id, revision } = model;
       const job = { model: id, revision, input: request.input, instruction: request.instruction, choices };
-      const outcome = await score(engine, job, jobTerms(terms));
+      const outcome = await score(engine, job, jobTerms(terms), terms.retain());
       if (outcome.kind !== 'scored') throw tokensExceeded(outcome, request);
       const { winner, probabilities } = roundDistribution(outcome.probabilities);
       return {
@@ -107,15 +109,20 @@ export function createDecider(options: {
 }
 
 /** How the engine shares its time: by owner, or by address where nobody is known. */
-export function jobTerms({ caller, signal, deadline }: DecisionTerms): JobTerms {
+export function jobTerms({ caller, signal, deadline }: Omit<DecisionTerms, 'retain'>): JobTerms {
   return caller.kind === 'key'
     ? { signal, deadline, tenant: caller.owner, keyed: true }
     : { signal, deadline, tenant: caller.address, keyed: false };
 }
 
-async function score(engine: Engine, job: Parameters<Engine['score']>[0], terms: JobTerms): Promise<ScoreOutcome> {
+async function score(
+  engine: Engine,
+  job: Parameters<Engine['score']>[0],
+  terms: JobTerms,
+  released: () => void,
+): Promise<ScoreOutcome> {
   try {
-    return await engine.score(job, terms);
+    return await engine.score(job, { ...terms, released });
   } catch (error) {
     throw engineFault(error);
   }

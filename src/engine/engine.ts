@@ -20,9 +20,8 @@ export interface JobTerms {
   /** Callers with a key keep a part of the queue that others cannot take. */
   readonly keyed: boolean;
   /**
-   * Called once when the job takes up nothing any more. For a job that was answered in mid-run, because its caller left or its deadline passed,
-   * that is when the run ends. Not called for a job that was refused, i.e. whose call rejects with EngineOverloaded, EngineClosing or
-   * ModelUnavailable before it was taken in; use `finally` of the promise for those.
+   * Called exactly once, when the job takes up nothing any more: for a refused one at once, for one that was answered in mid-run because its
+   * caller left or its deadline passed when the run ends.
    */
   readonly released?: () => void;
 }

@@ -33,6 +33,7 @@ export class Exchange implements Call {
   #departure: AbortController | undefined;
   #gone = false;
   #over = false;
+  #users = 0;
   #lease: { release(): void } | undefined;
 
   /** @param timeout milliseconds from now to the deadline. */
@@ -51,15 +52,31 @@ export class Exchange implements Call {
     return this.#departure.signal;
   }
 
-  /** Keeps a lease of the caller's limits until the exchange is over. */
+  /** Keeps a lease of the caller's limits until the exchange is over and nothing works for it any more. */
   hold(lease: { release(): void }): void {
-    if (this.#over) lease.release();
-    else this.#lease = lease;
+    this.#lease = lease;
+    this.#settle();
+  }
+
+  retain(): () => void {
+    let retained = true;
+    this.#users += 1;
+    return () => {
+      if (!retained) return;
+      retained = false;
+      this.#users -= 1;
+      this.#settle();
+    };
   }
 
   /** The exchange is over: what it held goes back. */
   finish(): void {
     this.#over = true;
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (!this.#over || this.#users > 0) return;
     this.#lease?.release();
     this.#lease = undefined;
   }

@@ -194,6 +194,20 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     throw new ModelUnavailable(`${request.model}@${request.revision} is not served now`, 1);
   };
 
+  /** A new job that may wait. One that is refused takes up nothing. */
+  const takeIn = (request: ScoreJob, terms: JobTerms, answer: Answer): Job => {
+    try {
+      const arrived = performance.now();
+      const revision = accept(request, terms, arrived);
+      const job = createJob(request, terms, revision, arrived, answer);
+      admitted(job, terms.deadline - arrived);
+      return job;
+    } catch (error) {
+      answer.released();
+      throw error;
+    }
+  };
+
   const checkEmpty = (): void => {
     if (closing && running.size + preparations.size + queue.backlog('all').jobs === 0) emptied?.();
   };
@@ -213,12 +227,9 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       });
     },
     async score(request, terms) {
-      const arrived = performance.now();
-      const revision = accept(request, terms, arrived);
       const { promise, resolve, reject } = Promise.withResolvers<ScoreOutcome>();
-      const job = createJob(request, terms, revision, arrived, { resolve, reject, released: () => terms.released?.() });
-      admitted(job, terms.deadline - arrived);
-      revisions.count(revision, 1);
+      const job = takeIn(request, terms, { resolve, reject, released: () => terms.released?.() });
+      revisions.count(job.revision, 1);
       deadlines.add(job);
       queue.add(job);
       dispatch();
