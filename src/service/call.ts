@@ -21,6 +21,11 @@ export interface Call {
   /** When the answer is worthless, on the clock of `performance.now()`, milliseconds. */
   readonly deadline: number;
   readonly facts: CallFacts;
-  /** What the request may still wait for stores: the same object goes to authentication and limits. Absent: a fresh one. */
-  readonly storeBudget?: StoreBudget;
+  /** What the call's store work may still take, all of it together. */
+  readonly storeBudget: StoreBudget;
+  /**
+   * Says that work for the call goes on until the returned function is called, even if its caller has left: so long it counts against the
+   * caller's limit of decisions in progress.
+   */
+  retain(): () => void;
 }
