@@ -8,6 +8,9 @@ const benchmarks: Readonly<Record<string, () => Promise<{ run(options: Record<st
   overload: () => import('./overload/run.ts'),
   chaos: () => import('./chaos/run.ts'),
   scaling: () => import('./scaling/run.ts'),
+  stores: () => import('./stores/run.ts'),
+  soak: () => import('./soak/run.ts'),
+  peer: () => import('./peer/run.ts'),
 };
 
 const { positionals, tokens } = parseArgs({
