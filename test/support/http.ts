@@ -52,7 +52,8 @@ export function decide(port: number, body: unknown, headers: OutgoingHttpHeaders
 
 /** An HTTP/2 session with prior knowledge. */
 export function openSession(port: number): ClientHttp2Session {
-  const session = connect(`http://127.0.0.1:${port}`);
+  // The client's own default of 10 MB would end a session that sends a body of that size.
+  const session = connect(`http://127.0.0.1:${port}`, { maxSessionMemory: 64 });
   session.on('error', () => {});
   return session;
 }

@@ -2,6 +2,11 @@
 import { DomainError } from '../../domain/errors.ts';
 import { type HttpRequest, isHttp2 } from '../http.ts';
 
+/** Whether the caller took the request back: an HTTP/2 body then ends as if it were whole. */
+export function wasReset(request: HttpRequest): boolean {
+  return isHttp2(request) && request.aborted;
+}
+
 /** Bytes that a body may have. */
 export const MAX_BODY_BYTES = 1024 * 1024;
 
@@ -61,8 +66,8 @@ export function readBody(request: HttpRequest): Promise<Buffer> {
       if (size > MAX_BODY_BYTES) settle(tooLarge());
       else chunks.push(chunk);
     };
-    const onEnd = (): void => settle();
     const onGone = (): void => settle(new DomainError('CANCELED', 'the caller left before its request was complete'));
+    const onEnd = (): void => (wasReset(request) ? onGone() : settle());
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });
 }

@@ -103,6 +103,7 @@ export function createRpcHandler(options: {
     if (answered.body === undefined && answered.status >= 400) {
       // Not the protocol's: a wrong method, content type or HTTP version.
       const headers = Object.fromEntries(answered.header ?? []);
+      if (answered.status === 405) headers.allow = [...new Set(handler.allowedMethods)].join(', ');
       respondFault(exchange, visibleFault(transportFault(answered.status), exchange), health.draining, headers);
       return;
     }

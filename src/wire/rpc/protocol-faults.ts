@@ -71,6 +71,12 @@ function reasonOf(error: ConnectError, exchange: Exchange): DomainError {
 
 function classify(error: ConnectError, invoked: boolean): DomainError {
   const message = error.rawMessage;
+  if (/^protocol error: invalid (grpc|connect) timeout/.test(message)) {
+    return new DomainError('MALFORMED_REQUEST', 'grpc-timeout or connect-timeout-ms is not valid');
+  }
+  if (/^protocol error: (missing|received extra) input message/.test(message)) {
+    return new DomainError('INVALID_MESSAGE', 'this procedure takes exactly one message');
+  }
   switch (error.code) {
     case Code.ResourceExhausted:
       return new DomainError('BODY_TOO_LARGE', 'the message is larger than 1 MiB');

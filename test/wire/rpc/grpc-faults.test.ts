@@ -1,0 +1,160 @@
+/** gRPC requests that are wrong: always HTTP 200 with a status of the caller's fault and ErrorInfo, or an envelope where it is no gRPC at all. */
+import type { ClientHttp2Session } from 'node:http2';
+import { gzipSync } from 'node:zlib';
+import { Metadata } from '@grpc/grpc-js';
+import anyTest, { type TestFn } from 'ava';
+import { envelopeFault } from '../../support/answers.ts';
+import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
+import { openSession } from '../../support/http.ts';
+import { DECIDE, frame, type RawRpcCall, sendGrpc, validMessage } from '../../support/raw-rpc.ts';
+import { createScriptedEngine } from '../../support/scripted-engine.ts';
+import { startService, type TestService } from '../../support/service.ts';
+
+const test = anyTest as TestFn<{ service: TestService; session: ClientHttp2Session }>;
+
+test.before(async (t) => {
+  const service = await startService({}, { engine: createScriptedEngine() });
+  t.context = { service, session: openSession(service.port) };
+});
+test.after.always(async ({ context: { service, session } }) => {
+  session.destroy();
+  await service.stop();
+});
+
+const bytes = (...values: readonly number[]): Buffer => frame(Buffer.from(values));
+const timeout = (value: string): RawRpcCall => ({ headers: { 'grpc-timeout': value } });
+const type = (value: string): object => ({ 'content-type': value });
+const gzip = (message: Uint8Array): RawRpcCall => ({
+  headers: { 'grpc-encoding': 'gzip' },
+  body: frame(message, { flags: 1 }),
+});
+const jsonCall = (text: string): RawRpcCall => ({
+  headers: type('application/grpc+json') as never,
+  body: frame(Buffer.from(text)),
+});
+
+type Fault = readonly [code: number, reason: string];
+const invalid: Fault = [3, 'INVALID_MESSAGE'];
+const tooLarge: Fault = [3, 'BODY_TOO_LARGE'];
+const late: Fault = [4, 'DEADLINE_EXCEEDED'];
+const unimplemented: Fault = [12, 'UNIMPLEMENTED'];
+const encoding: Fault = [12, 'UNSUPPORTED_ENCODING'];
+const malformed: Fault = [3, 'MALFORMED_REQUEST'];
+const fine = undefined;
+
+const cases: Readonly<Record<string, readonly [RawRpcCall, Fault | undefined]>> = {
+  'a valid call': [{}, fine],
+  'an unknown method': [{ path: '/umpire.v1.DecisionService/None' }, unimplemented],
+  'an unknown service': [{ path: '/umpire.v2.DecisionService/CreateDecision' }, unimplemented],
+  'a REST path': [{ path: '/v1/decisions' }, unimplemented],
+  'the root': [{ path: '/' }, unimplemented],
+  'reflection, which is off': [{ path: '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo' }, unimplemented],
+  'a path with a query': [{ path: `${DECIDE}?x=1` }, fine],
+  'a truncated protobuf': [{ body: frame(validMessage.subarray(0, -5)) }, invalid],
+  'a frame that is cut off': [{ body: frame(validMessage, { length: validMessage.length + 10 }) }, invalid],
+  'half a frame head': [{ body: Buffer.from([0, 0]) }, invalid],
+  'no message': [{ body: Buffer.alloc(0) }, invalid],
+  'two messages': [{ body: Buffer.concat([frame(validMessage), frame(validMessage)]) }, invalid],
+  'an empty message': [{ body: bytes() }, [3, 'MISSING_FIELD']],
+  'a length of 2 MiB': [{ body: frame(Buffer.alloc(10), { length: 2 << 20 }) }, tooLarge],
+  'a length of 4 GiB': [{ body: frame(Buffer.alloc(10), { length: 0xffffffff }) }, tooLarge],
+  'a message of 2 MiB': [{ body: frame(Buffer.alloc(2 << 20)) }, tooLarge],
+  'a message of 10 MiB': [{ body: frame(Buffer.alloc(10 << 20)) }, tooLarge],
+  'a compressed flag without a compression': [{ body: frame(validMessage, { flags: 1 }) }, invalid],
+  gzip: [gzip(gzipSync(validMessage)), fine],
+  'gzip that is none': [gzip(validMessage), invalid],
+  'gzip, cut off': [gzip(gzipSync(validMessage).subarray(0, -12)), invalid],
+  'a gzip bomb': [gzip(gzipSync(Buffer.alloc(50 << 20))), tooLarge],
+  'gzip in gzip': [gzip(gzipSync(gzipSync(validMessage))), invalid],
+  br: [{ headers: { 'grpc-encoding': 'br' } }, encoding],
+  'an unknown compression': [{ headers: { 'grpc-encoding': 'x' } }, encoding],
+  identity: [{ headers: { 'grpc-encoding': 'identity' } }, fine],
+  'a deadline of 0 ns': [timeout('0n'), late],
+  'a deadline of 0 s': [timeout('0S'), late],
+  'a deadline of 0 h': [timeout('0H'), late],
+  'a deadline of 11,000 years': [timeout('99999999H'), fine],
+  'a deadline past 2^31 ms': [timeout('99999999S'), fine],
+  'nine digits': [timeout('999999999S'), malformed],
+  'no unit': [timeout('1'), malformed],
+  'an unknown unit': [timeout('1x'), malformed],
+  'a negative deadline': [timeout('-1S'), malformed],
+  'half a second': [timeout('0.5S'), malformed],
+  'an empty deadline': [timeout(''), malformed],
+  'invalid UTF-8': [{ body: bytes(0x0a, 2, 0xff, 0xfe) }, invalid],
+  'another wire type': [{ body: bytes(0x08, 1) }, invalid],
+  'field number 0': [{ body: bytes(0, 1) }, invalid],
+  'a length past the end': [{ body: bytes(0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f) }, invalid],
+  'half a million groups': [{ body: frame(Buffer.alloc(1 << 19, 0x33)) }, invalid],
+  'an unknown field': [{ body: frame(Buffer.concat([validMessage, Buffer.from([0xfa, 0x3f, 1, 65])])) }, fine],
+  'JSON with an unknown field': [jsonCall('{"temperature":1}'), [3, 'UNKNOWN_FIELD']],
+  'JSON of a wrong type': [jsonCall('{"model":1}'), [3, 'INVALID_TYPE']],
+  'JSON, 100,000 levels': [jsonCall(`{"model":${'['.repeat(100_000)}`), invalid],
+  'JSON that is none': [jsonCall('{'), invalid],
+  'a bad key and a broken message': [
+    { headers: { authorization: 'Bearer x' }, body: bytes(0) },
+    [16, 'AUTHENTICATION_REQUIRED'],
+  ],
+  'a health check of garbage': [{ path: '/grpc.health.v1.Health/Check', body: bytes(0x0a, 9) }, invalid],
+};
+
+for (const [what, [call, fault]] of Object.entries(cases)) {
+  test(what, async (t) => {
+    const answer = await sendGrpc(t.context.session, call);
+    t.is(answer.status, 200, answer.body.toString());
+    t.regex(String(answer.headers['content-type']), /^application\/grpc/);
+    t.regex(String(answer.headers['x-request-id']), /^req_/);
+    if (fault === undefined) {
+      t.is(answer.trailers['grpc-status'], '0', String(answer.trailers['grpc-message']));
+      return;
+    }
+    const [code, reason] = fault;
+    t.is(answer.trailers['grpc-status'], String(code), String(answer.trailers['grpc-message']));
+    const trailers = Metadata.fromHttp2Headers(answer.trailers);
+    t.like(errorDetails(trailers), { code, reason, domain: 'umpire' });
+  });
+}
+
+for (const contentType of [
+  'application/grpc-web',
+  'application/grpc-web+proto',
+  'application/grpc-web-text',
+  'application/grpc+x',
+  'application/grpcx',
+]) {
+  test(`${contentType} is not served`, async (t) => {
+    const { status, headers, body } = await sendGrpc(t.context.session, { headers: type(contentType) as never });
+    t.is(status, 415);
+    t.is(envelopeFault({ status, headers, text: body.toString() }), undefined);
+  });
+}
+
+test('a GET is not a call', async (t) => {
+  const { status, headers, body } = await sendGrpc(t.context.session, { headers: { ':method': 'PUT' } });
+  t.is(status, 405);
+  t.is(envelopeFault({ status, headers, text: body.toString() }), undefined);
+});
+
+test('the session outlives all that was wrong with its calls', async (t) => {
+  const { session } = t.context;
+  for (let index = 0; index < 300; index += 1) {
+    const call = Object.values(cases)[index % 20] as readonly [RawRpcCall, unknown];
+    await sendGrpc(session, call[0]);
+  }
+  t.is((await sendGrpc(session)).trailers['grpc-status'], '0');
+  t.false(session.closed);
+});
+
+test('messages read as they were written, not percent-encoded', async (t) => {
+  const grpc = openGrpc(t.context.service.port);
+  const { error, trailers } = await callGrpc(grpc.models, 'GetModel', { model: 'none' });
+  t.is(error?.details, errorDetails(trailers).message);
+  t.notRegex(String(error?.details), /%/);
+  grpc.close();
+});
+
+test('a client that speaks to a service of another version learns so', async (t) => {
+  const grpc = openGrpc(t.context.service.port);
+  const { error } = await callGrpc(grpc.health, 'Check', { service: 'umpire.v2.DecisionService' });
+  t.is(error?.code, 5);
+  grpc.close();
+});
