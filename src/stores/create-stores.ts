@@ -39,11 +39,17 @@ export async function createStores(settings: StoreSettings, log: StoreLog): Prom
     return createRedisStores(settings, log);
   }
   const database = openDatabase(settings.folder);
+  try {
+    await database.opened();
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
   return {
     catalogs: createSqliteCatalogStore(database),
     keys: createSqliteKeyStore(database),
     limits: undefined,
     health: () => ({ kind: 'sqlite', up: true, reconnects: 0, latencyMs: undefined }),
-    close: async () => database.close(),
+    close: () => database.close(),
   };
 }

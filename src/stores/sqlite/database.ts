@@ -5,22 +5,22 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { StoreBudget } from '../budget.ts';
 import { spend } from '../budget.ts';
 import { StoreCorrupt, StoreUnavailable } from '../errors.ts';
+import { sqliteFailure } from './failures.ts';
+import { createWriteQueue, type WriteQueue } from './write-queue.ts';
 
-/** The database with its rule for calls. */
+/** The database: reads are made here and now, a few microseconds each; writes by a thread of their own. */
 export interface EmbeddedDatabase {
   readonly connection: DatabaseSync;
-  /**
-   * Runs work that takes well under a millisecond. While another process holds the write lock it tries again until the budget is used up,
-   * without blocking the event loop meanwhile. Throws StoreUnavailable for a lock, a full disk and the like, StoreCorrupt for a damaged file.
-   */
-  run<T>(budget: StoreBudget, work: (connection: DatabaseSync) => T): Promise<T>;
-  /** The same within `BEGIN IMMEDIATE`: all of the work or nothing. */
-  transact<T>(budget: StoreBudget, work: (connection: DatabaseSync) => T): Promise<T>;
-  close(): void;
+  /** Reads. Throws StoreUnavailable, also when the budget is used up, and StoreCorrupt for a damaged file. */
+  read<T>(budget: StoreBudget, work: () => T): Promise<T>;
+  write: WriteQueue['write'];
+  /** Resolves when writes can be made without waiting for their thread to start. */
+  opened: WriteQueue['opened'];
+  /** Resolves when all writes are done. */
+  close(): Promise<void>;
 }
 
 const SCHEMA_VERSION = 1;
@@ -45,13 +45,6 @@ const SCHEMA = `
     ends_at INTEGER
   ) STRICT, WITHOUT ROWID;
 `;
-/** SQLite's primary result codes. */
-const BUSY = 5;
-const LOCKED = 6;
-const CORRUPT = 11;
-const NOT_A_DATABASE = 26;
-const RETRY_MS = 3;
-
 /**
  * Opens, and where needed creates, `umpire.db` in the folder; the folder is created for its user alone. Throws StoreUnavailable or
  * StoreCorrupt with a message for the operator.
@@ -74,7 +67,7 @@ export function openDatabase(folder: string): EmbeddedDatabase {
     }
     // It holds no secret, but who owns what is nobody else's business.
     chmodSync(file, 0o600);
-    // Waiting for a lock blocks the event loop: from here on run() waits instead.
+    // Readers of a WAL wait for nobody, and a lock that is waited for blocks the event loop.
     connection.exec('PRAGMA busy_timeout = 0');
   } catch (error) {
     connection.close();
@@ -83,58 +76,25 @@ export function openDatabase(folder: string): EmbeddedDatabase {
     throw new StoreUnavailable(`cannot use ${file}: ${text(error)}`, { cause: error });
   }
 
-  const run = <T>(budget: StoreBudget, work: (connection: DatabaseSync) => T): Promise<T> =>
-    spend(budget, async () => {
-      const deadline = performance.now() + budget.remaining;
-      for (;;) {
-        if (performance.now() >= deadline) throw new StoreUnavailable('the time for store work is used up');
-        try {
-          return work(connection);
-        } catch (error) {
-          if (!isLocked(error)) throw sqliteFailure(error);
-          if (performance.now() + RETRY_MS >= deadline) {
-            throw new StoreUnavailable('another process holds the database', { cause: error });
-          }
-        }
-        await sleep(RETRY_MS);
-      }
-    });
-
+  const writes = createWriteQueue(file);
   return {
     connection,
-    run,
-    transact: (budget, work) =>
-      run(budget, () => {
-        connection.exec('BEGIN IMMEDIATE');
+    read: (budget, work) =>
+      spend(budget, async () => {
+        if (budget.remaining <= 0) throw new StoreUnavailable('the time for store work is used up');
         try {
-          const result = work(connection);
-          connection.exec('COMMIT');
-          return result;
+          return work();
         } catch (error) {
-          if (connection.isTransaction) connection.exec('ROLLBACK');
-          throw error;
+          throw sqliteFailure(error);
         }
       }),
-    close: () => connection.close(),
+    write: writes.write,
+    opened: writes.opened,
+    async close() {
+      await writes.close();
+      connection.close();
+    },
   };
-}
-
-function primaryCode(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
-  return error.errcode & 0xff;
-}
-
-function isLocked(error: unknown): boolean {
-  const code = primaryCode(error);
-  return code === BUSY || code === LOCKED;
-}
-
-/** SQLite's failures as the stores' sentinels; others as they are. */
-function sqliteFailure(error: unknown): unknown {
-  const code = primaryCode(error);
-  if (code === undefined) return error;
-  if (code === CORRUPT || code === NOT_A_DATABASE) return new StoreCorrupt(text(error), { cause: error });
-  return new StoreUnavailable(text(error), { cause: error });
 }
 
 function text(error: unknown): string {

@@ -1,0 +1,28 @@
+/** What SQLite's errors mean. */
+import { StoreCorrupt, StoreUnavailable } from '../errors.ts';
+
+/** SQLite's primary result codes. */
+const BUSY = 5;
+const LOCKED = 6;
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
+
+/** Whether another process or thread holds the lock: worth trying again. */
+export function isLocked(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code === BUSY || code === LOCKED;
+}
+
+/** SQLite's failures as the stores' sentinels: a damaged file is StoreCorrupt, a full disk and the like StoreUnavailable. Others as they are. */
+export function sqliteFailure(error: unknown): unknown {
+  const code = primaryCode(error);
+  if (code === undefined) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  if (code === CORRUPT || code === NOT_A_DATABASE) return new StoreCorrupt(message, { cause: error });
+  return new StoreUnavailable(message, { cause: error });
+}
+
+function primaryCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
+  return error.errcode & 0xff;
+}

@@ -1,0 +1,78 @@
+/**
+ * The thread that writes to the embedded store. A commit waits for the disk, milliseconds at a time, and must not hold the event loop up that
+ * answers requests. What has queued up meanwhile is committed together, so that a hundred writes at once wait for the disk once.
+ */
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { StoreCorrupt } from '../errors.ts';
+import { isLocked, sqliteFailure } from './failures.ts';
+import { type Acknowledgement, type Order, READY } from './write-queue.ts';
+import { createWrites, type WriteResult } from './writes.ts';
+
+const MOST_AT_ONCE = 128;
+const RETRY_MS = 3;
+
+const port = parentPort;
+if (port === null) throw new Error('this is the entry of a thread');
+const { file } = workerData as { readonly file: string };
+const connection = new DatabaseSync(file, { timeout: 0 });
+connection.exec('PRAGMA synchronous = FULL');
+const make = createWrites(connection);
+
+const orders: Order[] = [];
+let working = false;
+
+port.on('message', (order: Order) => {
+  orders.push(order);
+  if (!working) void work();
+});
+
+port.postMessage({ number: READY, outcome: { kind: 'done', result: true } } satisfies Acknowledgement);
+
+async function work(): Promise<void> {
+  working = true;
+  while (orders.length > 0) {
+    // The messages that have arrived by now are read first.
+    await new Promise(setImmediate);
+    const batch = orders.splice(0, MOST_AT_ONCE);
+    const expired = batch.filter(({ deadline }) => Date.now() >= deadline);
+    acknowledge(expired, { kind: 'unavailable', message: 'another process holds the database' });
+    const due = batch.filter((order) => !expired.includes(order));
+    if (due.length === 0) continue;
+    try {
+      connection.exec('BEGIN IMMEDIATE');
+    } catch (error) {
+      if (isLocked(error)) {
+        orders.unshift(...due);
+        await sleep(RETRY_MS);
+      } else {
+        acknowledge(due, failure(error));
+      }
+      continue;
+    }
+    commit(due);
+  }
+  working = false;
+}
+
+function commit(batch: readonly Order[]): void {
+  try {
+    const results: (readonly [Order, WriteResult])[] = batch.map((order) => [order, make(order.write)]);
+    connection.exec('COMMIT');
+    for (const [order, result] of results) acknowledge([order], { kind: 'done', result });
+  } catch (error) {
+    // Nothing of the batch was made: a transaction is whole or nothing.
+    if (connection.isTransaction) connection.exec('ROLLBACK');
+    acknowledge(batch, failure(error));
+  }
+}
+
+function failure(error: unknown): Acknowledgement['outcome'] {
+  const known = sqliteFailure(error);
+  return { kind: known instanceof StoreCorrupt ? 'corrupt' : 'unavailable', message: String(error) };
+}
+
+function acknowledge(batch: readonly Order[], outcome: Acknowledgement['outcome']): void {
+  for (const { number } of batch) port?.postMessage({ number, outcome } satisfies Acknowledgement);
+}

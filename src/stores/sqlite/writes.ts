@@ -1,0 +1,54 @@
+/** Every write to the embedded store, as data, so that a thread of its own can make it. */
+import type { DatabaseSync } from 'node:sqlite';
+import { CATALOG_FIELDS, type CatalogFields } from '../catalog-record.ts';
+import type { KeyFields } from '../key-record.ts';
+
+/** One write. */
+export type Write =
+  | {
+      readonly kind: 'create_catalog';
+      readonly owner: string;
+      readonly id: string;
+      readonly cap: number;
+      readonly fields: CatalogFields;
+    }
+  | { readonly kind: 'delete_catalog'; readonly owner: string; readonly id: string }
+  | { readonly kind: 'add_key'; readonly hash: string; readonly endsAt: number | null; readonly fields: KeyFields }
+  | { readonly kind: 'end_key'; readonly hash: string; readonly endsAt: number };
+
+/** What came of it; for the others than `create_catalog` whether something changed. */
+export type WriteResult = 'created' | 'exists' | 'full' | boolean;
+
+/** Makes writes on a connection, within a transaction that the caller opens and commits. */
+export function createWrites(connection: DatabaseSync): (write: Write) => WriteResult {
+  const exists = connection.prepare('SELECT 1 FROM catalogs WHERE owner = ? AND id = ?');
+  const count = connection.prepare('SELECT count(*) AS count FROM catalogs WHERE owner = ?');
+  const names = CATALOG_FIELDS.map((name) => `:${name}`).join(', ');
+  const insertCatalog = connection.prepare(
+    `INSERT INTO catalogs (owner, id, ${CATALOG_FIELDS.join(', ')}) VALUES (:owner, :id, ${names})`,
+  );
+  const deleteCatalog = connection.prepare('DELETE FROM catalogs WHERE owner = ? AND id = ?');
+  const insertKey = connection.prepare(
+    `INSERT INTO keys (hash, key_id, owner, limits, created_at, ends_at)
+     VALUES (:hash, :key_id, :owner, :limits, :created_at, :ends_at) ON CONFLICT (hash) DO NOTHING`,
+  );
+  const endKey = connection.prepare('UPDATE keys SET ends_at = min(ifnull(ends_at, :end), :end) WHERE hash = :hash');
+
+  return (write) => {
+    switch (write.kind) {
+      case 'create_catalog': {
+        const { owner, id, cap, fields } = write;
+        if (exists.get(owner, id) !== undefined) return 'exists';
+        if (Number(count.get(owner)?.count) >= cap) return 'full';
+        insertCatalog.run({ owner, id, ...fields });
+        return 'created';
+      }
+      case 'delete_catalog':
+        return Number(deleteCatalog.run(write.owner, write.id).changes) > 0;
+      case 'add_key':
+        return Number(insertKey.run({ hash: write.hash, ends_at: write.endsAt, ...write.fields }).changes) > 0;
+      case 'end_key':
+        return Number(endKey.run({ hash: write.hash, end: write.endsAt }).changes) > 0;
+    }
+  };
+}
