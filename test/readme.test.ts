@@ -1,0 +1,114 @@
+/** The README is true: every command in it runs, its answer is the real one, its tables are those of the code. */
+import { execFile, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { SETTINGS } from '../src/config.ts';
+import { errorTable } from '../src/domain/errors.ts';
+
+const root = new URL('..', import.meta.url);
+const readme = await readFile(new URL('README.md', root), 'utf8');
+
+/** The code blocks of a language, in order. */
+function blocks(language: string): readonly string[] {
+  return [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))].map(([, block = '']) =>
+    block.trim(),
+  );
+}
+
+const commands = blocks('sh');
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function untilReady(port: number): Promise<void> {
+  for (let attempt = 0; attempt < 600; attempt += 1) {
+    const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
+    if (answer?.status === 200) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error('the quick start did not become ready');
+}
+
+test('every command runs, in the order of the page, on what the quick start serves', async (t) => {
+  const [quickstart, verify, ...others] = commands;
+  t.is(quickstart, 'npm run quickstart');
+  // This test is a part of it: that it exists and is what CI runs is all that can be shown from inside.
+  t.is(verify, 'npm run verify');
+  t.regex(await readFile(new URL('.ci/run', root), 'utf8'), /npm run verify/);
+
+  const port = await freePort();
+  const folder = await mkdtemp(join(tmpdir(), 'umpire-readme-'));
+  const env = {
+    ...process.env,
+    PORT: String(port),
+    UMPIRE_DATA_DIR: folder,
+    UMPIRE_ENGINES: '1',
+    UMPIRE_DRAIN_DELAY: '0',
+  };
+  const server = spawn('npm', ['run', 'quickstart'], { cwd: root, env, stdio: 'ignore', detached: true });
+  const exited = new Promise((resolve) => server.once('exit', resolve));
+  try {
+    await untilReady(port);
+    // One shell for all, as a reader has one; a mark between the commands tells their outputs apart.
+    const script = others
+      .map((command) => command.replaceAll('localhost:8080', `127.0.0.1:${port}`))
+      .join('\nprintf "\\n=====\\n"\n');
+    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { cwd: root, env });
+    const outputs = stdout.split('\n=====\n');
+    t.is(outputs.length, others.length);
+    const [decision, grpc, models, , created, withCatalog, read, deleted] = outputs.map((output) => output.trim());
+
+    const shown = JSON.parse(blocks('json')[0] ?? '');
+    t.deepEqual({ ...JSON.parse(decision ?? ''), id: shown.id }, shown);
+    t.deepEqual(JSON.parse(grpc ?? '').decision.output, shown.output);
+    t.true(
+      JSON.parse(models ?? '').data.some(
+        ({ id, status }: Record<string, unknown>) => id === 'minilm-l6' && status === 'ready',
+      ),
+    );
+    t.like(JSON.parse(created ?? ''), { id: 'support-teams', version: '1', visibility: 'private' });
+    t.is(JSON.parse(withCatalog ?? '').output.choice, 'shipping');
+    t.deepEqual(JSON.parse(read ?? ''), JSON.parse(created ?? ''));
+    t.is(deleted, '');
+  } finally {
+    process.kill(-(server.pid as number), 'SIGTERM');
+    await exited;
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test('the table of settings is the list of settings', (t) => {
+  const rows = SETTINGS.map(({ name, default: otherwise, meaning }) => {
+    return `| \`${name}\` | ${otherwise === '' ? '' : `\`${otherwise}\``} | ${meaning} |`;
+  });
+  t.true(readme.includes(rows.join('\n')));
+});
+
+test('the table of errors has every code that REST can send, under its status and type', (t) => {
+  // Those of the other protocols, and the one that nobody is there to read.
+  const elsewhere = new Set(['invalid_message', 'unimplemented', 'service_not_found', 'canceled']);
+  const table = readme.split('\n').filter((line) => /^\| \d{3}/.test(line));
+  for (const [reason, { http, type }] of Object.entries(errorTable)) {
+    const code = reason.toLowerCase();
+    if (elsewhere.has(code)) continue;
+    t.true(
+      table.some(
+        (line) =>
+          line.includes(`\`${code}\``) &&
+          line.includes(`\`${type}\``) &&
+          line.slice(0, line.indexOf('|', 2)).includes(String(http)),
+      ),
+      `${code} should stand in a row of ${http} ${type}`,
+    );
+  }
+});
