@@ -16,14 +16,31 @@ export interface CostProfile {
   readonly choiceReadsPremise: boolean;
   /** Whether a choice that was encoded before costs nothing. */
   readonly choicesCached: boolean;
+  /** Runs that read the premise and the best choices together, if there are such. */
+  readonly packed?: PackedRuns;
+}
+
+/** Runs over a window of the premise and as many choices as fit. */
+export interface PackedRuns {
+  /** One run over its tokens. */
+  readonly run: CostCurve;
+  /** The most tokens of a run. */
+  readonly tokens: number;
+  /** The most choices that are read. */
+  readonly best: number;
+  /** The most tokens of a window; a longer premise is read in up to `windows` of them. */
+  readonly window: number;
+  readonly windows: number;
 }
 
 /** How large a job is. Tokens may be estimates. */
 export interface JobSize {
   readonly premiseTokens: number;
-  /** Choices that must be encoded. */
+  /** Choices that are offered. */
   readonly choices: number;
-  /** Tokens of one of them. */
+  /** How many of them must be encoded. */
+  readonly uncached: number;
+  /** Tokens of one choice. */
   readonly choiceTokens: number;
 }
 
@@ -45,7 +62,17 @@ export function costAt(curve: CostCurve, tokens: number): number {
 /** Milliseconds that a job of this size takes on one core. */
 export function jobCost(profile: CostProfile, size: JobSize): number {
   const tokens = size.choiceTokens + (profile.choiceReadsPremise ? size.premiseTokens : 0);
-  return costAt(profile.premise, size.premiseTokens) + size.choices * costAt(profile.choice, tokens);
+  const packed = profile.packed === undefined ? 0 : packedCost(profile.packed, size);
+  return costAt(profile.premise, size.premiseTokens) + size.uncached * costAt(profile.choice, tokens) + packed;
+}
+
+function packedCost({ run, tokens, best, window, windows }: PackedRuns, size: JobSize): number {
+  const read = Math.min(size.choices, best);
+  const block = size.choiceTokens + 1;
+  const premise = Math.min(window, size.premiseTokens + 3);
+  const fitting = Math.min(read, Math.max(1, Math.floor((tokens - premise) / block)));
+  const runs = (size.premiseTokens + 3 > window ? windows : 1) * Math.ceil(read / fitting);
+  return runs * costAt(run, premise + fitting * block);
 }
 
 /** Milliseconds of the largest request that the limits allow, with nothing cached. */
@@ -53,6 +80,7 @@ export function worstCost(profile: CostProfile, limits: ModelLimits): number {
   return jobCost(profile, {
     premiseTokens: limits.inputTokens,
     choices: limits.choices,
+    uncached: limits.choices,
     choiceTokens: limits.candidateTokens,
   });
 }

@@ -38,6 +38,8 @@ export interface FamilyParts {
   readonly options: unknown;
   /** Loads a tokenizer file of the package. */
   tokenizer(file: string): Promise<TextTokenizer>;
+  /** Reads a JSON file of the package. */
+  json(file: string): Promise<unknown>;
   /** Loads a graph file of the package. */
   graph(file: string): Promise<Graph>;
   /** This revision's part of the process's cache. */

@@ -3,7 +3,7 @@
  * Every pair is a run of its own: `[CLS] input [SEP] hypothesis [SEP]`.
  *
  * options: { "graph", "tokenizer": file names, "hypothesis": a text with `{choice}` in it and perhaps `{instruction}`,
- *   "entailment": and, optionally, "contradiction": places in the output, "temperature": > 0, "special_tokens": { "cls", "sep" } }
+ *   "entailment": and, optionally, "contradiction": places in the output, "temperature": see temperature.ts, "special_tokens": { "cls", "sep" } }
  * graph: `input_ids`, and `attention_mask` and `token_type_ids` if it has them, int64 [1, tokens] → `logits` float32 [1, classes].
  *
  * Without `{instruction}` in the hypothesis the instruction is not read.
@@ -19,6 +19,7 @@ import {
   type Tensor,
 } from './family.ts';
 import { softmax } from './probabilities.ts';
+import { readTemperature, type Temperature } from './temperature.ts';
 
 interface Options {
   readonly graph: string;
@@ -26,7 +27,7 @@ interface Options {
   readonly hypothesis: string;
   readonly entailment: number;
   readonly contradiction: number | undefined;
-  readonly temperature: number;
+  readonly temperature: Temperature;
   readonly cls: number;
   readonly sep: number;
 }
@@ -71,11 +72,12 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
     tokenizer,
     async score({ input, instructionText }, choices, control: RunControl) {
       for (const choice of choices) checkChoice(choice);
+      const temperature = options.temperature(choices.length);
       const logits = new Float64Array(choices.length);
       for (const [i, choice] of choices.entries()) {
         control.checkpoint();
         const hypothesis = fillTemplate(options.hypothesis, { choice, instruction: instructionText });
-        logits[i] = (await entailment(input, tokenizer.ids(hypothesis))) / options.temperature;
+        logits[i] = (await entailment(input, tokenizer.ids(hypothesis))) / temperature;
       }
       return { probabilities: softmax(logits), encoded: choices.length };
     },
@@ -116,7 +118,7 @@ function readOptions(raw: unknown): Options {
     hypothesis: fields.text('hypothesis', /\{choice\}/),
     entailment: fields.integer('entailment', 0, 1000),
     contradiction: fields.fields.includes('contradiction') ? fields.integer('contradiction', 0, 1000) : undefined,
-    temperature: fields.number('temperature', 1e-6, 1e6),
+    temperature: readTemperature(fields, raw),
     cls: special.integer('cls', 0, 2 ** 31),
     sep: special.integer('sep', 0, 2 ** 31),
   };

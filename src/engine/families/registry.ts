@@ -3,6 +3,7 @@ import type { FamilyName } from '../packages/manifest.ts';
 import { loadBiEncoder } from './bi-encoder.ts';
 import type { Family, FamilyParts } from './family.ts';
 import { loadNliCrossEncoder } from './nli-cross-encoder.ts';
+import { loadTwoStage } from './two-stage/two-stage.ts';
 
 /** Loads a package of the named family. Throws what the family throws. */
 export function loadFamily(name: FamilyName, parts: FamilyParts): Promise<Family> {
@@ -12,4 +13,5 @@ export function loadFamily(name: FamilyName, parts: FamilyParts): Promise<Family
 const loaders: Readonly<Record<FamilyName, (parts: FamilyParts) => Promise<Family>>> = {
   'bi-encoder': loadBiEncoder,
   'nli-cross-encoder': loadNliCrossEncoder,
+  'two-stage': loadTwoStage,
 };

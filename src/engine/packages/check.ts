@@ -101,10 +101,10 @@ export async function checkPackage(
   const { limits } = found.manifest;
   const problem = limitsProblem(profile, limits, settings.defaultDeadlineMs);
   if (problem !== undefined) return { kind: 'broken', problems: [problem] };
-  const choices = profile.choicesCached ? 0 : 8;
+  const sizes = { choices: 8, uncached: profile.choicesCached ? 0 : 8, choiceTokens: 8 };
   const decisions = [16, 64, 256, limits.inputTokens]
     .filter((tokens) => tokens <= limits.inputTokens)
-    .map((tokens) => ({ tokens, milliseconds: jobCost(profile, { premiseTokens: tokens, choices, choiceTokens: 8 }) }));
+    .map((tokens) => ({ tokens, milliseconds: jobCost(profile, { premiseTokens: tokens, ...sizes }) }));
   return {
     kind: 'sound',
     speed: {

@@ -12,6 +12,8 @@ export interface Checker {
   flag(field: string, fallback: boolean): boolean;
   /** A list of strings with at least `least` items; empty with a problem otherwise. */
   texts(field: string, least: number): readonly string[];
+  /** A list of `count` finite numbers; empty with a problem otherwise. */
+  numbers(field: string, count: number): readonly number[];
   /** A nested object; an empty one with a problem otherwise. */
   object(field: string): Checker;
   /** The names of the fields that are there. */
@@ -65,6 +67,12 @@ export function createChecker(value: unknown, place: string, problems: string[])
         Array.isArray(found) && found.length >= least && found.every((item) => typeof item === 'string' && item !== '');
       if (whole) return found;
       problem(`must be a list of at least ${least} non-empty strings`, field);
+      return [];
+    },
+    numbers(field, count) {
+      const found = record.get(field);
+      if (Array.isArray(found) && found.length === count && found.every(Number.isFinite)) return found;
+      problem(`must be a list of ${count} numbers`, field);
       return [];
     },
     object(field) {

@@ -15,7 +15,7 @@ export const namePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const fileNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /** The kinds of model that the engine knows how to run. */
-export const familyNames = ['bi-encoder', 'nli-cross-encoder'] as const;
+export const familyNames = ['bi-encoder', 'nli-cross-encoder', 'two-stage'] as const;
 export type FamilyName = (typeof familyNames)[number];
 
 /** A file that the engine loads: checked against size and SHA-256 before it is used. */

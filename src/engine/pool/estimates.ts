@@ -47,7 +47,8 @@ export function createEstimates(): Estimates {
     density: number,
   ) => ({
     premiseTokens: Math.min(tokens, revision.manifest.limits.inputTokens),
-    choices: encoded,
+    choices,
+    uncached: encoded,
     choiceTokens: Math.min((choicesLength / choices) * density, revision.manifest.limits.candidateTokens),
   });
 

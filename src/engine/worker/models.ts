@@ -1,4 +1,5 @@
 /** The models that one engine process has loaded, and what it does with them. */
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CostProfile } from '../cost-profile.ts';
@@ -82,6 +83,7 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
           limits: manifest.limits,
           options: manifest.options,
           tokenizer: (file) => loadTokenizer(pathOf(file)),
+          json: async (file) => JSON.parse(await readFile(pathOf(file), 'utf8')),
           graph: (file) => loadGraph(pathOf(file)),
           vectors: cache.of(key),
         });

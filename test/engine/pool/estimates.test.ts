@@ -27,10 +27,10 @@ test('curves are straight between points and beyond them', (t) => {
   t.is(costAt(profile.premise, 600), 85);
   t.is(costAt([], 100), 0);
   t.is(costAt([[5, 2]], 100), 2);
-  t.is(jobCost(profile, { premiseTokens: 100, choices: 3, choiceTokens: 1 }), 13);
+  t.is(jobCost(profile, { premiseTokens: 100, choices: 5, uncached: 3, choiceTokens: 1 }), 13);
   t.is(worstCost(profile, limits), 70 + 300 * 11);
   const reading = { ...profile, choiceReadsPremise: true };
-  t.is(jobCost(reading, { premiseTokens: 100, choices: 2, choiceTokens: 0 }), 10 + 2 * 11);
+  t.is(jobCost(reading, { premiseTokens: 100, choices: 2, uncached: 2, choiceTokens: 0 }), 10 + 2 * 11);
 });
 
 test('estimates learn the density of texts and the speed of the machine', (t) => {

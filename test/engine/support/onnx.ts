@@ -20,10 +20,12 @@ export interface Operator {
 export interface GraphSource {
   readonly constants: readonly Constant[];
   readonly operators: readonly Operator[];
-  /** Name and width of the float32 output [1, width]. */
-  readonly output: { readonly name: string; readonly width: number };
+  /** The float32 output: [1, width], or one dimension of that name. */
+  readonly output: { readonly name: string; readonly width: number | string };
   /** Further int64 inputs of the shape of `input_ids`. */
   readonly inputs?: readonly string[];
+  /** Whether there is an int64 input `markers` [options]. */
+  readonly markers?: boolean;
 }
 
 const floatType = 1;
@@ -44,8 +46,10 @@ export function onnxModel(source: GraphSource): Uint8Array {
     for (const name of ['input_ids', ...(source.inputs ?? [])]) {
       message(graph, 11, (value) => writeValue(value, name, int64Type, [1, 'tokens']));
     }
+    if (source.markers === true) message(graph, 11, (value) => writeValue(value, 'markers', int64Type, ['options']));
     const { name, width } = source.output;
-    message(graph, 12, (value) => writeValue(value, name, floatType, [1, width]));
+    const shape = typeof width === 'number' ? [1, width] : [width];
+    message(graph, 12, (value) => writeValue(value, name, floatType, shape));
   });
   return model.finish();
 }

@@ -40,13 +40,15 @@ export interface PackageSource {
   readonly revision?: string;
   readonly graph?: Uint8Array;
   readonly manifest?: Readonly<Record<string, unknown>>;
+  /** Further files that the manifest lists. */
+  readonly files?: Readonly<Record<string, Uint8Array>>;
   /** Merged into the family's options. */
   readonly options?: Readonly<Record<string, unknown>>;
 }
 
 /** Writes a package and returns its folder. Without changes it is a sound bi-encoder `tiny@r1`. */
 export async function writePackage(modelsDir: string, source: PackageSource = {}): Promise<string> {
-  const { id = 'tiny', revision = 'r1', graph = encoderGraph() } = source;
+  const { id = 'tiny', revision = 'r1', graph = encoderGraph(), files = {} } = source;
   const folder = join(modelsDir, id, revision);
   await mkdir(folder, { recursive: true });
   const tokenizer = Buffer.from(JSON.stringify(tokenizerDefinition));
@@ -59,7 +61,7 @@ export async function writePackage(modelsDir: string, source: PackageSource = {}
     status: 'ready',
     default: true,
     limits: { input_tokens: 40, candidate_tokens: 12, choices: 300 },
-    files: { 'model.onnx': listed(graph), 'tokenizer.json': listed(tokenizer) },
+    files: { 'model.onnx': listed(graph), 'tokenizer.json': listed(tokenizer), ...mapValues(files, listed) },
     options: {
       graph: 'model.onnx',
       tokenizer: 'tokenizer.json',
@@ -73,8 +75,13 @@ export async function writePackage(modelsDir: string, source: PackageSource = {}
   };
   await writeFile(join(folder, 'model.onnx'), graph);
   await writeFile(join(folder, 'tokenizer.json'), tokenizer);
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
   await writeFile(join(folder, 'model.json'), JSON.stringify(manifest));
   return folder;
+}
+
+function mapValues<T, R>(record: Readonly<Record<string, T>>, map: (value: T) => R): Record<string, R> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)]));
 }
 
 /** The entry of a file in a manifest. */
@@ -136,6 +143,34 @@ export function entailmentGraph(letter: string): Uint8Array {
       { type: 'Add', inputs: ['mean', 'share'], output: 'logits' },
     ],
     output: { name: 'logits', width: 3 },
+  });
+}
+
+/** A reader of packs whose score for an option is the place of its first token in the vocabulary, in tenths. */
+export function packReaderGraph(): Uint8Array {
+  return onnxModel({
+    inputs: ['position_ids', 'block_ids'],
+    markers: true,
+    constants: [
+      { name: 'one', dims: [], values: BigInt64Array.of(1n) },
+      { name: 'tenth', dims: [], values: Float32Array.of(0.1) },
+      { name: 'zero', dims: [], values: Float32Array.of(0) },
+    ],
+    operators: [
+      { type: 'Add', inputs: ['markers', 'one'], output: 'firsts' },
+      { type: 'Squeeze', inputs: ['input_ids'], output: 'ids' },
+      { type: 'Gather', inputs: ['ids', 'firsts'], output: 'tokens' },
+      { type: 'Cast', inputs: ['tokens'], output: 'floats', attributes: { to: 1 } },
+      { type: 'Mul', inputs: ['floats', 'tenth'], output: 'places' },
+      // The other inputs must have the right length, but do not count.
+      { type: 'Add', inputs: ['position_ids', 'block_ids'], output: 'sums' },
+      { type: 'Add', inputs: ['sums', 'input_ids'], output: 'all' },
+      { type: 'Cast', inputs: ['all'], output: 'all_floats', attributes: { to: 1 } },
+      { type: 'ReduceMean', inputs: ['all_floats'], output: 'mean', attributes: { keepdims: 0 } },
+      { type: 'Mul', inputs: ['mean', 'zero'], output: 'nothing' },
+      { type: 'Add', inputs: ['places', 'nothing'], output: 'scores' },
+    ],
+    output: { name: 'scores', width: 'options' },
   });
 }
 

@@ -1,0 +1,91 @@
+/** The options of a `two-stage` package, as `training/two_stage.md` lays them down. */
+import { createChecker } from '../../packages/checker.ts';
+import { InvalidOptions } from '../family.ts';
+import { type FeatureName, featureNames, type StackRule } from './stack.ts';
+
+/** How a text that does not fit one window is cut and read. Tokens. */
+export interface WindowOptions {
+  readonly premise: number;
+  readonly carriedInstruction: number;
+  readonly segment: number;
+  readonly stride: number;
+  /** Segments that stage B reads. */
+  readonly read: number;
+  readonly kappaConfidence: number;
+  readonly kappaRelevance: number;
+}
+
+/** Ids of the tokens that the family places itself. */
+export interface SpecialTokens {
+  readonly cls: number;
+  readonly sep: number;
+  readonly mask: number;
+  readonly unk: number;
+}
+
+/** All options. */
+export interface TwoStageOptions {
+  readonly stageA: string;
+  readonly stageB: string;
+  readonly tokenizer: string;
+  readonly symbols: string;
+  readonly special: SpecialTokens;
+  /** The most choices that stage B reads. */
+  readonly best: number;
+  /** The most tokens of one run of stage B. */
+  readonly packTokens: number;
+  readonly stack: StackRule;
+  readonly windows: WindowOptions;
+}
+
+/** Reads the options. Throws InvalidOptions with every problem. */
+export function readTwoStageOptions(raw: unknown): TwoStageOptions {
+  const problems: string[] = [];
+  const fields = createChecker(raw, 'options', problems);
+  const graphs = fields.object('graphs');
+  const special = fields.object('special_tokens');
+  const stack = fields.object('stack');
+  const windows = fields.object('windows');
+  const features = stack.texts('features', 1);
+  for (const name of features) if (!isFeature(name)) stack.problem(`has the unknown feature "${name}"`, 'features');
+  const [a0 = 0, a1 = 0] = stack.numbers('a_temperature', 2);
+  const options = {
+    stageA: graphs.text('stage_a', /./u),
+    stageB: graphs.text('stage_b', /./u),
+    tokenizer: fields.text('tokenizer', /./u),
+    symbols: fields.text('symbols', /./u),
+    special: {
+      cls: special.integer('cls', 0, 2 ** 31),
+      sep: special.integer('sep', 0, 2 ** 31),
+      mask: special.integer('mask', 0, 2 ** 31),
+      unk: special.integer('unk', 0, 2 ** 31),
+    },
+    best: fields.integer('best', 2, 300),
+    packTokens: fields.integer('pack_tokens', 8, 100_000),
+    stack: {
+      features: features.filter(isFeature),
+      alpha: stack.numbers('alpha', features.length),
+      beta: stack.numbers('beta', features.length),
+      aTemperature: [a0, a1] as const,
+    },
+    windows: {
+      premise: windows.integer('premise_tokens', 8, 100_000),
+      carriedInstruction: windows.integer('carried_instruction_tokens', 0, 100_000),
+      segment: windows.integer('segment_tokens', 1, 100_000),
+      stride: windows.integer('stride_tokens', 1, 100_000),
+      read: windows.integer('read', 1, 1000),
+      kappaConfidence: windows.number('kappa_confidence', -1e6, 1e6),
+      kappaRelevance: windows.number('kappa_relevance', -1e6, 1e6),
+    },
+  };
+  const { premise, carriedInstruction, segment, stride } = options.windows;
+  if (carriedInstruction + segment + 3 > premise)
+    windows.problem('has segments that do not fit the premise', 'segment_tokens');
+  if (stride > segment) windows.problem('would leave tokens unread', 'stride_tokens');
+  if (problems.length > 0) throw new InvalidOptions(problems);
+  return options;
+}
+
+function isFeature(name: string): name is FeatureName {
+  return featureNames.some((known) => known === name);
+}

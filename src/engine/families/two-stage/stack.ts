@@ -1,0 +1,121 @@
+/**
+ * How the two stages speak together. Features of a request, in which the order of choices leaves no trace, set the weights of a and b:
+ *
+ *     z = exp(clamp(alpha · f, −5, 4.5)) · a + exp(clamp(beta · f, −5, 2)) · b   over the best choices K
+ *     P = A outside K;  A(K) · softmax(z) inside;  A = softmax(a / exp(t0 + t1 ln n)) over all
+ */
+import { softmax } from '../probabilities.ts';
+
+/** The features that a rule may use. */
+export const featureNames = [
+  'one',
+  'ln_n',
+  'a_spread',
+  'a_margin',
+  'b_spread',
+  'b_margin',
+  'agreement',
+  'closeness',
+  'option_tokens',
+] as const;
+export type FeatureName = (typeof featureNames)[number];
+
+/** The fitted rule of a package. */
+export interface StackRule {
+  readonly features: readonly FeatureName[];
+  readonly alpha: readonly number[];
+  readonly beta: readonly number[];
+  readonly aTemperature: readonly [number, number];
+}
+
+/** What the stages say of one window. `a` and `b` are over K, in code-unit order. */
+export interface WindowScores {
+  readonly a: Float64Array;
+  readonly b: Float64Array;
+}
+
+/** What the windows of a request share. */
+export interface RequestFacts {
+  /** All choices. */
+  readonly choices: number;
+  /** Mean cosine of different choices' vectors in K. */
+  readonly closeness: number;
+  /** Mean tokens of a choice in K. */
+  readonly optionTokens: number;
+}
+
+/** z over K. */
+export function stackLogits(rule: StackRule, { a, b }: WindowScores, facts: RequestFacts): Float64Array {
+  const values = features({ a, b }, facts);
+  const used = rule.features.map((name) => values[name]);
+  const alpha = Math.exp(clamp(weighted(rule.alpha, used), -5, 4.5));
+  const beta = Math.exp(clamp(weighted(rule.beta, used), -5, 2));
+  return Float64Array.from(a, (value, i) => alpha * value + beta * (b[i] as number));
+}
+
+/** P over all choices, from a over all of them, the places of K and z over K. */
+export function composeDistribution(
+  rule: StackRule,
+  a: Float64Array,
+  best: readonly number[],
+  z: Float64Array,
+): Float64Array {
+  const [t0, t1] = rule.aTemperature;
+  const temperature = Math.exp(t0 + t1 * Math.log(a.length));
+  const whole = softmax(a.map((value) => value / temperature));
+  let mass = 0;
+  for (const place of best) mass += whole[place] as number;
+  const inside = softmax(z);
+  for (const [i, place] of best.entries()) whole[place] = mass * (inside[i] as number);
+  return whole;
+}
+
+/** Mean cosine of different vectors among `vectors`, all of length 1. */
+export function closenessOf(vectors: readonly Float32Array[]): number {
+  const total = new Float64Array(vectors[0]?.length ?? 0);
+  for (const vector of vectors)
+    for (let i = 0; i < total.length; i++) total[i] = (total[i] as number) + (vector[i] as number);
+  const square = total.reduce((sum, value) => sum + value * value, 0);
+  const count = vectors.length;
+  return (square - count) / (count * (count - 1));
+}
+
+function features({ a, b }: WindowScores, facts: RequestFacts): Readonly<Record<FeatureName, number>> {
+  const spreadA = deviation(a);
+  const spreadB = deviation(b);
+  const [meanA, meanB] = [mean(a), mean(b)];
+  const shared = mean(a.map((value, i) => (value - meanA) * ((b[i] as number) - meanB)));
+  return {
+    one: 1,
+    ln_n: Math.log(facts.choices) / 3,
+    a_spread: 10 * spreadA,
+    a_margin: 10 * margin(a),
+    b_spread: spreadB / 3,
+    b_margin: Math.min(margin(b), 10) / 3,
+    agreement: shared / (spreadA * spreadB + 1e-6),
+    closeness: 2 * facts.closeness,
+    option_tokens: Math.log(facts.optionTokens) / 2,
+  };
+}
+
+function margin(values: Float64Array): number {
+  const [first = 0, second = 0] = values.toSorted((x, y) => y - x);
+  return first - second;
+}
+
+function mean(values: Float64Array): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+function deviation(values: Float64Array): number {
+  const middle = mean(values);
+  return Math.sqrt(mean(values.map((value) => (value - middle) ** 2)));
+}
+
+function weighted(weights: readonly number[], values: readonly number[]): number {
+  return values.reduce((sum, value, i) => sum + value * (weights[i] ?? 0), 0);
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(most, Math.max(least, value));
+}

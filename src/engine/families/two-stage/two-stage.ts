@@ -1,0 +1,189 @@
+/**
+ * `two-stage`: stage A encodes every text alone and compares vectors; stage B reads the question, the text and the best choices together; a
+ * fitted rule says how much each is heard. What a package holds and how it decides is laid down in `training/two_stage.md`.
+ */
+import type { CostProfile } from '../../cost-profile.ts';
+import { measureCurve } from '../../cost-profile.ts';
+import {
+  ChoiceTooLong,
+  type Family,
+  type FamilyParts,
+  type Premise,
+  type RunControl,
+  type TextTokenizer,
+} from '../family.ts';
+import { dot, softmax } from '../probabilities.ts';
+import { readTwoStageOptions } from './options.ts';
+import { type Ids, packFeeds, splitOptions } from './packs.ts';
+import { closenessOf, composeDistribution, type RequestFacts, stackLogits } from './stack.ts';
+import { createTextRules, readSymbols } from './text-rules.ts';
+import { highest, splitPremise, windowCount } from './windows.ts';
+
+const unhindered: RunControl = { checkpoint() {} };
+
+/** One window that stage B reads: its tokens, its cosines with all choices, its relevance. */
+interface ReadWindow {
+  readonly text: Ids;
+  readonly a: Float64Array;
+  readonly relevance: number;
+}
+
+/** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
+export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
+  const { limits, vectors } = parts;
+  const options = readTwoStageOptions(parts.options);
+  const { special, windows, stack } = options;
+  const words = await parts.tokenizer(options.tokenizer);
+  const rules = createTextRules(readSymbols(await parts.json(options.symbols)));
+  const stageA = await parts.graph(options.stageA);
+  const stageB = await parts.graph(options.stageB);
+
+  const tokenizer: TextTokenizer = { ids: (text) => words.ids(rules.plain(text)), splitsAtSpace: words.splitsAtSpace };
+
+  const choiceIds = (choice: string): Ids => {
+    const ids = words.ids(rules.choice(choice));
+    if (ids.length > limits.candidateTokens) throw new ChoiceTooLong(choice, ids.length);
+    return ids.length > 0 ? ids : [special.unk];
+  };
+
+  const encode = async (text: Ids, control: RunControl): Promise<Float32Array> => {
+    control.checkpoint();
+    const ids = BigInt64Array.from([special.cls, ...text, special.sep], BigInt);
+    const { embedding } = await stageA.run({ input_ids: { data: ids, dims: [1, ids.length] } });
+    if (!(embedding?.data instanceof Float32Array)) throw new Error('stage A has no float32 output "embedding"');
+    return embedding.data;
+  };
+
+  const read = async (
+    instruction: Ids,
+    text: Ids,
+    choices: readonly Ids[],
+    control: RunControl,
+  ): Promise<Float32Array> => {
+    control.checkpoint();
+    const { scores } = await stageB.run(packFeeds(instruction, text, choices, special));
+    if (!(scores?.data instanceof Float32Array)) throw new Error('stage B has no float32 output "scores"');
+    return scores.data;
+  };
+
+  /** Vectors of all choices, and how many had to be encoded. A cached choice was within the limit when it was encoded. */
+  const encodeChoices = async (choices: readonly string[], control: RunControl) => {
+    const found = choices.map((choice) => vectors.get(choice));
+    const missing = choices.flatMap((choice, i) =>
+      found[i] === undefined ? [{ i, choice, ids: choiceIds(choice) }] : [],
+    );
+    for (const { i, choice, ids } of missing) {
+      const vector = await encode(ids, control);
+      vectors.set(choice, vector);
+      found[i] = vector;
+    }
+    return { choiceVectors: found as readonly Float32Array[], encoded: missing.length };
+  };
+
+  /** The windows for stage B, in text order: all of them, or the most relevant. */
+  const chooseWindows = async (
+    instruction: Ids,
+    texts: readonly Ids[],
+    choiceVectors: readonly Float32Array[],
+    control: RunControl,
+  ): Promise<readonly ReadWindow[]> => {
+    const segments: Float32Array[] = [];
+    for (const text of texts) segments.push(await encode(text, control));
+    const cosines = segments.map((segment) => Float64Array.from(choiceVectors, (vector) => dot(segment, vector)));
+    const question = texts.length > 1 ? await encode(instruction, control) : undefined;
+    const relevance = segments.map((segment, w) => {
+      return question === undefined ? 0 : dot(segment, question) + Math.max(...(cosines[w] as Float64Array));
+    });
+    return highest(relevance, windows.read).map((w) => ({
+      text: texts[w] as Ids,
+      a: cosines[w] as Float64Array,
+      relevance: relevance[w] as number,
+    }));
+  };
+
+  const score = async ({ instruction, input }: Premise, choices: readonly string[], control: RunControl) => {
+    const { choiceVectors, encoded } = await encodeChoices(choices, control);
+    const premise = splitPremise(instruction, input, windows);
+    const chosen = await chooseWindows(premise.instruction, premise.windows, choiceVectors, control);
+    const a = Float64Array.from(choices, (_, i) => Math.max(...chosen.map((window) => window.a[i] as number)));
+    const best = highest(a, options.best);
+    const blocks = best.map((place) => choiceIds(choices[place] as string));
+    const facts: RequestFacts = {
+      choices: choices.length,
+      closeness: closenessOf(best.map((place) => choiceVectors[place] as Float32Array)),
+      optionTokens: blocks.reduce((sum, block) => sum + block.length, 0) / blocks.length,
+    };
+    const logits: Float64Array[] = [];
+    for (const window of chosen) {
+      const b: number[] = [];
+      const length = premise.instruction.length + window.text.length + 3;
+      for (const part of splitOptions(length, blocks, options.packTokens)) {
+        b.push(...(await read(premise.instruction, window.text, part, control)));
+      }
+      const scores = { a: Float64Array.from(best, (place) => window.a[place] as number), b: Float64Array.from(b) };
+      logits.push(stackLogits(stack, scores, facts));
+    }
+    const z = joined(
+      logits,
+      chosen.map(({ relevance }) => relevance),
+    );
+    return { probabilities: composeDistribution(stack, a, best, z), encoded };
+  };
+
+  /** z of the windows together: each counts by its confidence and its relevance. */
+  const joined = (logits: readonly Float64Array[], relevance: readonly number[]): Float64Array => {
+    const [only] = logits;
+    if (only !== undefined && logits.length === 1) return only;
+    const weights = softmax(
+      Float64Array.from(logits, (z, w) => {
+        return windows.kappaConfidence * Math.max(...softmax(z)) + windows.kappaRelevance * (relevance[w] as number);
+      }),
+    );
+    return Float64Array.from(only ?? [], (_, i) => {
+      return logits.reduce((sum, z, w) => sum + (weights[w] as number) * (z[i] as number), 0);
+    });
+  };
+
+  return {
+    tokenizer,
+    score,
+    async prepare(choices, control) {
+      await encodeChoices(choices, control);
+    },
+    async profile(): Promise<CostProfile> {
+      const ids = (tokens: number): Ids => new Array<number>(tokens).fill(special.sep);
+      const encoding = await measureCurve([1, windows.segment, windows.premise - 2], (tokens) =>
+        encode(ids(tokens), unhindered),
+      );
+      const segment = encoding[1]?.[1] ?? 0;
+      const cut = windows.premise - 2;
+      const whole = Math.max(cut + 1, limits.inputTokens);
+      const packed = await measureCurve([16, options.packTokens / 4, options.packTokens], (tokens) =>
+        read([], ids(Math.floor(tokens / 2)), [ids(Math.ceil(tokens / 2) - 4)], unhindered),
+      );
+      return {
+        // Beyond one window the text is encoded segment by segment, and the instruction once.
+        premise: [
+          ...encoding.slice(0, 1),
+          [cut - 1, encoding[2]?.[1] ?? 0],
+          [cut, (windowCount(cut, windows) + 1) * segment],
+          [whole, (windowCount(whole, windows) + 1) * segment],
+        ],
+        choice: await measureCurve([1, limits.candidateTokens], (tokens) => encode(ids(tokens), unhindered)),
+        choiceReadsPremise: false,
+        choicesCached: true,
+        packed: {
+          run: packed,
+          tokens: options.packTokens,
+          best: options.best,
+          window: windows.premise,
+          windows: windows.read,
+        },
+      };
+    },
+    async dispose() {
+      await stageA.dispose();
+      await stageB.dispose();
+    },
+  };
+}

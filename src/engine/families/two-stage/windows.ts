@@ -1,0 +1,36 @@
+/** A premise of any length as windows that the stages can read. Nothing is lost. */
+
+import type { WindowOptions } from './options.ts';
+import type { Ids } from './packs.ts';
+
+/** What every window carries of the instruction, and the windows of the text: one if it fits. */
+export interface Windows {
+  readonly instruction: Ids;
+  readonly windows: readonly Ids[];
+}
+
+/** An instruction's tokens past those that are carried go before the input's. */
+export function splitPremise(instruction: Ids, input: Ids, options: WindowOptions): Windows {
+  const { premise, carriedInstruction, segment, stride } = options;
+  const carried = instruction.slice(0, carriedInstruction);
+  const text = [...instruction.slice(carriedInstruction), ...input];
+  if (text.length <= premise - 3 - carried.length) return { instruction: carried, windows: [text] };
+  const last = text.length - segment;
+  const windows: Ids[] = [];
+  for (let start = 0; start < last; start += stride) windows.push(text.slice(start, start + segment));
+  windows.push(text.slice(last));
+  return { instruction: carried, windows };
+}
+
+/** How many windows a text of so many tokens has. */
+export function windowCount(tokens: number, { premise, segment, stride }: WindowOptions): number {
+  return tokens <= premise - 3 ? 1 : Math.ceil((tokens - segment) / stride) + 1;
+}
+
+/** The places of the `most` highest values, in rising order; of equal ones the first. */
+export function highest(values: ArrayLike<number>, most: number): readonly number[] {
+  return Array.from(values, (_, i) => i)
+    .sort((a, b) => (values[b] as number) - (values[a] as number) || a - b)
+    .slice(0, most)
+    .sort((a, b) => a - b);
+}

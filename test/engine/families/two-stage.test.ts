@@ -1,0 +1,196 @@
+/** The two-stage family: its rules one by one, and a small package in the real runtime. */
+import test from 'ava';
+import { packFeeds, splitOptions } from '../../../src/engine/families/two-stage/packs.ts';
+import {
+  closenessOf,
+  composeDistribution,
+  type StackRule,
+  stackLogits,
+} from '../../../src/engine/families/two-stage/stack.ts';
+import { createTextRules } from '../../../src/engine/families/two-stage/text-rules.ts';
+import { highest, splitPremise, windowCount } from '../../../src/engine/families/two-stage/windows.ts';
+import { job, probabilitiesOf, startEngine, terms } from '../support/engine.ts';
+import { encoderGraph, modelsFolder, packReaderGraph, tokenId, writePackage } from '../support/packages.ts';
+
+const rules = createTextRules(
+  new Map([
+    ['😀', ' grinning face '],
+    ['\u200d', ''],
+    ['🇫', 'f'],
+    ['🇷', 'r'],
+    ['€', ' euro sign '],
+  ]),
+);
+
+test('texts are read with their symbols by name', (t) => {
+  t.is(rules.plain('plain_text stays asIs'), 'plain_text stays asIs');
+  t.is(rules.plain('I love it 😀'), 'I love it  grinning face ');
+  t.is(rules.plain('🇫🇷 a\u200db 5€ é'), 'fr ab 5 euro sign  é');
+});
+
+const choices: readonly (readonly [choice: string, read: string])[] = [
+  ['play_music', 'play music'],
+  ['playMusic', 'play Music'],
+  ['PlayMusic', 'Play Music'],
+  ['PLAY_MUSIC', 'PLAY MUSIC'],
+  ['play-music', 'play music'],
+  ['play-music now', 'play-music now'],
+  ['iPhone', 'iPhone'],
+  ['HTTPServer', 'HTTPServer'],
+  ['turnOnLights', 'turn On Lights'],
+  ['A-1', 'A-1'],
+  ['24/7', '24/7'],
+  ['__init__', ' init '],
+  ['_', '_'],
+  ['😀', ' grinning face '],
+  ['snake_case words', 'snake case words'],
+];
+for (const [choice, read] of choices) {
+  test(`a choice is read as words: ${choice}`, (t) => {
+    t.is(rules.choice(choice), read);
+  });
+}
+
+test('a pack restarts positions and numbers blocks', (t) => {
+  const special = { cls: 1, sep: 2, mask: 3, unk: 0 };
+  const feeds = packFeeds([10, 11], [20], [[30, 31], [40]], special);
+  const numbers = Object.fromEntries(Object.entries(feeds).map(([name, { data }]) => [name, Array.from(data, Number)]));
+  t.deepEqual(numbers, {
+    input_ids: [1, 10, 11, 2, 20, 2, 3, 30, 31, 3, 40],
+    position_ids: [0, 1, 2, 3, 4, 5, 6, 7, 8, 6, 7],
+    block_ids: [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2],
+    markers: [6, 9],
+  });
+  t.deepEqual(feeds.markers.dims, [2]);
+  t.deepEqual(feeds.input_ids.dims, [1, 11]);
+});
+
+test('options are split when a pack is full, one at least in each', (t) => {
+  const options = [[1, 1], [2], [3, 3, 3], [4], [5, 5, 5, 5, 5, 5, 5, 5, 5]];
+  t.deepEqual(splitOptions(5, options, 10), [[[1, 1], [2]], [[3, 3, 3]], [[4]], [[5, 5, 5, 5, 5, 5, 5, 5, 5]]]);
+  t.deepEqual(splitOptions(5, options, 100), [options]);
+  t.deepEqual(splitOptions(50, [[1], [2]], 10), [[[1]], [[2]]]);
+});
+
+test('a long premise is cut into segments that cover it', (t) => {
+  const options = {
+    premise: 20,
+    carriedInstruction: 4,
+    segment: 8,
+    stride: 6,
+    read: 2,
+    kappaConfidence: 0,
+    kappaRelevance: 0,
+  };
+  const numbers = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
+  t.deepEqual(splitPremise([1, 2], numbers(10, 15), options), { instruction: [1, 2], windows: [numbers(10, 15)] });
+  t.deepEqual(splitPremise([1, 2], numbers(10, 16), options).windows, [numbers(10, 8), numbers(16, 8), numbers(18, 8)]);
+  // An instruction that is not carried whole loses nothing.
+  const long = splitPremise(numbers(1, 6), numbers(10, 5), options);
+  t.deepEqual(long, { instruction: [1, 2, 3, 4], windows: [[5, 6, ...numbers(10, 5)]] });
+  for (const tokens of [18, 19, 20, 26, 27, 100]) {
+    const { windows } = splitPremise([], numbers(0, tokens), options);
+    t.deepEqual(
+      [...new Set(windows.flat())].sort((a, b) => a - b),
+      numbers(0, tokens),
+    );
+    t.is(windows.length, windowCount(tokens, options));
+  }
+  t.deepEqual(highest([1, 5, 3, 5, 4], 3), [1, 3, 4]);
+  t.deepEqual(highest([2, 2, 2], 2), [0, 1]);
+});
+
+test('the stack weighs the stages by the features that the rule names', (t) => {
+  const rule: StackRule = {
+    features: ['one', 'ln_n'],
+    alpha: [Math.log(10), 0],
+    beta: [0, Math.log(2)],
+    aTemperature: [Math.log(0.5), 0],
+  };
+  const scores = { a: Float64Array.of(0.5, 0.1), b: Float64Array.of(-1, 1) };
+  const z = stackLogits(rule, scores, { choices: Math.exp(3), closeness: 0, optionTokens: 1 });
+  t.true(Math.abs((z[0] ?? 0) - (5 - 2)) < 1e-9 && Math.abs((z[1] ?? 0) - (1 + 2)) < 1e-9);
+  // Outside the best choices A holds, inside its mass is shared by z.
+  const p = composeDistribution(rule, Float64Array.of(0.5, 0.1, 0.1), [0, 1], z);
+  const a = [1, 0.2, 0.2].map(Math.exp);
+  const sum = a.reduce((x, y) => x + y, 0);
+  t.true(Math.abs((p[2] ?? 0) - (a[2] ?? 0) / sum) < 1e-12);
+  t.true(Math.abs((p[0] ?? 0) - (p[1] ?? 0)) < 1e-9);
+  t.true(Math.abs(p.reduce((x, y) => x + y, 0) - 1) < 1e-12);
+  t.true(Math.abs(closenessOf([Float32Array.of(1, 0), Float32Array.of(0, 1)])) < 1e-9);
+  t.true(Math.abs(closenessOf([Float32Array.of(1, 0), Float32Array.of(1, 0)]) - 1) < 1e-9);
+});
+
+const small = {
+  id: 'staged',
+  graph: encoderGraph(),
+  files: { 'b.onnx': packReaderGraph(), 'symbols.json': Buffer.from('{"😀": " z "}') },
+  manifest: {
+    family: 'two-stage',
+    limits: { input_tokens: 200, candidate_tokens: 12, choices: 100 },
+    canary: { input: 'abc', instruction: 'abc', choices: ['abc', 'zzz'], choice: 'zzz' },
+    options: {
+      graphs: { stage_a: 'model.onnx', stage_b: 'b.onnx' },
+      tokenizer: 'tokenizer.json',
+      symbols: 'symbols.json',
+      special_tokens: { cls: tokenId('[CLS]'), sep: tokenId('[SEP]'), mask: tokenId('[UNK]'), unk: tokenId('[UNK]') },
+      best: 8,
+      pack_tokens: 40,
+      stack: { features: ['one'], alpha: [-5], beta: [1], a_temperature: [0, 0] },
+      windows: {
+        premise_tokens: 30,
+        carried_instruction_tokens: 10,
+        segment_tokens: 12,
+        stride_tokens: 8,
+        read: 3,
+        kappa_confidence: 1,
+        kappa_relevance: 1,
+      },
+    },
+  },
+};
+
+test('a small package decides by both stages, in any order and with any length of text', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir, small);
+  const engine = await startEngine(t, { modelsDir });
+  const offered = ['abc', 'mno', '😀', 'kLm', 'd_e', 'f', 'g', 'hi', 'zz'];
+  const request = job({ model: 'staged', choices: offered });
+  const first = probabilitiesOf(request, await engine.score(request, terms()));
+  // Stage B reads the symbol as the last letter; "zz" has the same first token.
+  const [best, second] = Object.entries(first)
+    .sort(([, x], [, y]) => y - x)
+    .map(([choice]) => choice);
+  t.deepEqual([best, second].sort(), ['zz', '😀']);
+  t.true(Math.abs(Object.values(first).reduce((x, y) => x + y, 0) - 1) < 1e-9);
+  const reversed = job({ model: 'staged', choices: offered.toReversed() });
+  t.deepEqual(probabilitiesOf(reversed, await engine.score(reversed, terms())), first);
+  for (const words of [5, 9, 30, 60]) {
+    const long = job({ ...request, input: 'abc '.repeat(words) });
+    t.like(await engine.score(long, terms()), { kind: 'scored', inputTokens: 3 * words + 5 });
+  }
+  t.deepEqual(await engine.prepare(request, terms()), { kind: 'prepared' });
+});
+
+test('wrong options are all named', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  const { options } = small.manifest;
+  const stack = { ...options.stack, features: ['one', 'luck'] };
+  await writePackage(modelsDir, {
+    ...small,
+    manifest: {
+      ...small.manifest,
+      options: { ...options, best: 1, stack, windows: { ...options.windows, stride_tokens: 13 } },
+    },
+  });
+  await writePackage(modelsDir);
+  const engine = await startEngine(t, { modelsDir }, 'started');
+  while (!engine.log.some(({ level }) => level === 'error')) await new Promise((resolve) => setTimeout(resolve, 10));
+  t.deepEqual(engine.log.find(({ level }) => level === 'error')?.fields.problems, [
+    'options.stack.features has the unknown feature "luck"',
+    'options.best must be a number from 2 to 300',
+    'options.stack.alpha must be a list of 2 numbers',
+    'options.stack.beta must be a list of 2 numbers',
+    'options.windows.stride_tokens would leave tokens unread',
+  ]);
+});
