@@ -18,11 +18,13 @@ import { createGate } from './wire/interceptors/gate.ts';
 import { createListener, type Listener, type TlsFiles } from './wire/listener/listener.ts';
 import { createRestHandler } from './wire/rest/handler.ts';
 import { createRpcHandler } from './wire/rpc/handler.ts';
+import { createWatchdog, processVitals, type Vitals } from './wire/watchdog.ts';
 
 /** Parts that a test or a benchmark brings itself. An app does not close what it was given. */
 export interface Overrides {
   readonly engine?: Engine;
   readonly stores?: Stores;
+  readonly vitals?: Vitals;
 }
 
 export interface App {
@@ -59,6 +61,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     authenticator: createAuthenticator({ keys: stores.keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
     limits: createLimits({ settings: config.limits, store: stores.limits, log: logger }),
     trustedProxies: config.trustedProxies,
+    refusing: () => watchdog.refusing,
   });
   const rest = createRestHandler({ procedures, gate, health });
   const rpc = createRpcHandler({ procedures, gate, health, reflection: config.reflection, logger });
@@ -68,6 +71,16 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     logger,
     maxConnections: config.maxConnections,
     tls: config.tls,
+  });
+
+  const watchdog = createWatchdog({
+    memoryLimit: config.memory,
+    vitals: overrides.vitals ?? processVitals(),
+    closeIdle: () => listener.closeIdle(),
+    changed: (refusing, vitals) => {
+      if (refusing) logger.warn(vitals, 'near the bounds of memory or of the event loop: work is refused');
+      else logger.info(vitals, 'within the bounds again: work is taken');
+    },
   });
 
   return {
@@ -95,6 +108,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
       if (overrides.engine === undefined) await engine.close();
       if (overrides.stores === undefined) await stores.close();
       health.close();
+      watchdog.close();
       logger.info({}, 'stopped');
     },
   };

@@ -14,8 +14,10 @@ export function createGate(options: {
   readonly authenticator: Authenticator;
   readonly limits: Limits;
   readonly trustedProxies: TrustedProxies;
+  /** Whether the process is too near its bounds to take work. */
+  readonly refusing: () => boolean;
 }): Gate {
-  const { authenticator, limits, trustedProxies } = options;
+  const { authenticator, limits, trustedProxies, refusing } = options;
   return async (exchange, procedure) => {
     const { headers, socket } = exchange.request;
     const forwarded = headers['x-forwarded-for'];
@@ -30,6 +32,9 @@ export function createGate(options: {
       throw new DomainError('AUTHENTICATION_REQUIRED', 'this needs a key: send it as Authorization: Bearer <API_KEY>');
     }
     if (procedure.limits === 'none') return;
+    if (refusing()) {
+      throw new DomainError('OVERLOADED', 'this process has no room for more work; try again later', { retryAfter: 1 });
+    }
     const admitted = limits.admit(exchange.caller, procedure.limits, exchange.storeBudget);
     exchange.hold(admitted instanceof Promise ? await admitted : admitted);
   };

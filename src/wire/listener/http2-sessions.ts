@@ -22,8 +22,8 @@ export interface SessionWatch {
   closeAll(): void;
   /** Ends every session now. */
   destroyAll(): void;
-  /** Ends the sessions that have no stream, the oldest first, at most `count`. */
-  closeIdle(count: number): number;
+  /** Ends the sessions that have no stream. */
+  closeIdle(): void;
   stop(): void;
 }
 
@@ -79,15 +79,8 @@ export function createSessionWatch(): SessionWatch {
     destroyAll() {
       for (const session of sessions.keys()) session.destroy();
     },
-    closeIdle(count) {
-      let closed = 0;
-      for (const [session, { streams }] of sessions) {
-        if (closed === count) break;
-        if (streams > 0) continue;
-        session.close();
-        closed += 1;
-      }
-      return closed;
+    closeIdle() {
+      for (const [session, { streams }] of sessions) if (streams === 0) session.close();
     },
     stop: () => clearInterval(timer),
   };

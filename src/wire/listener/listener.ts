@@ -44,8 +44,8 @@ export interface Listener {
   goAway(): void;
   /** Accepts nothing more and resolves when every connection has ended; those that have not after `grace` milliseconds are cut. */
   close(grace: number): Promise<void>;
-  /** Closes idle connections, at most `count`. Returns how many. */
-  closeIdle(count: number): number;
+  /** Closes every connection that has no request in progress. */
+  closeIdle(): void;
   readonly connections: number;
 }
 
@@ -57,7 +57,9 @@ export function createListener({ dispatch, logger, maxConnections, tls }: Listen
   const sockets = new Set<Socket>();
   const http1 = createHttp1Server(dispatch);
   const onSession = (session: ServerHttp2Session): void => sessions.add(session);
-  const secure = tls === undefined ? undefined : createTlsServer(tls, dispatch, onSession);
+  // Of HTTP/1.1 connections behind TLS Node offers no such list.
+  const idleTls = new Set<Socket>();
+  const secure = tls === undefined ? undefined : createTlsServer(tls, trackIdle(dispatch, idleTls), onSession);
   const server: Server = secure ?? createCleartextServer(http1, dispatch, onSession);
   server.maxConnections = maxConnections;
   server.on('connection', (socket: Socket) => {
@@ -93,10 +95,30 @@ export function createListener({ dispatch, logger, maxConnections, tls }: Listen
       http1.close();
       sessions.stop();
     },
-    closeIdle: (count) => sessions.closeIdle(count),
+    closeIdle: () => {
+      http1.closeIdleConnections();
+      sessions.closeIdle();
+      for (const socket of idleTls) socket.destroy();
+    },
     get connections() {
       return sockets.size;
     },
+  };
+}
+
+/** Keeps the HTTP/1.1 sockets that wait for their next request in a set. */
+function trackIdle(dispatch: Dispatch, idle: Set<Socket>): Dispatch {
+  return (request, response) => {
+    if (!isHttp2(request)) {
+      const { socket } = request;
+      idle.delete(socket);
+      response.once('close', () => {
+        if (socket.destroyed) return;
+        idle.add(socket);
+        socket.once('close', () => idle.delete(socket));
+      });
+    }
+    dispatch(request, response);
   };
 }
 

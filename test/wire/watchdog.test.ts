@@ -1,0 +1,77 @@
+/** The watchdog: what it lets go of, and when it refuses. */
+import { connect } from 'node:net';
+import test from 'ava';
+import { createWatchdog } from '../../src/wire/watchdog.ts';
+import { startService } from '../support/service.ts';
+
+const MIB = 1024 * 1024;
+
+/** Vitals that a test sets. */
+function settable() {
+  return {
+    bytes: 0,
+    delay: 0,
+    memory() {
+      return this.bytes;
+    },
+    loopDelay() {
+      return this.delay;
+    },
+    close() {},
+  };
+}
+
+test('closes idle connections from 92 % of a bound, refuses from 95 %, and takes work again below', (t) => {
+  const vitals = settable();
+  const changes: boolean[] = [];
+  let closed = 0;
+  const watchdog = createWatchdog({
+    memoryLimit: 1000,
+    vitals,
+    closeIdle: () => (closed += 1),
+    changed: (refusing) => changes.push(refusing),
+  });
+  t.teardown(() => watchdog.close());
+  for (const [bytes, delay, closings, refusing] of [
+    [919, 0, 0, false],
+    [920, 0, 1, false],
+    [950, 0, 2, true],
+    [951, 0, 3, true],
+    [949, 0, 4, false],
+    [0, 240, 5, true],
+    [0, 0, 5, false],
+  ] as const) {
+    vitals.bytes = bytes;
+    vitals.delay = delay;
+    watchdog.look();
+    t.is(closed, closings, `${bytes} bytes, ${delay} ms`);
+    t.is(watchdog.refusing, refusing, `${bytes} bytes, ${delay} ms`);
+  }
+  t.deepEqual(changes, [true, false, true, false]);
+});
+
+test('a service near its memory bound refuses decisions, still shows its models, and closes idle connections', async (t) => {
+  const vitals = settable();
+  const service = await startService({ UMPIRE_MEMORY: '1000' }, { vitals });
+  t.teardown(() => service.stop());
+  const idle = connect(service.port, '127.0.0.1');
+  idle.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
+  await new Promise((resolve) => idle.once('data', resolve));
+  const ended = new Promise((resolve) => idle.once('close', resolve));
+  idle.resume();
+
+  vitals.bytes = 990 * MIB;
+  await ended;
+  const body = JSON.stringify({ model: 'minilm-l6', input: 'a', instruction: 'b', choices: ['c', 'd'] });
+  const decide = () =>
+    fetch(`${service.url}/v1/decisions`, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+  const refused = await decide();
+  t.is(refused.status, 503);
+  t.is(refused.headers.get('retry-after'), '1');
+  t.like(await refused.json(), { error: { code: 'overloaded', type: 'server_error' } });
+  t.is((await fetch(`${service.url}/v1/models`)).status, 200);
+
+  vitals.bytes = 0;
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  t.is((await decide()).status, 200);
+});
