@@ -1,5 +1,80 @@
-/** `umpire models …`: what is in the folder of model packages. */
-import type { Command } from './command.ts';
+/** `umpire models …`: what is in the folder of model packages, and whether it works on this machine. */
+import { fileURLToPath } from 'node:url';
+import { checkPackage, type ListedPackage, listPackages } from '../engine/packages/check.ts';
+import { silentLog } from '../stores/log.ts';
+import { readArguments } from './arguments.ts';
+import type { Command, Terminal } from './command.ts';
+import { printTable } from './table.ts';
+
+const MODELS_DIR = fileURLToPath(new URL('../../models', import.meta.url));
 
 /** The commands. */
-export const modelCommands: readonly Command[] = [];
+export const modelCommands: readonly Command[] = [
+  {
+    name: 'models list',
+    usage: '',
+    summary: 'shows the model packages in UMPIRE_MODELS_DIR',
+    async run(args, terminal) {
+      readArguments(args, {});
+      const packages = await listPackages(folderOf(terminal));
+      const rows = packages.map((each) => {
+        const { inputTokens, candidateTokens, choices } = each.limits;
+        const limits = `${inputTokens} input tokens, ${choices} choices of ${candidateTokens} tokens`;
+        return [each.id, each.revision, each.isDefault ? 'yes' : '', each.family, each.ownedBy, stateOf(each), limits];
+      });
+      printTable(terminal, ['MODEL', 'REVISION', 'DEFAULT', 'FAMILY', 'OWNER', 'STATE', 'LIMITS'], rows);
+      for (const { id, revision, problems } of packages) {
+        for (const problem of problems) terminal.err(`${id}@${revision}: ${problem}`);
+      }
+    },
+  },
+  {
+    name: 'models check',
+    usage: '[MODEL[@REVISION]]…',
+    summary: 'loads packages, all or these, makes their canary decision and measures them; status 1 if one is broken',
+    async run(args, terminal) {
+      const { positionals } = readArguments(args, {}, [0, 100]);
+      const folder = folderOf(terminal);
+      const packages = await listPackages(folder);
+      const chosen = positionals.length === 0 ? packages : positionals.map((name) => find(packages, name));
+      if (chosen.length === 0) throw new Error(`there is no model package in ${folder}`);
+      let broken = 0;
+      for (const { id, revision } of chosen) {
+        const logger = { ...silentLog, debug: () => {} };
+        const outcome = await checkPackage({ modelsDir: folder, logger }, id, revision);
+        if (outcome.kind === 'broken') {
+          broken++;
+          terminal.out(`${id}@${revision}: broken`);
+          for (const problem of outcome.problems) terminal.out(`  ${problem}`);
+          continue;
+        }
+        const { load, decisions, choice, worst } = outcome.speed;
+        terminal.out(`${id}@${revision}: sound, loaded in ${load.toFixed(0)} ms`);
+        for (const { tokens, milliseconds } of decisions) {
+          terminal.out(`  ${tokens} tokens, 8 choices: ${milliseconds.toFixed(1)} ms on one core`);
+        }
+        if (choice > 0) terminal.out(`  each choice that is not cached: ${choice.toFixed(1)} ms`);
+        terminal.out(`  the largest request that its limits allow: ${worst.toFixed(0)} ms`);
+      }
+      if (broken > 0) throw new Error(`${broken} of ${chosen.length} packages ${broken === 1 ? 'is' : 'are'} broken`);
+    },
+  },
+];
+
+function folderOf({ env }: Terminal): string {
+  return env.UMPIRE_MODELS_DIR?.trim() || MODELS_DIR;
+}
+
+function stateOf({ problems, disabled }: ListedPackage): string {
+  if (problems.length > 0) return 'broken';
+  return disabled ? 'disabled' : 'sound';
+}
+
+/** A package by its id, then the default revision, or by id and revision. */
+function find(packages: readonly ListedPackage[], name: string): ListedPackage {
+  const found = packages.find(
+    ({ id, revision, isDefault }) => name === `${id}@${revision}` || (isDefault && name === id),
+  );
+  if (found === undefined) throw new Error(`there is no package '${name}'; 'umpire models list' shows them`);
+  return found;
+}

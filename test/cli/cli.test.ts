@@ -1,5 +1,8 @@
 /** The operator's command, on both stores, beside stores that are open. */
 import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { runCommand } from '../../src/cli/run.ts';
@@ -183,6 +186,26 @@ test.serial('a store that is away or badly named ends with status 1 and says so'
   const wrong = await run({ REDIS_URL: 'nonsense' }, 'keys list');
   t.is(wrong.status, 1);
   t.regex(wrong.err.join(), /REDIS_URL/);
+});
+
+test.serial('models are listed and checked; a broken one ends with status 1', async (t) => {
+  const list = await run({}, 'models list');
+  t.is(list.status, 0);
+  t.true(
+    list.out.some((line) => /^minilm-l6 +r1 .* sound /.test(line)),
+    list.out.join('\n'),
+  );
+  const check = await run({}, 'models check minilm-l6');
+  t.is(check.status, 0, check.err.join('\n'));
+  t.regex(check.out.join('\n'), /^minilm-l6@r1: sound, loaded in \d+ ms\n.*8 choices: [\d.]+ ms/);
+  t.is((await run({}, 'models check nobody')).status, 1);
+  const folder = mkdtempSync(join(tmpdir(), 'umpire-models-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, 'broken', 'r1'), { recursive: true });
+  writeFileSync(join(folder, 'broken', 'r1', 'model.json'), '{');
+  const broken = await run({ UMPIRE_MODELS_DIR: folder }, 'models check');
+  t.is(broken.status, 1);
+  t.regex(broken.out.join('\n'), /^broken@r1: broken\n {2}\S/);
 });
 
 test.serial('help', async (t) => {
