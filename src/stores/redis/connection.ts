@@ -2,6 +2,7 @@
  * Connections to Redis in its three shapes, behind one small interface. They never reconnect a lost plain connection by themselves: link.ts
  * opens a new one, so that a name is resolved and a Sentinel asked again each time. This folder alone imports `redis`.
  */
+import { isIP } from 'node:net';
 import { createClient, ErrorReply, type RedisClientOptions } from 'redis';
 import type { RedisSettings } from '../settings.ts';
 
@@ -60,7 +61,9 @@ export function socketOptions(url: URL, address: { readonly host: string; readon
     socketTimeout: 5_000,
     reconnectStrategy: false as const,
   };
-  return url.protocol === 'rediss:' ? { ...shared, tls: true as const, servername: address.host } : shared;
+  if (url.protocol !== 'rediss:') return shared;
+  // TLS names servers by name alone; a certificate for an address is checked against the address.
+  return { ...shared, tls: true as const, ...(isIP(address.host) === 0 ? { servername: address.host } : {}) };
 }
 
 /** The address that a URL names. */

@@ -1,0 +1,86 @@
+/** TLS, a user of its own with the least rights, a password with odd characters, and another database. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
+import { createStores } from '../../../src/stores/create-stores.ts';
+import { StoreUnavailable } from '../../../src/stores/errors.ts';
+import { silentLog } from '../../../src/stores/log.ts';
+import { parseStoreSettings } from '../../../src/stores/settings.ts';
+import { makeCertificate } from '../../support/certificates.ts';
+import { createRecordedLog } from '../../support/log.ts';
+import { freePort, startRedis } from '../../support/redis.ts';
+import { catalogStoreSuite } from '../catalog-store-suite.ts';
+import { keyStoreSuite } from '../key-store-suite.ts';
+import { limitStoreSuite } from '../limit-store-suite.ts';
+
+const certificate = makeCertificate('localhost');
+const tlsPort = await freePort();
+const files = [
+  '--tls-cert-file',
+  certificate.certFile,
+  '--tls-key-file',
+  certificate.keyFile,
+  '--tls-ca-cert-file',
+  certificate.certFile,
+];
+const redis = await startRedis(['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', ...files]);
+const PASSWORD = 'p@ss:w/rd%';
+const rights = ['~umpire:*', '+@read', '+@write', '+@scripting', '+@connection', '-@admin', '-@dangerous', '+time'];
+await redis.command('ACL', 'SETUSER', 'umpire', 'on', `>${PASSWORD}`, ...rights);
+
+const login = `umpire:${encodeURIComponent(PASSWORD)}@`;
+const stores = await createStores(
+  parseStoreSettings({ REDIS_URL: `redis://${login}127.0.0.1:${redis.port}/3` }).value,
+  silentLog,
+);
+const { limits } = stores;
+if (limits === undefined) throw new Error('Redis counts limits');
+test.after.always(async () => {
+  await stores.close();
+  await redis.stop();
+});
+
+catalogStoreSuite(test.serial, 'least rights', () => stores.catalogs);
+keyStoreSuite(test.serial, 'least rights', () => stores.keys);
+limitStoreSuite(test.serial, 'least rights', () => ({
+  take: (demand) => limits.take(demand, budget()),
+  release: (subject, lease) => limits.release(subject, lease),
+}));
+
+test.serial('the database of the URL is used', async (t) => {
+  t.is(await redis.command('DBSIZE'), 0);
+  t.regex(String(await redis.command('INFO', 'keyspace')), /db3:keys=/);
+});
+
+test('a wrong password is a store that is away, and is not told', async (t) => {
+  const log = createRecordedLog();
+  const wrong = await createStores(
+    parseStoreSettings({ REDIS_URL: `redis://umpire:secretish@127.0.0.1:${redis.port}` }).value,
+    log,
+  );
+  t.teardown(() => wrong.close());
+  await t.throwsAsync(wrong.keys.list(budget()), { instanceOf: StoreUnavailable });
+  t.true(log.lines.some(({ level }) => level === 'warn'));
+  t.false(
+    JSON.stringify(
+      log.lines.map((line) => ({ ...line, error: String((line.fields as { err?: unknown }).err) })),
+    ).includes('secretish'),
+  );
+});
+
+test('over TLS with a certificate that is trusted, and not with one that is not', async (t) => {
+  const cli = fileURLToPath(new URL('../../../src/cli.ts', import.meta.url));
+  const create = (host: string, trust: string | undefined) =>
+    promisify(execFile)(process.execPath, [cli, 'keys', 'create', '--owner', 'tls'], {
+      env: {
+        REDIS_URL: `rediss://${login}${host}:${tlsPort}`,
+        ...(trust === undefined ? {} : { NODE_EXTRA_CA_CERTS: trust }),
+      },
+    });
+  for (const host of ['localhost', '127.0.0.1']) {
+    t.regex((await create(host, certificate.certFile)).stdout, /\nump_live_[0-9A-Za-z]{49}\n$/, host);
+  }
+  await t.throwsAsync(create('localhost', undefined), { message: /Redis is away/ });
+});
