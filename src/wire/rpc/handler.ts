@@ -29,7 +29,7 @@ import { respondFault } from '../rest/respond.ts';
 import { compileMessageChecker } from './check-message.ts';
 import { toConnectError } from './connect-error.ts';
 import type { UniversalHandler } from './connect-private.ts';
-import { takeTimeout } from './deadline.ts';
+import { MAX_TIMEOUT, takeTimeout } from './deadline.ts';
 import { createGrpcHealth } from './grpc-health.ts';
 import { repairFault } from './protocol-faults.ts';
 import { createReflector, type Reflector } from './reflection.ts';
@@ -97,9 +97,11 @@ export function createRpcHandler(options: {
     exchange.route = handler.requestPath;
     exchange.deadline = exchange.startedAt + takeTimeout(request.headers);
     const values = createContextValues().set(exchangeKey, exchange);
-    const answered = await handler(
-      universalRequestFromNodeRequest(request, response, requestBody(request) as never, values),
-    );
+    // A stream of requests, reflection's alone, may outlast a call's usual time.
+    const bodyTimeout =
+      handler.method.methodKind === 'unary' ? Math.max(0, exchange.deadline - performance.now()) : MAX_TIMEOUT;
+    const body = requestBody(request, bodyTimeout);
+    const answered = await handler(universalRequestFromNodeRequest(request, response, body as never, values));
     if (answered.body === undefined && answered.status >= 400) {
       // Not the protocol's: a wrong method, content type or HTTP version.
       const headers = Object.fromEntries(answered.header ?? []);

@@ -6,13 +6,46 @@ import { wasReset } from '../rest/body.ts';
 /**
  * Iterates over the body. What a reader leaves unread, because the message is too large or not valid, is then read and thrown away: a stream's
  * own iterator would destroy the request with its connection, or leave it waiting, and the answer would be lost in a reset.
- * Throws ConnectError CANCELED where the caller took the request back.
+ *
+ * @param timeout milliseconds until the whole body must be there: Connect would wait for it past the call's deadline.
+ * @throws ConnectError DEADLINE_EXCEEDED if it is not, CANCELED if the caller leaves.
  */
-export async function* requestBody(request: HttpRequest): AsyncGenerator<Uint8Array> {
+export async function* requestBody(request: HttpRequest, timeout: number): AsyncGenerator<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let state: 'open' | 'ended' | ConnectError = 'open';
+  let wake = (): void => {};
+  const become = (next: 'ended' | ConnectError): void => {
+    if (state === 'open') state = next;
+    wake();
+  };
+  const onData = (chunk: Uint8Array): void => {
+    chunks.push(chunk);
+    // What nobody asks for stays with the sender.
+    request.pause();
+    wake();
+  };
+  const onGone = (): void => become(new ConnectError('the caller left', Code.Canceled));
+  const onEnd = (): void => (wasReset(request) ? onGone() : become('ended'));
+  const timer = setTimeout(() => become(new ConnectError('the body is late', Code.DeadlineExceeded)), timeout);
+  request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   try {
-    yield* request.iterator({ destroyOnReturn: false });
-    if (wasReset(request)) throw new ConnectError('the caller left', Code.Canceled);
+    for (;;) {
+      const chunk = chunks.shift();
+      if (chunk !== undefined) {
+        yield chunk;
+        continue;
+      }
+      if (state !== 'open') break;
+      const woken = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      request.resume();
+      await woken;
+    }
+    if (state !== 'ended') throw state;
   } finally {
+    clearTimeout(timer);
+    request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
     if (!request.readableEnded) request.on('error', () => {}).resume();
   }
 }
