@@ -51,10 +51,12 @@ const canaryTries = 3;
 /** Starts a process. `name` is for the log. */
 export function startEngineProcess(name: string, settings: EngineSettings, events: EngineEvents): EngineProcess {
   const { logger, workerEntry, choiceCacheBytes, niceness } = settings;
+  // The other half is for models and vectors, which lie outside the heap.
+  const heap = Math.max(64, Math.floor(settings.engineMemoryBytes / 2 ** 21));
   const child = fork(workerEntry, [String(choiceCacheBytes), String(Math.min(19, getPriority() + niceness))], {
     serialization: 'advanced',
     // Not the parent's own: a debugger's port or a test runner's loader is not for the engines.
-    execArgv: ['--max-old-space-size=160', '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'],
+    execArgv: [`--max-old-space-size=${heap}`, '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'],
     // Engines need no secrets.
     env: pick(process.env, ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TZ', 'LD_LIBRARY_PATH', 'NODE_COMPILE_CACHE']),
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
@@ -95,13 +97,14 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
   };
 
   const receive = (message: FromEngine): void => {
-    lastSign = performance.now();
-    if (message.kind === 'finished') {
+    // A process that hangs in a job may still tell its size.
+    if (message.kind !== 'memory') lastSign = performance.now();
+    if (message.kind === 'memory') {
+      events.memory(message.resident);
+    } else if (message.kind === 'finished') {
       inFlight.delete(message.job);
       headSince = lastSign;
       events.finished(message.job, message.result);
-    } else if (message.kind === 'memory') {
-      events.memory(message.resident);
     } else if (message.kind === 'loaded') {
       const load = loads.get(message.key);
       if (load !== undefined) load.profile = message.profile;

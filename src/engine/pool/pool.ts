@@ -107,16 +107,23 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       const job = queue.take(({ revision: { key } }) => engines.some(({ models }) => models.has(key)));
       if (job === undefined) return;
       const process = soonestDone(engines, job.revision.key, (each) => costOn(job, each));
-      if (process !== undefined) run(job, process);
+      if (process !== undefined) start(job, process);
     }
   };
 
-  const run = (job: Job, process: EngineProcess): void => {
-    const { input, instruction, choices } = job.request;
+  /** Sends a job that was taken from the queue to an engine, unless it cannot be done in time by far. */
+  const start = (job: Job, process: EngineProcess): void => {
     const cost = costOn(job, process);
+    const now = performance.now();
+    if (job.deadline - now < cost / 2) {
+      answer(job, () => job.answer.reject(new EngineOverloaded(1)));
+      conclude(job);
+      return;
+    }
+    const { input, instruction, choices } = job.request;
     job.state = 'running';
     job.process = process;
-    job.sentAt = performance.now();
+    job.sentAt = now;
     running.set(job.id, job);
     process.choiceSets.add(job.revision.key, job.choiceSet);
     preparations.yielded(process, cost);
@@ -126,8 +133,8 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
   /** Puts a job back that an engine failed at, once. */
   const again = (job: Job, reason: string): void => {
     running.delete(job.id);
-    if (job.answered) conclude(job);
-    else if (++job.failures < 2 && !job.revision.retired) {
+    const { state, retired } = job.revision;
+    if (!job.answered && ++job.failures < 2 && state === 'ready' && !retired) {
       job.state = 'queued';
       queue.add(job);
     } else {

@@ -158,9 +158,17 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
       const segment = encoding[1]?.[1] ?? 0;
       const cut = windows.premise - 2;
       const whole = Math.max(cut + 1, limits.inputTokens);
-      const packed = await measureCurve([16, options.packTokens / 4, options.packTokens], (tokens) =>
-        read([], ids(Math.floor(tokens / 2)), [ids(Math.ceil(tokens / 2) - 4)], unhindered),
-      );
+      const full = windows.premise - 3;
+      const longest = limits.candidateTokens;
+      // Half a small run is premise, as with a few choices; the largest has a whole window and the longest choices, so that a graph without
+      // positions for them fails here.
+      const packed = await measureCurve([16, options.packTokens / 4, options.packTokens], (tokens) => {
+        const premise = Math.min(full, Math.floor(tokens / 2) - 3);
+        const room = tokens - premise - 3;
+        const blocks = Math.max(1, Math.floor(room / (longest + 1)));
+        const block = ids(Math.min(longest, Math.floor(room / blocks) - 1));
+        return read([], ids(premise), new Array<Ids>(blocks).fill(block), unhindered);
+      });
       return {
         // Beyond one window the text is encoded segment by segment, and the instruction once.
         premise: [
