@@ -14,3 +14,5 @@ export const KEEP_ALIVE_TIMEOUT = 75_000;
 export const MAX_STREAMS = 100;
 /** Milliseconds that an HTTP/2 session without streams is kept: gRPC channels idle for long. */
 export const SESSION_IDLE_TIMEOUT = 15 * 60_000;
+/** Milliseconds between pings to an HTTP/2 session without streams, after a first one when it has been quiet for half as long as headers may take. */
+export const PING_INTERVAL = 60_000;

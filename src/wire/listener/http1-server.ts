@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { Dispatch } from '../dispatch.ts';
 import { CHECK_INTERVAL, HEADERS_TIMEOUT, KEEP_ALIVE_TIMEOUT, MAX_HEADER_BYTES, REQUEST_TIMEOUT } from './bounds.ts';
-import { answerClientError, answerConnect } from './raw-answer.ts';
+import type { RawAnswers } from './raw-answer.ts';
 
 /** Options that the cleartext and the TLS server share. */
 export const http1Options = {
@@ -15,11 +15,11 @@ export const http1Options = {
   requireHostHeader: false,
 };
 
-/** A server that answers through `dispatch`. */
-export function createHttp1Server(dispatch: Dispatch): Server {
+/** A server that answers through `dispatch`, and by `raw` what never becomes a request. */
+export function createHttp1Server(dispatch: Dispatch, raw: RawAnswers): Server {
   const server = createServer(http1Options, dispatch);
-  server.on('clientError', answerClientError);
-  server.on('connect', answerConnect);
+  server.on('clientError', raw.clientError);
+  server.on('connect', raw.connect);
   // Without a listener Node answers 417 without a body; the dispatcher gives it one.
   server.on('checkExpectation', dispatch);
   // The timeouts are only watched once the server believes that it listens.

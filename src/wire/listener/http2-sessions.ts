@@ -1,7 +1,13 @@
 /** Bounds for HTTP/2 sessions, which Node watches less than HTTP/1.1 connections. */
 import type { ServerHttp2Session, Settings } from 'node:http2';
-import type { Socket } from 'node:net';
-import { CHECK_INTERVAL, HEADERS_TIMEOUT, MAX_HEADER_BYTES, MAX_STREAMS, SESSION_IDLE_TIMEOUT } from './bounds.ts';
+import {
+  CHECK_INTERVAL,
+  HEADERS_TIMEOUT,
+  MAX_HEADER_BYTES,
+  MAX_STREAMS,
+  PING_INTERVAL,
+  SESSION_IDLE_TIMEOUT,
+} from './bounds.ts';
 
 /** Options that the cleartext and the TLS server share. */
 export const http2Options = {
@@ -29,47 +35,56 @@ export interface SessionWatch {
 
 interface Watched {
   streams: number;
-  /** `bytesRead` of the socket when something whole last arrived. */
-  settledBytes: number;
-  /** When bytes of something unfinished were first seen, or undefined. */
-  unsettledSince: number | undefined;
+  /** When the last stream ended, or the session began. */
+  quietSince: number;
+  /** When the ping went out that the peer has not answered. */
+  pingedAt: number | undefined;
+  /** When the peer was last known to be listening. */
+  heardAt: number;
 }
 
-/** A watch. Sessions that send a part of a frame and then dawdle are destroyed after the time that headers may take. */
+/**
+ * A watch. A session without streams is asked with a ping whether its peer still listens: one that has stopped in the middle of a frame cannot
+ * answer, nor can one that is gone, and both are destroyed after the time that headers may take. Nothing else shows half a frame.
+ */
 export function createSessionWatch(): SessionWatch {
   const sessions = new Map<ServerHttp2Session, Watched>();
 
+  const look = (session: ServerHttp2Session, watched: Watched, now: number): void => {
+    if (watched.streams > 0 || session.closed || session.destroyed) return;
+    if (watched.pingedAt !== undefined) {
+      if (now - watched.pingedAt > HEADERS_TIMEOUT / 2) session.destroy();
+      return;
+    }
+    if (now - watched.quietSince > SESSION_IDLE_TIMEOUT) session.close();
+    else if (now - watched.heardAt > (watched.heardAt === watched.quietSince ? HEADERS_TIMEOUT / 2 : PING_INTERVAL)) {
+      watched.pingedAt = now;
+      session.ping(() => {
+        watched.pingedAt = undefined;
+        watched.heardAt = performance.now();
+      });
+    }
+  };
   const timer = setInterval(() => {
     const now = performance.now();
-    for (const [session, watched] of sessions) {
-      const bytes = bytesRead(session);
-      if (watched.streams > 0 || bytes === watched.settledBytes) watched.unsettledSince = undefined;
-      else if (watched.unsettledSince === undefined) watched.unsettledSince = now;
-      else if (now - watched.unsettledSince > HEADERS_TIMEOUT) session.destroy();
-    }
+    for (const [session, watched] of sessions) look(session, watched, now);
   }, CHECK_INTERVAL);
   timer.unref();
 
   return {
     add(session) {
-      const watched: Watched = { streams: 0, settledBytes: 0, unsettledSince: undefined };
-      const settle = (): void => {
-        watched.settledBytes = bytesRead(session);
-        watched.unsettledSince = undefined;
-      };
+      const now = performance.now();
+      const watched: Watched = { streams: 0, quietSince: now, pingedAt: undefined, heardAt: now };
       sessions.set(session, watched);
-      session.setTimeout(SESSION_IDLE_TIMEOUT, () => session.close());
       session.on('stream', (stream) => {
-        settle();
         watched.streams += 1;
+        watched.pingedAt = undefined;
         stream.once('close', () => {
           watched.streams -= 1;
-          settle();
+          watched.quietSince = performance.now();
+          watched.heardAt = watched.quietSince;
         });
       });
-      session.on('ping', settle);
-      session.on('remoteSettings', settle);
-      session.on('localSettings', settle);
       session.on('error', () => {});
       session.once('close', () => sessions.delete(session));
     },
@@ -84,9 +99,4 @@ export function createSessionWatch(): SessionWatch {
     },
     stop: () => clearInterval(timer),
   };
-}
-
-/** A destroyed session has no socket any more. */
-function bytesRead(session: ServerHttp2Session): number {
-  return session.destroyed ? 0 : ((session.socket as Socket | undefined)?.bytesRead ?? 0);
 }

@@ -17,7 +17,7 @@ import { type HttpRequest, type HttpResponse, isHttp2 } from '../http.ts';
 import { HEADERS_TIMEOUT } from './bounds.ts';
 import { createHttp1Server, http1Options } from './http1-server.ts';
 import { createSessionWatch, http2Options } from './http2-sessions.ts';
-import { answerClientError, answerConnect } from './raw-answer.ts';
+import { createRawAnswers, type RawAnswers } from './raw-answer.ts';
 import { sniff } from './sniff.ts';
 
 /** PEM texts. */
@@ -55,18 +55,22 @@ const BACKLOG = 1024;
 export function createListener({ dispatch, logger, maxConnections, tls }: ListenerOptions): Listener {
   const sessions = createSessionWatch();
   const sockets = new Set<Socket>();
-  const http1 = createHttp1Server(dispatch);
+  /** Those whose protocol has not shown yet. */
+  const unknown = new Set<Socket>();
+  const raw = createRawAnswers(logger);
+  const http1 = createHttp1Server(dispatch, raw);
   const onSession = (session: ServerHttp2Session): void => sessions.add(session);
-  // Of HTTP/1.1 connections behind TLS Node offers no such list.
-  const idleTls = new Set<Socket>();
-  const secure = tls === undefined ? undefined : createTlsServer(tls, trackIdle(dispatch, idleTls), onSession);
-  const server: Server = secure ?? createCleartextServer(http1, dispatch, onSession);
+  const secure = tls === undefined ? undefined : createTlsServer(tls, dispatch, raw, onSession);
+  const server: Server = secure ?? createCleartextServer(http1, unknown, dispatch, raw, onSession);
   server.maxConnections = maxConnections;
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
   server.on('drop', () => logger.warn({ maxConnections }, 'a connection was closed: there are as many as allowed'));
+
+  // A secure server has Node's own method for its HTTP/1.1 connections, which its types do not show.
+  const http1Connections = (secure ?? http1) as Pick<typeof http1, 'closeIdleConnections'>;
 
   return {
     listen: (port, host) =>
@@ -82,13 +86,14 @@ export function createListener({ dispatch, logger, maxConnections, tls }: Listen
     close: async (grace) => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       sessions.closeAll();
-      http1.closeIdleConnections();
+      http1Connections.closeIdleConnections();
+      for (const socket of unknown) socket.destroy();
       const timer = setTimeout(() => {
         sessions.destroyAll();
         for (const socket of sockets) socket.destroy();
       }, grace);
       // A keep-alive connection whose last response is under way becomes idle later.
-      const sweep = setInterval(() => http1.closeIdleConnections(), 50);
+      const sweep = setInterval(() => http1Connections.closeIdleConnections(), 50);
       await closed;
       clearTimeout(timer);
       clearInterval(sweep);
@@ -96,9 +101,8 @@ export function createListener({ dispatch, logger, maxConnections, tls }: Listen
       sessions.stop();
     },
     closeIdle: () => {
-      http1.closeIdleConnections();
+      http1Connections.closeIdleConnections();
       sessions.closeIdle();
-      for (const socket of idleTls) socket.destroy();
     },
     get connections() {
       return sockets.size;
@@ -106,37 +110,29 @@ export function createListener({ dispatch, logger, maxConnections, tls }: Listen
   };
 }
 
-/** Keeps the HTTP/1.1 sockets that wait for their next request in a set. */
-function trackIdle(dispatch: Dispatch, idle: Set<Socket>): Dispatch {
-  return (request, response) => {
-    if (!isHttp2(request)) {
-      const { socket } = request;
-      idle.delete(socket);
-      response.once('close', () => {
-        if (socket.destroyed) return;
-        idle.add(socket);
-        socket.once('close', () => idle.delete(socket));
-      });
-    }
-    dispatch(request, response);
-  };
-}
-
 function createCleartextServer(
   http1: ReturnType<typeof createHttp1Server>,
+  unknown: Set<Socket>,
   dispatch: Dispatch,
+  raw: RawAnswers,
   onSession: (session: ServerHttp2Session) => void,
 ): Server {
   const http2 = createHttp2Server(http2Options, dispatch as never);
-  answerOddHttp2(http2, dispatch, onSession);
+  answerOddHttp2(http2, dispatch, raw, onSession);
   return createNetServer({ noDelay: true }, (socket) => {
-    sniff(socket, HEADERS_TIMEOUT, (protocol) => (protocol === 'http2' ? http2 : http1).emit('connection', socket));
+    unknown.add(socket);
+    socket.once('close', () => unknown.delete(socket));
+    sniff(socket, HEADERS_TIMEOUT, (protocol) => {
+      unknown.delete(socket);
+      (protocol === 'http2' ? http2 : http1).emit('connection', socket);
+    });
   });
 }
 
 function createTlsServer(
   tls: TlsFiles,
   dispatch: Dispatch,
+  raw: RawAnswers,
   onSession: (session: ServerHttp2Session) => void,
 ): Http2SecureServer {
   const options = {
@@ -148,8 +144,8 @@ function createTlsServer(
     minVersion: 'TLSv1.2' as const,
   };
   const server = createSecureServer(options, dispatch as never);
-  answerOddHttp2(server, dispatch, onSession);
-  server.on('clientError', answerClientError as never);
+  answerOddHttp2(server, dispatch, raw, onSession);
+  server.on('clientError', raw.clientError as never);
   server.on('tlsClientError', () => {});
   return server;
 }
@@ -158,13 +154,14 @@ function createTlsServer(
 function answerOddHttp2(
   server: Http2Server | Http2SecureServer,
   dispatch: Dispatch,
+  raw: RawAnswers,
   onSession: (session: ServerHttp2Session) => void,
 ): void {
   server.on('session', onSession);
   server.on('connect', (request: HttpRequest, response: unknown) => {
     // A secure server also emits this for HTTP/1.1, with a bare socket.
     if (isHttp2(request)) dispatch(request, response as HttpResponse);
-    else answerConnect(request, response as Duplex);
+    else raw.connect(request, response as Duplex);
   });
   server.on('checkExpectation', dispatch as never);
 }

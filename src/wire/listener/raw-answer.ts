@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { DomainError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
+import type { Logger } from '../../logger.ts';
 import { envelopeBody, httpStatus } from '../rest/envelope.ts';
 
 const PHRASES: Readonly<Record<number, string>> = {
@@ -27,31 +28,40 @@ function faultOf(error: NodeJS.ErrnoException): DomainError {
   }
 }
 
-/** Answers on the bare socket and closes it, unless a response is already under way on it. */
-export function answerClientError(
-  error: NodeJS.ErrnoException,
-  socket: Socket & { _httpMessage?: { headersSent: boolean } },
-): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent === true) {
-    socket.destroy();
-    return;
-  }
-  answerRaw(socket, faultOf(error));
+/** Answers to requests on a bare socket. */
+export interface RawAnswers {
+  /** For `clientError`: answers and closes the socket, unless a response is already under way on it. */
+  readonly clientError: (error: NodeJS.ErrnoException, socket: Duplex) => void;
+  /** For `connect`: Node hands over the bare socket. */
+  readonly connect: (request: unknown, socket: Duplex) => void;
 }
 
-/** Answers a CONNECT: Node hands over the bare socket. */
-export function answerConnect(_request: unknown, socket: Duplex): void {
-  socket.on('error', () => {});
-  answerRaw(socket as Socket, new DomainError('ROUTE_NOT_FOUND', 'this server is no proxy'));
-}
-
-function answerRaw(socket: Socket, fault: DomainError): void {
-  const status = httpStatus(fault);
-  const body = envelopeBody(fault);
-  socket.end(
-    `HTTP/1.1 ${status} ${PHRASES[status] ?? 'Error'}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
-      `X-Request-ID: ${newId('req_')}\r\nConnection: close\r\n\r\n${body}`,
-  );
-  // A peer that never reads its answer must not keep the socket.
-  socket.setTimeout(1000, () => socket.destroy());
+/** Answers that leave a line in the log each, as other requests do. */
+export function createRawAnswers(logger: Logger): RawAnswers {
+  const answer = (socket: Socket, fault: DomainError): void => {
+    const requestId = newId('req_');
+    const status = httpStatus(fault);
+    const body = envelopeBody(fault);
+    socket.end(
+      `HTTP/1.1 ${status} ${PHRASES[status] ?? 'Error'}\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-ID: ${requestId}\r\nConnection: close\r\n\r\n${body}`,
+    );
+    // A peer that never reads its answer must not keep the socket.
+    socket.setTimeout(1000, () => socket.destroy());
+    logger.info({ requestId, protocol: 'rest', route: 'unmatched', status, reason: fault.reason }, 'request');
+  };
+  return {
+    clientError(error, bare) {
+      const socket = bare as Socket & { _httpMessage?: { headersSent: boolean } };
+      if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent === true) {
+        socket.destroy();
+        return;
+      }
+      answer(socket, faultOf(error));
+    },
+    connect(_request, socket) {
+      socket.on('error', () => {});
+      answer(socket as Socket, new DomainError('ROUTE_NOT_FOUND', 'this server is no proxy'));
+    },
+  };
 }
