@@ -9,12 +9,15 @@ export function createInstantEngine(): Engine {
   ];
   return {
     models: () => models,
-    score: async ({ choices }) => ({
-      kind: 'scored',
-      probabilities: new Float64Array(choices.length).fill(1 / choices.length),
-      inputTokens: 24,
-      timings: { queue: 0, tokenize: 0, infer: 0 },
-    }),
+    score: async ({ choices }, { released }) => {
+      released?.();
+      return {
+        kind: 'scored',
+        probabilities: new Float64Array(choices.length).fill(1 / choices.length),
+        inputTokens: 24,
+        timings: { queue: 0, tokenize: 0, infer: 0 },
+      };
+    },
     prepare: async () => ({ kind: 'prepared' }),
     ready: () => true,
     reload() {},

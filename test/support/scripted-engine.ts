@@ -53,7 +53,11 @@ export function createScriptedEngine(script: Script = descending): ScriptedEngin
     models: () => engine.list,
     score: async (job, terms) => {
       jobs.push(job);
-      return engine.script(job, terms);
+      try {
+        return await engine.script(job, terms);
+      } finally {
+        terms.released?.();
+      }
     },
     prepare: async () => ({ kind: 'prepared' }),
     ready: () => engine.isReady,
