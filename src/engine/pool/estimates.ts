@@ -1,5 +1,6 @@
 /** Estimates what jobs take: from the measured profile of their model, and from what jobs before them took. */
 import { type CostProfile, jobCost } from '../cost-profile.ts';
+import type { ScoreJob } from '../engine.ts';
 import type { Revision } from '../revisions.ts';
 import type { ScoredResult } from '../worker/messages.ts';
 
@@ -11,6 +12,14 @@ export interface JobShape {
   readonly choices: number;
   /** Characters of all choices. */
   readonly choicesLength: number;
+}
+
+/** The shape of a request. */
+export function shapeOf(request: Pick<ScoreJob, 'input' | 'instruction' | 'choices'>, revision: Revision): JobShape {
+  const { input, instruction, choices } = request;
+  let choicesLength = 0;
+  for (const choice of choices) choicesLength += choice.length;
+  return { revision, premiseLength: input.length + instruction.length, choices: choices.length, choicesLength };
 }
 
 /** Estimates, in milliseconds of one engine. */

@@ -35,6 +35,31 @@ export interface Answer {
   released(): void;
 }
 
+/** What a job is made of. */
+export interface NewJob
+  extends Pick<Job, 'sequence' | 'revision' | 'request' | 'shape' | 'choiceSet' | 'cost' | 'arrived' | 'answer'> {
+  readonly terms: JobTerms;
+}
+
+/** A job that waits. */
+export function createJob({ terms, ...facts }: NewJob): Job {
+  const { shape, sequence, arrived, cost } = facts;
+  return {
+    ...facts,
+    id: sequence,
+    bytes: 2 * (shape.premiseLength + shape.choicesLength),
+    rank: rankOf(arrived, cost, terms),
+    tenant: terms.tenant,
+    keyed: terms.keyed,
+    deadline: terms.deadline,
+    failures: 0,
+    state: 'queued',
+    process: undefined,
+    sentAt: 0,
+    answered: false,
+  };
+}
+
 /** How long short jobs may pass a longer one, in multiples of its cost. */
 const patience = 2;
 

@@ -19,9 +19,9 @@ import { choiceSetOf } from './choice-sets.ts';
 import { createDeadlines } from './deadlines.ts';
 import type { EngineProcess } from './engine-process.ts';
 import type { EngineSlot } from './engine-slot.ts';
-import { createEstimates, type JobShape } from './estimates.ts';
+import { createEstimates, shapeOf } from './estimates.ts';
 import { createFairQueue } from './fair-queue.ts';
-import { type Answer, type Job, rankOf } from './job.ts';
+import { type Answer, createJob, type Job } from './job.ts';
 import { freeEngines, soonestDone } from './placement.ts';
 import { createPreparations, type PrepareRequest } from './preparations.ts';
 
@@ -87,13 +87,6 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     if (queue.remove(job)) conclude(job);
     else if (job.state === 'running') job.process?.cancel(job.id);
   };
-
-  const shapeOf = (request: Pick<ScoreJob, 'input' | 'instruction' | 'choices'>, revision: Revision): JobShape => ({
-    revision,
-    premiseLength: request.input.length + request.instruction.length,
-    choices: request.choices.length,
-    choicesLength: request.choices.reduce((sum, choice) => sum + choice.length, 0),
-  });
 
   const costOn = (job: Job, process: EngineProcess): number =>
     estimates.cost(job.shape, process.choiceSets.has(job.revision.key, job.choiceSet));
@@ -163,32 +156,11 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     if (admission.kind === 'refused') throw new EngineOverloaded(admission.retryAfter);
   };
 
-  const createJob = (request: ScoreJob, terms: JobTerms, revision: Revision, arrived: number, answer: Answer): Job => {
+  const estimated = (request: ScoreJob, revision: Revision) => {
     const shape = shapeOf(request, revision);
     const choiceSet = choiceSetOf(request.choices);
     const known = serving(revision).some(({ choiceSets }) => choiceSets.has(revision.key, choiceSet));
-    const cost = estimates.cost(shape, known);
-    return {
-      id: ++sequence,
-      sequence,
-      revision,
-      request,
-      shape,
-      choiceSet,
-      cost,
-      bytes: 2 * (shape.premiseLength + shape.choicesLength),
-      rank: rankOf(arrived, cost, terms),
-      tenant: terms.tenant,
-      keyed: terms.keyed,
-      arrived,
-      deadline: terms.deadline,
-      failures: 0,
-      state: 'queued',
-      sentAt: 0,
-      answered: false,
-      process: undefined,
-      answer,
-    };
+    return { shape, choiceSet, cost: estimates.cost(shape, known) };
   };
 
   /** The revision that a call is for. Throws what keeps it from being taken in. */
@@ -206,7 +178,15 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     try {
       const arrived = performance.now();
       const revision = accept(request, terms, arrived);
-      const job = createJob(request, terms, revision, arrived, answer);
+      const job = createJob({
+        ...estimated(request, revision),
+        sequence: ++sequence,
+        revision,
+        request,
+        terms,
+        arrived,
+        answer,
+      });
       admitted(job, terms.deadline - arrived);
       return job;
     } catch (error) {
