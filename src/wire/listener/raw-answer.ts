@@ -38,7 +38,7 @@ export interface RawAnswers {
 
 /** Answers that leave a line in the log each, as other requests do. */
 export function createRawAnswers(logger: Logger): RawAnswers {
-  const answer = (socket: Socket, fault: DomainError): void => {
+  const answer = (socket: Socket, fault: DomainError, log = true): void => {
     const requestId = newId('req_');
     const status = httpStatus(fault);
     const body = envelopeBody(fault);
@@ -48,7 +48,7 @@ export function createRawAnswers(logger: Logger): RawAnswers {
     );
     // A peer that never reads its answer must not keep the socket.
     socket.setTimeout(1000, () => socket.destroy());
-    logger.info({ requestId, protocol: 'rest', route: 'unmatched', status, reason: fault.reason }, 'request');
+    if (log) logger.info({ requestId, protocol: 'rest', route: 'unmatched', status, reason: fault.reason }, 'request');
   };
   return {
     clientError(error, bare) {
@@ -57,7 +57,8 @@ export function createRawAnswers(logger: Logger): RawAnswers {
         socket.destroy();
         return;
       }
-      answer(socket, faultOf(error));
+      // A request that ends in the middle of its body has an exchange, whose own line says that its caller left.
+      answer(socket, faultOf(error), error.code !== 'HPE_INVALID_EOF_STATE' || !socket._httpMessage);
     },
     connect(_request, socket) {
       socket.on('error', () => {});
