@@ -1,0 +1,159 @@
+/** How many connections there may be, and what becomes of them when the service stops. */
+import { Agent, request } from 'node:http';
+import { connect as connectSession } from 'node:http2';
+import { connect, type Socket } from 'node:net';
+import { connect as connectSecure } from 'node:tls';
+import test from 'ava';
+import { type Answer, validBody } from '../../support/answers.ts';
+import { makeCertificate } from '../../support/certificates.ts';
+import { callGrpc, openGrpc } from '../../support/grpc.ts';
+import { decide, openSession, parseAnswers, send, sendH2 } from '../../support/http.ts';
+import { createScriptedEngine, descending, type ScriptedEngine } from '../../support/scripted-engine.ts';
+import { startService } from '../../support/service.ts';
+
+const opened = (socket: Socket): Promise<Socket> =>
+  new Promise((resolve, reject) => socket.once('connect', () => resolve(socket)).once('error', reject));
+const closed = (socket: Socket): Promise<void> => new Promise((resolve) => socket.once('close', () => resolve()));
+
+/** Holds every job until it is let go. */
+function holding(engine: ScriptedEngine): { readonly asked: Promise<void>; letGo(): void } {
+  const asked = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  engine.script = async (job, terms) => {
+    asked.resolve();
+    await gate.promise;
+    return descending(job, terms);
+  };
+  return { asked: asked.promise, letGo: gate.resolve };
+}
+
+test('one connection more than allowed is closed, the others live on, and a place that gets free is taken', async (t) => {
+  const service = await startService({ UMPIRE_MAX_CONNECTIONS: '3' }, { engine: createScriptedEngine() });
+  t.teardown(service.stop);
+  const { port } = service;
+  const get = 'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n';
+  const ask = (socket: Socket): Promise<Answer | undefined> =>
+    new Promise((resolve) => {
+      socket.once('data', (chunk: Buffer) => resolve(parseAnswers(chunk)[0]));
+      socket.once('close', () => resolve(undefined));
+      socket.on('error', () => {});
+      socket.write(get);
+    });
+  const sockets = await Promise.all([1, 2, 3].map(() => opened(connect(port, '127.0.0.1'))));
+  for (const socket of sockets) t.is((await ask(socket))?.status, 200);
+  t.is(await ask(connect(port, '127.0.0.1')), undefined);
+  for (const socket of sockets) t.is((await ask(socket))?.status, 200);
+  const [first] = sockets as [Socket];
+  first.destroy();
+  let answer: Answer | undefined;
+  while (answer === undefined) answer = await ask(connect(port, '127.0.0.1'));
+  t.is(answer.status, 200);
+  t.true(service.log.some(({ level }) => level === 'warn'));
+  for (const socket of sockets) socket.destroy();
+});
+
+for (const tls of [false, true]) {
+  test(`stopping ${tls ? 'behind TLS ' : ''}closes what is idle at once and lets what is asked finish`, async (t) => {
+    const engine = createScriptedEngine();
+    const { certFile, keyFile } = makeCertificate('drain');
+    const env: Record<string, string> = tls ? { TLS_CERT: certFile, TLS_KEY: keyFile } : {};
+    const service = await startService(env, { engine });
+    const { port } = service;
+    const open = (protocol: string): Socket =>
+      tls
+        ? connectSecure({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: [protocol] })
+        : connect(port, '127.0.0.1');
+    const session = connectSession(service.url, { rejectUnauthorized: false });
+    session.on('error', () => {});
+    let goneAway = false;
+    session.on('goaway', () => {
+      goneAway = true;
+    });
+    await sendH2(session, { path: '/health/live' });
+    const idle = open('http/1.1');
+    const idleClosed = closed(idle);
+    idle.on('error', () => {});
+    await new Promise<void>((resolve) => {
+      idle.once('data', () => resolve());
+      idle.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
+    });
+    const silent = open('http/1.1');
+    const silentClosed = closed(silent);
+    silent.on('error', () => {});
+    await new Promise<void>((resolve) => silent.once(tls ? 'secureConnect' : 'connect', () => resolve()));
+
+    const hold = holding(engine);
+    const busy = open('http/1.1');
+    const received: Buffer[] = [];
+    busy.on('data', (chunk: Buffer) => received.push(chunk));
+    const busyClosed = closed(busy);
+    const body = JSON.stringify(validBody);
+    busy.write(
+      `POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    await hold.asked;
+    const stream = sendH2(session, { body });
+    while (engine.jobs.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+
+    const startedAt = performance.now();
+    const stopped = service.stop();
+    await Promise.all([idleClosed, silentClosed]);
+    hold.letGo();
+    await busyClosed;
+    const [answer] = parseAnswers(Buffer.concat(received));
+    t.is(answer?.status, 200);
+    t.is(answer?.headers.connection, 'close');
+    t.is((await stream).status, 200);
+    t.true(goneAway);
+    await stopped;
+    // Nothing waited for a timeout: the shortest of the listener's is 10 s.
+    t.true(performance.now() - startedAt < 8000);
+  });
+}
+
+test('a stop cuts what has not finished after its grace', async (t) => {
+  const engine = createScriptedEngine();
+  const service = await startService({ UMPIRE_DRAIN_GRACE: '0.5' }, { engine });
+  const hold = holding(engine);
+  const pending = decide(service.port, validBody);
+  const grpc = openGrpc(service.port);
+  const call = callGrpc(grpc.decisions, 'CreateDecision', validBody);
+  await hold.asked;
+  while (engine.jobs.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  const stopped = service.stop();
+  await t.throwsAsync(pending);
+  t.is((await call).error?.code, 14);
+  await stopped;
+  grpc.close();
+});
+
+test('a gRPC client that meets a draining process ends its calls and is told to go', async (t) => {
+  const service = await startService({ UMPIRE_DRAIN_DELAY: '0.3' }, { engine: createScriptedEngine() });
+  const session = openSession(service.port);
+  const goaway = new Promise((resolve) => session.once('goaway', resolve));
+  await sendH2(session, { path: '/health/live' });
+  const stopped = service.stop();
+  await goaway;
+  const newcomer = await send(service.port, { path: '/health/ready' });
+  t.is(newcomer.status, 503);
+  await stopped;
+});
+
+test('a kept connection is told to close with its next answer while draining', async (t) => {
+  const service = await startService({ UMPIRE_DRAIN_DELAY: '1' }, { engine: createScriptedEngine() });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const get = (): Promise<string | undefined> =>
+    new Promise((resolve, reject) => {
+      request({ port: service.port, host: '127.0.0.1', path: '/v1/models', agent }, (response) => {
+        response.resume();
+        response.on('end', () => resolve(response.headers.connection));
+      })
+        .on('error', reject)
+        .end();
+    });
+  t.is(await get(), 'keep-alive');
+  const stopped = service.stop();
+  t.is(await get(), 'close');
+  await stopped;
+  agent.destroy();
+});
