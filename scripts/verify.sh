@@ -6,8 +6,8 @@ sh scripts/install.sh
 PATH="$PWD/node_modules/.bin:$PATH"
 step() { printf '\n== %s\n' "$1"; }
 
-step 'redis'
-sh scripts/ensure-redis.sh
+step 'tools of the tests'
+sh scripts/ensure-tools.sh
 
 step 'format and lint'
 biome ci .
