@@ -12,16 +12,15 @@ import { type Answer, isError, json, validBody } from '../../support/answers.ts'
 import { type Certificate, makeCertificate } from '../../support/certificates.ts';
 import { sendH2, sendRaw } from '../../support/http.ts';
 import { DECIDE } from '../../support/raw-rpc.ts';
-import { createScriptedEngine, type ScriptedEngine } from '../../support/scripted-engine.ts';
+import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService, type TestService } from '../../support/service.ts';
 
-const test = anyTest as TestFn<{ service: TestService; engine: ScriptedEngine; certificate: Certificate }>;
+const test = anyTest as TestFn<{ service: TestService; certificate: Certificate }>;
 
 test.before(async (t) => {
   const certificate = makeCertificate('first');
-  const engine = createScriptedEngine();
   const env = { TLS_CERT: certificate.certFile, TLS_KEY: certificate.keyFile };
-  t.context = { certificate, engine, service: await startService(env, { engine }) };
+  t.context = { certificate, service: await startService(env, { engine: createScriptedEngine() }) };
 });
 test.after.always(({ context: { service } }) => service.stop());
 
@@ -123,22 +122,23 @@ test('no TLS 1.1, and no cleartext', async (t) => {
   t.notRegex(bytes.toString('latin1'), /HTTP/);
 });
 
-test.serial(
-  'a reload uses the new certificate for new connections, keeps the old ones, and refuses a broken one',
-  async (t) => {
-    const { app, port } = t.context.service;
-    t.is(await nameOf(port), 'first');
-    const session = connectSession(`https://localhost:${port}`, { rejectUnauthorized: false });
-    t.is((await sendH2(session, { path: '/health/live' })).status, 200);
-    const second = makeCertificate('second');
-    app.reload({ cert: second.cert, key: second.key });
-    t.is(await nameOf(port), 'second');
-    t.is((await sendH2(session, { path: '/health/live' })).status, 200);
-    const third = makeCertificate('third');
-    t.throws(() => app.reload({ cert: 'no certificate', key: third.key }));
-    t.throws(() => app.reload({ cert: third.cert, key: second.key }));
-    t.is(await nameOf(port), 'second');
-    session.destroy();
-    t.true(t.context.engine.reloads >= 1);
-  },
-);
+test('a reload uses the new certificate for new connections, keeps the old ones, and refuses a broken one', async (t) => {
+  const { certFile, keyFile } = t.context.certificate;
+  const engine = createScriptedEngine();
+  const service = await startService({ TLS_CERT: certFile, TLS_KEY: keyFile }, { engine });
+  t.teardown(service.stop);
+  const { app, port } = service;
+  t.is(await nameOf(port), 'first');
+  const session = connectSession(`https://localhost:${port}`, { rejectUnauthorized: false });
+  t.is((await sendH2(session, { path: '/health/live' })).status, 200);
+  const second = makeCertificate('second');
+  app.reload({ cert: second.cert, key: second.key });
+  t.is(await nameOf(port), 'second');
+  t.is((await sendH2(session, { path: '/health/live' })).status, 200);
+  const third = makeCertificate('third');
+  t.throws(() => app.reload({ cert: 'no certificate', key: third.key }));
+  t.throws(() => app.reload({ cert: third.cert, key: second.key }));
+  t.is(await nameOf(port), 'second');
+  session.destroy();
+  t.true(engine.reloads >= 1);
+});
