@@ -35,8 +35,12 @@ export interface WriteQueue {
   close(): Promise<void>;
 }
 
-/** A write that has begun is given this much longer than its budget: it is about to be known. */
-const COMMIT_MS = 50;
+/**
+ * How long a write may wait for its turn, however small its budget, and then for the disk. Giving up on the machine's own disk would make
+ * nothing faster and leave the caller not knowing, so this is more than a request waits for a server elsewhere.
+ */
+const TURN_MS = 1_000;
+const DISK_MS = 4_000;
 
 /** A queue for one database file. */
 export function createWriteQueue(file: string): WriteQueue {
@@ -56,10 +60,11 @@ export function createWriteQueue(file: string): WriteQueue {
         const acknowledged = Promise.withResolvers<WriteResult>();
         waiting.set(number, acknowledged);
         thread.ref();
-        thread.postMessage({ number, deadline: Date.now() + budget.remaining, write } satisfies Order);
+        const turn = Math.max(budget.remaining, TURN_MS);
+        thread.postMessage({ number, deadline: Date.now() + turn, write } satisfies Order);
         const timer = setTimeout(() => {
           acknowledged.reject(new StoreWriteUnconfirmed('the disk did not confirm the write in time'));
-        }, budget.remaining + COMMIT_MS);
+        }, turn + DISK_MS);
         try {
           return await acknowledged.promise;
         } finally {
