@@ -44,6 +44,9 @@ const LEASE_MS = 35_000;
 /** Limits fail open, so they may not use up what the rest of the request's store work needs. */
 const SHARE_MS = 100;
 
+/** So long without a failure, and the store is well. */
+const QUIET_MS = 5_000;
+
 const free: Admission = { release() {} };
 
 /** Limits by the settings. */
@@ -55,7 +58,7 @@ export function createLimits(options: LimitOptions): Limits {
   // A lease's name must be unique over all replicas.
   const origin = crypto.randomUUID();
   let leases = 0;
-  let away = false;
+  const trouble = createTrouble(log, clock);
 
   return {
     admit(caller, work, budget) {
@@ -89,16 +92,10 @@ export function createLimits(options: LimitOptions): Limits {
     let verdict: LimitVerdict;
     try {
       verdict = await shared.take(demand, share);
-      if (away) {
-        away = false;
-        log.info({}, 'the shared store counts limits again');
-      }
+      trouble.over();
     } catch (error) {
       if (!(error instanceof StoreUnavailable || error instanceof StoreCorrupt)) throw error;
-      if (!away) {
-        away = true;
-        log.warn({ err: error }, 'the shared store of limits is away: this process counts limits for itself meanwhile');
-      }
+      trouble.here(error);
       return judge(demand, local.take(demand), local);
     } finally {
       budget.remaining -= before - share.remaining;
@@ -139,6 +136,24 @@ export function createLimits(options: LimitOptions): Limits {
         });
     }
   }
+}
+
+/** Says when the shared store fails and when it is well again, and not with every request: part of a cluster may be away for long. */
+function createTrouble(log: StoreLog, clock: () => number): { here(error: unknown): void; over(): void } {
+  let last: number | undefined;
+  return {
+    here(error) {
+      if (last === undefined) {
+        log.warn({ err: error }, 'the shared store of limits is away: this process counts limits for itself meanwhile');
+      }
+      last = clock();
+    },
+    over() {
+      if (last === undefined || clock() - last < QUIET_MS) return;
+      last = undefined;
+      log.info({}, 'the shared store counts limits again');
+    },
+  };
 }
 
 /** Whole seconds that are at least as long, and at least 1. */

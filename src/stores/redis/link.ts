@@ -5,14 +5,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type StoreBudget, spend } from '../budget.ts';
-import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../errors.ts';
+import { StoreUnavailable } from '../errors.ts';
 import type { StoreLog } from '../log.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import { type OpenRedis, type RedisConnection, within } from './connection.ts';
-import { troubleOf } from './reply-errors.ts';
-
-/** Whether a call that is cut off may have changed something. */
-export type CallKind = 'read' | 'write';
+import { race, tooLate } from './race.ts';
+import { type CallKind, isWrongServer, storeError } from './reply-errors.ts';
 
 export interface RedisLink {
   /**
@@ -58,8 +56,6 @@ const HEARTBEAT_TIMEOUT_MS = 200;
 /** A connection that is silent for so long is replaced: it may be half open, or lead to a master of the past. */
 const REPLACE_MS = 1_000;
 const RETRY_MS = [50, 100, 200, 400] as const;
-const LATE_MS = 20;
-const GRACE_MS = 50;
 /** A call that had less time than this proves nothing when it is cut off. */
 const FAIR_MS = 50;
 
@@ -78,7 +74,7 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
   const beating = heartbeat();
 
   return {
-    call: (kind, key, budget, work) => spend(budget, () => race(kind, key, budget.remaining, work)),
+    call: (kind, key, budget, work) => spend(budget, () => attempt(kind, key, budget.remaining, work)),
     async opened(milliseconds) {
       await within(milliseconds, firstOpen.promise).catch(() => {});
       return current !== undefined;
@@ -100,7 +96,7 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
     },
   };
 
-  async function race<T>(
+  async function attempt<T>(
     kind: CallKind,
     key: string | undefined,
     milliseconds: number,
@@ -110,41 +106,18 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
     const breaker = used === undefined || key === undefined ? undefined : breakerOf(used, used.connection.shardOf(key));
     if (used === undefined || breaker?.openSince !== undefined) throw new StoreUnavailable('Redis is away');
     if (milliseconds <= 0) throw new StoreUnavailable('the time for store work is used up');
-    const cut = Promise.withResolvers<never>();
-    const due = performance.now() + milliseconds;
-    let timer = setTimeout(() => {
-      // A timer that is late itself shows that this process was busy, not Redis: the answer may be waiting to be read.
-      const excused = performance.now() - due > LATE_MS;
-      timer = setTimeout(() => cut.reject(late), excused ? GRACE_MS : 0);
-    }, milliseconds);
-    const done = work(used.connection);
-    done.catch(() => {});
     try {
-      const result = await Promise.race([done, cut.promise]);
+      const result = await race(milliseconds, work(used.connection));
       breaker?.answered();
       return result;
     } catch (error) {
-      if (error === late && milliseconds >= FAIR_MS) breaker?.silent('Redis does not answer in time');
-      throw failureOf(kind, used, breaker, error);
-    } finally {
-      clearTimeout(timer);
+      if (error === tooLate && milliseconds >= FAIR_MS) breaker?.silent('Redis does not answer in time');
+      if (isWrongServer(error)) {
+        breaker?.trip('Redis is read-only: it is not the master any more');
+        drop(used);
+      }
+      throw storeError(error, kind);
     }
-  }
-
-  function failureOf(kind: CallKind, used: Current, breaker: Breaker | undefined, error: unknown): unknown {
-    if (error instanceof StoreCorrupt || error instanceof StoreUnavailable || error instanceof StoreWriteUnconfirmed) {
-      return error;
-    }
-    const trouble = error === late ? 'broken' : troubleOf(error);
-    if (trouble === 'corrupt') return new StoreCorrupt('a key of Umpire holds another type of data', { cause: error });
-    if (trouble === 'wrong_server') {
-      breaker?.trip('Redis is read-only: it is not the master any more');
-      drop(used);
-    }
-    if (trouble === 'broken' && kind === 'write') {
-      return new StoreWriteUnconfirmed('Redis did not confirm the write', { cause: error });
-    }
-    return new StoreUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
   }
 
   function breakerOf({ breakers }: Current, shard: string): Breaker {
@@ -173,7 +146,7 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
   }
 
   async function keepOpen(): Promise<void> {
-    for (let attempt = 0; !closed; attempt++) {
+    for (let failed = 0; !closed; failed++) {
       try {
         let mine: Current | undefined;
         const connection = await open((cause) => {
@@ -197,16 +170,16 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
         };
         current = mine;
         connections++;
-        attempt = 0;
+        failed = 0;
         const downMs = lostAt === undefined ? undefined : Math.round(performance.now() - lostAt);
         log.info({ store: 'redis', ...(downMs === undefined ? {} : { downMs }) }, 'connected to Redis');
         firstOpen.resolve();
         await mine.replace.promise;
       } catch (error) {
-        if (attempt === 0 && !closed) log.warn({ store: 'redis', err: error }, 'cannot connect to Redis; trying again');
+        if (failed === 0 && !closed) log.warn({ store: 'redis', err: error }, 'cannot connect to Redis; trying again');
       }
       // Replicas that lost the same server should not all come back at the same instant.
-      await pause((RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)] ?? 400) * (0.75 + Math.random() / 2));
+      await pause((RETRY_MS[Math.min(failed, RETRY_MS.length - 1)] ?? 400) * (0.75 + Math.random() / 2));
     }
   }
 
@@ -242,9 +215,6 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
     }
   }
 }
-
-/** A call that took longer than its budget. */
-const late = new Error('Redis did not answer in time');
 
 function allClosed({ breakers }: Current): boolean {
   for (const breaker of breakers.values()) if (breaker.openSince !== undefined) return false;

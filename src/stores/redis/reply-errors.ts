@@ -1,23 +1,38 @@
-/** What the client's errors mean. */
+/** What the client's errors mean for a call. */
 import { ClientClosedError, ClientOfflineError, ErrorReply } from 'redis';
+import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../errors.ts';
+
+/** Whether a call that is cut off may have changed something. */
+export type CallKind = 'read' | 'write';
+
+/** NOSCRIPT: the server does not know the script, and ran nothing. */
+export function isMissingScript(error: unknown): boolean {
+  return error instanceof ErrorReply && /^NOSCRIPT\b/.test(error.message);
+}
+
+/** READONLY: the server is not a master, or not any more. */
+export function isWrongServer(error: unknown): boolean {
+  return isReply(error, 'READONLY');
+}
 
 /**
- * - `corrupt`: the record is of another type than Umpire writes.
- * - `missing_script`: NOSCRIPT.
- * - `wrong_server`: READONLY, the server is not a master any more.
- * - `refused`: the server answered that it does not do it now (OOM, LOADING, MISCONF, no permission, …): nothing was written.
- * - `not_sent`: there was no connection: nothing was written.
- * - `broken`: the connection was lost underway: whether a write was made is unknown.
+ * The sentinel for an error of a call; a sentinel stays as it is. A reply says that nothing was written: WRONGTYPE that there is something
+ * else at the key, others (OOM, LOADING, MISCONF, no permission, …) that the server does not do it now. A connection that was lost underway,
+ * or an answer that did not come, leaves it open whether a write was made.
  */
-export type Trouble = 'corrupt' | 'missing_script' | 'wrong_server' | 'refused' | 'not_sent' | 'broken';
+export function storeError(error: unknown, kind: CallKind): Error {
+  if (error instanceof StoreCorrupt || error instanceof StoreUnavailable || error instanceof StoreWriteUnconfirmed) {
+    return error;
+  }
+  if (isReply(error, 'WRONGTYPE'))
+    return new StoreCorrupt('a key of Umpire holds another type of data', { cause: error });
+  const known =
+    error instanceof ErrorReply || error instanceof ClientOfflineError || error instanceof ClientClosedError;
+  if (kind === 'write' && !known) return new StoreWriteUnconfirmed('Redis did not confirm the write', { cause: error });
+  return new StoreUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
+}
 
-/** Reads an error of a command. */
-export function troubleOf(error: unknown): Trouble {
-  if (error instanceof ClientOfflineError || error instanceof ClientClosedError) return 'not_sent';
-  if (!(error instanceof ErrorReply)) return 'broken';
-  // A script's errors carry the code of the call within: `ERR Error running script …: @user_script: 1: WRONGTYPE …` in older servers.
-  if (/^NOSCRIPT\b/.test(error.message)) return 'missing_script';
-  if (/\bWRONGTYPE\b/.test(error.message)) return 'corrupt';
-  if (/\bREADONLY\b/.test(error.message)) return 'wrong_server';
-  return 'refused';
+/** A script's error carries the code of the call within it, in older servers in the middle of its text. */
+function isReply(error: unknown, code: string): boolean {
+  return error instanceof ErrorReply && new RegExp(`\\b${code}\\b`).test(error.message);
 }

@@ -1,7 +1,7 @@
 /** Lua that runs in Redis: each script is atomic and one round trip. Its keys share a hash tag, so that a cluster has them on one server. */
 import { createHash } from 'node:crypto';
 import type { RedisConnection } from './connection.ts';
-import { troubleOf } from './reply-errors.ts';
+import { isMissingScript } from './reply-errors.ts';
 
 /** One script. */
 export interface RedisScript {
@@ -19,7 +19,7 @@ export function createScript(source: string): RedisScript {
         return await connection.send(keys[0], ['EVALSHA', sha, ...rest]);
       } catch (error) {
         // A server that was restarted or promoted has no scripts. The script did not run, so running it now is no second time.
-        if (troubleOf(error) !== 'missing_script') throw error;
+        if (!isMissingScript(error)) throw error;
         return connection.send(keys[0], ['EVAL', source, ...rest]);
       }
     },
