@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from .stack import FEATURES, Scored, Stack, closeness
 from .stage_b import Pack, in_packs, pack
 from .tokens import CLS, SEP, Reader
-from .windows import join, relevant, split_premise
+from .windows import join, readable, relevant, split_premise
 
 
 def session(path: Path) -> onnxruntime.InferenceSession:
@@ -76,12 +76,13 @@ class Package:
         vectors = np.stack([self.vector(o, keep=True) for o in options])
         question, whole = self.reader.plain(instruction), self.reader.plain(text)
         carried, windows = split_premise(question, whole)
+        asked = self.vector(carried, keep=True)
         segments = np.stack([self.vector(w) for w in windows])
-        relevance, chosen = (np.zeros(1), np.array([0])) if len(windows) == 1 else relevant(segments, self.vector(carried), vectors)
+        relevance, chosen = (np.zeros(1), np.array([0])) if len(windows) == 1 else relevant(segments, asked, vectors, readable(carried, options))
         a = segments[chosen] @ vectors.T
         best = np.sort(np.argsort(-a.max(0), kind="stable")[: self.best])
         near, size = closeness(vectors[best]), float(np.mean([len(options[i]) for i in best]))
-        parts = [Scored(a[j], best, self.scores(carried, windows[w], [options[i] for i in best]), near, size, -1, "") for j, w in enumerate(chosen)]
+        parts = [Scored(a[j], best, self.scores(carried, windows[w], [options[i] for i in best]), near, size, float(segments[w] @ asked), -1, "") for j, w in enumerate(chosen)]
         ordered = join(parts, relevance[chosen], self.stack, self.kappa)
         probabilities = np.empty(len(choices))
         probabilities[order] = ordered

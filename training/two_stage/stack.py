@@ -14,19 +14,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-FEATURES = ("one", "ln_n", "a_spread", "a_margin", "b_spread", "b_margin", "agreement", "closeness", "option_tokens")
+FEATURES = ("one", "ln_n", "a_spread", "a_margin", "b_spread", "b_margin", "agreement", "closeness", "option_tokens", "a_top", "about")
 BEST = 32
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What the stages say about one request: a [choices] cosines, vectors' closeness, best k indices, b [k], the label's index."""
+    """What the stages say about one request: cosines a [choices], indices of the best k, b [k], how near the best choices' vectors are
+    to each other, their mean tokens, the cosine of input and instruction, and the label's index."""
 
     a: np.ndarray
     best: np.ndarray
     b: np.ndarray
     closeness: float
     option_tokens: float
+    about: float
     label: int
     set: str
 
@@ -52,6 +54,8 @@ def features(s: Scored) -> np.ndarray:
         correlation,
         2 * s.closeness,
         np.log(s.option_tokens) / 2,
+        3 * float(a.max()),
+        2 * s.about,
     ])
 
 
@@ -116,7 +120,7 @@ def fit(rows: Sequence[Scored], used: Sequence[int], strength: float = 0.003) ->
     w = torch.zeros(2, len(used), dtype=torch.float64)
     w[0, 0], w[1, 0] = np.log(10.0), np.log(0.5)
     w.requires_grad_(True)
-    optimiser = torch.optim.LBFGS([w], max_iter=200, line_search_fn="strong_wolfe")
+    optimiser = torch.optim.LBFGS([w], max_iter=80, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimiser.zero_grad()
@@ -139,11 +143,17 @@ def fit_a_temperature(rows: Sequence[Scored]) -> tuple[float, float]:
     count = {}
     for s in rows:
         count[s.set] = count.get(s.set, 0) + 1
-    similar = [torch.tensor(s.a, dtype=torch.float64) for s in rows]
+    padded = torch.full((len(rows), max(len(s.a) for s in rows)), -1e9, dtype=torch.float64)
+    for i, s in enumerate(rows):
+        padded[i, : len(s.a)] = torch.tensor(s.a)
+    label = torch.tensor([s.label for s in rows])
+    ln_n = torch.log(torch.tensor([len(s.a) for s in rows], dtype=torch.float64))
+    weight = torch.tensor([1 / count[s.set] / len(count) for s in rows], dtype=torch.float64)
 
     def loss() -> Tensor:
         optimiser.zero_grad()
-        value = sum(-torch.log_softmax(a / torch.exp(t[0] + t[1] * np.log(len(a))), -1)[s.label] / count[s.set] for a, s in zip(similar, rows)) / len(count)
+        logs = torch.log_softmax(padded / torch.exp(t[0] + t[1] * ln_n)[:, None], -1)
+        value = -(weight * logs[torch.arange(len(rows)), label]).sum()
         value.backward()
         return value
 

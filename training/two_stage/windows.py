@@ -11,14 +11,13 @@ import numpy as np
 
 from .encoder import Encoder
 from .records import Decision
-from .stack import Scored, Stack, closeness, softmax
-from .scoring import best_choices
+from .stack import BEST, Scored, Stack, closeness, softmax
+from .scoring import CARRIED_INSTRUCTION, best_choices
+from .scoring import LONGEST_PREMISE as PREMISE
 from .stage_a import framed, vectors
-from .stage_b import StageB, pack, scores
+from .stage_b import PACK_TOKENS, StageB, pack, scores
 from .tokens import Reader
 
-PREMISE = 380
-CARRIED_INSTRUCTION = 128
 SEGMENT, STRIDE, READ = 160, 112, 6
 
 
@@ -32,10 +31,16 @@ def split_premise(instruction: list[int], text: list[int]) -> tuple[list[int], l
     return carried, [text[start : start + SEGMENT] for start in starts]
 
 
-def relevant(segments: np.ndarray, instruction: np.ndarray, choices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Relevance [segments] and the indices of the read ones, in text order. Rows are vectors."""
+def readable(carried: list[int], options: Sequence[list[int]]) -> int:
+    """How many windows stage B reads: READ, or as many as READ full packs have room for if the choices are long."""
+    longest = sorted((len(option) for option in options), reverse=True)[:BEST]
+    return min(READ, max(1, READ * PACK_TOKENS // (len(carried) + SEGMENT + 3 + sum(longest) + len(longest))))
+
+
+def relevant(segments: np.ndarray, instruction: np.ndarray, choices: np.ndarray, read: int) -> tuple[np.ndarray, np.ndarray]:
+    """Relevance [segments] and the indices of the `read` highest, in text order. Rows are vectors."""
     relevance = segments @ instruction + (segments @ choices.T).max(1)
-    chosen = np.sort(np.argsort(-relevance, kind="stable")[:READ])
+    chosen = np.sort(np.argsort(-relevance, kind="stable")[:read])
     return relevance, chosen
 
 
@@ -45,13 +50,13 @@ def score_long(encoder: Encoder, model: StageB, row: Decision, reader: Reader) -
     options = [reader.choice(c) for c in row.choices]
     found = vectors(encoder, [framed(w, 512) for w in windows] + [framed(carried, 512)] + [framed(o, 512) for o in options])
     segments, instruction, choices = found[: len(windows)], found[len(windows)], found[len(windows) + 1 :]
-    relevance, chosen = relevant(segments, instruction, choices) if len(windows) > 1 else (np.zeros(1), np.array([0]))
+    relevance, chosen = relevant(segments, instruction, choices, readable(carried, options)) if len(windows) > 1 else (np.zeros(1), np.array([0]))
     a = segments[chosen] @ choices.T
     best = best_choices(a.max(0), row.choices)
     near, size = closeness(choices[best]), float(np.mean([len(options[i]) for i in best]))
     packs = [pack(carried, windows[w], [options[i] for i in best]) for w in chosen]
     label = row.choices.index(row.label)
-    return [Scored(a[j], best, b, near, size, label, row.set) for j, b in enumerate(scores(model, packs))], relevance[chosen]
+    return [Scored(a[j], best, b, near, size, float(segments[chosen[j]] @ instruction), label, row.set) for j, b in enumerate(scores(model, packs))], relevance[chosen]
 
 
 def join(parts: Sequence[Scored], relevance: np.ndarray, stack: Stack, kappa: tuple[float, float]) -> np.ndarray:
