@@ -28,7 +28,7 @@ export interface PackedRuns {
   readonly tokens: number;
   /** The most choices that are read. */
   readonly best: number;
-  /** The most tokens of a window; a longer premise is read in up to `windows` of them. */
+  /** The most tokens of a window; a longer premise is read in up to `windows` of them, or as many as fit into `windows` full runs. */
   readonly window: number;
   readonly windows: number;
 }
@@ -71,7 +71,9 @@ function packedCost({ run, tokens, best, window, windows }: PackedRuns, size: Jo
   const block = size.choiceTokens + 1;
   const premise = Math.min(window, size.premiseTokens + 3);
   const fitting = Math.min(read, Math.max(1, Math.floor((tokens - premise) / block)));
-  const runs = (size.premiseTokens + 3 > window ? windows : 1) * Math.ceil(read / fitting);
+  // Where choices are long, fewer windows are read.
+  const most = Math.min(windows, Math.max(1, Math.floor((windows * tokens) / (premise + read * block))));
+  const runs = (size.premiseTokens + 3 > window ? most : 1) * Math.ceil(read / fitting);
   return runs * costAt(run, premise + fitting * block);
 }
 

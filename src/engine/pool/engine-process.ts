@@ -148,12 +148,12 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
       for (const each of inFlight.values()) cost += each;
       return inFlight.size === 0 ? 0 : Math.max(0, cost - (performance.now() - headSince));
     },
-    load({ key, folder, manifest }) {
+    load({ key, folder, manifest, profile }) {
       if (over) return Promise.resolve({ kind: 'gone' });
       return new Promise((end) => {
         if (loads.size + inFlight.size === 0) lastSign = performance.now();
         loads.set(key, { profile: undefined, canaries: 0, end });
-        post({ kind: 'load', key, folder, manifest });
+        post({ kind: 'load', key, folder, manifest, profile });
       });
     },
     unload(key) {

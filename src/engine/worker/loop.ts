@@ -37,9 +37,8 @@ export function createWorkerLoop(
   const perform = async (message: ToEngine, arrived: number): Promise<void> => {
     const began = performance.now();
     if (message.kind === 'load') {
-      const { key } = message;
-      const outcome = await models.load(key, message.folder, message.manifest);
-      send({ ...outcome, key, took: performance.now() - began });
+      const outcome = await models.load(message);
+      send({ ...outcome, key: message.key, took: performance.now() - began });
     } else if (message.kind === 'unload') {
       await models.unload(message.key);
     } else if (message.kind === 'canary') {

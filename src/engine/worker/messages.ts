@@ -10,13 +10,23 @@ import type { Manifest } from '../packages/manifest.ts';
 
 /** From the pool to an engine. */
 export type ToEngine =
-  | { readonly kind: 'load'; readonly key: string; readonly folder: string; readonly manifest: Manifest }
+  | LoadMessage
   | { readonly kind: 'unload'; readonly key: string }
   | { readonly kind: 'canary'; readonly key: string }
   | ScoreMessage
   | PrepareMessage
   | { readonly kind: 'cancel'; readonly job: number }
   | { readonly kind: 'drain' };
+
+/** Verify and load a package. */
+export interface LoadMessage {
+  readonly kind: 'load';
+  readonly key: string;
+  readonly folder: string;
+  readonly manifest: Manifest;
+  /** What another engine measured; without it the engine measures. */
+  readonly profile: CostProfile | undefined;
+}
 
 /** Make one decision. */
 export interface ScoreMessage {

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CostProfile } from '../cost-profile.ts';
+import { boundedTokens, countingFactor } from '../families/bounded-tokens.ts';
 import { createChoiceVectorCache } from '../families/choice-vectors.ts';
 import {
   ChoiceTooLong,
@@ -15,12 +16,9 @@ import {
 import { loadFamily } from '../families/registry.ts';
 import type { Manifest } from '../packages/manifest.ts';
 import { verifyFiles } from '../packages/verify.ts';
-import type { JobResult, PrepareMessage, ScoreMessage } from './messages.ts';
+import type { JobResult, LoadMessage, PrepareMessage, ScoreMessage } from './messages.ts';
 import { loadGraph } from './runtime.ts';
-import { boundedTokens, loadTokenizer } from './tokenizer.ts';
-
-/** How far beyond its limit a text is counted. */
-const countingFactor = 8;
+import { loadTokenizer } from './tokenizer.ts';
 
 /** What a load came to. */
 export type Loaded =
@@ -29,8 +27,8 @@ export type Loaded =
 
 /** Loads packages and runs jobs on them, one at a time. */
 export interface LoadedModels {
-  /** Verifies and loads a package. Never rejects. */
-  load(key: string, folder: string, manifest: Manifest): Promise<Loaded>;
+  /** Verifies, loads and, unless its profile is known, measures a package. Never rejects. */
+  load(message: Omit<LoadMessage, 'kind'>): Promise<Loaded>;
   unload(key: string): Promise<void>;
   /** Makes the package's canary decision: the problem with it, or undefined. Never rejects. */
   canary(key: string): Promise<string | undefined>;
@@ -71,7 +69,7 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
   };
 
   return {
-    async load(key, folder, manifest) {
+    async load({ key, folder, manifest, profile }) {
       try {
         const problems = await verifyFiles(folder, manifest.files);
         if (problems.length > 0) return { kind: 'load_failed', problems };
@@ -88,7 +86,7 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
           vectors: cache.of(key),
         });
         models.set(key, { manifest, family });
-        return { kind: 'loaded', profile: await family.profile() };
+        return { kind: 'loaded', profile: profile ?? (await family.profile()) };
       } catch (error) {
         await this.unload(key);
         return { kind: 'load_failed', problems: error instanceof InvalidOptions ? error.problems : [messageOf(error)] };

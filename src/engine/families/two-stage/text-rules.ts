@@ -4,8 +4,8 @@
 export interface TextRules {
   /** For inputs and instructions. */
   plain(text: string): string;
-  /** For choices. */
-  choice(text: string): string;
+  /** For choices, before `plain`: those that are written as identifiers become words. */
+  words(choice: string): string;
 }
 
 /** `symbols`: character → the words that it is read as, with their own spaces. */
@@ -18,12 +18,12 @@ export function createTextRules(symbols: ReadonlyMap<string, string>): TextRules
   };
   return {
     plain,
-    choice(text) {
-      let words = text.replace(/_+/g, ' ');
-      if (!/\s/.test(text)) {
+    words(choice) {
+      let words = choice.replace(/_+/g, ' ');
+      if (!/\s/.test(choice)) {
         words = words.replace(/(?<=[A-Za-z])-(?=[A-Za-z])/g, ' ').replace(/(?<=[A-Za-z][a-z])(?=[A-Z])/g, ' ');
       }
-      return plain(words.trim() === '' ? text : words);
+      return words.trim() === '' ? choice : words;
     },
   };
 }

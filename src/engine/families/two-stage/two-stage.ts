@@ -2,8 +2,9 @@
  * `two-stage`: stage A encodes every text alone and compares vectors; stage B reads the question, the text and the best choices together; a
  * fitted rule says how much each is heard. What a package holds and how it decides is laid down in `training/two_stage.md`.
  */
-import type { CostProfile } from '../../cost-profile.ts';
-import { measureCurve } from '../../cost-profile.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type CostProfile, measureCurve } from '../../cost-profile.ts';
+import { boundedTokens, countingFactor } from '../bounded-tokens.ts';
 import {
   ChoiceTooLong,
   type Family,
@@ -17,7 +18,7 @@ import { readTwoStageOptions } from './options.ts';
 import { type Ids, packFeeds, splitOptions } from './packs.ts';
 import { closenessOf, composeDistribution, type RequestFacts, stackLogits } from './stack.ts';
 import { createTextRules, readSymbols } from './text-rules.ts';
-import { highest, splitPremise, windowCount } from './windows.ts';
+import { highest, readableWindows, splitPremise, type Windows, windowCount } from './windows.ts';
 
 const unhindered: RunControl = { checkpoint() {} };
 
@@ -40,10 +41,25 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
 
   const tokenizer: TextTokenizer = { ids: (text) => words.ids(rules.plain(text)), splitsAtSpace: words.splitsAtSpace };
 
-  const choiceIds = (choice: string): Ids => {
-    const ids = words.ids(rules.choice(choice));
-    if (ids.length > limits.candidateTokens) throw new ChoiceTooLong(choice, ids.length);
-    return ids.length > 0 ? ids : [special.unk];
+  const choiceIds = async (choice: string, control: RunControl): Promise<Ids> => {
+    const found = await boundedTokens(
+      tokenizer,
+      rules.words(choice),
+      countingFactor * limits.candidateTokens,
+      async () => {
+        control.checkpoint();
+        await nextTurn();
+      },
+    );
+    const tokens = found.kind === 'tokens' ? found.ids.length : found.count;
+    if (found.kind === 'more_than' || tokens > limits.candidateTokens) throw new ChoiceTooLong(choice, tokens);
+    return tokens > 0 ? found.ids : [special.unk];
+  };
+
+  const choicesIds = async (choices: readonly string[], control: RunControl): Promise<readonly Ids[]> => {
+    const all: Ids[] = [];
+    for (const choice of choices) all.push(await choiceIds(choice, control));
+    return all;
   };
 
   const encode = async (text: Ids, control: RunControl): Promise<Float32Array> => {
@@ -69,21 +85,24 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
   /** Vectors of all choices, and how many had to be encoded. A cached choice was within the limit when it was encoded. */
   const encodeChoices = async (choices: readonly string[], control: RunControl) => {
     const found = choices.map((choice) => vectors.get(choice));
-    const missing = choices.flatMap((choice, i) =>
-      found[i] === undefined ? [{ i, choice, ids: choiceIds(choice) }] : [],
+    const missing = choices.flatMap((choice, i) => (found[i] === undefined ? [{ i, choice }] : []));
+    // All are judged before the first is encoded.
+    const texts = await choicesIds(
+      missing.map(({ choice }) => choice),
+      control,
     );
-    for (const { i, choice, ids } of missing) {
-      const vector = await encode(ids, control);
+    for (const [k, { i, choice }] of missing.entries()) {
+      const vector = await encode(texts[k] as Ids, control);
       vectors.set(choice, vector);
       found[i] = vector;
     }
     return { choiceVectors: found as readonly Float32Array[], encoded: missing.length };
   };
 
-  /** The windows for stage B, in text order: all of them, or the most relevant. */
+  /** The windows for stage B, in text order: all of them, or the `most` most relevant. */
   const chooseWindows = async (
-    instruction: Ids,
-    texts: readonly Ids[],
+    { instruction, windows: texts }: Windows,
+    most: number,
     choiceVectors: readonly Float32Array[],
     control: RunControl,
   ): Promise<readonly ReadWindow[]> => {
@@ -94,20 +113,29 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     const relevance = segments.map((segment, w) => {
       return question === undefined ? 0 : dot(segment, question) + Math.max(...(cosines[w] as Float64Array));
     });
-    return highest(relevance, windows.read).map((w) => ({
+    return highest(relevance, most).map((w) => ({
       text: texts[w] as Ids,
       a: cosines[w] as Float64Array,
       relevance: relevance[w] as number,
     }));
   };
 
+  const readable = async ({ instruction }: Windows, choices: readonly string[], control: RunControl) => {
+    const lengths = (await choicesIds(choices, control)).map((ids) => ids.length);
+    return readableWindows(instruction.length, lengths, options);
+  };
+
   const score = async ({ instruction, input }: Premise, choices: readonly string[], control: RunControl) => {
     const { choiceVectors, encoded } = await encodeChoices(choices, control);
     const premise = splitPremise(instruction, input, windows);
-    const chosen = await chooseWindows(premise.instruction, premise.windows, choiceVectors, control);
+    const most = premise.windows.length === 1 ? 1 : await readable(premise, choices, control);
+    const chosen = await chooseWindows(premise, most, choiceVectors, control);
     const a = Float64Array.from(choices, (_, i) => Math.max(...chosen.map((window) => window.a[i] as number)));
     const best = highest(a, options.best);
-    const blocks = best.map((place) => choiceIds(choices[place] as string));
+    const blocks = await choicesIds(
+      best.map((place) => choices[place] as string),
+      control,
+    );
     const facts: RequestFacts = {
       choices: choices.length,
       closeness: closenessOf(best.map((place) => choiceVectors[place] as Float32Array)),

@@ -1,6 +1,6 @@
 /** A premise of any length as windows that the stages can read. Nothing is lost. */
 
-import type { WindowOptions } from './options.ts';
+import type { TwoStageOptions, WindowOptions } from './options.ts';
 import type { Ids } from './packs.ts';
 
 /** What every window carries of the instruction, and the windows of the text: one if it fits. */
@@ -20,6 +20,19 @@ export function splitPremise(instruction: Ids, input: Ids, options: WindowOption
   for (let start = 0; start < last; start += stride) windows.push(text.slice(start, start + segment));
   windows.push(text.slice(last));
   return { instruction: carried, windows };
+}
+
+/**
+ * How many windows stage B reads: `read`, or as many as `read` full packs have room for if the choices are long. `choices`: the tokens of each.
+ */
+export function readableWindows(
+  carried: number,
+  choices: readonly number[],
+  { windows: { segment, read }, best, packTokens }: Pick<TwoStageOptions, 'windows' | 'best' | 'packTokens'>,
+): number {
+  const longest = [...choices].sort((a, b) => b - a).slice(0, best);
+  const tokens = longest.reduce((sum, length) => sum + length + 1, carried + segment + 3);
+  return Math.min(read, Math.max(1, Math.floor((read * packTokens) / tokens)));
 }
 
 /** How many windows a text of so many tokens has. */
