@@ -8,7 +8,7 @@ import {
   stackLogits,
 } from '../../../src/engine/families/two-stage/stack.ts';
 import { createTextRules } from '../../../src/engine/families/two-stage/text-rules.ts';
-import { highest, splitPremise, windowCount } from '../../../src/engine/families/two-stage/windows.ts';
+import { highest, readableWindows, splitPremise, windowCount } from '../../../src/engine/families/two-stage/windows.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../support/engine.ts';
 import { encoderGraph, modelsFolder, packReaderGraph, tokenId, writePackage } from '../support/packages.ts';
 
@@ -47,7 +47,7 @@ const choices: readonly (readonly [choice: string, read: string])[] = [
 ];
 for (const [choice, read] of choices) {
   test(`a choice is read as words: ${choice}`, (t) => {
-    t.is(rules.choice(choice), read);
+    t.is(rules.plain(rules.words(choice)), read);
   });
 }
 
@@ -96,6 +96,12 @@ test('a long premise is cut into segments that cover it', (t) => {
     );
     t.is(windows.length, windowCount(tokens, options));
   }
+  // 10 tokens of premise, so that three full packs of 40 hold all three windows, one, or none: one is read all the same.
+  const sizes = { windows: { ...options, segment: 5, read: 3 }, best: 2, packTokens: 40 };
+  t.is(readableWindows(2, [5, 1, 9, 2], sizes), 3);
+  t.is(readableWindows(2, [20, 29, 29], sizes), 1);
+  t.is(readableWindows(2, [500, 500], sizes), 1);
+  t.is(readableWindows(2, [20, 23], sizes), 2);
   t.deepEqual(highest([1, 5, 3, 5, 4], 3), [1, 3, 4]);
   t.deepEqual(highest([2, 2, 2], 2), [0, 1]);
 });
@@ -170,6 +176,30 @@ test('a small package decides by both stages, in any order and with any length o
     t.like(await engine.score(long, terms()), { kind: 'scored', inputTokens: 3 * words + 5 });
   }
   t.deepEqual(await engine.prepare(request, terms()), { kind: 'prepared' });
+});
+
+test('a choice of a megabyte of symbols is refused at once, and one of joiners is read', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir, {
+    ...small,
+    files: { ...small.files, 'symbols.json': Buffer.from(JSON.stringify({ '😀': ' z '.repeat(30), '\u200d': '' })) },
+  });
+  const engine = await startEngine(t, { modelsDir });
+  const symbols = '😀'.repeat(1 << 18);
+  const request = job({ model: 'staged', choices: ['a', symbols] });
+  const began = process.hrtime.bigint();
+  t.deepEqual(await engine.score(request, terms()), {
+    kind: 'choice_too_long',
+    choice: symbols,
+    tokens: 96,
+    limit: 12,
+  });
+  // Some 100 ms; reading it whole takes half a minute and a gigabyte.
+  t.true(process.hrtime.bigint() - began < 8_000_000_000n);
+  const joiners = job({ model: 'staged', choices: ['a', '\u200d'.repeat(1 << 18)] });
+  t.like(await engine.score(joiners, terms()), { kind: 'scored' });
+  const input = job({ model: 'staged', input: symbols });
+  t.like(await engine.score(input, terms()), { kind: 'input_too_long', atLeast: true });
 });
 
 test('wrong options are all named', async (t) => {
