@@ -3,9 +3,15 @@ import { catalogCommands } from './catalogs.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 import { keyCommands } from './keys.ts';
 import { modelCommands } from './models.ts';
+import { keyMovingCommands } from './moving-keys.ts';
 
 /** Every command of `umpire`. */
-export const commands: readonly Command[] = [...keyCommands, ...catalogCommands, ...modelCommands];
+export const commands: readonly Command[] = [
+  ...keyCommands,
+  ...keyMovingCommands,
+  ...catalogCommands,
+  ...modelCommands,
+];
 
 /** Runs one command. Resolves to the exit status: 0 done, 1 failed, 2 bad arguments. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {

@@ -135,6 +135,37 @@ test.serial('catalogs move from one store to the other and back, and nothing is 
   t.deepEqual((await sqlite.stores.catalogs.read(back, 'a', budget()))?.record, records[0]);
 });
 
+test.serial('keys move from one store to the other: clients go on with what they have', async (t) => {
+  const { sqlite, redis: shared } = places;
+  if (sqlite === undefined || shared === undefined) return t.fail();
+  const owner = newOwner();
+  const keys: string[] = [];
+  for (const options of ['', ' --rate 5/s --quota off', ' --concurrency 2']) {
+    keys.push((await run(sqlite.env, `keys create --owner ${owner}${options}`)).out.at(-1) ?? '');
+  }
+  await run(sqlite.env, 'keys revoke -', keys[2]);
+  const exported = await run(sqlite.env, `keys export --owner ${owner}`);
+  t.is(exported.out.length, 3);
+  for (const key of keys) t.false(exported.out.join().includes(key.slice(9, 30)));
+  t.deepEqual((await run(shared.env, 'keys import', exported.out.join('\n'))).out, ['3 added, 0 existed']);
+  t.deepEqual((await run(shared.env, 'keys import', exported.out.join('\n'))).out, ['0 added, 3 existed']);
+  for (const key of keys) {
+    const moved = await shared.stores.keys.find(hashKey(key), budget());
+    t.deepEqual(moved, await sqlite.stores.keys.find(hashKey(key), budget()));
+    t.is(moved?.owner, owner);
+  }
+  for (const line of [
+    '{',
+    '{}',
+    exported.out[0]?.replace(/"hash":"./, '"hash":"Z') ?? '',
+    exported.out[0]?.replace(owner, 'a/b') ?? '',
+  ]) {
+    const refused = await run(shared.env, 'keys import', line);
+    t.is(refused.status, 1);
+    t.regex(refused.err.join(), /line 1 is not an exported key/);
+  }
+});
+
 test.serial('an import with one bad line imports nothing', async (t) => {
   const { env, stores } = places.sqlite ?? t.fail();
   const owner = newOwner();
