@@ -96,7 +96,7 @@ export function sendRaw(
     answers = 1,
     timeout = 10_000,
     connect: connectTo = () => connectSocket(port, '127.0.0.1'),
-    end = false,
+    endAfter,
   }: RawOptions = {},
 ): Promise<RawAnswers> {
   return new Promise((resolve, reject) => {
@@ -122,7 +122,7 @@ export function sendRaw(
     });
     socket.on('error', (error) => (chunks.length > 0 ? finish() : reject(error)));
     for (const part of [parts].flat() as (string | Uint8Array)[]) socket.write(part);
-    if (end) socket.end();
+    if (endAfter !== undefined) setTimeout(() => socket.end(), endAfter).unref();
   });
 }
 
@@ -135,8 +135,8 @@ export interface RawOptions {
   /** Milliseconds after which what has come is all. */
   readonly timeout?: number;
   readonly connect?: () => Socket;
-  /** Half-close after the bytes. */
-  readonly end?: boolean;
+  /** Milliseconds after which the sending side is closed, for requests that may promise more than they hold. Callers that close have left. */
+  readonly endAfter?: number;
 }
 
 export interface RawAnswers {

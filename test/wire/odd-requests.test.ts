@@ -245,11 +245,6 @@ test('bytes one by one', async (t) => {
   socket.destroy();
 });
 
-test('a caller that says no more still gets its answer', async (t) => {
-  const { answers } = await sendRaw(t.context.service.port, post(length), { end: true });
-  t.is(answers[0]?.status, 200);
-});
-
 test('HEAD has the headers of GET and no body', async (t) => {
   const { port } = t.context.service;
   for (const path of ['/v1/models', '/v1/models/minilm-l6', '/v1/models/none', '/health/ready', '/none']) {
