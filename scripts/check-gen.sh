@@ -6,4 +6,5 @@ PATH="$PWD/node_modules/.bin:$PATH"
 fresh="$(mktemp -d)"
 trap 'rm -rf "$fresh"' EXIT
 buf generate --output "$fresh"
+node scripts/openapi.ts "$fresh/gen/openapi.json"
 diff -r gen "$fresh/gen"

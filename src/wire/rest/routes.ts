@@ -1,5 +1,5 @@
 /** The REST routes, read from the `google.api.http` annotations at startup. What is not supported stops the start and names the RPC. */
-import { getOption, hasOption } from '@bufbuild/protobuf';
+import { type DescMessage, getOption, hasOption } from '@bufbuild/protobuf';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
 import type { Procedure } from '../../service/procedure.ts';
 import { createJsonSink } from './json-sink.ts';
@@ -18,6 +18,8 @@ export interface Route {
   readonly read: MessageReader;
   /** The JSON of a response; null where it has no content. */
   readonly write: (response: object) => string | Buffer | null;
+  /** The message that is written; undefined where there is no content. */
+  readonly responseBody: DescMessage | undefined;
   readonly successStatus: 200 | 201 | 204;
   /** The path of a resource that the route creates. */
   readonly location: (response: object) => string | undefined;
@@ -72,7 +74,7 @@ function createRoute(procedure: Procedure, procedures: readonly Procedure[]): Ro
 
   const collection = method === 'POST' ? resourceTemplate(procedure, path, procedures) : undefined;
   const empty = output.fields.length === 0;
-  const { write, body } = responseWriter(procedure, rule.responseBody);
+  const { write, body, message } = responseWriter(procedure, rule.responseBody);
   return {
     method,
     template,
@@ -80,6 +82,7 @@ function createRoute(procedure: Procedure, procedures: readonly Procedure[]): Ro
     hasBody,
     read: compileMessageReader(input, procedure.rules),
     write: empty ? () => null : write,
+    responseBody: empty ? undefined : message,
     successStatus: empty ? 204 : collection === undefined ? 200 : 201,
     location: (response) => (collection === undefined ? undefined : fill(collection, body(response))),
   };
@@ -88,15 +91,17 @@ function createRoute(procedure: Procedure, procedures: readonly Procedure[]): Ro
 function responseWriter(
   procedure: Procedure,
   responseBody: string,
-): { write: (response: object) => string | Buffer; body: (response: object) => object } {
+): { write: (response: object) => string | Buffer; body: (response: object) => object; message: DescMessage } {
   const { output } = procedure.method;
-  if (responseBody === '') return { write: jsonOf(compileMessageWriter(output)), body: (response) => response };
+  if (responseBody === '') {
+    return { write: jsonOf(compileMessageWriter(output)), body: (response) => response, message: output };
+  }
   const field = output.fields.find((candidate) => candidate.name === responseBody);
   if (field?.fieldKind !== 'message')
     throw new Error(`response_body '${responseBody}' is not a message field of ${output.typeName}`);
   const write = jsonOf(compileMessageWriter(field.message));
   const body = (response: object) => (response as Record<string, object>)[field.localName] as object;
-  return { write: (response) => write(body(response)), body };
+  return { write: (response) => write(body(response)), body, message: field.message };
 }
 
 function jsonOf(write: MessageWriter): (message: object) => string | Buffer {

@@ -1,0 +1,59 @@
+/** The OpenAPI document, put together from the routes that the service serves. */
+
+import { createChoiceSets } from '../../src/domain/choice-sets.ts';
+import { MAX_CHOICES } from '../../src/domain/choices.ts';
+import { createCatalogService } from '../../src/service/catalog-service.ts';
+import { createDecisionService } from '../../src/service/decision-service.ts';
+import { createModelService } from '../../src/service/model-service.ts';
+import type { Procedure } from '../../src/service/procedure.ts';
+import { createRoutes } from '../../src/wire/rest/routes.ts';
+import type { Comments } from './comments.ts';
+import { headers, plainSchemas, securitySchemes } from './components.ts';
+import type { Schema } from './constraints.ts';
+import { healthOperations, operationOf, tagOf, withoutName } from './operations.ts';
+import { requestSchema, responseSchemas, schemaName } from './schemas.ts';
+
+const DESCRIPTION = `A text, a question and 2 to ${MAX_CHOICES} allowed answers go in; exactly one of them comes out, with a calibrated probability for each.
+
+All bodies are JSON in UTF-8. A property that is not named here is refused. Every response carries \`X-Request-ID\`. HEAD is answered where GET is; another method of a path gets 405 \`method_not_allowed\` with \`Allow\`, another path 404 \`route_not_found\`, both as an ErrorResponse.`;
+
+/** The procedures as they are served, for what can be read off them; they cannot be called. */
+export function procedures(): readonly Procedure[] {
+  const uncalled = {} as never;
+  return [
+    ...createDecisionService({ decider: uncalled, choiceSets: createChoiceSets() }),
+    ...createModelService({ engine: uncalled }),
+    ...createCatalogService({ catalogs: uncalled }),
+  ];
+}
+
+/** Makes the document. @throws Error if a route or a field has no place in it. */
+export function createDocument(comments: Comments): Schema {
+  const paths: Record<string, Record<string, Schema>> = {};
+  const schemas: Record<string, Schema> = {};
+  const tags = new Map<string, string>();
+  for (const route of createRoutes(procedures())) {
+    const { method } = route.procedure;
+    tags.set(tagOf(method.parent), withoutName(comments.get(method.parent.typeName) ?? '', method.parent.name));
+    if (route.hasBody) schemas[schemaName(method.input)] = requestSchema(method.input, route.procedure.rules, comments);
+    const body = route.responseBody;
+    if (body !== undefined) Object.assign(schemas, responseSchemas(body, comments));
+    const path = paths[route.template.text] ?? {};
+    paths[route.template.text] = path;
+    path[route.method.toLowerCase()] = operationOf(route, comments);
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Umpire',
+      version: '1.0.0',
+      summary: 'A structured decision service',
+      description: DESCRIPTION,
+      license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: 'http://localhost:8080', description: 'A service of your own, as the quick start serves it' }],
+    tags: [...[...tags].map(([name, description]) => ({ name, description })), { name: 'Health' }],
+    paths: { ...paths, ...healthOperations(comments) },
+    components: { schemas: { ...schemas, ...plainSchemas }, headers, securitySchemes },
+  };
+}

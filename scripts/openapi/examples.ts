@@ -1,0 +1,189 @@
+/**
+ * Example calls with their answers, in an order in which they can be made one after the other. A test makes them and compares; only the
+ * identifier of a decision is new every time.
+ */
+
+/** One call and its answer. */
+export interface Example {
+  readonly name: string;
+  readonly summary: string;
+  readonly operation: string;
+  /** Values of the path's variables. */
+  readonly path?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** Whether the call carries a key. */
+  readonly keyed?: boolean;
+  readonly status: number;
+  /** Absent where the answer has no content. */
+  readonly answer?: unknown;
+}
+
+const question = {
+  model: 'minilm-l6',
+  input: 'I was charged twice for my order',
+  instruction: 'Which team should handle this?',
+};
+const choices = ['billing', 'shipping', 'technical support'];
+const decision = {
+  id: 'dec_kFNyNVecNy8SKJjWJIupbw',
+  object: 'decision',
+  model: 'minilm-l6@r1',
+  output: {
+    choice: 'billing',
+    confidence: 0.532273,
+    probabilities: { billing: 0.532273, shipping: 0.384299, 'technical support': 0.083428 },
+  },
+  usage: { input_tokens: 13 },
+};
+const model = {
+  id: 'minilm-l6',
+  object: 'model',
+  owned_by: 'umpire',
+  status: 'ready',
+  limits: { input_tokens: 500, candidate_tokens: 128, choices: 300 },
+};
+const catalog = { id: 'support-teams', model: 'minilm-l6', choices, version: '2026-11', visibility: 'private' };
+const fault = (type: string, code: string, param: string | null, message: string) => ({
+  error: { message, type, code, param },
+});
+
+/** The examples. */
+export const examples: readonly Example[] = [
+  {
+    name: 'live',
+    summary: 'The process runs',
+    operation: 'getLiveness',
+    status: 200,
+    answer: { status: 'live' },
+  },
+  {
+    name: 'ready',
+    summary: 'Decisions can be made',
+    operation: 'getReadiness',
+    status: 200,
+    answer: { status: 'ready' },
+  },
+  {
+    name: 'models',
+    summary: 'The models',
+    operation: 'ListModels',
+    status: 200,
+    answer: { object: 'list', data: [model] },
+  },
+  {
+    name: 'model',
+    summary: 'One model',
+    operation: 'GetModel',
+    path: { model: 'minilm-l6' },
+    status: 200,
+    answer: model,
+  },
+  {
+    name: 'no-such-model',
+    summary: 'A model that is not served',
+    operation: 'GetModel',
+    path: { model: 'nothing' },
+    status: 404,
+    answer: fault(
+      'invalid_request_error',
+      'model_not_found',
+      'model',
+      'no such model is served; GET /v1/models lists the models',
+    ),
+  },
+  {
+    name: 'choices',
+    summary: 'Choices in the request',
+    operation: 'CreateDecision',
+    body: { ...question, choices },
+    status: 200,
+    answer: decision,
+  },
+  {
+    name: 'revision',
+    summary: 'A certain revision of a model',
+    operation: 'CreateDecision',
+    body: { ...question, model: 'minilm-l6@r1', choices },
+    status: 200,
+    answer: decision,
+  },
+  {
+    name: 'neither',
+    summary: 'Neither choices nor a catalog',
+    operation: 'CreateDecision',
+    body: question,
+    status: 400,
+    answer: fault('invalid_request_error', 'choices_or_catalog', 'choices', 'send exactly one of choices and catalog'),
+  },
+  {
+    name: 'no-key',
+    summary: 'A catalog needs a key',
+    operation: 'CreateCatalog',
+    body: catalog,
+    status: 401,
+    answer: fault(
+      'authentication_error',
+      'authentication_required',
+      null,
+      'this needs a key: send it as Authorization: Bearer <API_KEY>',
+    ),
+  },
+  {
+    name: 'catalog',
+    summary: 'A choice set to be used again',
+    operation: 'CreateCatalog',
+    keyed: true,
+    body: catalog,
+    status: 201,
+    answer: catalog,
+  },
+  {
+    name: 'again',
+    summary: 'An identifier that is taken',
+    operation: 'CreateCatalog',
+    keyed: true,
+    body: catalog,
+    status: 409,
+    answer: fault(
+      'invalid_request_error',
+      'catalog_already_exists',
+      'id',
+      "catalog 'support-teams' exists; delete it before creating it anew",
+    ),
+  },
+  {
+    name: 'stored-choices',
+    summary: 'Choices of a catalog',
+    operation: 'CreateDecision',
+    keyed: true,
+    body: { ...question, catalog: 'support-teams' },
+    status: 200,
+    answer: decision,
+  },
+  {
+    name: 'catalog',
+    summary: 'A catalog of the caller',
+    operation: 'GetCatalog',
+    keyed: true,
+    path: { id: 'support-teams' },
+    status: 200,
+    answer: catalog,
+  },
+  {
+    name: 'deletion',
+    summary: 'A catalog is deleted',
+    operation: 'DeleteCatalog',
+    keyed: true,
+    path: { id: 'support-teams' },
+    status: 204,
+  },
+  {
+    name: 'gone',
+    summary: 'A catalog that the caller does not have',
+    operation: 'GetCatalog',
+    keyed: true,
+    path: { id: 'support-teams' },
+    status: 404,
+    answer: fault('invalid_request_error', 'catalog_not_found', 'id', "catalog 'support-teams' does not exist"),
+  },
+];

@@ -1,0 +1,105 @@
+/** Which reasons each operation can fail with, and how the document shows them. */
+import { type ErrorReason, errorTable } from '../../src/domain/errors.ts';
+import type { Procedure } from '../../src/service/procedure.ts';
+import type { Comments } from './comments.ts';
+import type { Schema } from './constraints.ts';
+import { schemaRef } from './schemas.ts';
+
+/** What any HTTP request can be answered, whatever its path. */
+const TRANSPORT: readonly ErrorReason[] = [
+  'MALFORMED_REQUEST',
+  'REQUEST_TIMEOUT',
+  'EXPECTATION_FAILED',
+  'HEADERS_TOO_LARGE',
+  'INTERNAL',
+];
+/** A key that is present is judged everywhere but at the health paths. */
+const KEYS: readonly ErrorReason[] = [
+  'AUTHENTICATION_REQUIRED',
+  'RATE_LIMIT_EXCEEDED',
+  'STORE_UNAVAILABLE',
+  'DEADLINE_EXCEEDED',
+  'STORAGE_CORRUPT',
+];
+const BODY: readonly ErrorReason[] = [
+  'INVALID_JSON',
+  'UNKNOWN_FIELD',
+  'DUPLICATE_FIELD',
+  'MISSING_FIELD',
+  'INVALID_TYPE',
+  'INVALID_VALUE',
+  'INVALID_CHOICES',
+  'TOO_MANY_CHOICES',
+  'CANDIDATE_TOKENS_EXCEEDED',
+  'UNKNOWN_MODEL',
+  'MODEL_DISABLED',
+  'MODEL_UNAVAILABLE',
+  'OVERLOADED',
+  'DRAINING',
+  'BODY_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'UNSUPPORTED_ENCODING',
+];
+const OWN: Readonly<Record<string, readonly ErrorReason[]>> = {
+  CreateDecision: [
+    'CHOICES_OR_CATALOG',
+    'INPUT_TOKENS_EXCEEDED',
+    'UNKNOWN_CATALOG',
+    'CATALOG_MODEL_MISMATCH',
+    'CONCURRENCY_LIMIT_EXCEEDED',
+    'QUOTA_EXCEEDED',
+  ],
+  GetModel: ['MODEL_NOT_FOUND'],
+  CreateCatalog: ['INVALID_CATALOG_ID', 'CATALOG_ALREADY_EXISTS', 'QUOTA_EXCEEDED', 'STORE_WRITE_UNCONFIRMED'],
+  GetCatalog: ['CATALOG_NOT_FOUND', 'OVERLOADED'],
+  DeleteCatalog: ['CATALOG_NOT_FOUND', 'OVERLOADED', 'STORE_WRITE_UNCONFIRMED'],
+};
+
+/** The reasons of a procedure's failures over REST. */
+export function reasonsOf({ method }: Procedure, hasBody: boolean): readonly ErrorReason[] {
+  return [...TRANSPORT, ...KEYS, ...(hasBody ? BODY : []), ...(OWN[method.name] ?? [])];
+}
+
+/** The reasons of a health path. */
+export const healthReasons = {
+  live: TRANSPORT,
+  ready: [...TRANSPORT, 'NOT_READY', 'DRAINING'],
+} as const satisfies Readonly<Record<string, readonly ErrorReason[]>>;
+
+/**
+ * Responses by status. Each names the codes that it can carry, for readers in its description and for programs in `x-error-codes`: a code is not
+ * part of the schema, since more may come.
+ */
+export function errorResponses(reasons: readonly ErrorReason[], comments: Comments): Readonly<Record<string, Schema>> {
+  const statuses = [...new Set(reasons.map((reason) => errorTable[reason].http))].sort();
+  return Object.fromEntries(
+    statuses.map((status) => {
+      // In the order of the table, each once.
+      const rows = Object.entries(errorTable).filter(
+        ([reason, { http }]) => http === status && reasons.includes(reason as ErrorReason),
+      );
+      const described = rows.map(([reason, { type }]) => {
+        const meaning = comments.get(`umpire.v1.ErrorReason.ERROR_REASON_${reason}`) ?? '';
+        return `- \`${reason.toLowerCase()}\` (\`${type}\`): ${meaning}`;
+      });
+      const response = {
+        description: described.join('\n'),
+        headers: headersOf(status),
+        content: { 'application/json': { schema: schemaRef('ErrorResponse') } },
+        'x-error-codes': rows.map(([reason]) => reason.toLowerCase()),
+      };
+      return [String(status), response];
+    }),
+  );
+}
+
+function headersOf(status: number): Schema {
+  return {
+    'X-Request-ID': { $ref: '#/components/headers/X-Request-ID' },
+    ...(status === 401 ? { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } } : {}),
+    ...(status === 429 || status === 503 ? { 'Retry-After': { $ref: '#/components/headers/Retry-After' } } : {}),
+  };
+}
+
+/** Every value of `error.type`. */
+export const errorTypes: readonly string[] = [...new Set(Object.values(errorTable).map((row) => row.type))];

@@ -1,0 +1,139 @@
+/** One operation of the document for each route. */
+import type { DescService } from '@bufbuild/protobuf';
+import type { Route } from '../../src/wire/rest/routes.ts';
+import type { Comments } from './comments.ts';
+import type { Schema } from './constraints.ts';
+import { type Example, examples } from './examples.ts';
+import { errorResponses, healthReasons, reasonsOf } from './faults.ts';
+import { fieldSchema, schemaName, schemaRef } from './schemas.ts';
+
+/** An operation over a route of the service. */
+export function operationOf(route: Route, comments: Comments): Schema {
+  const { procedure, hasBody } = route;
+  const { method } = procedure;
+  const description = withoutName(comments.get(`${method.parent.typeName}.${method.name}`) ?? '', method.name);
+  const own = examples.filter((example) => example.operation === method.name);
+  const key = { key: [] };
+  return {
+    operationId: method.localName,
+    tags: [tagOf(method.parent)],
+    summary: firstSentence(description),
+    description,
+    security: procedure.access === 'keyed' ? [key] : [{}, key],
+    ...parametersOf(route, own, comments),
+    ...(hasBody ? { requestBody: requestBody(route, own) } : {}),
+    responses: withExamples(
+      {
+        [route.successStatus]: success(route),
+        ...errorResponses(reasonsOf(procedure, hasBody), comments),
+      },
+      own,
+    ),
+  };
+}
+
+/** The two health paths, which are no RPCs. */
+export function healthOperations(comments: Comments): Readonly<Record<string, Schema>> {
+  const operation = (
+    operationId: string,
+    summary: string,
+    schema: string,
+    reasons: Parameters<typeof errorResponses>[0],
+  ): Schema => ({
+    get: {
+      operationId,
+      tags: ['Health'],
+      summary,
+      security: [],
+      responses: withExamples(
+        {
+          200: {
+            description: summary,
+            headers: { 'X-Request-ID': headerRef('X-Request-ID') },
+            content: { 'application/json': { schema: schemaRef(schema) } },
+          },
+          ...errorResponses(reasons, comments),
+        },
+        examples.filter((example) => example.operation === operationId),
+      ),
+    },
+  });
+  return {
+    '/health/live': operation('getLiveness', 'The process runs.', 'Liveness', healthReasons.live),
+    '/health/ready': operation('getReadiness', 'Decisions can be made.', 'Readiness', healthReasons.ready),
+  };
+}
+
+function parametersOf({ template, procedure }: Route, own: readonly Example[], comments: Comments): Schema {
+  const parameters = template.segments.flatMap((segment) => {
+    if ('literal' in segment) return [];
+    const field = procedure.method.input.fields.find(({ name }) => name === segment.field);
+    if (field === undefined) throw new Error(`${template.text}: no field ${segment.field}`);
+    const { description, ...schema } = fieldSchema(field, comments);
+    const shown = own.find((example) => example.status < 300)?.path?.[segment.field];
+    return [{ name: segment.field, in: 'path', required: true, description, schema, example: shown }];
+  });
+  return parameters.length === 0 ? {} : { parameters };
+}
+
+function requestBody({ procedure }: Route, own: readonly Example[]): Schema {
+  const sound = own.filter((example) => example.status < 300);
+  return {
+    required: true,
+    content: {
+      'application/json': {
+        schema: schemaRef(schemaName(procedure.method.input)),
+        examples: Object.fromEntries(sound.map(({ name, summary, body }) => [name, { summary, value: body }])),
+      },
+    },
+  };
+}
+
+function success(route: Route): Schema {
+  const { successStatus, responseBody } = route;
+  const headers: Record<string, Schema> = { 'X-Request-ID': headerRef('X-Request-ID') };
+  if (successStatus === 201) headers.Location = headerRef('Location');
+  if (route.procedure.limits === 'decision') headers['Server-Timing'] = headerRef('Server-Timing');
+  if (responseBody === undefined) return { description: 'Done; no content.', headers };
+  const schema = schemaName(responseBody);
+  return {
+    description: schema,
+    headers,
+    content: { 'application/json': { schema: schemaRef(schema) } },
+  };
+}
+
+/** Puts the examples' answers at their statuses. */
+function withExamples(responses: Readonly<Record<string, Schema>>, own: readonly Example[]): Schema {
+  return Object.fromEntries(
+    Object.entries(responses).map(([status, response]) => {
+      const shown = own.filter((example) => String(example.status) === status && example.answer !== undefined);
+      const content = response.content as Record<string, Schema> | undefined;
+      if (shown.length === 0 || content === undefined) return [status, response];
+      const values = Object.fromEntries(shown.map(({ name, summary, answer }) => [name, { summary, value: answer }]));
+      return [
+        status,
+        { ...response, content: { 'application/json': { ...content['application/json'], examples: values } } },
+      ];
+    }),
+  );
+}
+
+function headerRef(name: string): Schema {
+  return { $ref: `#/components/headers/${name}` };
+}
+
+/** `DecisionService` is shown as `Decisions`. */
+export function tagOf(service: DescService): string {
+  return service.name.replace(/Service$/, 's');
+}
+
+/** Comments begin with their subject's name, as is the custom in protos: `GetModel returns …` becomes `Returns …`. */
+export function withoutName(comment: string, name: string): string {
+  const rest = comment.startsWith(`${name} `) ? comment.slice(name.length + 1) : comment;
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}
+
+function firstSentence(text: string): string {
+  return text.slice(0, text.search(/\.(\s|$)/) + 1) || text;
+}
