@@ -2,7 +2,7 @@
  * The embedded store's file: one SQLite database in the data folder, in WAL mode so that the operator's command and a second server can use
  * it beside the first. `synchronous=FULL`: what a caller was told is on the disk, also after a power cut.
  */
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StoreBudget } from '../budget.ts';
@@ -54,6 +54,9 @@ export function openDatabase(folder: string): EmbeddedDatabase {
   let connection: DatabaseSync;
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // It holds no secret, but who owns what is nobody else's business. SQLite gives the files beside it the same mode.
+    closeSync(openSync(file, 'a', 0o600));
+    chmodSync(file, 0o600);
     connection = new DatabaseSync(file, { timeout: 5_000 });
   } catch (error) {
     throw new StoreUnavailable(`cannot open ${file}: ${text(error)}`, { cause: error });
@@ -65,8 +68,6 @@ export function openDatabase(folder: string): EmbeddedDatabase {
     if (version < SCHEMA_VERSION) {
       connection.exec(`BEGIN IMMEDIATE; ${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
     }
-    // It holds no secret, but who owns what is nobody else's business.
-    chmodSync(file, 0o600);
     // Readers of a WAL wait for nobody, and a lock that is waited for blocks the event loop.
     connection.exec('PRAGMA busy_timeout = 0');
   } catch (error) {

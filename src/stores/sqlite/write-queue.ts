@@ -85,7 +85,10 @@ export function createWriteQueue(file: string): WriteQueue {
   function start(): Worker {
     const started = new Worker(new URL('./write-thread.ts', import.meta.url), { workerData: { file } });
     started.on('message', ({ number, outcome }: Acknowledgement) => {
-      if (number === READY) opened.resolve();
+      if (number === READY) {
+        opened.resolve();
+        if (waiting.size === 0) started.unref();
+      }
       const order = waiting.get(number);
       if (outcome.kind === 'done') order?.resolve(outcome.result);
       else if (outcome.kind === 'corrupt') order?.reject(new StoreCorrupt(outcome.message));

@@ -1,15 +1,16 @@
 /** The embedded store: the shared suites, and what only a file can do. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { createStores } from '../../../src/stores/create-stores.ts';
-import { StoreCorrupt, StoreUnavailable } from '../../../src/stores/errors.ts';
+import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../../../src/stores/errors.ts';
 import { silentLog } from '../../../src/stores/log.ts';
+import { createWriteQueue } from '../../../src/stores/sqlite/write-queue.ts';
 import { catalogStoreSuite, newOwner, record } from '../catalog-store-suite.ts';
 import { keyOf, keyStoreSuite } from '../key-store-suite.ts';
 
@@ -42,8 +43,23 @@ test.serial(
   },
 );
 
-test.serial("the file is its user's alone", (t) => {
-  t.is(statSync(file).mode & 0o777, 0o600);
+test.serial("the files are their user's alone", async (t) => {
+  await stores.catalogs.create(newOwner(), record('a'), 10, budget());
+  const files = readdirSync(folder);
+  t.true(files.includes('umpire.db') && files.includes('umpire.db-wal'));
+  for (const name of files) t.is(statSync(join(folder, name)).mode & 0o777, 0o600, name);
+});
+
+test.serial('a thread that cannot write says so, and the next write tries another', async (t) => {
+  const place = mkdtempSync(join(tmpdir(), 'umpire-sqlite-'));
+  t.teardown(() => rmSync(place, { recursive: true, force: true }));
+  const queue = createWriteQueue(join(place, 'folder', 'umpire.db'));
+  await t.throwsAsync(queue.opened(), { instanceOf: StoreUnavailable });
+  const write = () => queue.write(budget(5_000), { kind: 'delete_catalog', owner: 'a', id: 'b' });
+  await t.throwsAsync(write(), { instanceOf: StoreWriteUnconfirmed });
+  await (await createStores({ kind: 'sqlite', folder: join(place, 'folder') }, silentLog)).close();
+  t.false(await write());
+  await queue.close();
 });
 
 test.serial('records with broken content are corrupt, and stay as they are', async (t) => {
