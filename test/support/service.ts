@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type App, createApp, type Overrides } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/logger.ts';
+import type { Vitals } from '../../src/wire/watchdog.ts';
 
 /** A service that is ready. */
 export interface TestService {
@@ -16,6 +17,9 @@ export interface TestService {
   readonly log: readonly Record<string, unknown>[];
   stop(): Promise<void>;
 }
+
+/** A busy machine must not make a test's service refuse work. */
+const calm: Vitals = { memory: () => 0, loopDelay: () => 0, close() {} };
 
 /** Starts one with `env` over the settings that tests share: one engine, no limits, no waiting. Resolves once it is ready. */
 export async function startService(env: Record<string, string> = {}, overrides: Overrides = {}): Promise<TestService> {
@@ -34,7 +38,7 @@ export async function startService(env: Record<string, string> = {}, overrides: 
   });
   const log: Record<string, unknown>[] = [];
   const logger = createLogger(config.logLevel, { write: (line) => log.push(JSON.parse(line)) });
-  const app = await createApp(config, logger, overrides);
+  const app = await createApp(config, logger, { vitals: calm, ...overrides });
   const port = await app.start();
   await untilReady(app);
   return {

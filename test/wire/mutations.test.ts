@@ -22,7 +22,7 @@ test.after.always(async ({ context: { service, instant, session } }) => {
 });
 
 const text = JSON.stringify(validBody);
-const RUNS = { numRuns: 200, endOnFailure: true };
+const RUNS = { numRuns: 200, endOnFailure: true, includeErrorInReport: true };
 const FEWER_RUNS = { ...RUNS, numRuns: 25 };
 
 /** What is wrong with an answer that may be a decision or a refusal; undefined if nothing is. */
