@@ -1,0 +1,78 @@
+/**
+ * Labelled decisions, read from a folder of `<set>.jsonl` or `<set>.jsonl.gz`. The first line is
+ *
+ *     {"meta": {"set", "labels": [...] or null, "licence", "sources", "notes", "pairs"?: true}}
+ *
+ * and every other `{"input", "instruction", "choices": [...] or null, "label"}`, where `null` stands for the set's labels. In a set of
+ * pairs every two rows are a question and its negation.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+
+/** One labelled decision. */
+export interface Row {
+  readonly input: string;
+  readonly instruction: string;
+  readonly choices: readonly string[];
+  readonly label: string;
+}
+
+/** The rows of one set. */
+export interface DataSet {
+  readonly name: string;
+  /** Whether all rows have the same choices. */
+  readonly fixedChoices: boolean;
+  readonly pairs: boolean;
+  readonly rows: readonly Row[];
+}
+
+/** What to read of a folder. */
+export interface Selection {
+  /** Names; all sets without it. */
+  readonly sets?: readonly string[];
+  /** The most rows of a set, spread evenly over it; all without it. Pairs stay whole. */
+  readonly rows?: number;
+}
+
+/** Reads the sets by name, in order. Throws if there is none, if a named one is missing, or if a file is not in the format. */
+export function readDataSets(folder: string, { sets, rows }: Selection = {}): readonly DataSet[] {
+  const files = new Map(
+    readdirSync(folder)
+      .filter((file) => /\.jsonl(\.gz)?$/.test(file))
+      .map((file) => [file.replace(/\.jsonl(\.gz)?$/, ''), join(folder, file)]),
+  );
+  const names = sets ?? [...files.keys()].sort();
+  if (names.length === 0) throw new Error(`${folder} holds no data sets`);
+  return names.map((name) => {
+    const file = files.get(name);
+    if (file === undefined) throw new Error(`${folder} has no set '${name}'`);
+    const set = readDataSet(name, file);
+    return rows === undefined ? set : { ...set, rows: spread(set.rows, rows, set.pairs ? 2 : 1) };
+  });
+}
+
+function readDataSet(name: string, file: string): DataSet {
+  const bytes = readFileSync(file);
+  const lines = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8').split('\n').filter(Boolean);
+  const [first, ...rest] = lines.map((line) => JSON.parse(line));
+  const meta = first?.meta;
+  if (typeof meta !== 'object' || meta === null) throw new Error(`${file} does not begin with its meta line`);
+  const rows = rest.map((row, place): Row => {
+    const choices = row.choices ?? meta.labels;
+    if (!Array.isArray(choices) || !choices.includes(row.label)) {
+      throw new Error(`${file}, line ${place + 2}: the label is not one of the choices`);
+    }
+    return { input: row.input, instruction: row.instruction, choices, label: row.label };
+  });
+  return { name, fixedChoices: Array.isArray(meta.labels), pairs: meta.pairs === true, rows };
+}
+
+function spread(rows: readonly Row[], most: number, unit: number): readonly Row[] {
+  if (rows.length <= most) return rows;
+  const units = Math.floor(rows.length / unit);
+  const wanted = Math.max(1, Math.floor(most / unit));
+  return Array.from({ length: wanted }, (_, i) => Math.floor((i * units) / wanted)).flatMap((place) =>
+    rows.slice(place * unit, (place + 1) * unit),
+  );
+}

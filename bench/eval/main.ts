@@ -1,0 +1,59 @@
+/**
+ * `npm run eval -- --models a,b [--data FOLDER] [--sets a,b] [--rows N] [--url URL] [--out FOLDER] [--concurrency N]`: measures how well models
+ * decide, through a running service over HTTP. It starts one of its own unless `--url` names one. Without `--data` the sample in the
+ * repository is read. Prints Markdown; with `--out` also writes `results.md`, `results.json`, `accuracy.svg` and `reliability.svg` there.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { startService } from '../load/service.ts';
+import { accuracyChart, reliabilityChart } from './charts.ts';
+import { readDataSets } from './data-sets.ts';
+import { markdown } from './report.ts';
+import { evaluate } from './run.ts';
+
+const { values } = parseArgs({
+  options: {
+    models: { type: 'string', default: 'umpire-mini' },
+    data: { type: 'string', default: fileURLToPath(new URL('sample', import.meta.url)) },
+    sets: { type: 'string' },
+    rows: { type: 'string' },
+    url: { type: 'string' },
+    out: { type: 'string' },
+    concurrency: { type: 'string', default: '4' },
+  },
+});
+
+const sets = readDataSets(values.data, {
+  ...(values.sets === undefined ? {} : { sets: values.sets.split(',') }),
+  ...(values.rows === undefined ? {} : { rows: Number(values.rows) }),
+});
+const service = values.url === undefined ? await startService() : undefined;
+try {
+  const url = values.url?.replace(/\/$/, '') ?? `http://127.0.0.1:${service?.port}`;
+  const results = await evaluate(
+    { url, concurrency: Number(values.concurrency) },
+    values.models.split(','),
+    sets,
+    (line) => console.error(line),
+  );
+  console.log(markdown(results));
+  if (values.out !== undefined) {
+    mkdirSync(values.out, { recursive: true });
+    const write = (name: string, content: string): void => writeFileSync(join(values.out ?? '', name), content);
+    write('results.md', `${markdown(results)}\n`);
+    write(
+      'results.json',
+      `${JSON.stringify(
+        results.map((each) => ({ ...each, sets: Object.fromEntries(each.sets) })),
+        null,
+        2,
+      )}\n`,
+    );
+    write('accuracy.svg', accuracyChart(results));
+    write('reliability.svg', reliabilityChart(results));
+  }
+} finally {
+  await service?.stop();
+}

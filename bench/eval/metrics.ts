@@ -1,0 +1,130 @@
+/** How good answers are. A refused row counts as a wrong answer without confidence: no probability on any choice. */
+import type { Answer } from './ask.ts';
+import type { DataSet, Row } from './data-sets.ts';
+
+/** Shares and errors from 0 to 1 (`brier` to 2). */
+export interface Quality {
+  readonly rows: number;
+  readonly refused: number;
+  readonly accuracy: number;
+  /** Mean F1 of the classes that occur as label or answer; undefined where rows have choices of their own. */
+  readonly macroF1: number | undefined;
+  /** Expected calibration error over 15 bins of equal mass. */
+  readonly ece: number;
+  /** Mean squared error of the whole distribution. */
+  readonly brier: number;
+  /** Share of all answers that are wrong with a confidence of 0.9 or more. */
+  readonly wrongAndSure: number;
+  /** In a set of pairs: the share of pairs whose two answers differ. */
+  readonly opposite: number | undefined;
+}
+
+/** One bin of a reliability diagram. */
+export interface Bin {
+  readonly count: number;
+  /** Means of its rows. */
+  readonly confidence: number;
+  readonly accuracy: number;
+}
+
+interface Judged {
+  readonly confidence: number;
+  readonly right: boolean;
+}
+
+const bins = 15;
+
+/** The quality of a set's answers, in the order of its rows. */
+export function measure({ rows, fixedChoices, pairs }: DataSet, answers: readonly Answer[]): Quality {
+  const judged = judge(rows, answers);
+  const share = (holds: (each: Judged) => boolean): number => judged.filter(holds).length / judged.length;
+  return {
+    rows: rows.length,
+    refused: answers.filter(({ kind }) => kind === 'refused').length,
+    accuracy: share(({ right }) => right),
+    macroF1: fixedChoices ? macroF1(rows, answers) : undefined,
+    ece: reliability(judged).reduce(
+      (sum, bin) => sum + (bin.count / judged.length) * Math.abs(bin.confidence - bin.accuracy),
+      0,
+    ),
+    brier: mean(answers.map((answer) => (answer.kind === 'decided' ? answer.squares - 2 * answer.ofLabel + 1 : 1))),
+    wrongAndSure: share(({ right, confidence }) => !right && confidence >= 0.9),
+    opposite: pairs ? opposite(answers) : undefined,
+  };
+}
+
+/** The means over sets, each of which counts the same. */
+export function average(all: readonly Quality[]): Quality {
+  const of = (name: 'accuracy' | 'ece' | 'brier' | 'wrongAndSure'): number => mean(all.map((each) => each[name]));
+  const f1 = all.flatMap((each) => (each.macroF1 === undefined ? [] : [each.macroF1]));
+  return {
+    rows: all.reduce((sum, each) => sum + each.rows, 0),
+    refused: all.reduce((sum, each) => sum + each.refused, 0),
+    accuracy: of('accuracy'),
+    macroF1: f1.length === 0 ? undefined : mean(f1),
+    ece: of('ece'),
+    brier: of('brier'),
+    wrongAndSure: of('wrongAndSure'),
+    opposite: undefined,
+  };
+}
+
+/** Whether each answer is right, and its confidence. */
+export function judge(rows: readonly Row[], answers: readonly Answer[]): readonly Judged[] {
+  return answers.map((answer, place) =>
+    answer.kind === 'decided'
+      ? { confidence: answer.confidence, right: answer.choice === rows[place]?.label }
+      : { confidence: 0, right: false },
+  );
+}
+
+/** Bins of (nearly) equal mass by rising confidence; the first ones have one row more where the rows do not divide. */
+export function reliability(judged: readonly Judged[]): readonly Bin[] {
+  const sorted = judged.toSorted((a, b) => a.confidence - b.confidence);
+  const found: Bin[] = [];
+  let start = 0;
+  for (let bin = 0; bin < bins; bin++) {
+    const count = Math.floor(sorted.length / bins) + (bin < sorted.length % bins ? 1 : 0);
+    const part = sorted.slice(start, start + count);
+    start += count;
+    if (count === 0) continue;
+    found.push({
+      count,
+      confidence: mean(part.map(({ confidence }) => confidence)),
+      accuracy: mean(part.map(({ right }) => (right ? 1 : 0))),
+    });
+  }
+  return found;
+}
+
+function macroF1(rows: readonly Row[], answers: readonly Answer[]): number {
+  const counts = new Map<string, { hits: number; asked: number; given: number }>();
+  const of = (name: string) => {
+    const found = counts.get(name) ?? { hits: 0, asked: 0, given: 0 };
+    counts.set(name, found);
+    return found;
+  };
+  for (const [place, { label }] of rows.entries()) {
+    const answer = answers[place];
+    of(label).asked++;
+    if (answer?.kind !== 'decided') continue;
+    of(answer.choice).given++;
+    if (answer.choice === label) of(label).hits++;
+  }
+  return mean([...counts.values()].map(({ hits, asked, given }) => (2 * hits) / (asked + given)));
+}
+
+function opposite(answers: readonly Answer[]): number {
+  const choiceOf = (answer: Answer | undefined) => (answer?.kind === 'decided' ? answer.choice : undefined);
+  const pairs = Array.from({ length: Math.floor(answers.length / 2) }, (_, i) => [answers[2 * i], answers[2 * i + 1]]);
+  return mean(
+    pairs.map(([one, other]) => {
+      const [first, second] = [choiceOf(one), choiceOf(other)];
+      return first !== undefined && second !== undefined && first !== second ? 1 : 0;
+    }),
+  );
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

@@ -1,0 +1,45 @@
+/** Results as Markdown, to be pasted into a model card as they are. */
+import type { Quality } from './metrics.ts';
+import type { ModelQuality } from './run.ts';
+
+const share = (value: number | undefined): string => (value === undefined ? '–' : value.toFixed(3));
+
+/** One table for each model, and one that compares their accuracies if there are several. */
+export function markdown(results: readonly ModelQuality[]): string {
+  const tables = results.map(({ model, sets, mean }) => {
+    const rows = [...sets].map(([name, quality]) => line(name, quality));
+    return [
+      `### ${model}`,
+      '',
+      '| set | rows | refused | accuracy | macro-F1 | ECE | Brier | wrong, ≥ 0.9 sure |',
+      '|---|---:|---:|---:|---:|---:|---:|---:|',
+      ...rows,
+      line('mean of the sets', mean),
+      ...[...sets].flatMap(([name, { opposite }]) =>
+        opposite === undefined ? [] : ['', `${name}: opposite answers on ${share(opposite)} of the pairs.`],
+      ),
+    ].join('\n');
+  });
+  return [...tables, ...(results.length > 1 ? [comparison(results)] : [])].join('\n\n');
+}
+
+function line(name: string, quality: Quality): string {
+  const { rows, refused, accuracy, macroF1, ece, brier, wrongAndSure } = quality;
+  const cells = [name, rows, refused, share(accuracy), share(macroF1), share(ece), share(brier), share(wrongAndSure)];
+  return `| ${cells.join(' | ')} |`;
+}
+
+function comparison(results: readonly ModelQuality[]): string {
+  const names = [...(results[0]?.sets.keys() ?? [])];
+  const rows = [
+    ...names.map((name) => [name, ...results.map(({ sets }) => share(sets.get(name)?.accuracy))]),
+    ['mean', ...results.map(({ mean }) => share(mean.accuracy))],
+  ];
+  return [
+    '### Accuracy, side by side',
+    '',
+    `| set | ${results.map(({ model }) => model).join(' | ')} |`,
+    `|---|${results.map(() => '---:|').join('')}`,
+    ...rows.map((cells) => `| ${cells.join(' | ')} |`),
+  ].join('\n');
+}

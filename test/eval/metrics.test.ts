@@ -1,0 +1,105 @@
+/** The metrics of `npm run eval`, against values worked out by hand, and the reading of data sets. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import test from 'ava';
+import type { Answer } from '../../bench/eval/ask.ts';
+import { type DataSet, readDataSets } from '../../bench/eval/data-sets.ts';
+import { average, measure, reliability } from '../../bench/eval/metrics.ts';
+import { markdown } from '../../bench/eval/report.ts';
+
+const choices = ['a', 'b', 'c'];
+const setOf = (labels: readonly string[], rest: Partial<DataSet> = {}): DataSet => ({
+  name: 'set',
+  fixedChoices: true,
+  pairs: false,
+  rows: labels.map((label) => ({ input: 'x', instruction: 'x', choices, label })),
+  ...rest,
+});
+
+/** An answer that gives `confidence` to the choice and shares the rest. */
+function answer(choice: string, confidence: number, label: string): Answer {
+  const rest = (1 - confidence) / 2;
+  const squares = confidence ** 2 + 2 * rest ** 2;
+  return { kind: 'decided', choice, confidence, ofLabel: choice === label ? confidence : rest, squares };
+}
+
+const near = (actual: number | undefined, expected: number): boolean =>
+  Math.abs((actual ?? Number.NaN) - expected) < 1e-9;
+
+test('accuracy, macro-F1, Brier and sure errors of four answers', (t) => {
+  const labels = ['a', 'a', 'b', 'b'];
+  const given = ['a', 'b', 'b', 'c'];
+  const quality = measure(
+    setOf(labels),
+    given.map((choice, i) => answer(choice, 0.9, labels[i] as string)),
+  );
+  t.is(quality.accuracy, 0.5);
+  // a: 1 hit of 2 asked, 1 given → 2/3; b: 1 hit, 2 asked, 2 given → 1/2; c: never asked → 0.
+  t.true(near(quality.macroF1, (2 / 3 + 1 / 2 + 0) / 3));
+  t.is(quality.wrongAndSure, 0.5);
+  // Right: 0.1² + 2 · 0.05²; wrong: 0.9² + 0.05² + 0.95².
+  t.true(near(quality.brier, (0.015 + 1.715) / 2));
+  t.true(near(quality.ece, (0.1 + 0.9 + 0.1 + 0.9) / 4));
+});
+
+test('a refused row is a wrong answer without confidence', (t) => {
+  const quality = measure(setOf(['a', 'b']), [answer('a', 1, 'a'), { kind: 'refused', code: 'input_tokens_exceeded' }]);
+  t.is(quality.refused, 1);
+  t.is(quality.accuracy, 0.5);
+  t.is(quality.ece, 0);
+  t.is(quality.brier, 0.5);
+  t.is(quality.wrongAndSure, 0);
+});
+
+test('bins have equal mass: 32 rows make 15 of two or three, by rising confidence', (t) => {
+  const judged = Array.from({ length: 32 }, (_, i) => ({ confidence: (31 - i) / 32, right: i % 2 === 0 }));
+  const bins = reliability(judged);
+  t.deepEqual(
+    bins.map(({ count }) => count),
+    [3, 3, ...new Array(13).fill(2)],
+  );
+  t.true(near(bins[0]?.confidence, 1 / 32));
+  t.true(near(bins.at(-1)?.confidence, 30.5 / 32));
+});
+
+test('pairs count as opposite when both are answered and differ', (t) => {
+  const set = setOf(['a', 'b', 'a', 'b', 'a', 'b', 'a', 'b'], { pairs: true });
+  const answers: Answer[] = ['a', 'b', 'b', 'a', 'a', 'a', 'a'].map((choice) => answer(choice, 0.5, 'a'));
+  t.is(measure(set, [...answers, { kind: 'refused', code: 'x' }]).opposite, 0.5);
+});
+
+test('the mean counts every set the same, and only those with a macro-F1 for it', (t) => {
+  const one = measure(setOf(['a', 'a', 'a']), [answer('a', 1, 'a'), answer('a', 1, 'a'), answer('b', 1, 'a')]);
+  const other = measure(setOf(['a'], { fixedChoices: false }), [answer('b', 1, 'a')]);
+  const mean = average([one, other]);
+  t.true(near(mean.accuracy, 1 / 3));
+  t.is(mean.macroF1, one.macroF1);
+  t.is(mean.rows, 4);
+  t.true(markdown([{ model: 'm', sets: new Map([['s', one]]), mean, bins: [] }]).includes('| s | 3 | 0 | 0.667 |'));
+});
+
+test('data sets are read plain or packed, a few rows of each or all', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sets-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const lines = (meta: object, rows: readonly object[]): string =>
+    [{ meta }, ...rows].map((each) => `${JSON.stringify(each)}\n`).join('');
+  const rows = Array.from({ length: 10 }, (_, i) => ({ input: `${i}`, instruction: 'i', choices: null, label: 'no' }));
+  writeFileSync(join(folder, 'b.jsonl'), lines({ labels: ['yes', 'no'], pairs: true }, rows));
+  writeFileSync(
+    join(folder, 'a.jsonl.gz'),
+    gzipSync(lines({ labels: null }, [{ input: 'x', instruction: 'i', choices: ['u', 'v'], label: 'v' }])),
+  );
+  const [a, b] = readDataSets(folder, { rows: 4 });
+  t.is(a?.name, 'a');
+  t.false(a?.fixedChoices);
+  t.deepEqual(
+    b?.rows.map(({ input }) => input),
+    ['0', '1', '4', '5'],
+  );
+  t.deepEqual(b?.rows[0]?.choices, ['yes', 'no']);
+  t.throws(() => readDataSets(folder, { sets: ['c'] }), { message: /has no set 'c'/ });
+  writeFileSync(join(folder, 'c.jsonl'), lines({ labels: ['yes'] }, rows));
+  t.throws(() => readDataSets(folder), { message: /c\.jsonl, line 2: the label is not one of the choices/ });
+});
