@@ -16,6 +16,7 @@ import { createDispatch } from './wire/dispatch.ts';
 import { createHealth, type Health } from './wire/health.ts';
 import { createGate } from './wire/interceptors/gate.ts';
 import { createListener, type Listener, type TlsFiles } from './wire/listener/listener.ts';
+import { createMetrics } from './wire/metrics/metrics.ts';
 import { createRestHandler } from './wire/rest/handler.ts';
 import { createRpcHandler } from './wire/rpc/handler.ts';
 import { createWatchdog, processVitals, type Vitals } from './wire/watchdog.ts';
@@ -65,7 +66,8 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   });
   const rest = createRestHandler({ procedures, gate, health });
   const rpc = createRpcHandler({ procedures, gate, health, reflection: config.reflection, logger });
-  const dispatch = createDispatch({ rest, rpc, logger });
+  const metrics = config.metricsPort === undefined ? undefined : createMetrics(engine, () => stores.health());
+  const dispatch = createDispatch({ rest, rpc, logger, observe: metrics?.observe });
   const listener: Listener = createListener({
     dispatch,
     logger,
@@ -92,6 +94,9 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
         { host: config.host, port, tls: config.tls !== undefined, engines: config.engines, store: config.store.kind },
         'listening',
       );
+      if (metrics !== undefined && config.metricsPort !== undefined) {
+        logger.info({ port: await metrics.listen(config.metricsPort, config.host) }, 'metrics');
+      }
       return port;
     },
     reload(tls) {
@@ -109,6 +114,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
       if (overrides.stores === undefined) await stores.close();
       health.close();
       watchdog.close();
+      await metrics?.close();
       logger.info({}, 'stopped');
     },
   };

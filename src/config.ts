@@ -16,6 +16,8 @@ export interface Config {
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly logLevel: LogLevel;
   readonly reflection: boolean;
+  /** The port for metrics; undefined for none. */
+  readonly metricsPort: number | undefined;
   readonly maxConnections: number;
   /** Milliseconds between SIGTERM and the last accepted connection. */
   readonly drainDelay: number;
@@ -77,6 +79,11 @@ export const SETTINGS: readonly Setting[] = [
   },
   { name: 'UMPIRE_MAX_CONNECTIONS', default: '2048', meaning: 'Connections at one time. Any more are closed at once' },
   { name: 'UMPIRE_REFLECTION', default: 'off', meaning: '`on` serves gRPC server reflection' },
+  {
+    name: 'UMPIRE_METRICS_PORT',
+    default: '',
+    meaning: 'A port of its own for `GET /metrics` in the Prometheus text format. Off unless set; 0 takes a free one',
+  },
   {
     name: 'UMPIRE_DRAIN_DELAY',
     default: '2',
@@ -172,6 +179,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     engines: whole('UMPIRE_ENGINES', availableParallelism(), 1, 256),
     tls,
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
+    metricsPort: text('UMPIRE_METRICS_PORT') === undefined ? undefined : whole('UMPIRE_METRICS_PORT', 0, 0, 65_535),
     reflection: oneOf('UMPIRE_REFLECTION', ['on', 'off'], 'off') === 'on',
     maxConnections: whole('UMPIRE_MAX_CONNECTIONS', 2048, 1, 1_000_000),
     drainDelay: seconds('UMPIRE_DRAIN_DELAY', 2),

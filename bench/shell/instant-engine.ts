@@ -20,6 +20,13 @@ export function createInstantEngine(): Engine {
     },
     prepare: async () => ({ kind: 'prepared' }),
     ready: () => true,
+    stats: () => ({
+      queue: { jobs: 0, cost: 0 },
+      engines: [],
+      busy: 0,
+      restarts: 0,
+      choices: { encoded: 0, cached: 0 },
+    }),
     reload() {},
     close: async () => {},
   };

@@ -5,6 +5,7 @@ import { createPackageWatch } from './packages/watch.ts';
 import { createEngineSlot, type EngineSlot } from './pool/engine-slot.ts';
 import { createModelLoading } from './pool/model-loading.ts';
 import { createPool } from './pool/pool.ts';
+import { createTally } from './pool/tally.ts';
 import { createRevisions } from './revisions.ts';
 
 const checkInterval = 250;
@@ -25,6 +26,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     },
     (revision) => pool.unavailable(revision),
   );
+  const tally = createTally();
   const pool = createPool(settings, revisions, slots);
   const loading = createModelLoading(settings, revisions, slots, () => pool.dispatch());
   const watch = createPackageWatch(settings, (packages) => {
@@ -38,8 +40,14 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       createEngineSlot(index, settings, {
         wanted: () => loading.wanted(),
         loaded: (process, revision, outcome) => loading.loaded(process, revision, outcome),
-        finished: (process, job, result) => pool.finished(process, job, result),
-        lost: (process, jobs, reason) => pool.lost(process, jobs, reason),
+        finished: (process, job, result) => {
+          tally.finished(result);
+          pool.finished(process, job, result);
+        },
+        lost: (process, jobs, reason) => {
+          tally.ended(reason);
+          pool.lost(process, jobs, reason);
+        },
       }),
     );
   }
@@ -55,6 +63,11 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     score: (job, terms) => pool.score(job, terms),
     prepare: (job, terms) => pool.prepare(job, terms),
     ready: () => slots.some(({ process }) => process !== undefined && process.models.size > 0),
+    stats: () =>
+      tally.read({
+        queue: pool.backlog(),
+        engines: slots.flatMap(({ process }) => process ?? []).map(({ resident }) => ({ resident })),
+      }),
     reload: () => watch.scan(),
     async close() {
       watch.close();

@@ -71,6 +71,20 @@ export interface ModelRevision {
   readonly limits: ModelLimits;
 }
 
+/** What an engine is doing and has done since its start. Times in milliseconds, sizes in bytes. */
+export interface EngineStats {
+  /** Decisions that wait, and what they will take on one engine. */
+  readonly queue: { readonly jobs: number; readonly cost: number };
+  /** The processes that serve. */
+  readonly engines: readonly { readonly resident: number }[];
+  /** Time spent on decisions, all processes together. */
+  readonly busy: number;
+  /** Processes that ended without being asked to. */
+  readonly restarts: number;
+  /** Choices of decisions whose vectors had to be made, and those whose vectors were there. */
+  readonly choices: { readonly encoded: number; readonly cached: number };
+}
+
 /** Scores choices. Implemented by the pool of engine processes. */
 export interface Engine {
   /** Every revision that is known now, in code-unit order of id and revision. Cheap: called for every request. */
@@ -81,6 +95,7 @@ export interface Engine {
   prepare(job: Pick<ScoreJob, 'model' | 'revision' | 'choices'>, terms: JobTerms): Promise<PrepareOutcome>;
   /** Whether at least one live engine has made the canary decision of at least one model. */
   ready(): boolean;
+  stats(): EngineStats;
   /** Looks at the model packages again (SIGHUP). */
   reload(): void;
   /** Refuses new jobs, finishes those that are accepted, ends the processes. Resolves when all have exited. */

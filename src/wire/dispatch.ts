@@ -6,6 +6,7 @@ import { logExchange } from './access-log.ts';
 import { Exchange } from './exchange.ts';
 import { visibleFault } from './faults.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './http.ts';
+import type { Observer } from './metrics/observer.ts';
 import type { RestHandler } from './rest/handler.ts';
 import { respondFault } from './rest/respond.ts';
 import { DEFAULT_TIMEOUT } from './rpc/deadline.ts';
@@ -21,8 +22,10 @@ export function createDispatch(options: {
   readonly rest: RestHandler;
   readonly rpc: RpcHandler;
   readonly logger: Logger;
+  /** Sees each exchange when it is over. */
+  readonly observe: Observer | undefined;
 }): Dispatch {
-  const { rest, rpc, logger } = options;
+  const { rest, rpc, logger, observe } = options;
   return (request, response) => {
     const exchange = new Exchange(request, response, DEFAULT_TIMEOUT);
     response.on('close', () => {
@@ -32,6 +35,7 @@ export function createDispatch(options: {
       }
       exchange.finish();
       logExchange(logger, exchange);
+      observe?.(exchange);
     });
     // A peer that resets its stream is no fault of ours.
     response.on('error', () => exchange.depart());

@@ -24,8 +24,9 @@ export class Exchange implements Call {
   route = 'unmatched';
   caller: Caller = NOBODY;
   deadline: number;
-  /** Whether a handler has begun: what fails before is the request's fault. */
-  invoked = false;
+  /** When the gate let it in, and when its handler began with the decoded request; on the clock of `performance.now()`. */
+  admittedAt: number | undefined;
+  invokedAt: number | undefined;
   /** Why the exchange failed, if it did. */
   reason: ErrorReason | undefined;
   /** The fault behind an `internal` error, for the log alone. */

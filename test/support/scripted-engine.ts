@@ -61,6 +61,13 @@ export function createScriptedEngine(script: Script = descending): ScriptedEngin
     },
     prepare: async () => ({ kind: 'prepared' }),
     ready: () => engine.isReady,
+    stats: () => ({
+      queue: { jobs: 0, cost: 0 },
+      engines: [],
+      busy: 0,
+      restarts: 0,
+      choices: { encoded: 0, cached: 0 },
+    }),
     reload: () => {
       engine.reloads += 1;
     },

@@ -28,6 +28,8 @@ export interface EngineProcess {
   /** Models that are loaded and whose canary was right. */
   readonly models: ReadonlyMap<string, CostProfile>;
   readonly choiceSets: KnownChoiceSets;
+  /** Resident bytes when it last told; 0 before. */
+  readonly resident: number;
   /** Jobs sent and not finished. */
   readonly inFlight: number;
   /** Milliseconds that what is in flight will still take, by its estimates. */
@@ -71,6 +73,7 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
   let lastSign = performance.now();
   let over = false;
   let killedFor: string | undefined;
+  let resident = 0;
 
   const post = (message: ToEngine): void => {
     // A closed channel is reported by the process's end.
@@ -100,7 +103,8 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
     // A process that hangs in a job may still tell its size.
     if (message.kind !== 'memory') lastSign = performance.now();
     if (message.kind === 'memory') {
-      events.memory(message.resident);
+      resident = message.resident;
+      events.memory(resident);
     } else if (message.kind === 'finished') {
       inFlight.delete(message.job);
       headSince = lastSign;
@@ -140,6 +144,9 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
     pid: child.pid,
     models,
     choiceSets: createKnownChoiceSets(),
+    get resident() {
+      return resident;
+    },
     get inFlight() {
       return inFlight.size;
     },

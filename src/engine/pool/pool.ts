@@ -20,7 +20,7 @@ import { createDeadlines } from './deadlines.ts';
 import type { EngineProcess } from './engine-process.ts';
 import type { EngineSlot } from './engine-slot.ts';
 import { createEstimates, shapeOf } from './estimates.ts';
-import { createFairQueue } from './fair-queue.ts';
+import { type Backlog, createFairQueue } from './fair-queue.ts';
 import { type Answer, createJob, type Job } from './job.ts';
 import { freeEngines, soonestDone } from './placement.ts';
 import { createPreparations, type PrepareRequest } from './preparations.ts';
@@ -36,6 +36,8 @@ export interface Pool {
   lost(process: EngineProcess, jobs: readonly number[], reason: string): void;
   /** Fails the waiting jobs of a model that cannot be served any more. */
   unavailable(revision: Revision): void;
+  /** What waits. */
+  backlog(): Backlog;
   /** Refuses new jobs; resolves when there are none left. */
   close(): Promise<void>;
 }
@@ -255,6 +257,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       const waiting = queue.all().filter((job) => job.revision === revision);
       for (const job of waiting) abandon(job, new ModelUnavailable(`${revision.name} cannot be served now`, 1));
     },
+    backlog: () => queue.backlog('all'),
     close() {
       closing = true;
       return new Promise((resolve) => {

@@ -2,7 +2,7 @@
 import type { Authenticator } from '../../domain/authenticate.ts';
 import { clientAddress, type TrustedProxies } from '../../domain/client-address.ts';
 import { DomainError } from '../../domain/errors.ts';
-import type { Limits } from '../../domain/limits.ts';
+import type { LimitedWork, Limits } from '../../domain/limits.ts';
 import type { Procedure } from '../../service/procedure.ts';
 import type { Exchange } from '../exchange.ts';
 
@@ -18,6 +18,13 @@ export function createGate(options: {
   readonly refusing: () => boolean;
 }): Gate {
   const { authenticator, limits, trustedProxies, refusing } = options;
+  const admit = async (exchange: Exchange, work: LimitedWork): Promise<void> => {
+    if (refusing()) {
+      throw new DomainError('OVERLOADED', 'this process has no room for more work; try again later', { retryAfter: 1 });
+    }
+    const admitted = limits.admit(exchange.caller, work, exchange.storeBudget);
+    exchange.hold(admitted instanceof Promise ? await admitted : admitted);
+  };
   return async (exchange, procedure) => {
     const { headers, socket } = exchange.request;
     const forwarded = headers['x-forwarded-for'];
@@ -31,11 +38,7 @@ export function createGate(options: {
     if (procedure.access === 'keyed' && exchange.caller.kind === 'anonymous') {
       throw new DomainError('AUTHENTICATION_REQUIRED', 'this needs a key: send it as Authorization: Bearer <API_KEY>');
     }
-    if (procedure.limits === 'none') return;
-    if (refusing()) {
-      throw new DomainError('OVERLOADED', 'this process has no room for more work; try again later', { retryAfter: 1 });
-    }
-    const admitted = limits.admit(exchange.caller, procedure.limits, exchange.storeBudget);
-    exchange.hold(admitted instanceof Promise ? await admitted : admitted);
+    if (procedure.limits !== 'none') await admit(exchange, procedure.limits);
+    exchange.admittedAt = performance.now();
   };
 }

@@ -10,9 +10,10 @@ export async function invoke(
   request: Message,
   exchange: Exchange,
 ): Promise<MessageInitShape<DescMessage>> {
-  if (performance.now() >= exchange.deadline) {
+  const now = performance.now();
+  if (now >= exchange.deadline) {
     throw new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the request was read', { retryAfter: 1 });
   }
-  exchange.invoked = true;
+  exchange.invokedAt = now;
   return procedure.handle(request, exchange);
 }

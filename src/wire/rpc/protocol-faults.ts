@@ -63,7 +63,7 @@ function connectStatus(fault: DomainError): number {
 }
 
 function reasonOf(error: ConnectError, exchange: Exchange): DomainError {
-  const fault = classify(error, exchange.invoked);
+  const fault = classify(error, exchange.invokedAt !== undefined);
   exchange.reason = fault.reason;
   exchange.cause = error;
   return fault;

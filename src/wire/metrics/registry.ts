@@ -1,0 +1,151 @@
+/**
+ * What an operator sees of the service, in the Prometheus text format. Label values are bounded: routes, protocols, statuses, reasons, models
+ * and stages, never an owner, a key, a catalog, an input or a request.
+ */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Engine, EngineStats } from '../../engine/engine.ts';
+import type { StoreHealth } from '../../stores/create-stores.ts';
+
+/** Upper bounds in seconds, from a cached answer to the longest deadline. */
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const SHARES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
+
+/** The metrics that requests are counted in. */
+export interface RequestMetrics {
+  readonly requests: Counter<'route' | 'protocol' | 'status'>;
+  readonly seconds: Histogram<'route' | 'protocol'>;
+  readonly stages: Histogram<'stage'>;
+  readonly errors: Counter<'reason'>;
+  readonly tokens: Counter<'model'>;
+  readonly choices: Counter<'model'>;
+  readonly confidence: Histogram<'model'>;
+}
+
+/** Creates the metrics of requests in a registry. */
+export function createRequestMetrics(registry: Registry): RequestMetrics {
+  const registers = [registry];
+  return {
+    requests: new Counter({
+      name: 'umpire_requests_total',
+      help: 'Requests that ended, by route, protocol and HTTP status (gRPC: 200; see umpire_errors_total).',
+      labelNames: ['route', 'protocol', 'status'],
+      registers,
+    }),
+    seconds: new Histogram({
+      name: 'umpire_request_seconds',
+      help: 'Time from the first header to the end of the response.',
+      labelNames: ['route', 'protocol'],
+      buckets: SECONDS,
+      registers,
+    }),
+    stages: new Histogram({
+      name: 'umpire_stage_seconds',
+      help: 'Where the time of requests went: admission, decode, queue, tokenize, infer, store.',
+      labelNames: ['stage'],
+      buckets: SECONDS,
+      registers,
+    }),
+    errors: new Counter({
+      name: 'umpire_errors_total',
+      help: 'Requests that failed, by reason: error.code of the contract. Limits that were hit are among them.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    tokens: new Counter({
+      name: 'umpire_input_tokens_total',
+      help: 'Tokens of instructions and inputs that were decided on.',
+      labelNames: ['model'],
+      registers,
+    }),
+    choices: new Counter({
+      name: 'umpire_choices_total',
+      help: 'Choices that were scored.',
+      labelNames: ['model'],
+      registers,
+    }),
+    confidence: new Histogram({
+      name: 'umpire_confidence',
+      help: 'The probability of the selected choice.',
+      labelNames: ['model'],
+      buckets: SHARES,
+      registers,
+    }),
+  };
+}
+
+/** Adds what is read when somebody asks: the engine, the store, the models and the process itself. */
+export function addStateMetrics(registry: Registry, engine: Engine, store: () => StoreHealth): void {
+  collectDefaultMetrics({ register: registry });
+  const gauge = (name: string, help: string, read: (stats: EngineStats) => number): void => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read(engine.stats()));
+      },
+    });
+  };
+  // Counters of other parts are copied: a total that only its owner may count.
+  const total = (name: string, help: string, read: () => number): void => {
+    new Counter({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset();
+        this.inc(read());
+      },
+    });
+  };
+  gauge('umpire_queue_jobs', 'Decisions that wait for an engine.', ({ queue }) => queue.jobs);
+  gauge(
+    'umpire_queue_seconds',
+    'What the waiting decisions will take on one engine.',
+    ({ queue }) => queue.cost / 1000,
+  );
+  gauge('umpire_engines', 'Engine processes that serve.', ({ engines }) => engines.length);
+  gauge('umpire_engine_memory_bytes', 'Resident memory of the largest engine.', ({ engines }) =>
+    Math.max(0, ...engines.map(({ resident }) => resident)),
+  );
+  total(
+    'umpire_engine_busy_seconds_total',
+    'Time that engines spent on decisions, all engines together.',
+    () => engine.stats().busy / 1000,
+  );
+  total('umpire_engine_restarts_total', 'Engines that ended without being asked to.', () => engine.stats().restarts);
+  total('umpire_choices_encoded_total', 'Choices whose vectors had to be made.', () => engine.stats().choices.encoded);
+  total(
+    'umpire_choices_cached_total',
+    'Choices whose vectors were there already.',
+    () => engine.stats().choices.cached,
+  );
+  total('umpire_store_reconnects_total', 'Connections to the store that were made anew.', () => store().reconnects);
+  new Gauge({
+    name: 'umpire_store_up',
+    help: '1 while the store of catalogs and keys answers.',
+    registers: [registry],
+    collect() {
+      this.set(store().up ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'umpire_store_latency_seconds',
+    help: 'The last round trip to the store; 0 if it is embedded.',
+    registers: [registry],
+    collect() {
+      this.set((store().latencyMs ?? 0) / 1000);
+    },
+  });
+  new Gauge({
+    name: 'umpire_model_ready',
+    help: '1 while a model takes decisions.',
+    labelNames: ['model'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { id, revision, status } of engine.models())
+        this.set({ model: `${id}@${revision}` }, status === 'ready' ? 1 : 0);
+    },
+  });
+}

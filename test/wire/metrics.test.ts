@@ -1,0 +1,116 @@
+/** A loaded service's metrics, scraped and compared with what was sent. */
+
+import { createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import test from 'ava';
+import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+const body = {
+  model: 'minilm-l6',
+  input: 'I was charged twice for my order',
+  instruction: 'Which team should handle this?',
+  choices: ['charges', 'parcels', 'logins'],
+};
+
+/** Samples by name and labels, as they stand in the text. */
+async function scrape(port: number): Promise<ReadonlyMap<string, number>> {
+  const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
+  const text = await answer.text();
+  const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  );
+}
+
+function metricsPortOf({ log }: TestService): number {
+  return log.find(({ msg }) => msg === 'metrics')?.port as number;
+}
+
+function post(service: TestService, json: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${service.url}/v1/decisions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(json),
+  });
+}
+
+test('counts what was sent, by route, protocol, status, reason and model', async (t) => {
+  const service = await startService({ UMPIRE_METRICS_PORT: '0' });
+  t.teardown(() => service.stop());
+  for (let count = 0; count < 5; count += 1) await (await post(service, body)).text();
+  for (let count = 0; count < 2; count += 1) await (await post(service, { ...body, model: 'nobody' })).text();
+  await (await post(service, body, { authorization: 'Bearer junk' })).text();
+  await (await fetch(`${service.url}/nowhere/at/all`)).text();
+  const client = createClient(DecisionService, createGrpcTransport({ baseUrl: service.url }));
+  for (let count = 0; count < 3; count += 1) await client.createDecision(body);
+
+  const port = metricsPortOf(service);
+  // A request is counted when its connection says that the response is out, which the caller may know first.
+  let samples = await scrape(port);
+  for (
+    let tries = 0;
+    tries < 50 && samples.get('umpire_input_tokens_total{model="minilm-l6@r1"}') !== 8 * 13;
+    tries += 1
+  ) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    samples = await scrape(port);
+  }
+  const rpc = '/umpire.v1.DecisionService/CreateDecision';
+  const expected: readonly (readonly [string, number])[] = [
+    ['umpire_requests_total{route="/v1/decisions",protocol="rest",status="200"}', 5],
+    ['umpire_requests_total{route="/v1/decisions",protocol="rest",status="400"}', 2],
+    ['umpire_requests_total{route="/v1/decisions",protocol="rest",status="401"}', 1],
+    ['umpire_requests_total{route="unmatched",protocol="rest",status="404"}', 1],
+    [`umpire_requests_total{route="${rpc}",protocol="grpc",status="200"}`, 3],
+    ['umpire_errors_total{reason="unknown_model"}', 2],
+    ['umpire_errors_total{reason="authentication_required"}', 1],
+    ['umpire_input_tokens_total{model="minilm-l6@r1"}', 8 * 13],
+    ['umpire_choices_total{model="minilm-l6@r1"}', 8 * 3],
+    ['umpire_confidence_count{model="minilm-l6@r1"}', 8],
+    ['umpire_stage_seconds_count{stage="infer"}', 8],
+    ['umpire_stage_seconds_count{stage="queue"}', 8],
+    ['umpire_stage_seconds_count{stage="decode"}', 10],
+    ['umpire_choices_encoded_total', 3],
+    ['umpire_choices_cached_total', 7 * 3],
+    ['umpire_engine_restarts_total', 0],
+    ['umpire_engines', 1],
+    ['umpire_store_up', 1],
+    ['umpire_model_ready{model="minilm-l6@r1"}', 1],
+  ];
+  for (const [sample, value] of expected) t.is(samples.get(sample), value, sample);
+  t.true((samples.get('umpire_engine_busy_seconds_total') ?? 0) > 0);
+});
+
+test('no label holds a path, a key, an input or a choice, however odd the requests are', async (t) => {
+  const service = await startService({ UMPIRE_METRICS_PORT: '0' });
+  t.teardown(() => service.stop());
+  for (const path of [
+    '/v1/models/secret-model',
+    '/v1/catalogs/secret-catalog',
+    '/secret/path',
+    '/secret.Service/Method',
+  ]) {
+    await (
+      await fetch(`${service.url}${path}`, {
+        headers: { authorization: 'Bearer secret-key', 'x-request-id': 'secret-id' },
+      })
+    ).text();
+  }
+  await (await post(service, { ...body, input: 'secret input', choices: ['secret one', 'secret two'] })).text();
+  const samples = await scrape(metricsPortOf(service));
+  t.deepEqual(
+    [...samples.keys()].filter((sample) => sample.includes('secret')),
+    [],
+  );
+});
+
+test('the port has metrics and nothing else, and the public port has none', async (t) => {
+  const service = await startService({ UMPIRE_METRICS_PORT: '0' });
+  t.teardown(() => service.stop());
+  const url = `http://127.0.0.1:${metricsPortOf(service)}`;
+  t.is((await fetch(`${url}/`)).status, 404);
+  t.is((await fetch(`${url}/v1/models`)).status, 404);
+  t.is((await fetch(`${url}/metrics`, { method: 'POST' })).status, 405);
+  t.is((await fetch(`${service.url}/metrics`)).status, 404);
+});
