@@ -10,7 +10,7 @@ export const IDLE_AT = 0.92;
 export const REFUSE_AT = 0.95;
 
 /** Milliseconds of mean event-loop delay that count as the bound: every request waits several times that. */
-const MAX_LOOP_DELAY = 250;
+const MAX_LOOP_DELAY = 500;
 /** Milliseconds between looks. */
 const INTERVAL = 500;
 

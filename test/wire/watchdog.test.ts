@@ -38,7 +38,7 @@ test('closes idle connections from 92 % of a bound, refuses from 95 %, and takes
     [950, 0, 2, true],
     [951, 0, 3, true],
     [949, 0, 4, false],
-    [0, 240, 5, true],
+    [0, 480, 5, true],
     [0, 0, 5, false],
   ] as const) {
     vitals.bytes = bytes;
