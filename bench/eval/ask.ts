@@ -53,13 +53,22 @@ export async function askAll(
 
 async function ask(url: string, model: string, row: Row): Promise<Answer> {
   const { input, instruction, choices, label } = row;
+  let lost = 0;
   for (const end = performance.now() + patience; ; ) {
-    const response = await fetch(`${url}/v1/decisions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ model, input, instruction, choices }),
-    });
-    const body = (await response.json()) as Body;
+    let response: Response;
+    let body: Body;
+    try {
+      response = await fetch(`${url}/v1/decisions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ model, input, instruction, choices }),
+      });
+      body = (await response.json()) as Body;
+    } catch (error) {
+      // A server may close a connection that was idle, at the moment when it is used again.
+      if (++lost > 3) throw error;
+      continue;
+    }
     if (body.output !== undefined) return read(body.output, label);
     const { code, message } = body.error;
     if (response.status === 400 && /_tokens_exceeded$/.test(code)) return { kind: 'refused', code };

@@ -113,9 +113,12 @@ test('the stack weighs the stages by the features that the rule names', (t) => {
     beta: [0, Math.log(2)],
     aTemperature: [Math.log(0.5), 0],
   };
-  const scores = { a: Float64Array.of(0.5, 0.1), b: Float64Array.of(-1, 1) };
+  const scores = { a: Float64Array.of(0.5, 0.1), b: Float64Array.of(-1, 1), about: 0.3 };
   const z = stackLogits(rule, scores, { choices: Math.exp(3), closeness: 0, optionTokens: 1 });
   t.true(Math.abs((z[0] ?? 0) - (5 - 2)) < 1e-9 && Math.abs((z[1] ?? 0) - (1 + 2)) < 1e-9);
+  const further: StackRule = { ...rule, features: ['a_top', 'about'], alpha: [1, 0], beta: [0, 1] };
+  const w = stackLogits(further, scores, { choices: 2, closeness: 0, optionTokens: 1 });
+  t.true(Math.abs((w[0] ?? 0) - (0.5 * Math.exp(1.5) - Math.exp(0.6))) < 1e-9);
   // Outside the best choices A holds, inside its mass is shared by z.
   const p = composeDistribution(rule, Float64Array.of(0.5, 0.1, 0.1), [0, 1], z);
   const a = [1, 0.2, 0.2].map(Math.exp);
@@ -142,7 +145,7 @@ const small = {
       special_tokens: { cls: tokenId('[CLS]'), sep: tokenId('[SEP]'), mask: tokenId('[UNK]'), unk: tokenId('[UNK]') },
       best: 8,
       pack_tokens: 40,
-      stack: { features: ['one'], alpha: [-5], beta: [1], a_temperature: [0, 0] },
+      stack: { features: ['one', 'about'], alpha: [-5, 0], beta: [1, 0.1], a_temperature: [0, 0] },
       windows: {
         premise_tokens: 30,
         carried_instruction_tokens: 10,
@@ -205,7 +208,7 @@ test('a choice of a megabyte of symbols is refused at once, and one of joiners i
 test('wrong options are all named', async (t) => {
   const modelsDir = await modelsFolder(t);
   const { options } = small.manifest;
-  const stack = { ...options.stack, features: ['one', 'luck'] };
+  const stack = { ...options.stack, features: ['one', 'luck', 'about'] };
   await writePackage(modelsDir, {
     ...small,
     manifest: {
@@ -219,8 +222,8 @@ test('wrong options are all named', async (t) => {
   t.deepEqual(engine.log.find(({ level }) => level === 'error')?.fields.problems, [
     'options.stack.features has the unknown feature "luck"',
     'options.best must be a number from 2 to 300',
-    'options.stack.alpha must be a list of 2 numbers',
-    'options.stack.beta must be a list of 2 numbers',
+    'options.stack.alpha must be a list of 3 numbers',
+    'options.stack.beta must be a list of 3 numbers',
     'options.windows.stride_tokens would leave tokens unread',
   ]);
 });

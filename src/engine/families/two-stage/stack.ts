@@ -17,6 +17,8 @@ export const featureNames = [
   'agreement',
   'closeness',
   'option_tokens',
+  'a_top',
+  'about',
 ] as const;
 export type FeatureName = (typeof featureNames)[number];
 
@@ -32,6 +34,8 @@ export interface StackRule {
 export interface WindowScores {
   readonly a: Float64Array;
   readonly b: Float64Array;
+  /** The cosine of the window's vector with the instruction's; 0 if the rule does not ask for it. */
+  readonly about: number;
 }
 
 /** What the windows of a request share. */
@@ -45,8 +49,9 @@ export interface RequestFacts {
 }
 
 /** z over K. */
-export function stackLogits(rule: StackRule, { a, b }: WindowScores, facts: RequestFacts): Float64Array {
-  const values = features({ a, b }, facts);
+export function stackLogits(rule: StackRule, scores: WindowScores, facts: RequestFacts): Float64Array {
+  const { a, b } = scores;
+  const values = features(scores, facts);
   const used = rule.features.map((name) => values[name]);
   const alpha = Math.exp(clamp(weighted(rule.alpha, used), -5, 4.5));
   const beta = Math.exp(clamp(weighted(rule.beta, used), -5, 2));
@@ -80,7 +85,7 @@ export function closenessOf(vectors: readonly Float32Array[]): number {
   return (square - count) / (count * (count - 1));
 }
 
-function features({ a, b }: WindowScores, facts: RequestFacts): Readonly<Record<FeatureName, number>> {
+function features({ a, b, about }: WindowScores, facts: RequestFacts): Readonly<Record<FeatureName, number>> {
   const spreadA = deviation(a);
   const spreadB = deviation(b);
   const [meanA, meanB] = [mean(a), mean(b)];
@@ -95,6 +100,8 @@ function features({ a, b }: WindowScores, facts: RequestFacts): Readonly<Record<
     agreement: shared / (spreadA * spreadB + 1e-6),
     closeness: 2 * facts.closeness,
     option_tokens: Math.log(facts.optionTokens) / 2,
+    a_top: 3 * Math.max(...a),
+    about: 2 * about,
   };
 }
 

@@ -22,10 +22,11 @@ import { highest, readableWindows, splitPremise, type Windows, windowCount } fro
 
 const unhindered: RunControl = { checkpoint() {} };
 
-/** One window that stage B reads: its tokens, its cosines with all choices, its relevance. */
+/** One window that stage B reads: its tokens, its cosines with all choices and with the instruction, its relevance. */
 interface ReadWindow {
   readonly text: Ids;
   readonly a: Float64Array;
+  readonly about: number;
   readonly relevance: number;
 }
 
@@ -70,6 +71,16 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     return embedding.data;
   };
 
+  const usesAbout = stack.features.includes('about');
+
+  /** The instruction's vector. Instructions come again and again, so it is cached like a choice's, under a name that no choice can have. */
+  const encodeInstruction = async (instruction: Ids, control: RunControl): Promise<Float32Array> => {
+    const name = `\ud800${instruction.join(' ')}`;
+    const found = vectors.get(name) ?? (await encode(instruction, control));
+    vectors.set(name, found);
+    return found;
+  };
+
   const read = async (
     instruction: Ids,
     text: Ids,
@@ -109,13 +120,13 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     const segments: Float32Array[] = [];
     for (const text of texts) segments.push(await encode(text, control));
     const cosines = segments.map((segment) => Float64Array.from(choiceVectors, (vector) => dot(segment, vector)));
-    const question = texts.length > 1 ? await encode(instruction, control) : undefined;
-    const relevance = segments.map((segment, w) => {
-      return question === undefined ? 0 : dot(segment, question) + Math.max(...(cosines[w] as Float64Array));
-    });
+    const question = texts.length > 1 || usesAbout ? await encodeInstruction(instruction, control) : undefined;
+    const about = segments.map((segment) => (question === undefined ? 0 : dot(segment, question)));
+    const relevance = about.map((cosine, w) => cosine + Math.max(...(cosines[w] as Float64Array)));
     return highest(relevance, most).map((w) => ({
       text: texts[w] as Ids,
       a: cosines[w] as Float64Array,
+      about: about[w] as number,
       relevance: relevance[w] as number,
     }));
   };
@@ -148,8 +159,8 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
       for (const part of splitOptions(length, blocks, options.packTokens)) {
         b.push(...(await read(premise.instruction, window.text, part, control)));
       }
-      const scores = { a: Float64Array.from(best, (place) => window.a[place] as number), b: Float64Array.from(b) };
-      logits.push(stackLogits(stack, scores, facts));
+      const a = Float64Array.from(best, (place) => window.a[place] as number);
+      logits.push(stackLogits(stack, { a, b: Float64Array.from(b), about: window.about }, facts));
     }
     const z = joined(
       logits,
