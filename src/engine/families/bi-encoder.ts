@@ -33,8 +33,8 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
 
   const encode = async (segments: readonly (readonly number[])[], control: RunControl): Promise<Float32Array> => {
     control.checkpoint();
-    const ids = [options.cls, ...segments.flatMap((segment) => [...segment, options.sep])];
-    const feeds = { input_ids: { data: BigInt64Array.from(ids, BigInt), dims: [1, ids.length] } };
+    const ids = sequence(options, segments);
+    const feeds = { input_ids: { data: ids, dims: [1, ids.length] } };
     const { embedding } = await graph.run(feeds);
     if (!(embedding?.data instanceof Float32Array)) throw new Error('the graph has no float32 output "embedding"');
     return embedding.data;
@@ -118,9 +118,28 @@ function readOptions(raw: unknown): Options {
   return options;
 }
 
+/** `[CLS]`, and each segment with a `[SEP]` after it. */
+function sequence({ cls, sep }: Options, segments: readonly (readonly number[])[]): BigInt64Array {
+  const ids = new BigInt64Array(segments.reduce((sum, { length }) => sum + length + 1, 1));
+  let place = 0;
+  ids[place++] = BigInt(cls);
+  for (const segment of segments) {
+    for (const id of segment) ids[place++] = BigInt(id);
+    ids[place++] = BigInt(sep);
+  }
+  return ids;
+}
+
 /** normalise((1 - weight) · a + weight · b), computed in doubles. */
 function mix(a: Float32Array, b: Float32Array, weight: number): Float32Array {
-  const mixed = Float64Array.from(a, (value, i) => (1 - weight) * value + weight * (b[i] ?? 0));
-  const length = Math.sqrt(mixed.reduce((sum, value) => sum + value * value, 0));
-  return Float32Array.from(mixed, (value) => (length === 0 ? 0 : value / length));
+  const mixed = new Float64Array(a.length);
+  let square = 0;
+  for (let i = 0; i < a.length; i++) {
+    const value = (1 - weight) * (a[i] as number) + weight * (b[i] as number);
+    mixed[i] = value;
+    square += value * value;
+  }
+  const length = Math.sqrt(square);
+  if (length > 0) for (let i = 0; i < mixed.length; i++) mixed[i] = (mixed[i] as number) / length;
+  return Float32Array.from(mixed);
 }

@@ -1,6 +1,6 @@
 /** ONNX Runtime, as an engine process uses it: one thread, no spinning, memory given back. The only file that imports it. */
 import { InferenceSession, Tensor as RuntimeTensor } from 'onnxruntime-node';
-import type { Graph } from '../families/family.ts';
+import type { Graph, Tensor } from '../families/family.ts';
 
 const sessionOptions: InferenceSession.SessionOptions = {
   executionProviders: ['cpu'],
@@ -21,23 +21,22 @@ export async function loadGraph(path: string): Promise<Graph> {
     inputs: session.inputNames,
     outputs: session.outputNames,
     async run(feeds) {
-      const tensors = Object.fromEntries(
-        Object.entries(feeds).map(([name, { data, dims }]) => [
-          name,
-          data instanceof BigInt64Array
-            ? new RuntimeTensor('int64', data, [...dims])
-            : new RuntimeTensor('float32', data, [...dims]),
-        ]),
-      );
-      const outputs = await session.run(tensors);
-      return Object.fromEntries(
-        Object.entries(outputs).map(([name, { data, dims }]) => [
-          name,
-          // Copied: the runtime's own memory must not be held by a cache.
-          { data: data instanceof BigInt64Array ? data.slice() : Float32Array.from(data as Float32Array), dims },
-        ]),
-      );
+      const tensors: Record<string, RuntimeTensor> = {};
+      for (const [name, { data, dims }] of Object.entries(feeds)) tensors[name] = tensorOf(data, dims);
+      const found = await session.run(tensors);
+      const outputs: Record<string, Tensor> = {};
+      for (const [name, { data, dims }] of Object.entries(found)) {
+        // Copied: the runtime's own memory must not be held by a cache.
+        outputs[name] = { data: (data as Tensor['data']).slice(), dims };
+      }
+      return outputs;
     },
     dispose: () => session.release(),
   };
+}
+
+function tensorOf(data: Tensor['data'], dims: readonly number[]): RuntimeTensor {
+  return data instanceof BigInt64Array
+    ? new RuntimeTensor('int64', data, dims)
+    : new RuntimeTensor('float32', data, dims);
 }
