@@ -30,10 +30,11 @@ export function roundDistribution(raw: Float64Array): Rounded {
     total += value;
     if (value > (raw[winner] as number)) winner = index;
   }
-  if (!(total > 0) || total === Number.POSITIVE_INFINITY)
+  const scale = (MILLION - count) / total;
+  // So small a sum that its scale is none is no distribution either.
+  if (!(total > 0) || total === Number.POSITIVE_INFINITY || scale === Number.POSITIVE_INFINITY)
     throw new RangeError('the probabilities do not sum to a positive number');
 
-  const scale = (MILLION - count) / total;
   const units = new Float64Array(count);
   const remainders = new Float64Array(count);
   let left = MILLION - count;

@@ -1,0 +1,153 @@
+/** The rules of a decision without sockets; the engine here is scripted, since what a model thinks is not at stake. */
+import test from 'ava';
+import type { Caller } from '../../src/domain/callers.ts';
+import { createChoiceSets } from '../../src/domain/choice-sets.ts';
+import {
+  createDecider,
+  type DecidingCatalog,
+  type DecisionRequest,
+  type DecisionTerms,
+} from '../../src/domain/decide.ts';
+import { DomainError } from '../../src/domain/errors.ts';
+import { EngineOverloaded } from '../../src/engine/errors.ts';
+import { createScriptedEngine, descending, type Script } from '../support/scripted-engine.ts';
+
+const anonymous: Caller = { kind: 'anonymous', address: '192.0.2.1' };
+const keyed: Caller = { kind: 'key', owner: 'acme', keyId: 'key_1', address: '192.0.2.1', limits: {} };
+const request: DecisionRequest = {
+  model: 'minilm-l6',
+  input: 'text',
+  instruction: 'which?',
+  choices: ['b', 'a', 'c'],
+  catalog: undefined,
+};
+const withCatalog = (catalog: string): DecisionRequest => ({ ...request, choices: undefined, catalog });
+
+function setUp(catalogs: Record<string, DecidingCatalog> = {}, script: Script = descending) {
+  const engine = createScriptedEngine(script);
+  const retained: string[] = [];
+  const decider = createDecider({
+    engine,
+    choiceSets: createChoiceSets(),
+    catalogs: { resolve: async (owner, id) => (owner === 'acme' ? catalogs[id] : undefined) },
+  });
+  const terms = (caller: Caller): DecisionTerms => ({
+    caller,
+    signal: new AbortController().signal,
+    deadline: performance.now() + 10_000,
+    retain: () => {
+      retained.push('held');
+      return () => retained.push('released');
+    },
+  });
+  return {
+    engine,
+    retained,
+    decide: (what: DecisionRequest, caller: Caller = anonymous) => decider.decide(what, terms(caller)),
+  };
+}
+
+async function reasonOf(decision: Promise<unknown>): Promise<string> {
+  try {
+    await decision;
+  } catch (error) {
+    return error instanceof DomainError ? `${error.reason} ${error.param}` : String(error);
+  }
+  return 'decided';
+}
+
+test('choices reach the engine in code-unit order, and the answer belongs to them', async (t) => {
+  const { decide, engine } = setUp();
+  const result = await decide(request);
+  t.deepEqual(engine.jobs[0]?.choices, ['a', 'b', 'c']);
+  t.like(result, { model: 'minilm-l6@r1', choice: 'a', inputTokens: 24, choices: ['a', 'b', 'c'] });
+  t.is(result.confidence, Number(result.probabilities[0]));
+  t.regex(result.id, /^dec_/);
+});
+
+test('code-unit order is not that of characters: astral ones come before the end of the first plane', async (t) => {
+  const { decide, engine } = setUp();
+  await decide({ ...request, choices: ['\uffff', '\u{1f600}', 'é', 'e', 'Z', '10', '9'] });
+  t.deepEqual(engine.jobs[0]?.choices, ['10', '9', 'Z', 'e', 'é', '\u{1f600}', '\uffff']);
+});
+
+test('every order of the same choices is the same job', async (t) => {
+  const { decide, engine } = setUp();
+  const [first, second] = [await decide(request), await decide({ ...request, choices: ['c', 'b', 'a'] })];
+  t.deepEqual(engine.jobs[0], engine.jobs[1]);
+  t.deepEqual(first.probabilities, second.probabilities);
+});
+
+test('the request’s own list is left as it was', async (t) => {
+  const choices = ['b', 'a'];
+  await setUp().decide({ ...request, choices });
+  t.deepEqual(choices, ['b', 'a']);
+});
+
+const catalogs: Record<string, DecidingCatalog> = {
+  teams: { model: 'minilm-l6', sortedChoices: ['billing', 'shipping'] },
+  others: { model: 'other', sortedChoices: ['x', 'y'] },
+  many: { model: 'minilm-l6', sortedChoices: Array.from({ length: 11 }, (_, index) => `c${index}`) },
+};
+
+test('a catalog decides with its own choices', async (t) => {
+  const { decide, engine } = setUp(catalogs);
+  t.is((await decide(withCatalog('teams'), keyed)).choice, 'billing');
+  t.deepEqual(engine.jobs[0]?.choices, ['billing', 'shipping']);
+});
+
+test('a catalog belongs to the model, whichever of its revisions is named', async (t) => {
+  const { decide } = setUp(catalogs);
+  t.is((await decide({ ...withCatalog('teams'), model: 'minilm-l6@r2' }, keyed)).model, 'minilm-l6@r2');
+});
+
+test('faults, in their order', async (t) => {
+  const { decide, engine } = setUp(catalogs);
+  const stranger: Caller = { ...keyed, owner: 'someone' };
+  t.is(await reasonOf(decide(withCatalog('teams'))), 'AUTHENTICATION_REQUIRED null');
+  t.is(await reasonOf(decide({ ...withCatalog('teams'), model: 'none' }, keyed)), 'UNKNOWN_MODEL model');
+  t.is(await reasonOf(decide(withCatalog('none'), keyed)), 'UNKNOWN_CATALOG catalog');
+  t.is(await reasonOf(decide(withCatalog('teams'), stranger)), 'UNKNOWN_CATALOG catalog');
+  t.is(await reasonOf(decide(withCatalog('others'), keyed)), 'CATALOG_MODEL_MISMATCH model');
+  t.is(await reasonOf(decide({ ...withCatalog('many'), model: 'minilm-l6@r2' }, keyed)), 'TOO_MANY_CHOICES catalog');
+  const eleven = { ...request, model: 'minilm-l6@r2', choices: Array.from({ length: 11 }, (_, index) => `c${index}`) };
+  t.is(await reasonOf(decide(eleven)), 'TOO_MANY_CHOICES choices');
+  t.is(await reasonOf(decide({ ...request, model: 'off' })), 'MODEL_DISABLED model');
+  t.is(await reasonOf(decide({ ...request, model: 'gone' })), 'MODEL_UNAVAILABLE model');
+  t.is(engine.jobs.length, 0);
+});
+
+test('a stranger’s catalog and one that is not there differ in nothing', async (t) => {
+  const { decide } = setUp(catalogs);
+  const foreign = await t.throwsAsync<DomainError>(decide(withCatalog('teams'), { ...keyed, owner: 'someone' }));
+  const missing = await t.throwsAsync<DomainError>(decide(withCatalog('none'), keyed));
+  t.is(foreign.message, missing.message);
+});
+
+test('a choice of too many tokens is the catalog’s fault where it came from one', async (t) => {
+  const { decide } = setUp(catalogs, () => ({ kind: 'choice_too_long', choice: 'x', tokens: 200, limit: 128 }));
+  t.is(await reasonOf(decide(request)), 'CANDIDATE_TOKENS_EXCEEDED choices');
+  t.is(await reasonOf(decide(withCatalog('teams'), keyed)), 'CANDIDATE_TOKENS_EXCEEDED catalog');
+});
+
+test('who shares the engine’s time: owners with a key, addresses without', async (t) => {
+  const tenants: unknown[] = [];
+  const { decide } = setUp({}, (job, terms) => {
+    tenants.push([terms.tenant, terms.keyed]);
+    return descending(job, terms);
+  });
+  await decide(request);
+  await decide(request, keyed);
+  t.deepEqual(tenants, [
+    ['192.0.2.1', false],
+    ['acme', true],
+  ]);
+});
+
+test('a job that the engine never takes in is not held against its caller', async (t) => {
+  const { decide, retained } = setUp({}, () => {
+    throw new EngineOverloaded(3);
+  });
+  t.is(await reasonOf(decide(request)), 'OVERLOADED null');
+  t.is(retained.filter((each) => each === 'held').length, retained.filter((each) => each === 'released').length);
+});

@@ -1,0 +1,45 @@
+import test from 'ava';
+import { ErrorReason } from '../../gen/umpire/v1/error_reason_pb.ts';
+import { DomainError, errorTable, type ErrorReason as Reason } from '../../src/domain/errors.ts';
+
+const rows = Object.entries(errorTable) as [Reason, (typeof errorTable)[Reason]][];
+
+test('every reason of the proto has a row, and no row is without a reason', (t) => {
+  const reasons = Object.keys(ErrorReason).filter((name) => Number.isNaN(Number(name)) && name !== 'UNSPECIFIED');
+  t.deepEqual(rows.map(([reason]) => reason as string).toSorted(), reasons.toSorted());
+});
+
+test('types belong to statuses as the contract says', (t) => {
+  for (const [reason, { http, type }] of rows) {
+    const expected =
+      reason === 'MODEL_UNAVAILABLE'
+        ? 'model_error'
+        : http === 401
+          ? 'authentication_error'
+          : http === 429
+            ? 'rate_limit_error'
+            : http >= 500
+              ? 'server_error'
+              : 'invalid_request_error';
+    t.is(type, expected, reason);
+  }
+});
+
+test('gRPC’s codes never blame the server for what HTTP calls the caller’s fault', (t) => {
+  const servers = new Set(['INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'DEADLINE_EXCEEDED']);
+  for (const [reason, { http, status }] of rows) if (http < 500) t.false(servers.has(status), reason);
+});
+
+test('the code is the reason in lower case, the details default to none', (t) => {
+  const error = new DomainError('RATE_LIMIT_EXCEEDED', 'slow down');
+  t.is(error.code, 'rate_limit_exceeded');
+  t.is(error.param, null);
+  t.is(error.retryAfter, undefined);
+  t.is(error.cause, undefined);
+  const cause = new Error('underneath');
+  t.like(new DomainError('MODEL_UNAVAILABLE', 'later', { param: 'model', retryAfter: 2, cause }), {
+    param: 'model',
+    retryAfter: 2,
+    cause,
+  });
+});

@@ -1,0 +1,48 @@
+import test from 'ava';
+import { DomainError } from '../../src/domain/errors.ts';
+import { defaultRevisions, findModel, qualifiedName, unknownModel, usableModel } from '../../src/domain/models.ts';
+import { scriptedModels } from '../support/scripted-engine.ts';
+
+const reasonOf = (name: string): string => {
+  try {
+    return qualifiedName(usableModel(scriptedModels, name));
+  } catch (error) {
+    return error instanceof DomainError ? `${error.reason} ${error.param} ${error.retryAfter}` : 'another error';
+  }
+};
+
+const cases: Readonly<Record<string, string>> = {
+  'minilm-l6': 'minilm-l6@r1',
+  'minilm-l6@r1': 'minilm-l6@r1',
+  'minilm-l6@r2': 'minilm-l6@r2',
+  'minilm-l6@r3': 'UNKNOWN_MODEL model undefined',
+  'minilm-l6@': 'UNKNOWN_MODEL model undefined',
+  '@r1': 'UNKNOWN_MODEL model undefined',
+  r1: 'UNKNOWN_MODEL model undefined',
+  'minilm-l6@r1@r1': 'UNKNOWN_MODEL model undefined',
+  '': 'UNKNOWN_MODEL model undefined',
+  constructor: 'UNKNOWN_MODEL model undefined',
+  off: 'MODEL_DISABLED model undefined',
+  'off@r1': 'MODEL_DISABLED model undefined',
+  gone: 'MODEL_UNAVAILABLE model 2',
+};
+
+for (const [name, expected] of Object.entries(cases))
+  test(`a decision that names '${name}'`, (t) => t.is(reasonOf(name), expected));
+test('a decision that names __proto__', (t) => t.is(reasonOf('__proto__'), 'UNKNOWN_MODEL model undefined'));
+
+test('the list has each model once', (t) => {
+  t.deepEqual(defaultRevisions(scriptedModels).map(qualifiedName), ['gone@r1', 'minilm-l6@r1', 'off@r1']);
+});
+
+test('a new list of revisions is seen at once', (t) => {
+  const [gone] = scriptedModels;
+  t.is(findModel([], 'gone'), undefined);
+  t.is(findModel([...scriptedModels], 'gone'), gone);
+});
+
+test('a message repeats a name only if it could be one', (t) => {
+  t.regex(unknownModel('gpt-12@r1').message, /'gpt-12@r1'/);
+  for (const name of ['<script>', 'a b', 'x'.repeat(65), 'a@b@c', '-a', 'A', 'a@', '@b', 'a\n'])
+    t.false(unknownModel(name).message.includes(name), name);
+});
