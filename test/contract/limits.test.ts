@@ -115,11 +115,14 @@ test('a quota of decisions a day says when the day ends; catalogs do not count',
   t.true(Math.abs(Number(refused.headers['retry-after']) - left) <= 2);
 });
 
-test('bad keys from one address are 401 sixty times, then 429; a good one from there still works', async (t) => {
+test('bad keys from one address are 401 sixty times a minute, then 429; a good one from there still works', async (t) => {
   const service = await start(t, { UMPIRE_RATE_ANONYMOUS: '100000/s' });
   const bad = () => decide(service.port, validBody, { authorization: 'Bearer junk' });
-  for (let count = 0; count < 60; count++) t.is((await bad()).status, 401);
-  const refused = await bad();
+  // One more is allowed for every second that this takes.
+  let refused = await bad();
+  let count = 1;
+  for (; refused.status === 401 && count < 500; count++) refused = await bad();
+  t.true(count > 60, `${count}`);
   isError(t, refused, limited('rate_limit_exceeded'));
   t.is(refused.headers['retry-after'], '1');
   t.is((await decide(service.port, validBody, { authorization: `Bearer ${service.key}` })).status, 200);

@@ -36,7 +36,7 @@ export interface RedisConnection {
 export type OpenRedis = (onLost: (cause: unknown) => void) => Promise<RedisConnection>;
 
 /** An attempt that takes longer is given up and made again. */
-export const CONNECT_TIMEOUT_MS = 1_000;
+export const CONNECT_TIMEOUT_MS = 2_000;
 
 /** What every connection has in common. Commands have no timeout of the client's own: link.ts races each one. */
 export function nodeOptions(url: URL): RedisClientOptions {

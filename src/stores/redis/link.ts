@@ -52,9 +52,9 @@ interface Current {
 
 const HEARTBEAT_MS = 500;
 const HEARTBEAT_DOWN_MS = 150;
-const HEARTBEAT_TIMEOUT_MS = 200;
+const HEARTBEAT_TIMEOUT_MS = 250;
 /** A connection that is silent for so long is replaced: it may be half open, or lead to a master of the past. */
-const REPLACE_MS = 1_000;
+const REPLACE_MS = 1_500;
 const RETRY_MS = [50, 100, 200, 400] as const;
 /** A call that had less time than this proves nothing when it is cut off. */
 const FAIR_MS = 50;
@@ -201,7 +201,7 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
     const breaker = breakerOf(used, shard);
     const started = performance.now();
     try {
-      const isMaster = await within(HEARTBEAT_TIMEOUT_MS, used.connection.probe(shard));
+      const isMaster = await race(HEARTBEAT_TIMEOUT_MS, used.connection.probe(shard));
       latencyMs = performance.now() - started;
       if (isMaster) {
         breaker.close();

@@ -6,7 +6,7 @@ import { createClient } from 'redis';
 import type { HostPort } from '../settings.ts';
 import { nodeOptions, openNode, type RedisConnection, socketOptions, within } from './connection.ts';
 
-const ASK_TIMEOUT_MS = 500;
+const ASK_TIMEOUT_MS = 1_000;
 
 /** Opens a connection to the present master. The URL carries user, password, TLS and database for it; Sentinels are asked without. */
 export async function openSentinel(
