@@ -1,6 +1,7 @@
 /** Every setting, from the environment, read once. All problems are reported together, each naming its variable. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { createSecureContext } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { noProxies, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
 import { type LimitSettings, parseLimitSettings } from './domain/limit-settings.ts';
@@ -132,7 +133,8 @@ export const SETTINGS: readonly Setting[] = [
 ];
 
 /** Reads the settings. @throws ConfigError with every problem, an unknown `UMPIRE_` variable included. */
-export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const env = withoutServiceLinks(environment);
   const problems: string[] = [];
   const text = (name: string): string | undefined => env[name]?.trim() || undefined;
   const whole = (name: string, otherwise: number, least: number, most: number): number => {
@@ -195,6 +197,16 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   return config;
 }
 
+/** What Kubernetes adds to every container for a service that is called `umpire` or `umpire-…`. */
+const SERVICE_LINK = /_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?$/;
+
+function withoutServiceLinks(env: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {
+  const settings = Object.entries(env).filter(
+    ([name, value]) => !SERVICE_LINK.test(name) && !(name.endsWith('_PORT') && /^(tcp|udp):\/\//.test(value ?? '')),
+  );
+  return Object.fromEntries(settings);
+}
+
 /** The certificate and key of the files, as PEM texts; undefined if neither is set. Adds what is wrong to `problems`. */
 function readTls(cert: string | undefined, key: string | undefined, problems: string[]): Config['tls'] {
   if (cert === undefined && key === undefined) return undefined;
@@ -204,11 +216,20 @@ function readTls(cert: string | undefined, key: string | undefined, problems: st
   }
   const read = (name: string, file: string): string => {
     try {
-      return readFileSync(file, 'utf8');
+      const text = readFileSync(file, 'utf8');
+      if (text.trim() === '') problems.push(`${name}: '${file}' is empty`);
+      return text.trim();
     } catch (error) {
       problems.push(`${name}: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`);
       return '';
     }
   };
-  return { cert: read('TLS_CERT', cert), key: read('TLS_KEY', key) };
+  const tls = { cert: read('TLS_CERT', cert), key: read('TLS_KEY', key) };
+  if (tls.cert === '' || tls.key === '') return tls;
+  try {
+    createSecureContext(tls);
+  } catch (error) {
+    problems.push(`TLS_CERT and TLS_KEY: ${(error as Error).message}`);
+  }
+  return tls;
 }

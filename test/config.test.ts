@@ -1,0 +1,143 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { ConfigError, readConfig, SETTINGS } from '../src/config.ts';
+import { makeCertificate } from './support/certificates.ts';
+
+const problemsOf = (env: Record<string, string>): readonly string[] => {
+  try {
+    readConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+};
+
+test('an empty environment is a whole configuration', (t) => {
+  const config = readConfig({});
+  t.like(config, {
+    port: 8080,
+    host: '0.0.0.0',
+    tls: undefined,
+    logLevel: 'info',
+    reflection: false,
+    maxConnections: 2048,
+    drainDelay: 2000,
+    drainGrace: 30_000,
+    engineMemory: 400 * 1024 * 1024,
+    store: { kind: 'sqlite', folder: 'data' },
+    catalogsPerOwner: 1000,
+  });
+  t.true(config.engines >= 1);
+  t.true(config.modelsDir.endsWith('models'));
+});
+
+test('empty and blank settings are the same as none, and spaces around a value do not count', (t) => {
+  const empty = Object.fromEntries(SETTINGS.map(({ name }) => [name, '  ']));
+  t.deepEqual(readConfig(empty), readConfig({}));
+  t.is(readConfig({ PORT: ' 9000 ' }).port, 9000);
+});
+
+test('values that count', (t) => {
+  t.like(readConfig({ PORT: '0', UMPIRE_REFLECTION: 'on', LOG_LEVEL: 'silent', UMPIRE_DRAIN_DELAY: '0.5' }), {
+    port: 0,
+    reflection: true,
+    logLevel: 'silent',
+    drainDelay: 500,
+  });
+});
+
+const wrong: readonly (readonly [env: Record<string, string>, problem: RegExp])[] = [
+  [{ PORT: '-1' }, /^PORT: .*0 to 65535, not '-1'/],
+  [{ PORT: '65536' }, /^PORT:/],
+  [{ PORT: '80.5' }, /^PORT:/],
+  [{ PORT: '0x50' }, /^PORT:/],
+  [{ PORT: '1e3' }, /^PORT:/],
+  [{ PORT: 'http' }, /^PORT:/],
+  [{ UMPIRE_ENGINES: '0' }, /^UMPIRE_ENGINES: .*1 to 256/],
+  [{ UMPIRE_ENGINES: '999999999999' }, /^UMPIRE_ENGINES:/],
+  [{ UMPIRE_ENGINE_MEMORY: '99' }, /^UMPIRE_ENGINE_MEMORY:/],
+  [{ UMPIRE_MEMORY: 'lots' }, /^UMPIRE_MEMORY:/],
+  [{ UMPIRE_MAX_CONNECTIONS: '0' }, /^UMPIRE_MAX_CONNECTIONS:/],
+  [{ UMPIRE_DRAIN_DELAY: '-1' }, /^UMPIRE_DRAIN_DELAY: .*seconds/],
+  [{ UMPIRE_DRAIN_GRACE: '3601' }, /^UMPIRE_DRAIN_GRACE:/],
+  [{ UMPIRE_DRAIN_GRACE: '10s' }, /^UMPIRE_DRAIN_GRACE:/],
+  [{ UMPIRE_CATALOGS_PER_OWNER: '0' }, /^UMPIRE_CATALOGS_PER_OWNER:/],
+  [{ LOG_LEVEL: 'verbose' }, /^LOG_LEVEL: .*trace, debug/],
+  [{ UMPIRE_REFLECTION: 'yes' }, /^UMPIRE_REFLECTION: .*on, off/],
+  [{ UMPIRE_MODELS_DIR: '/nowhere/at/all' }, /^UMPIRE_MODELS_DIR: .*not a folder/],
+  [{ UMPIRE_MODELS_DIR: import.meta.filename }, /^UMPIRE_MODELS_DIR: .*not a folder/],
+  [{ UMPIRE_TRUSTED_PROXIES: '10.0.0.0/33' }, /^UMPIRE_TRUSTED_PROXIES:/],
+  [{ UMPIRE_TRUSTED_PROXIES: 'proxy.example' }, /^UMPIRE_TRUSTED_PROXIES:/],
+  [{ UMPIRE_RATE_ANONYMOUS: 'fast' }, /^UMPIRE_RATE_ANONYMOUS:/],
+  [{ UMPIRE_QUOTA_KEY: '0' }, /^UMPIRE_QUOTA_KEY:/],
+  [{ REDIS_URL: 'http://x' }, /^REDIS_URL:/],
+  [{ TLS_CERT: '/nowhere/cert.pem' }, /TLS_CERT and TLS_KEY belong together/],
+  [{ TLS_CERT: '/nowhere/cert.pem', TLS_KEY: '/nowhere/key.pem' }, /^TLS_CERT: .*ENOENT/],
+  [{ UMPIRE_PROT: '1' }, /^UMPIRE_PROT: there is no such setting/],
+];
+
+for (const [env, problem] of wrong) {
+  test(`${Object.entries(env)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ')} is a problem`, (t) => {
+    const problems = problemsOf(env);
+    t.true(
+      problems.some((each) => problem.test(each)),
+      problems.join('\n') || 'no problem was found',
+    );
+  });
+}
+
+test('all problems are reported together, and none shows a password', (t) => {
+  const problems = problemsOf({
+    PORT: 'x',
+    UMPIRE_ENGINES: 'x',
+    LOG_LEVEL: 'x',
+    UMPIRE_RATE_KEY: 'x',
+    REDIS_URL: 'redsi://user:geheim@host',
+    UMPIRE_NONE: 'x',
+  });
+  t.is(problems.length, 6);
+  t.notRegex(problems.join('\n'), /geheim/);
+});
+
+test('a certificate and a key that do not belong together are a problem', (t) => {
+  const [one, two] = [makeCertificate('one'), makeCertificate('two')];
+  t.deepEqual(problemsOf({ TLS_CERT: one.certFile, TLS_KEY: one.keyFile }), []);
+  t.is(problemsOf({ TLS_CERT: one.certFile, TLS_KEY: two.keyFile }).length, 1);
+  const broken = join(one.certFile, '..', 'broken.pem');
+  writeFileSync(broken, '\n');
+  t.deepEqual(problemsOf({ TLS_CERT: broken, TLS_KEY: one.keyFile }), [`TLS_CERT: '${broken}' is empty`]);
+  writeFileSync(broken, 'no certificate');
+  t.is(problemsOf({ TLS_CERT: broken, TLS_KEY: one.keyFile }).length, 1);
+});
+
+test('what Kubernetes adds for services called umpire is not taken for settings', (t) => {
+  t.deepEqual(
+    problemsOf({
+      UMPIRE_SERVICE_HOST: '10.0.0.1',
+      UMPIRE_SERVICE_PORT: '8080',
+      UMPIRE_SERVICE_PORT_HTTP: '8080',
+      UMPIRE_PORT: 'tcp://10.0.0.1:8080',
+      UMPIRE_PORT_8080_TCP: 'tcp://10.0.0.1:8080',
+      UMPIRE_PORT_8080_TCP_PROTO: 'tcp',
+      UMPIRE_PORT_8080_TCP_PORT: '8080',
+      UMPIRE_PORT_8080_TCP_ADDR: '10.0.0.1',
+      UMPIRE_REDIS_SERVICE_HOST: '10.0.0.2',
+      UMPIRE_REDIS_PORT_6379_TCP_ADDR: '10.0.0.2',
+      UMPIRE_METRICS_PORT: 'tcp://10.0.0.3:9090',
+    }),
+    [],
+  );
+});
+
+test('every setting is documented once, with its default', (t) => {
+  const names = SETTINGS.map(({ name }) => name);
+  t.is(new Set(names).size, names.length);
+  for (const { name, meaning } of SETTINGS) {
+    t.regex(name, /^[A-Z][A-Z_]+$/);
+    t.true(meaning.length > 10);
+  }
+});
