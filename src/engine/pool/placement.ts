@@ -1,13 +1,17 @@
 /** Which engine a decision goes to. */
 import type { EngineProcess } from './engine-process.ts';
 
-/** A second job is sent to an engine whose work is over within this many milliseconds, so that it need not wait for the next. */
+/** An engine may be given a second job if its only one is over within this many milliseconds. */
 const prefetchHorizon = 20;
 
-/** The engines that could take a decision now: the idle ones, or else those that are nearly done with their only job. */
-export function freeEngines(engines: readonly EngineProcess[]): readonly EngineProcess[] {
+/**
+ * The engines that could take one of `waiting` decisions now: the idle ones. When there are none and many wait, also those that are nearly done
+ * with their only job, so that they need not wait for the next; with few waiting, a job that is bound to an engine early could find another free
+ * before.
+ */
+export function freeEngines(engines: readonly EngineProcess[], waiting: number): readonly EngineProcess[] {
   const idle = engines.filter(({ inFlight }) => inFlight === 0);
-  if (idle.length > 0) return idle;
+  if (idle.length > 0 || waiting <= engines.length) return idle;
   return engines.filter((process) => process.inFlight === 1 && process.remaining() <= prefetchHorizon);
 }
 

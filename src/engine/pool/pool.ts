@@ -95,10 +95,10 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
 
   const dispatch = (): void => {
     for (;;) {
-      const engines = freeEngines(processes());
+      const waiting = queue.backlog('all').jobs;
+      const engines = freeEngines(processes(), waiting);
       if (engines.length === 0) return;
-      const decisionsWait = queue.backlog('all').jobs > 0;
-      if (engines.some((process) => process.inFlight === 0 && preparations.sendNext(process, decisionsWait))) continue;
+      if (engines.some((process) => process.inFlight === 0 && preparations.sendNext(process, waiting > 0))) continue;
       const job = queue.take(({ revision: { key } }) => engines.some(({ models }) => models.has(key)));
       if (job === undefined) return;
       const process = soonestDone(engines, job.revision.key, (each) => costOn(job, each));
