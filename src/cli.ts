@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The operator's command: `umpire keys …`, `umpire catalogs …`, `umpire models …`. Works beside a running server. */
+/** The operator's command: `umpire keys …`, `umpire catalogs …`, `umpire calibrate …`, `umpire models …`. Works beside a running server. */
 import { text } from 'node:stream/consumers';
 import { runCommand } from './cli/run.ts';
 

@@ -1,6 +1,7 @@
 /** `umpire catalogs …`: an owner's catalogs in the operator's hands, one JSON object a line where they leave and enter. */
 import { readFile } from 'node:fs/promises';
 import { DEFAULT_VERSION, draftFault, isCatalogId, PRIVATE } from '../domain/catalog-rules.ts';
+import { areCalibrations } from '../stores/catalog-record.ts';
 import type { CatalogRecord } from '../stores/catalog-store.ts';
 import { StoreCorrupt } from '../stores/errors.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
@@ -119,10 +120,12 @@ function recordFrom(line: string, place: number): CatalogRecord {
   } catch {
     fail('is not JSON');
   }
-  const { id, model, choices, version, visibility, created_at: createdAt } = (value ?? {}) as Record<string, unknown>;
+  const fields = (value ?? {}) as Record<string, unknown>;
+  const { id, model, choices, version, visibility, created_at: createdAt, calibrations = {} } = fields;
   if (typeof id !== 'string' || typeof model !== 'string' || model === '') return fail('id and model must be texts');
   if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string'))
     return fail('choices must be a list of texts');
+  if (!areCalibrations(calibrations)) return fail('calibrations must be positive numbers');
   const optional = (name: string, field: unknown): string | undefined =>
     field === undefined || typeof field === 'string' ? field : fail(`${name} must be a text`);
   const draft = {
@@ -141,5 +144,6 @@ function recordFrom(line: string, place: number): CatalogRecord {
     version: draft.version ?? DEFAULT_VERSION,
     visibility: draft.visibility ?? PRIVATE,
     createdAt: optional('created_at', createdAt) ?? new Date().toISOString(),
+    ...(Object.keys(calibrations).length === 0 ? {} : { calibrations }),
   };
 }

@@ -16,7 +16,7 @@ export const modelCommands: readonly Command[] = [
     summary: 'shows the model packages in UMPIRE_MODELS_DIR',
     async run(args, terminal) {
       readArguments(args, {});
-      const packages = await listPackages(folderOf(terminal));
+      const packages = await listPackages(modelsFolder(terminal));
       const rows = packages.map((each) => {
         const { inputTokens, candidateTokens, choices } = each.limits;
         const limits = `${inputTokens} input tokens, ${choices} choices of ${candidateTokens} tokens`;
@@ -34,7 +34,7 @@ export const modelCommands: readonly Command[] = [
     summary: 'loads packages, all or these, makes their canary decision and measures them; status 1 if one is broken',
     async run(args, terminal) {
       const { positionals } = readArguments(args, {}, [0, 100]);
-      const folder = folderOf(terminal);
+      const folder = modelsFolder(terminal);
       const packages = await listPackages(folder);
       const chosen = positionals.length === 0 ? packages : positionals.map((name) => find(packages, name));
       if (chosen.length === 0) throw new Error(`there is no model package in ${folder}`);
@@ -61,7 +61,8 @@ export const modelCommands: readonly Command[] = [
   },
 ];
 
-function folderOf({ env }: Terminal): string {
+/** The folder of model packages that the environment names. */
+export function modelsFolder({ env }: Terminal): string {
   return env.UMPIRE_MODELS_DIR?.trim() || MODELS_DIR;
 }
 

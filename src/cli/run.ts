@@ -1,4 +1,5 @@
 /** Finds the command that the arguments name and runs it. */
+import { calibrateCommand } from './calibrate.ts';
 import { catalogCommands } from './catalogs.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 import { keyCommands } from './keys.ts';
@@ -10,6 +11,7 @@ export const commands: readonly Command[] = [
   ...keyCommands,
   ...keyMovingCommands,
   ...catalogCommands,
+  calibrateCommand,
   ...modelCommands,
 ];
 
@@ -19,15 +21,15 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     printHelp(terminal.out);
     return 0;
   }
-  const name = args.slice(0, 2).join(' ');
-  const command = commands.find((candidate) => candidate.name === name);
+  const command = commands.find(({ name }) => name === args.slice(0, name.split(' ').length).join(' '));
   if (command === undefined) {
-    terminal.err(`umpire: there is no command '${name}'`);
+    terminal.err(`umpire: there is no command '${args.slice(0, 2).join(' ')}'`);
     printHelp(terminal.err);
     return 2;
   }
+  const { name } = command;
   try {
-    await command.run(args.slice(2), terminal);
+    await command.run(args.slice(name.split(' ').length), terminal);
     return 0;
   } catch (error) {
     terminal.err(`umpire ${name}: ${error instanceof Error ? error.message : String(error)}`);

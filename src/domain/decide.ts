@@ -1,6 +1,7 @@
 /** Making a decision: which model, which choices, what the engine says, and the distribution that the caller reads. */
 import type { Engine, JobTerms, JobTimings, ScoreOutcome } from '../engine/engine.ts';
 import type { StoreBudget } from '../stores/budget.ts';
+import { applyTemperature } from './calibration.ts';
 import type { Caller } from './callers.ts';
 import type { ChoiceSets } from './choice-sets.ts';
 import { engineFault } from './engine-faults.ts';
@@ -48,6 +49,8 @@ export interface DecidingCatalog {
   readonly model: string;
   /** In code-unit order. */
   readonly sortedChoices: readonly string[];
+  /** Temperatures by `<model_id>@<revision>`. */
+  readonly calibrations?: Readonly<Record<string, number>>;
 }
 
 /** Finds catalogs for decisions. */
@@ -83,17 +86,17 @@ export function createDecider(options: {
         );
       }
       const model = usableModel(engine.models(), request.model);
-      const choices =
-        request.catalog === undefined
-          ? choiceSets.sorted(request.choices ?? [])
-          : await catalogChoices(catalogs, terms, request.catalog, model.id);
+      const catalog =
+        request.catalog === undefined ? undefined : await decidingCatalog(catalogs, terms, request.catalog, model.id);
+      const choices = catalog?.sortedChoices ?? choiceSets.sorted(request.choices ?? []);
       if (choices.length > model.limits.choices) throw tooManyChoices(choices.length, model.limits.choices, request);
 
       const { id, revision } = model;
       const job = { model: id, revision, input: request.input, instruction: request.instruction, choices };
       const outcome = await score(engine, job, jobTerms(terms), terms.retain());
       if (outcome.kind !== 'scored') throw tokensExceeded(outcome, request);
-      const { winner, probabilities } = roundDistribution(outcome.probabilities);
+      const temperature = catalog?.calibrations?.[qualifiedName(model)] ?? 1;
+      const { winner, probabilities } = roundDistribution(applyTemperature(outcome.probabilities, temperature));
       return {
         id: newId('dec_'),
         model: qualifiedName(model),
@@ -128,12 +131,12 @@ async function score(
   }
 }
 
-async function catalogChoices(
+async function decidingCatalog(
   catalogs: CatalogResolver,
   { caller, storeBudget }: DecisionTerms,
   id: string,
   model: string,
-): Promise<readonly string[]> {
+): Promise<DecidingCatalog> {
   const catalog = caller.kind === 'key' ? await catalogs.resolve(caller.owner, id, storeBudget) : undefined;
   if (catalog === undefined) {
     throw new DomainError('UNKNOWN_CATALOG', 'this key has no catalog with that id', { param: 'catalog' });
@@ -143,7 +146,7 @@ async function catalogChoices(
       param: 'model',
     });
   }
-  return catalog.sortedChoices;
+  return catalog;
 }
 
 function tooManyChoices(count: number, limit: number, request: DecisionRequest): DomainError {

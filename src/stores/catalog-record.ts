@@ -1,5 +1,5 @@
 /** A catalog as text fields, the same in every store, and back. */
-import type { CatalogRecord, StampedCatalog } from './catalog-store.ts';
+import type { Calibrations, CatalogRecord, StampedCatalog } from './catalog-store.ts';
 import { StoreCorrupt } from './errors.ts';
 
 /** What is kept of a catalog beside its owner and id. */
@@ -11,22 +11,36 @@ export interface CatalogFields {
   readonly version: string;
   readonly visibility: string;
   readonly created_at: string;
+  /** A JSON object of numbers. Catalogs that were written before there were calibrations lack it. */
+  readonly calibrations: string;
 }
 
 /** The fields' names. */
-export const CATALOG_FIELDS = ['stamp', 'model', 'choices', 'version', 'visibility', 'created_at'] as const;
+export const CATALOG_FIELDS = [
+  'stamp',
+  'model',
+  'choices',
+  'version',
+  'visibility',
+  'created_at',
+  'calibrations',
+] as const;
 
 /** A record's fields, under a fresh stamp. */
 export function toFields(record: CatalogRecord): CatalogFields {
   return {
-    stamp: crypto.randomUUID(),
+    stamp: newStamp(),
     model: record.model,
     choices: JSON.stringify(record.choices),
     version: record.version,
     visibility: record.visibility,
     created_at: record.createdAt,
+    calibrations: JSON.stringify(record.calibrations ?? {}),
   };
 }
+
+/** A stamp that no other write has. */
+export const newStamp = (): string => crypto.randomUUID();
 
 /** The record that the fields hold. Throws StoreCorrupt, which names the catalog and not its content. */
 export function fromFields(owner: string, id: string, fields: Readonly<Record<string, unknown>>): StampedCatalog {
@@ -37,15 +51,24 @@ export function fromFields(owner: string, id: string, fields: Readonly<Record<st
   };
   const [stamp, model, version, visibility] = [text('stamp'), text('model'), text('version'), text('visibility')];
   const choices = parse(text('choices'));
+  const calibrations = typeof fields.calibrations === 'string' ? parse(fields.calibrations) : {};
   const sound =
     stamp !== '' &&
     model !== '' &&
     Array.isArray(choices) &&
     choices.length > 0 &&
     choices.every((choice): choice is string => typeof choice === 'string' && choice !== '') &&
-    new Set(choices).size === choices.length;
+    new Set(choices).size === choices.length &&
+    areCalibrations(calibrations);
   if (!sound) throw new StoreCorrupt(`catalog '${id}' of '${owner}' is not readable`);
-  return { stamp, record: { id, model, choices, version, visibility, createdAt: text('created_at') } };
+  const record = { id, model, choices, version, visibility, createdAt: text('created_at') };
+  return { stamp, record: Object.keys(calibrations).length === 0 ? record : { ...record, calibrations } };
+}
+
+/** Whether a value is an object of positive numbers. */
+export function areCalibrations(value: unknown): value is Calibrations {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((each) => Number.isFinite(each) && each > 0);
 }
 
 function parse(json: string): unknown {

@@ -1,6 +1,9 @@
 /** What a catalog store does. `test/stores/catalog-store-suite.ts` is its contract; every store passes it. */
 import type { StoreBudget } from './budget.ts';
 
+/** Temperatures that were fitted to the owner's examples, by `<model_id>@<revision>`. */
+export type Calibrations = Readonly<Record<string, number>>;
+
 /** A catalog as it is kept. */
 export interface CatalogRecord {
   readonly id: string;
@@ -11,9 +14,11 @@ export interface CatalogRecord {
   readonly visibility: string;
   /** ISO 8601, UTC. */
   readonly createdAt: string;
+  /** Not there, rather than empty, if there are none. */
+  readonly calibrations?: Calibrations;
 }
 
-/** A record with its stamp: random, drawn at creation, so that a deleted and re-created catalog is told from the first one. */
+/** A record with its stamp: random, drawn at every write, so that a deleted and re-created catalog is told from the first one. */
 export interface StampedCatalog {
   readonly stamp: string;
   readonly record: CatalogRecord;
@@ -36,6 +41,14 @@ export interface CatalogStore {
   read(owner: string, id: string, budget: StoreBudget): Promise<StampedCatalog | undefined>;
   /** The stamp alone, for telling whether a copy is still current; undefined if there is no catalog. */
   stamp(owner: string, id: string, budget: StoreBudget): Promise<string | undefined>;
+  /** Replaces the calibrations, under a new stamp, if the catalog still has this one. Whether it had. */
+  calibrate(
+    owner: string,
+    id: string,
+    stamp: string,
+    calibrations: Calibrations,
+    budget: StoreBudget,
+  ): Promise<boolean>;
   /** Whether there was one to delete. Deletes unreadable ones, too. */
   delete(owner: string, id: string, budget: StoreBudget): Promise<boolean>;
   /** The owner's ids in code-unit order. For operators: no bound on the answer. */

@@ -152,6 +152,7 @@ test('failures of the store and the engine are what a caller may see', async (t)
       create: failing(error),
       read: failing(error),
       stamp: async () => undefined,
+      calibrate: failing(error),
       delete: failing(error),
       list: failing(error),
     };

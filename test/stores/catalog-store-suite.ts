@@ -125,6 +125,33 @@ export function catalogStoreSuite(test: DeclareTest, name: string, store: () => 
     t.is((await store().list(owner, budget())).length, 7);
   });
 
+  test(`${name}: calibrations are kept under a new stamp, and go with their catalog`, async (t) => {
+    const owner = newOwner();
+    await store().create(owner, record('a'), 10, budget());
+    const first = (await store().stamp(owner, 'a', budget())) ?? '';
+    const calibrations = { 'minilm-l6@r1': 1.25, 'other@r2': 0.5 };
+    t.true(await store().calibrate(owner, 'a', first, calibrations, budget()));
+    const found = await store().read(owner, 'a', budget());
+    t.deepEqual(found?.record, { ...record('a'), calibrations });
+    t.not(found?.stamp, first);
+    t.is(await store().stamp(owner, 'a', budget()), found?.stamp);
+    // Whoever saw the catalog as it was before changes nothing.
+    t.false(await store().calibrate(owner, 'a', first, {}, budget()));
+    t.deepEqual((await store().read(owner, 'a', budget()))?.record.calibrations, calibrations);
+    t.true(await store().calibrate(owner, 'a', found?.stamp ?? '', {}, budget()));
+    t.deepEqual((await store().read(owner, 'a', budget()))?.record, record('a'));
+    const last = (await store().stamp(owner, 'a', budget())) ?? '';
+    await store().calibrate(owner, 'a', last, calibrations, budget());
+    await store().delete(owner, 'a', budget());
+    await store().create(owner, record('a'), 10, budget());
+    t.deepEqual((await store().read(owner, 'a', budget()))?.record, record('a'));
+    t.false(await store().calibrate(owner, 'none', last, calibrations, budget()));
+    t.is(await store().read(owner, 'none', budget()), undefined);
+    const moved = { ...record('b'), calibrations };
+    await store().create(owner, moved, 10, budget());
+    t.deepEqual((await store().read(owner, 'b', budget()))?.record, moved);
+  });
+
   test(`${name}: lists an owner's ids in code-unit order`, async (t) => {
     const owner = newOwner();
     for (const id of ['b', 'B', 'a', '-', '10', '9', '_', '.a']) await store().create(owner, record(id), 10, budget());

@@ -1,9 +1,9 @@
 /** Catalogs in Redis: one hash each, the choices as one JSON field; beside them a set of each owner's ids. */
-import { CATALOG_FIELDS, fromFields, toFields } from '../catalog-record.ts';
+import { CATALOG_FIELDS, fromFields, newStamp, toFields } from '../catalog-record.ts';
 import type { CatalogStore } from '../catalog-store.ts';
 import type { RedisLink } from './link.ts';
 import { catalogIdsName, catalogName } from './names.ts';
-import { createCatalog, deleteCatalog } from './scripts.ts';
+import { calibrateCatalog, createCatalog, deleteCatalog } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
 
 /** A store that reads on a line and writes through a writer. */
@@ -37,6 +37,17 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       // A hash without a stamp is unreadable: read() says so, and create() finds it there.
       const stamp = await link.call('read', key, budget, (connection) => connection.send(key, ['HGET', key, 'stamp']));
       return typeof stamp === 'string' ? stamp : undefined;
+    },
+    async calibrate(owner, id, stamp, calibrations, budget) {
+      const key = catalogName(owner, id);
+      const args = [stamp, newStamp(), JSON.stringify(calibrations)];
+      const reply = await writer.write(
+        budget,
+        key,
+        (connection) => calibrateCatalog.run(connection, [key], args),
+        (result) => result === 1,
+      );
+      return reply === 1;
     },
     async delete(owner, id, budget) {
       const key = catalogName(owner, id);

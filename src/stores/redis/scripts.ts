@@ -35,6 +35,13 @@ redis.call('HSET', KEYS[1], unpack(ARGV, 3))
 return 'created'
 `);
 
+/** KEYS: catalog. ARGV: stamp, new stamp, calibrations. Replies 1 if the catalog had the stamp. */
+export const calibrateCatalog = createScript(`
+if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'calibrations', ARGV[3])
+return 1
+`);
+
 /** KEYS: catalog, ids of the owner. ARGV: id. Replies 1 if there was one. */
 export const deleteCatalog = createScript(`
 local there = redis.call('UNLINK', KEYS[1])

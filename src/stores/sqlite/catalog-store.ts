@@ -1,5 +1,5 @@
 /** Catalogs in SQLite: one row each, the choices as one JSON text. */
-import { CATALOG_FIELDS, fromFields, toFields } from '../catalog-record.ts';
+import { CATALOG_FIELDS, fromFields, newStamp, toFields } from '../catalog-record.ts';
 import type { CatalogStore } from '../catalog-store.ts';
 import type { EmbeddedDatabase } from './database.ts';
 
@@ -28,6 +28,10 @@ export function createSqliteCatalogStore({ connection, read, write }: EmbeddedDa
         const stamp = selectStamp.get(owner, id)?.stamp;
         return stamp === undefined ? undefined : String(stamp);
       });
+    },
+    async calibrate(owner, id, stamp, calibrations, budget) {
+      const fields = { stamp: newStamp(), calibrations: JSON.stringify(calibrations) };
+      return (await write(budget, { kind: 'calibrate_catalog', owner, id, stamp, fields })) === true;
     },
     async delete(owner, id, budget) {
       return (await write(budget, { kind: 'delete_catalog', owner, id })) === true;

@@ -23,9 +23,10 @@ export interface EmbeddedDatabase {
   close(): Promise<void>;
 }
 
-const SCHEMA_VERSION = 1;
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS catalogs (
+/** The steps from an empty file to the schema; how many were taken is the file's `user_version`. */
+const MIGRATIONS = [
+  `
+  CREATE TABLE catalogs (
     owner TEXT NOT NULL,
     id TEXT NOT NULL,
     stamp TEXT NOT NULL,
@@ -36,7 +37,7 @@ const SCHEMA = `
     created_at TEXT NOT NULL,
     PRIMARY KEY (owner, id)
   ) STRICT;
-  CREATE TABLE IF NOT EXISTS keys (
+  CREATE TABLE keys (
     hash TEXT PRIMARY KEY,
     key_id TEXT NOT NULL UNIQUE,
     owner TEXT NOT NULL,
@@ -44,7 +45,10 @@ const SCHEMA = `
     created_at TEXT NOT NULL,
     ends_at INTEGER
   ) STRICT, WITHOUT ROWID;
-`;
+  `,
+  "ALTER TABLE catalogs ADD COLUMN calibrations TEXT NOT NULL DEFAULT '{}'",
+];
+
 /**
  * Opens, and where needed creates, `umpire.db` in the folder; the folder is created for its user alone. Throws StoreUnavailable or
  * StoreCorrupt with a message for the operator.
@@ -63,11 +67,9 @@ export function openDatabase(folder: string): EmbeddedDatabase {
   }
   try {
     connection.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-    const version = Number(connection.prepare('PRAGMA user_version').get()?.user_version);
-    if (version > SCHEMA_VERSION) throw new Error(`it was written by a newer Umpire (schema ${version})`);
-    if (version < SCHEMA_VERSION) {
-      connection.exec(`BEGIN IMMEDIATE; ${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
-    }
+    const version = versionOf(connection);
+    if (version > MIGRATIONS.length) throw new Error(`it was written by a newer Umpire (schema ${version})`);
+    if (version < MIGRATIONS.length) migrate(connection);
     // Readers of a WAL wait for nobody, and a lock that is waited for blocks the event loop.
     connection.exec('PRAGMA busy_timeout = 0');
   } catch (error) {
@@ -100,4 +102,15 @@ export function openDatabase(folder: string): EmbeddedDatabase {
 
 function text(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+function versionOf(connection: DatabaseSync): number {
+  return Number(connection.prepare('PRAGMA user_version').get()?.user_version);
+}
+
+function migrate(connection: DatabaseSync): void {
+  connection.exec('BEGIN IMMEDIATE');
+  // Read under the lock: another process may have done it meanwhile.
+  for (const step of MIGRATIONS.slice(versionOf(connection))) connection.exec(step);
+  connection.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT;`);
 }

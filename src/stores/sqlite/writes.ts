@@ -12,6 +12,13 @@ export type Write =
       readonly cap: number;
       readonly fields: CatalogFields;
     }
+  | {
+      readonly kind: 'calibrate_catalog';
+      readonly owner: string;
+      readonly id: string;
+      readonly stamp: string;
+      readonly fields: Pick<CatalogFields, 'stamp' | 'calibrations'>;
+    }
   | { readonly kind: 'delete_catalog'; readonly owner: string; readonly id: string }
   | { readonly kind: 'add_key'; readonly hash: string; readonly endsAt: number | null; readonly fields: KeyFields }
   | { readonly kind: 'end_key'; readonly hash: string; readonly endsAt: number };
@@ -26,6 +33,9 @@ export function createWrites(connection: DatabaseSync): (write: Write) => WriteR
   const names = CATALOG_FIELDS.map((name) => `:${name}`).join(', ');
   const insertCatalog = connection.prepare(
     `INSERT INTO catalogs (owner, id, ${CATALOG_FIELDS.join(', ')}) VALUES (:owner, :id, ${names})`,
+  );
+  const calibrateCatalog = connection.prepare(
+    'UPDATE catalogs SET stamp = ?, calibrations = ? WHERE owner = ? AND id = ? AND stamp = ?',
   );
   const deleteCatalog = connection.prepare('DELETE FROM catalogs WHERE owner = ? AND id = ?');
   const insertKey = connection.prepare(
@@ -42,6 +52,10 @@ export function createWrites(connection: DatabaseSync): (write: Write) => WriteR
         if (Number(count.get(owner)?.count) >= cap) return 'full';
         insertCatalog.run({ owner, id, ...fields });
         return 'created';
+      }
+      case 'calibrate_catalog': {
+        const { owner, id, stamp, fields } = write;
+        return Number(calibrateCatalog.run(fields.stamp, fields.calibrations, owner, id, stamp).changes) > 0;
       }
       case 'delete_catalog':
         return Number(deleteCatalog.run(write.owner, write.id).changes) > 0;

@@ -67,10 +67,16 @@ test.serial('records with broken content are corrupt, and stay as they are', asy
   const database = new DatabaseSync(file);
   for (const [index, choices] of ['', 'no json', '{}', '[]', '[1]', '["a","a"]', '[""]', 'null'].entries()) {
     database
-      .prepare("INSERT INTO catalogs VALUES (?, ?, 'stamp', 'model', ?, '1', 'private', 'now')")
+      .prepare("INSERT INTO catalogs VALUES (?, ?, 'stamp', 'model', ?, '1', 'private', 'now', '{}')")
       .run(owner, `broken-${index}`, choices);
     await t.throwsAsync(stores.catalogs.read(owner, `broken-${index}`, budget()), { instanceOf: StoreCorrupt });
     t.is((await stores.catalogs.create(owner, record(`broken-${index}`), 100, budget())).kind, 'exists');
+  }
+  for (const [index, calibrations] of ['', '[]', 'null', '{"m@r1":0}', '{"m@r1":"1"}'].entries()) {
+    database
+      .prepare("INSERT INTO catalogs VALUES (?, ?, 'stamp', 'model', '[\"a\"]', '1', 'private', 'now', ?)")
+      .run(owner, `wrong-${index}`, calibrations);
+    await t.throwsAsync(stores.catalogs.read(owner, `wrong-${index}`, budget()), { instanceOf: StoreCorrupt });
   }
   const key = keyOf(owner);
   await stores.keys.add(key, budget());
@@ -101,6 +107,24 @@ test.serial(
     holder.close();
   },
 );
+
+test.serial('a file of the first schema is brought up to date, with what it holds', async (t) => {
+  const place = mkdtempSync(join(tmpdir(), 'umpire-sqlite-'));
+  const open = () => createStores({ kind: 'sqlite', folder: place }, silentLog);
+  const fresh = await open();
+  await fresh.catalogs.create('owner', record('a'), 10, budget());
+  await fresh.close();
+  const database = new DatabaseSync(join(place, 'umpire.db'));
+  database.exec('ALTER TABLE catalogs DROP COLUMN calibrations; PRAGMA user_version = 1');
+  database.close();
+  const [one, other] = await Promise.all([open(), open()]);
+  t.deepEqual((await one.catalogs.read('owner', 'a', budget()))?.record, record('a'));
+  const stamp = (await other.catalogs.stamp('owner', 'a', budget())) ?? '';
+  t.true(await other.catalogs.calibrate('owner', 'a', stamp, { 'm@r1': 2 }, budget()));
+  t.deepEqual((await one.catalogs.read('owner', 'a', budget()))?.record.calibrations, { 'm@r1': 2 });
+  await Promise.all([one.close(), other.close()]);
+  rmSync(place, { recursive: true, force: true });
+});
 
 test.serial('what cannot be opened says why', async (t) => {
   const place = mkdtempSync(join(tmpdir(), 'umpire-sqlite-'));
