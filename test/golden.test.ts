@@ -1,0 +1,46 @@
+/**
+ * What buf does not see of the contract: which path leads to which RPC, and what each reason becomes in each protocol. The golden tables are
+ * part of the frozen contract; `UPDATE_GOLDEN=1 npx ava test/golden.test.ts` writes them anew after a change that is meant.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import test from 'ava';
+import { ErrorReason } from '../gen/umpire/v1/error_reason_pb.ts';
+import { errorTable, type ErrorReason as Reason } from '../src/domain/errors.ts';
+import { createCatalogService } from '../src/service/catalog-service.ts';
+import { createDecisionService } from '../src/service/decision-service.ts';
+import { createModelService } from '../src/service/model-service.ts';
+import { createRoutes } from '../src/wire/rest/routes.ts';
+
+// Handlers are never called: their tables are all that is looked at.
+const nothing = {} as never;
+const procedures = [
+  ...createDecisionService({ decider: nothing, choiceSets: nothing }),
+  ...createModelService({ engine: nothing }),
+  ...createCatalogService({ catalogs: nothing }),
+];
+
+const routes = createRoutes(procedures)
+  .map(({ method, template, procedure, hasBody, successStatus }) => ({
+    route: `${method} ${template.text}`,
+    rpc: `${procedure.method.parent.typeName}/${procedure.method.name}`,
+    request: procedure.method.input.fields.map(({ name }) => name),
+    body: hasBody,
+    success: successStatus,
+    key: procedure.access === 'keyed' ? 'required' : 'optional',
+  }))
+  .toSorted((a, b) => (a.route < b.route ? -1 : 1));
+
+const errors = Object.fromEntries(
+  (Object.entries(errorTable) as [Reason, (typeof errorTable)[Reason]][])
+    .map(([reason, { status, http, type }]) => ({ number: ErrorReason[reason], reason, http, type, status }))
+    .toSorted((a, b) => a.number - b.number)
+    .map(({ reason, ...row }) => [reason, { code: reason.toLowerCase(), ...row }]),
+);
+
+for (const [name, now] of Object.entries({ routes, errors })) {
+  test(`the table of ${name} is the golden one`, (t) => {
+    const file = new URL(`./golden/${name}.json`, import.meta.url);
+    if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, `${JSON.stringify(now, null, 2)}\n`);
+    t.deepEqual(JSON.parse(JSON.stringify(now)), JSON.parse(readFileSync(file, 'utf8')));
+  });
+}
