@@ -11,6 +11,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ run(options: Record<st
   stores: () => import('./stores/run.ts'),
   soak: () => import('./soak/run.ts'),
   peer: () => import('./peer/run.ts'),
+  'two-stage': () => import('./two-stage/run.ts'),
 };
 
 const { positionals, tokens } = parseArgs({

@@ -75,6 +75,7 @@ function svg(
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" ${font}>`,
+    `<title>${title}</title>`,
     '<rect width="100%" height="100%" fill="white"/>',
     text(12, 24, title, 'start', 15),
     ...names,

@@ -1,0 +1,95 @@
+/**
+ * What a decision of the two-stage model costs beside a bare run of its encoder over the same premise, in one process on one core: rounds of
+ * both in turn, so that a busy machine slows them alike. Choices are cached, as those of a catalog are.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { readTwoStageOptions } from '../../src/engine/families/two-stage/options.ts';
+import { listPackages } from '../../src/engine/packages/check.ts';
+import { readManifest } from '../../src/engine/packages/manifest.ts';
+import { createLoadedModels } from '../../src/engine/worker/models.ts';
+import { loadGraph } from '../../src/engine/worker/runtime.ts';
+import { loadTokenizer } from '../../src/engine/worker/tokenizer.ts';
+import { median, quantile } from '../report/statistics.ts';
+import { printTable } from '../report/table.ts';
+
+const instruction = 'Which of these does the customer want?';
+const things = ['order', 'card', 'account', 'refund', 'address', 'invoice', 'ticket', 'password', 'parcel', 'booking'];
+const verbs = ['change', 'cancel', 'check', 'report', 'open', 'close', 'move', 'renew', 'find', 'share'];
+const kinds = ['', 'business ', 'second '];
+const labels = kinds.flatMap((kind) => verbs.flatMap((verb) => things.map((thing) => `${verb} ${kind}${thing}`)));
+
+/** The most that each number of choices may take, as a multiple of the bare run. */
+const bounds: readonly (readonly [choices: number, atMost: number])[] = [
+  [2, 2.4],
+  [8, 3.1],
+  [32, 6.2],
+  [300, 7.6],
+];
+
+/** `--rounds N`, `--tokens N`: tokens of the premise, special ones included. The models folder is `UMPIRE_MODELS_DIR` or `models`. */
+export async function run({ rounds = 60, tokens = 64 }: Record<string, number>): Promise<void> {
+  const modelsDir = process.env.UMPIRE_MODELS_DIR ?? fileURLToPath(new URL('../../models', import.meta.url));
+  const found = (await listPackages(modelsDir)).find(({ family, isDefault }) => family === 'two-stage' && isDefault);
+  if (found === undefined) throw new Error(`${modelsDir} has no two-stage package`);
+  const folder = join(modelsDir, found.id, found.revision);
+  const { manifest } = readManifest(readFileSync(join(folder, 'model.json'), 'utf8'), found.id, found.revision);
+  const options = readTwoStageOptions(manifest.options);
+  const models = createLoadedModels(32 * 2 ** 20);
+  const loaded = await models.load({ key: 'model', folder, manifest, profile: undefined });
+  if (loaded.kind === 'load_failed') throw new Error(loaded.problems.join('; '));
+  const encoder = await loadGraph(join(folder, options.stageA));
+  const asked = (await loadTokenizer(join(folder, options.tokenizer))).ids(instruction).length;
+  const input = Array.from({ length: tokens - 3 - asked }, (_, i) => verbs[i % verbs.length]).join(' ');
+  const ids = BigInt64Array.from({ length: tokens }, (_, i) => BigInt(2000 + i));
+
+  const bare = () => encoder.run({ input_ids: { data: ids, dims: [1, tokens] } });
+  const decide = async (choices: number): Promise<void> => {
+    const job = {
+      kind: 'score',
+      job: 1,
+      key: 'model',
+      input,
+      instruction,
+      choices: labels.slice(0, choices).sort(),
+    } as const;
+    const result = await models.run(job, 0, { checkpoint() {} });
+    if (result.kind !== 'scored') throw new Error(`the decision ended as ${result.kind}`);
+    if (result.inputTokens !== tokens - 3) throw new Error(`the premise has ${result.inputTokens + 3} tokens`);
+  };
+  const timed = async (work: () => Promise<unknown>): Promise<number> => {
+    const began = performance.now();
+    await work();
+    return performance.now() - began;
+  };
+
+  const times = new Map<number, number[]>([0, ...bounds.map(([choices]) => choices)].map((choices) => [choices, []]));
+  for (let round = -5; round < rounds; round++) {
+    for (const [choices, all] of times) {
+      const time = await timed(choices === 0 ? bare : () => decide(choices));
+      if (round >= 0) all.push(time);
+    }
+  }
+  const encoded = times.get(0) ?? [];
+  printTable(
+    [`${found.id}@${found.revision}, ${tokens} tokens`, 'p50 ms', 'p10 ms', 'ratio of p50', 'ratio of p10', 'at most'],
+    [
+      ['bare run of the encoder', median(encoded).toFixed(2), quantile(encoded, 0.1).toFixed(2), '', '', ''],
+      ...bounds.map(([choices, atMost]) => {
+        const all = times.get(choices) ?? [];
+        const ratio = (q: number): string => (quantile(all, q) / quantile(encoded, q)).toFixed(2);
+        return [
+          `${choices} cached choices`,
+          median(all).toFixed(2),
+          quantile(all, 0.1).toFixed(2),
+          ratio(0.5),
+          ratio(0.1),
+          atMost.toFixed(1),
+        ];
+      }),
+    ],
+  );
+  await encoder.dispose();
+  await models.unload('model');
+}
