@@ -44,6 +44,15 @@ const choices: readonly (readonly [choice: string, read: string])[] = [
   ['_', '_'],
   ['😀', ' grinning face '],
   ['snake_case words', 'snake case words'],
+  ['[SEP]', '[SEP]'],
+  ['$&', '$&'],
+  ["$1_$'", "$1 $'"],
+  ['naïve_choice', 'naïve choice'],
+  ['éA-éB', 'éA-éB'],
+  ['a_\u200d', 'a '],
+  ['ORDER_STATUS', 'ORDER STATUS'],
+  ['refundRequest-v2', 'refund Request v2'],
+  ['<b>boldText</b>', '<b>bold Text</b>'],
 ];
 for (const [choice, read] of choices) {
   test(`a choice is read as words: ${choice}`, (t) => {
