@@ -20,7 +20,7 @@ export interface EngineOptions {
   /** Jobs that may be queued, and the bytes of their texts. */
   readonly queueJobs?: number;
   readonly queueBytes?: number;
-  /** An engine that has work and shows no progress for this long is killed. */
+  /** An engine that has work and shows no progress for this long is killed, unless it is the machine that gives it no time. */
   readonly stuckAfterMs?: number;
   /** The same while it loads a model. */
   readonly loadStuckAfterMs?: number;

@@ -6,6 +6,7 @@ import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../revisions.ts';
 import type { JobResult } from '../worker/messages.ts';
 import { type EngineProcess, type LoadOutcome, startEngineProcess } from './engine-process.ts';
+import { processUsage } from './process-usage.ts';
 import { restartDelay } from './restarts.ts';
 
 /** What a slot tells the pool. */
@@ -43,6 +44,8 @@ interface Tenancy {
   readonly since: number;
   served: boolean;
   over: boolean;
+  /** Its CPU time when it was first found without progress though it could run. */
+  suspectedAt: number | undefined;
   loading: boolean;
   /** Resolves when all that was wanted has been tried. */
   loaded: Promise<void>;
@@ -72,6 +75,7 @@ export function createEngineSlot(index: number, settings: EngineSettings, hooks:
       since: performance.now(),
       served: false,
       over: false,
+      suspectedAt: undefined,
       loading: false,
       loaded: Promise.resolve(),
     };
@@ -146,9 +150,17 @@ export function createEngineSlot(index: number, settings: EngineSettings, hooks:
     });
   };
 
-  const isStuck = ({ process }: Tenancy): boolean => {
-    const { loading, milliseconds } = process.silence();
-    return milliseconds > (loading ? settings.loadStuckAfterMs : settings.stuckAfterMs);
+  const isStuck = (tenancy: Tenancy): boolean => {
+    const { loading, milliseconds } = tenancy.process.silence();
+    const bound = loading ? settings.loadStuckAfterMs : settings.stuckAfterMs;
+    const usage = milliseconds > bound ? processUsage(tenancy.process.pid ?? 0) : undefined;
+    if (usage?.runnable !== true) {
+      tenancy.suspectedAt = undefined;
+      return milliseconds > bound;
+    }
+    // It would run if it got a core. Killing it would cost the machine more than it has: only CPU time without progress counts.
+    tenancy.suspectedAt ??= usage.cpu;
+    return usage.cpu - tenancy.suspectedAt > bound / 4;
   };
 
   launch();
