@@ -27,22 +27,19 @@ export function createRestHandler(options: {
   const { gate, health } = options;
   const route = createRouter(createRoutes(options.procedures));
 
-  const serve = async (
-    exchange: Exchange,
-    { procedure, hasBody, read, write, ...found }: Route,
-    variables: ReadonlyMap<string, string>,
-  ) => {
+  const serve = async (exchange: Exchange, found: Route, variables: ReadonlyMap<string, string>) => {
+    const { procedure, hasBody } = found;
     exchange.route = found.template.text;
     await gate(exchange, procedure);
     if (hasBody) assertJsonContent(exchange.request);
     const { value, duplicate } = hasBody ? parseJsonObject(await readBody(exchange.request)) : NO_BODY;
-    const result = await invoke(procedure, read(value, duplicate, variables), exchange);
+    const result = await invoke(procedure, found.read(value, duplicate, variables), exchange);
     const headers: Record<string, string> = {};
     const location = found.location(result);
     if (location !== undefined) headers.location = location;
     const { timings } = exchange.facts;
     if (timings !== undefined) headers['server-timing'] = serverTiming(timings);
-    respond(exchange, { status: found.successStatus, headers, body: write(result) }, health.draining);
+    respond(exchange, { status: found.successStatus, headers, body: found.write(result) }, health.draining);
   };
 
   const serveHealth = (exchange: Exchange, path: string): boolean => {

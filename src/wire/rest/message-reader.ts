@@ -68,7 +68,9 @@ function compileField(desc: DescMessage, field: DescField, rule: FieldRule): Fie
 }
 
 function isStrings(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+  if (!Array.isArray(value)) return false;
+  for (const item of value) if (typeof item !== 'string') return false;
+  return true;
 }
 
 function unknownField(name: string): DomainError {
