@@ -97,8 +97,7 @@ test('a caller that leaves in the middle of its body asks for nothing', async (t
       headers: { ...JSON_TYPE, 'content-length': 1000 },
     });
     sent.on('error', () => {});
-    sent.write('{"model":');
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) => sent.write('{"model":', resolve));
     sent.destroy();
   }
   const session = openSession(service.port);
@@ -109,8 +108,9 @@ test('a caller that leaves in the middle of its body asks for nothing', async (t
   ] as const) {
     const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': type });
     stream.on('error', () => {});
-    stream.write(type === 'application/grpc' ? frame(validMessage).subarray(0, 20) : '{"model":');
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) =>
+      stream.write(type === 'application/grpc' ? frame(validMessage).subarray(0, 20) : '{"model":', resolve),
+    );
     // Not close(), which would end the body properly first.
     stream.destroy();
   }
