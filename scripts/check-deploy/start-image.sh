@@ -40,5 +40,4 @@ unshare --mount sh -euc '
   wait "$server"
   echo "drained, exit 0: ok" >&2
 ' "$root" "$port" >"$log" || { cat "$log"; exit 1; }
-grep -c . "$log"
 rm -f "$log"

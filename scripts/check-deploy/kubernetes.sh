@@ -1,0 +1,31 @@
+#!/bin/sh
+# Builds both overlays with kustomize and validates what comes out against the schemas of Kubernetes, strictly, in the oldest and the newest version
+# that is meant to run them; and the Compose file against its own schema, by the client alone. Needs kubectl or kustomize, and docker's client if it
+# is there; kubernetes-validate is installed into a folder of its own, .venv/kubernetes.
+set -eu
+cd "$(dirname "$0")/../.."
+tool=.venv/kubernetes
+if [ ! -x "$tool/bin/kubernetes-validate" ]; then
+  python3 -m venv "$tool"
+  "$tool/bin/pip" install --quiet 'kubernetes-validate==1.37.0'
+fi
+built="$(mktemp -d)"
+trap 'rm -rf "$built"' EXIT
+for overlay in embedded redis; do
+  if command -v kustomize >/dev/null; then kustomize build "deploy/kubernetes/overlays/$overlay" >"$built/$overlay.yaml"
+  else kubectl kustomize "deploy/kubernetes/overlays/$overlay" >"$built/$overlay.yaml"; fi
+  for version in 1.30 1.37; do
+    "$tool/bin/kubernetes-validate" --strict --no-warn --kubernetes-version "$version" "$built/$overlay.yaml"
+  done
+  # Everything that the restricted level of pod security asks for.
+  for line in 'runAsNonRoot: true' 'readOnlyRootFilesystem: true' 'allowPrivilegeEscalation: false' 'type: RuntimeDefault' '- ALL'; do
+    grep -q -- "$line" "$built/$overlay.yaml" || { echo "$overlay lacks '$line'" >&2; exit 1; }
+  done
+done
+# A manifest with a word that Kubernetes does not know is refused, so the check can fail.
+sed 's/readinessProbe/readynessProbe/' "$built/redis.yaml" >"$built/broken.yaml"
+if "$tool/bin/kubernetes-validate" --strict --no-warn --quiet "$built/broken.yaml" >/dev/null 2>&1; then
+  echo 'a broken manifest was accepted' >&2
+  exit 1
+fi
+if docker compose version >/dev/null 2>&1; then docker compose -f deploy/compose.yaml config --quiet && echo 'compose.yaml: ok'; fi
