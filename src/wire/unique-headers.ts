@@ -1,25 +1,39 @@
-/** Refuses requests whose meaning depends on who reads them: of two headers, or in a version that the connection does not speak. Node shows doubled ones only in `rawHeaders`. */
+/**
+ * Refuses requests whose meaning depends on who reads them: of two headers, or in a version that the connection does not speak. Node shows
+ * doubled ones only in `rawHeaders`. It bounds the headers of HTTP/1.1 itself, but those of HTTP/2 only at four times what was announced.
+ */
 import { DomainError } from '../domain/errors.ts';
 import type { HttpRequest } from './http.ts';
 import { isHttp2 } from './http.ts';
+import { MAX_HEADER_BYTES } from './listener/bounds.ts';
 
-/** @throws DomainError MALFORMED_REQUEST for two `Authorization` or two `Host` headers, none of the latter in HTTP/1.1, or another HTTP/1 version. */
+/** What HTTP/2 counts for each header beside its name and value (RFC 9113, 6.5.2). */
+const HEADER_OVERHEAD = 32;
+
+/**
+ * @throws DomainError MALFORMED_REQUEST for two `Authorization` or two `Host` headers, none of the latter in HTTP/1.1, or another HTTP/1
+ * version; HEADERS_TOO_LARGE.
+ */
 export function assertUniqueHeaders(request: HttpRequest): void {
   const { rawHeaders, httpVersion } = request;
-  if (!isHttp2(request) && httpVersion !== '1.1' && httpVersion !== '1.0') {
+  const http2 = isHttp2(request);
+  if (!http2 && httpVersion !== '1.1' && httpVersion !== '1.0') {
     throw new DomainError('MALFORMED_REQUEST', 'this connection speaks HTTP/1.1');
   }
   let hosts = 0;
   let authorizations = 0;
+  let size = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string;
     // Lengths first: nearly all names are settled without being lowered.
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
     else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations += 1;
+    if (http2) size += name.length + (rawHeaders[index + 1] as string).length + HEADER_OVERHEAD;
   }
+  if (size > MAX_HEADER_BYTES) throw new DomainError('HEADERS_TOO_LARGE', 'the headers are larger than 16 KiB');
   if (hosts > 1) throw new DomainError('MALFORMED_REQUEST', 'more than one Host header');
   if (authorizations > 1) throw new DomainError('MALFORMED_REQUEST', 'more than one Authorization header');
-  if (hosts === 0 && !isHttp2(request) && httpVersion === '1.1') {
+  if (hosts === 0 && !http2 && httpVersion === '1.1') {
     throw new DomainError('MALFORMED_REQUEST', 'an HTTP/1.1 request needs a Host header');
   }
 }

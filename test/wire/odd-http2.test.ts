@@ -1,0 +1,100 @@
+/** Requests that are odd as HTTP/2: an envelope where the framing lets a request through, and the connection lives on. */
+import { type ClientHttp2Session, connect } from 'node:http2';
+import anyTest, { type TestFn } from 'ava';
+import { type Answer, type ExpectedError, isError, validBody } from '../support/answers.ts';
+import { openSession, send, sendH2 } from '../support/http.ts';
+import { createScriptedEngine } from '../support/scripted-engine.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+const test = anyTest as TestFn<{ service: TestService; session: ClientHttp2Session }>;
+
+test.before(async (t) => {
+  const service = await startService({}, { engine: createScriptedEngine() });
+  t.context = { service, session: openSession(service.port) };
+});
+test.after.always(async ({ context: { service, session } }) => {
+  session.destroy();
+  await service.stop();
+});
+
+const body = JSON.stringify(validBody);
+const notFound: ExpectedError = { status: 404, code: 'route_not_found', param: null };
+
+const cases: Readonly<Record<string, readonly [call: Parameters<typeof sendH2>[1], 200 | ExpectedError]>> = {
+  'a decision': [{ body }, 200],
+  'headers of 15 KB': [{ body, headers: { x: 'x'.repeat(15_000) } }, 200],
+  'headers of 20 KB': [
+    { body, headers: { x: 'x'.repeat(20_000) } },
+    { status: 431, code: 'headers_too_large', param: null },
+  ],
+  'Expect: 100-continue': [{ body, headers: { expect: '100-continue' } }, 200],
+  'an unknown Expect': [
+    { body, headers: { expect: '200-ok' } },
+    { status: 417, code: 'expectation_failed', param: null },
+  ],
+  'a fragment': [{ path: '/v1/models#x' }, notFound],
+  'another scheme': [{ path: '/v1/models', headers: { ':scheme': 'gopher' } }, 200],
+  'an unknown method': [
+    { path: '/v1/models', method: 'BREW' },
+    { status: 405, code: 'method_not_allowed', param: null },
+  ],
+  'a key with a space behind it': [
+    { body, headers: { authorization: 'Bearer nothing ' } },
+    { status: 401, code: 'authentication_required', param: null },
+  ],
+  'only a space for a key': [
+    { body, headers: { authorization: ' ' } },
+    { status: 401, code: 'authentication_required', param: null },
+  ],
+  '10 MB': [{ body: 'x'.repeat(10 << 20) }, { status: 413, code: 'body_too_large', param: null }],
+  '10 MB where there is no body': [{ path: '/none', body: 'x'.repeat(10 << 20) }, notFound],
+};
+
+for (const [what, [call, expected]] of Object.entries(cases)) {
+  test(what, async (t) => {
+    const answer = await sendH2(t.context.session, call);
+    if (expected === 200) t.is(answer.status, 200, answer.text);
+    else isError(t, answer, expected);
+    t.is(answer.headers.connection, undefined);
+  });
+}
+
+test('CONNECT', async (t) => {
+  const stream = t.context.session.request({ ':method': 'CONNECT', ':authority': 'a:443' });
+  const answer = await new Promise<Answer>((resolve, reject) => {
+    let text = '';
+    let headers: Record<string, unknown> = {};
+    stream.on('response', (received) => {
+      headers = received;
+    });
+    stream.on('data', (chunk) => {
+      text += chunk;
+    });
+    stream.on('error', reject);
+    stream.on('end', () => resolve({ status: Number(headers[':status']), headers: headers as never, text }));
+    stream.end();
+  });
+  isError(t, answer, notFound);
+});
+
+test('thousands of requests that are taken back at once do not trouble others', async (t) => {
+  const { service } = t.context;
+  const session = connect(service.url);
+  session.on('error', () => {});
+  for (let index = 0; index < 5000 && !session.destroyed && !session.closed; index += 1) {
+    const stream = session.request({ ':path': '/v1/models' });
+    stream.on('error', () => {});
+    stream.close(8);
+    if (index % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  t.is((await send(service.port, { path: '/v1/models' })).status, 200);
+  t.is((await sendH2(t.context.session, { path: '/v1/models' })).status, 200);
+  session.destroy();
+});
+
+test('more requests than streams are allowed, on one connection', async (t) => {
+  const session = openSession(t.context.service.port);
+  const answers = await Promise.all(Array.from({ length: 250 }, () => sendH2(session, { body })));
+  t.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+  session.destroy();
+});
