@@ -9,19 +9,21 @@ if [ ! -x "$tool/bin/st" ]; then
   "$tool/bin/pip" install --quiet 'schemathesis==4.32.5'
 fi
 # Which models there are stands in no schema; were they not named here, most requests would end at an unknown one.
-document="$(mktemp)"
-trap 'rm -f "$document"' EXIT
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
 node -e '
   const document = JSON.parse(require("node:fs").readFileSync("gen/openapi.json", "utf8"));
   for (const name of ["DecisionRequest", "CatalogRequest"]) {
     document.components.schemas[name].properties.model.enum = name === "DecisionRequest" ? ["minilm-l6", "minilm-l6@r1"] : ["minilm-l6"];
   }
   require("node:fs").writeFileSync(process.argv[1], JSON.stringify(document));
-' "$document"
+' "$work/openapi.json"
 # Left out: that every request which fits its schema is accepted, since a catalog may not exist and a text may have too many tokens.
 sh scripts/with-service.sh sh -c '
-  tool="$1" document="$2"
+  tool="$1"
+  # It leaves notes of its own where it runs.
+  cd "$2"
   shift 2
-  exec "$tool" run "$document" --url "$BASE_URL" --header "Authorization: Bearer $API_KEY" \
+  exec "$tool" run openapi.json --url "$BASE_URL" --header "Authorization: Bearer $API_KEY" \
     --exclude-checks positive_data_acceptance --continue-on-failure --seed 1 --max-examples 50 "$@"
-' sh "$PWD/$tool/bin/st" "$document" "$@"
+' sh "$PWD/$tool/bin/st" "$work" "$@"

@@ -89,6 +89,7 @@ const json = ['--header', 'Content-Type: application/json', '--data', body];
 const grpc = (port: number): string =>
   execFileSync('node', [root('docs/clients/decide.ts'), `localhost:${port}`, certificate.certFile], {
     encoding: 'utf8',
+    stdio: 'pipe',
   });
 
 // The first of the replicas is away: nothing of it shows.

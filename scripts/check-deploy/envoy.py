@@ -1,0 +1,39 @@
+"""Reads envoy.yaml as the messages that Envoy's own protos describe: a word that they do not know is refused.
+
+    python check.py envoy.yaml
+
+Needs envoy-data-plane and PyYAML.
+"""
+
+import importlib
+import sys
+
+import yaml
+
+# Whoever reads an Any must know its type.
+for module in (
+    "filters.network.http_connection_manager.v3",
+    "filters.http.router.v3",
+    "retry.host.previous_hosts.v3",
+    "transport_sockets.tls.v3",
+    "upstreams.http.v3",
+):
+    importlib.import_module(f"envoy_data_plane.envoy.extensions.{module}")
+from envoy_data_plane.envoy.config.bootstrap.v3 import Bootstrap  # noqa: E402
+
+
+def read(text):
+    return Bootstrap.from_dict(yaml.safe_load(text))
+
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    text = file.read()
+bootstrap = read(text)
+assert bootstrap.static_resources.clusters[0].health_checks
+for word in ("connect_timeout", "use_remote_address", "retry_on", "alpn_protocols", "use_downstream_protocol_config"):
+    try:
+        read(text.replace(word, word + "x"))
+    except Exception:  # The library has no one class for it.
+        continue
+    sys.exit(f"a broken configuration was accepted: {word}x")
+print("envoy.yaml: ok")

@@ -1,0 +1,83 @@
+/** The guides are true: their links lead somewhere, the settings, codes and log lines that they name exist, and their clients run. */
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { SETTINGS } from '../src/config.ts';
+import { errorTable } from '../src/domain/errors.ts';
+import { startService } from './support/service.ts';
+
+const root = new URL('..', import.meta.url);
+const pages = ['README.md', 'deploy/README.md', ...readdirSync(new URL('docs', root)).map((name) => `docs/${name}`)]
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => ({ name, text: readFileSync(new URL(name, root), 'utf8') }));
+
+test('every link leads to a file', (t) => {
+  let links = 0;
+  for (const { name, text } of pages) {
+    for (const [, target = ''] of text.matchAll(/\]\(([^)#]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      links += 1;
+      t.true(existsSync(new URL(target, new URL(name, root))), `${name}: ${target}`);
+    }
+  }
+  t.true(links > 10);
+});
+
+test('every setting that is named exists', (t) => {
+  const known = new Set(SETTINGS.map((setting) => setting.name));
+  for (const { name, text } of pages) {
+    for (const [setting] of text.matchAll(/\b(UMPIRE|REDIS|TLS)_[A-Z_]+\b/g)) {
+      t.true(known.has(setting), `${name}: ${setting}`);
+    }
+  }
+  for (const file of ['Dockerfile', 'compose.yaml', 'kubernetes/base/workload.yaml']) {
+    for (const [setting] of readFileSync(new URL(`deploy/${file}`, root), 'utf8').matchAll(/\bUMPIRE_[A-Z_]+\b/g)) {
+      t.true(known.has(setting), `${file}: ${setting}`);
+    }
+  }
+});
+
+test('the symptoms name codes, reasons and log lines that there are', (t) => {
+  const page = pages.find(({ name }) => name === 'docs/troubleshooting.md')?.text ?? '';
+  const sources = readdirSync(new URL('src', root), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(new URL(`src/${name}`, root), 'utf8'))
+    .join('\n');
+  const rows = page.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| A caller'));
+  t.true(rows.length > 15);
+  let lines = 0;
+  for (const row of rows) {
+    const [, symptom = '', log = ''] = row.split('|');
+    for (const [, status, code = ''] of symptom.matchAll(/(\d{3}) `([a-z_]+)`/g)) {
+      const reason = errorTable[code.toUpperCase() as keyof typeof errorTable];
+      t.is(String(reason?.http), status ?? '', `${code}`);
+    }
+    for (const [, quoted = ''] of log.matchAll(/`([^`]+)`/g)) {
+      if (/^[A-Z_]+$/.test(quoted)) t.true(quoted in errorTable, quoted);
+      else if (quoted.includes(' ')) {
+        lines += 1;
+        t.true(sources.includes(quoted.replaceAll('…', '')), quoted);
+      }
+    }
+  }
+  t.true(lines > 6);
+});
+
+test('the clients for Node and curl make a decision, and one with a bad key is refused', async (t) => {
+  const service = await startService();
+  t.teardown(service.stop);
+  const run = (command: string, args: readonly string[], env: Record<string, string> = {}) =>
+    promisify(execFile)(command, args, { cwd: fileURLToPath(root), env: { PATH: process.env.PATH, ...env } });
+  const node = await run(process.execPath, ['docs/clients/decide.ts', `127.0.0.1:${service.port}`]);
+  t.is(node.stdout, 'billing 0.532273 minilm-l6@r1\n');
+  const curl = await run('sh', ['docs/clients/decide.sh', service.url]);
+  t.is(JSON.parse(curl.stdout).decision.output.choice, 'billing');
+  const bad = { API_KEY: 'wrong' };
+  const refused = await t.throwsAsync(
+    run(process.execPath, ['docs/clients/decide.ts', `127.0.0.1:${service.port}`], bad),
+  );
+  t.regex(refused?.message ?? '', /UNAUTHENTICATED/);
+  await t.throwsAsync(run('sh', ['docs/clients/decide.sh', service.url], bad));
+});
