@@ -1,0 +1,72 @@
+/** The composition root: what it brings itself it closes, what it was given it leaves, and it listens only when it is told to. */
+
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { createApp } from '../src/app.ts';
+import { readConfig } from '../src/config.ts';
+import { createLogger } from '../src/logger.ts';
+import { createStores, type Stores } from '../src/stores/create-stores.ts';
+import { send } from './support/http.ts';
+import { createScriptedEngine } from './support/scripted-engine.ts';
+
+const folder = (): string => mkdtempSync(join(tmpdir(), 'umpire-app-'));
+const logger = createLogger('silent', { write: () => {} });
+const configOf = (env: Record<string, string> = {}) =>
+  readConfig({ PORT: '0', HOST: '127.0.0.1', UMPIRE_DATA_DIR: folder(), UMPIRE_DRAIN_DELAY: '0', ...env });
+
+test('an engine and stores that were given are left open; work does not stop with them', async (t) => {
+  const config = configOf();
+  let closed = 0;
+  const engine = createScriptedEngine();
+  engine.close = async () => {
+    closed += 1;
+  };
+  const opened = await createStores(config.store, logger);
+  const stores: Stores = {
+    ...opened,
+    close: async () => {
+      closed += 1;
+    },
+  };
+  const app = await createApp(config, logger, { engine, stores });
+  const port = await app.start();
+  t.is((await send(port, { path: '/health/ready' })).status, 200);
+  await app.stop();
+  t.is(closed, 0);
+  await opened.close();
+});
+
+test('a port that is taken fails the start, and the app can still be stopped', async (t) => {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  const { port } = holder.address() as { port: number };
+  const app = await createApp(configOf({ PORT: String(port) }), logger, { engine: createScriptedEngine() });
+  await t.throwsAsync(app.start(), { code: 'EADDRINUSE' });
+  await app.stop();
+  holder.close();
+});
+
+test('two apps in one process do not know of each other', async (t) => {
+  const apps = await Promise.all([1, 2].map(() => createApp(configOf(), logger, { engine: createScriptedEngine() })));
+  const ports = await Promise.all(apps.map((app) => app.start()));
+  const [first] = apps;
+  await first?.stop();
+  const [, second = 0] = ports;
+  t.is((await send(second, { path: '/health/ready' })).status, 200);
+  await Promise.all(apps.slice(1).map((app) => app.stop()));
+});
+
+test('nothing listens before start', async (t) => {
+  const app = await createApp(configOf(), logger, { engine: createScriptedEngine() });
+  t.true(app.health.ready);
+  t.false(app.health.draining);
+  const port = await app.start();
+  t.true(port > 0);
+  await app.stop();
+  t.true(app.health.draining);
+  t.false(app.health.ready);
+});

@@ -1,0 +1,53 @@
+/** What answers over REST carry in their headers, and what they do not. */
+import anyTest, { type TestFn } from 'ava';
+import { validBody } from '../support/answers.ts';
+import { decide, send } from '../support/http.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+const test = anyTest as TestFn<{ service: TestService }>;
+
+test.before(async (t) => {
+  t.context = { service: await startService() };
+});
+test.after.always(({ context: { service } }) => service.stop());
+
+test('a decision', async (t) => {
+  const { headers, text } = await decide(t.context.service.port, validBody);
+  t.is(headers['content-type'], 'application/json');
+  t.is(headers['content-length'], String(Buffer.byteLength(text)));
+  t.regex(String(headers['server-timing']), /^queue;dur=\d+\.\d\d, tokenize;dur=\d+\.\d\d, infer;dur=\d+\.\d\d$/);
+  t.deepEqual(Object.keys(headers).toSorted(), [
+    'connection',
+    'content-length',
+    'content-type',
+    'date',
+    'keep-alive',
+    'server-timing',
+    'x-request-id',
+  ]);
+});
+
+test('a body of characters beyond ASCII has its length in bytes', async (t) => {
+  for (const choices of [['ja', 'größer 包裹'], Array.from({ length: 40 }, (_, index) => `größer 包裹 ${index}`)]) {
+    const { headers, text } = await decide(t.context.service.port, { ...validBody, choices });
+    t.is(headers['content-length'], String(Buffer.byteLength(text)));
+  }
+});
+
+test('errors have no headers of a decision, and only those of their own', async (t) => {
+  const { port } = t.context.service;
+  const bad = await decide(port, {});
+  for (const name of ['server-timing', 'retry-after', 'www-authenticate', 'allow', 'location'])
+    t.is(bad.headers[name], undefined, name);
+  const method = await send(port, { path: '/v1/decisions' });
+  t.is(method.headers.allow, 'POST');
+  t.is(method.headers['www-authenticate'], undefined);
+});
+
+test('nothing says what the server is made of', async (t) => {
+  const { port } = t.context.service;
+  for (const path of ['/v1/models', '/none', '/health/live']) {
+    const { headers } = await send(port, { path });
+    for (const name of ['server', 'x-powered-by']) t.is(headers[name], undefined);
+  }
+});
