@@ -3,11 +3,17 @@
 # from Debian. Where the official Node image cannot be fetched, one that is made here from Debian and the pinned Node stands in for it.
 set -eu
 cd "$(dirname "$0")/../.."
-repository="$PWD"
+# With CHECK_FOLDER what was made is kept there, and the next check is quicker.
 work="${CHECK_FOLDER:-$(mktemp -d)}"
 mkdir -p "$work"
-export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
+export BUILDAH_ISOLATION=chroot
 store="--root $work/storage --runroot $work/run"
+container=
+clean() {
+  test -z "$container" || buildah $store rm "$container" >/dev/null || true
+  test -n "${CHECK_FOLDER:-}" || rm -rf "$work"
+}
+trap clean EXIT
 
 if ! buildah $store inspect --type image umpire-node >/dev/null 2>&1; then
   [ -d "$work/debian/usr" ] || debootstrap --variant=minbase --include=ca-certificates,libatomic1 bookworm "$work/debian" >/dev/null
@@ -40,4 +46,4 @@ for gone in usr/local/bin/npm usr/local/lib/node_modules app/test app/node_modul
   test ! -e "$root/$gone"
 done
 echo 'nothing is in it that installs or tests: ok'
-REPOSITORY="$repository" sh scripts/check-deploy/start-image.sh "$root"
+sh scripts/check-deploy/start-image.sh "$root"
