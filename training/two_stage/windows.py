@@ -18,7 +18,7 @@ from .stage_a import framed, vectors
 from .stage_b import PACK_TOKENS, StageB, pack, scores
 from .tokens import Reader
 
-SEGMENT, STRIDE, READ = 160, 112, 6
+SEGMENT, STRIDE, READ = 24, 12, 12
 
 
 def split_premise(instruction: list[int], text: list[int]) -> tuple[list[int], list[list[int]]]:
