@@ -28,9 +28,12 @@ export interface PackedRuns {
   readonly tokens: number;
   /** The most choices that are read. */
   readonly best: number;
-  /** The most tokens of a window; a longer premise is read in up to `windows` of them, or as many as fit into `windows` full runs. */
+  /** The most tokens of a premise that is read whole. */
   readonly window: number;
+  /** A longer one is read in windows of so many tokens: up to `windows`, or as many as fit into `fullPacks` full runs, and one at least. */
+  readonly segment: number;
   readonly windows: number;
+  readonly fullPacks: number;
 }
 
 /** How large a job is. Tokens may be estimates. */
@@ -66,14 +69,15 @@ export function jobCost(profile: CostProfile, size: JobSize): number {
   return costAt(profile.premise, size.premiseTokens) + size.uncached * costAt(profile.choice, tokens) + packed;
 }
 
-function packedCost({ run, tokens, best, window, windows }: PackedRuns, size: JobSize): number {
-  const read = Math.min(size.choices, best);
+function packedCost(packed: PackedRuns, size: JobSize): number {
+  const { run, tokens, segment, windows, fullPacks } = packed;
+  const read = Math.min(size.choices, packed.best);
   const block = size.choiceTokens + 1;
-  const premise = Math.min(window, size.premiseTokens + 3);
+  const whole = size.premiseTokens + 3 <= packed.window;
+  const premise = whole ? size.premiseTokens + 3 : segment;
   const fitting = Math.min(read, Math.max(1, Math.floor((tokens - premise) / block)));
-  // Where choices are long, fewer windows are read.
-  const most = Math.min(windows, Math.max(1, Math.floor((windows * tokens) / (premise + read * block))));
-  const runs = (size.premiseTokens + 3 > window ? most : 1) * Math.ceil(read / fitting);
+  const room = Math.max(1, Math.floor((fullPacks * tokens) / (premise + read * block)));
+  const runs = (whole ? 1 : Math.min(windows, room)) * Math.ceil(read / fitting);
   return runs * costAt(run, premise + fitting * block);
 }
 

@@ -18,7 +18,7 @@ import { readTwoStageOptions } from './options.ts';
 import { type Ids, packFeeds, splitOptions } from './packs.ts';
 import { closenessOf, composeDistribution, type RequestFacts, stackLogits } from './stack.ts';
 import { createTextRules, readSymbols } from './text-rules.ts';
-import { highest, readableWindows, splitPremise, type Windows, windowCount } from './windows.ts';
+import { fullPacks, highest, readableWindows, splitPremise, type Windows, windowCount } from './windows.ts';
 
 const unhindered: RunControl = { checkpoint() {} };
 
@@ -224,7 +224,9 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
           tokens: options.packTokens,
           best: options.best,
           window: windows.premise,
+          segment: windows.carriedInstruction + windows.segment + 3,
           windows: windows.read,
+          fullPacks,
         },
       };
     },

@@ -22,8 +22,11 @@ export function splitPremise(instruction: Ids, input: Ids, options: WindowOption
   return { instruction: carried, windows };
 }
 
+/** Full packs that the windows of one request may take together, if there are more than one. */
+export const fullPacks = 6;
+
 /**
- * How many windows stage B reads: `read`, or as many as `read` full packs have room for if the choices are long. `choices`: the tokens of each.
+ * How many windows stage B reads: `read`, or as many as `fullPacks` packs have room for if the choices are long. `choices`: the tokens of each.
  */
 export function readableWindows(
   carried: number,
@@ -32,7 +35,7 @@ export function readableWindows(
 ): number {
   const longest = [...choices].sort((a, b) => b - a).slice(0, best);
   const tokens = longest.reduce((sum, length) => sum + length + 1, carried + segment + 3);
-  return Math.min(read, Math.max(1, Math.floor((read * packTokens) / tokens)));
+  return Math.min(read, Math.max(1, Math.floor((fullPacks * packTokens) / tokens)));
 }
 
 /** How many windows a text of so many tokens has. */
