@@ -40,7 +40,7 @@ export async function startService(env: Record<string, string> = {}, overrides: 
   const logger = createLogger(config.logLevel, { write: (line) => log.push(JSON.parse(line)) });
   const app = await createApp(config, logger, { vitals: calm, ...overrides });
   const port = await app.start();
-  await untilReady(app);
+  await untilReady(app, log);
   return {
     app,
     port,
@@ -54,12 +54,13 @@ export async function startService(env: Record<string, string> = {}, overrides: 
 }
 
 /** Milliseconds that models may take to load on a busy machine. */
-const READY_TIMEOUT = 30_000;
+const READY_TIMEOUT = 90_000;
 
-async function untilReady({ health }: App): Promise<void> {
+async function untilReady({ health }: App, log: readonly object[]): Promise<void> {
   const deadline = performance.now() + READY_TIMEOUT;
   while (!health.ready) {
-    if (performance.now() > deadline) throw new Error('the service did not become ready');
+    if (performance.now() > deadline)
+      throw new Error(`the service did not become ready: ${JSON.stringify(log.slice(-8))}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
