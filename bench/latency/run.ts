@@ -1,10 +1,20 @@
 /** Latency: of one caller, and of Poisson arrivals at 70 % of capacity, beside the time of a bare run. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { runBare } from '../baseline/bare.ts';
 import { runLoad } from '../load/run-load.ts';
 import { startService } from '../load/service.ts';
 import { median, quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
+
+/** The barest server of the same bytes: what a caller waits for without any decision. */
+async function startEcho(): Promise<{ readonly child: ChildProcess; readonly port: number }> {
+  const child = fork(fileURLToPath(new URL('../shell/server.ts', import.meta.url)), ['echo'], { execArgv: [] });
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }];
+  return { child, port };
+}
 
 /** `--seconds N`, `--engines N`, `--tokens N`, `--choices N`, `--capacity N`: decisions a second, measured if it is not given. */
 export async function run(options: Record<string, number>): Promise<void> {
@@ -13,6 +23,9 @@ export async function run(options: Record<string, number>): Promise<void> {
   try {
     const plan = { port: service.port, protocol: 'rest', seconds, warmUp: 1, tokens, choices } as const;
     const bare = await runBare(1, seconds / 2, tokens);
+    const echo = await startEcho();
+    const hop = await runLoad({ ...plan, port: echo.port, seconds: seconds / 3, shape: { callers: 1 } });
+    echo.child.disconnect();
     const one = await runLoad({ ...plan, shape: { callers: 1 } });
     const full = await runLoad({ ...plan, seconds: seconds / 2, shape: { callers: 16 } });
     const capacity = options.capacity ?? full.latencies.ok.length / full.seconds;
@@ -29,6 +42,7 @@ export async function run(options: Record<string, number>): Promise<void> {
       [
         row('bare run, one process', bare.latencies, '', ''),
         row(`bare run, ${engines} processes`, crowd.latencies, '', ''),
+        row('one caller, node:http JSON echo, no decision', hop.latencies.ok, '', ''),
         row(
           'one caller over REST',
           one.latencies.ok,

@@ -40,9 +40,9 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       createEngineSlot(index, settings, {
         wanted: () => loading.wanted(),
         loaded: (process, revision, outcome) => loading.loaded(process, revision, outcome),
-        finished: (process, job, result) => {
+        finished: (process, job, result, occupied) => {
           tally.finished(result);
-          pool.finished(process, job, result);
+          pool.finished(process, job, result, occupied);
         },
         lost: (process, jobs, reason) => {
           tally.ended(reason);

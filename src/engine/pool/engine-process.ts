@@ -9,7 +9,8 @@ import { createKnownChoiceSets, type KnownChoiceSets } from './choice-sets.ts';
 
 /** What a process tells its owner. */
 export interface EngineEvents {
-  finished(job: number, result: JobResult): void;
+  /** `occupied`: milliseconds for which the job kept the process from the next one, messages included. */
+  finished(job: number, result: JobResult, occupied: number): void;
   memory(resident: number): void;
   /** The process is gone; `lost` are the jobs that it had in flight. Called once. */
   gone(reason: string, lost: readonly number[]): void;
@@ -107,8 +108,9 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
       events.memory(resident);
     } else if (message.kind === 'finished') {
       inFlight.delete(message.job);
+      const occupied = lastSign - headSince;
       headSince = lastSign;
-      events.finished(message.job, message.result);
+      events.finished(message.job, message.result, occupied);
     } else if (message.kind === 'loaded') {
       const load = loads.get(message.key);
       if (load !== undefined) load.profile = message.profile;

@@ -15,7 +15,7 @@ export interface SlotHooks {
   wanted(): readonly Revision[];
   /** A load ended; `signal` tells how, if the process ended with it. */
   loaded(process: EngineProcess, revision: Revision, outcome: LoadOutcome): void;
-  finished(process: EngineProcess, job: number, result: JobResult): void;
+  finished(process: EngineProcess, job: number, result: JobResult, occupied: number): void;
   /** A process ended with jobs in flight. */
   lost(process: EngineProcess, jobs: readonly number[], reason: string): void;
 }
@@ -67,7 +67,7 @@ export function createEngineSlot(index: number, settings: EngineSettings, hooks:
   const start = (): Tenancy => {
     const tenancy: Tenancy = {
       process: startEngineProcess(name, settings, {
-        finished: (job, result) => hooks.finished(tenancy.process, job, result),
+        finished: (job, result, occupied) => hooks.finished(tenancy.process, job, result, occupied),
         memory: (resident) => measured(tenancy, resident),
         gone: (reason, lost) => gone(tenancy, reason, lost),
       }),

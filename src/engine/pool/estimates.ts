@@ -26,15 +26,15 @@ export function shapeOf(request: Pick<ScoreJob, 'input' | 'instruction' | 'choic
 export interface Estimates {
   /** `encoded`: whether the engine that will run it knows the choices. */
   cost(shape: JobShape, encoded: boolean): number;
-  /** Learns from a job that ran. */
-  observe(shape: JobShape, result: ScoredResult): void;
+  /** Learns from a job that ran and that kept its engine for `occupied` milliseconds, messages included. */
+  observe(shape: JobShape, result: ScoredResult, occupied: number): void;
 }
 
 /** What is learnt of a model. */
 interface Experience {
   /** Tokens of a character. */
   density: number;
-  /** The clock's time over the profile's CPU time: above 1 when engines share their cores. */
+  /** The clock's time over the profile's CPU time: above 1 when engines share their cores or wait for the pool. */
   slowness: number;
 }
 
@@ -71,7 +71,7 @@ export function createEstimates(): Estimates {
       const size = sizeOf(shape, premiseLength * density, misses, density);
       return slowness * (jobCost(profile, size) + premiseLength * perCharacter);
     },
-    observe(shape, { inputTokens, encoded, tokenize, infer }) {
+    observe(shape, { inputTokens, encoded }, occupied) {
       const { revision, premiseLength, choices } = shape;
       const profile: CostProfile | undefined = revision.profile;
       if (profile === undefined) return;
@@ -80,7 +80,7 @@ export function createEstimates(): Estimates {
       const predicted =
         jobCost(profile, sizeOf(shape, inputTokens, misses, known.density)) + premiseLength * perCharacter;
       known.density += learningRate * (inputTokens / premiseLength - known.density);
-      const slowness = Math.min(50, Math.max(0.2, (tokenize + infer) / predicted));
+      const slowness = Math.min(50, Math.max(0.2, occupied / predicted));
       known.slowness += learningRate * (slowness - known.slowness);
       experiences.set(revision, known);
     },

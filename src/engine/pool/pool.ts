@@ -31,7 +31,8 @@ export interface Pool {
   prepare(request: PrepareRequest, terms: JobTerms): Promise<PrepareOutcome>;
   /** Gives waiting jobs to engines that are free; called when an engine can do more than before. */
   dispatch(): void;
-  finished(process: EngineProcess, job: number, result: JobResult): void;
+  /** `occupied`: milliseconds for which the job kept the engine from the next one. */
+  finished(process: EngineProcess, job: number, result: JobResult, occupied: number): void;
   /** Jobs that an engine took with it. */
   lost(process: EngineProcess, jobs: readonly number[], reason: string): void;
   /** Fails the waiting jobs of a model that cannot be served any more. */
@@ -226,7 +227,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       terms.signal.addEventListener('abort', leave, { once: true });
       return await promise.finally(() => terms.signal.removeEventListener('abort', leave));
     },
-    finished(process, id, result) {
+    finished(process, id, result, occupied) {
       const job = running.get(id);
       if (job === undefined) {
         if (preparations.finished(process, id, result)) dispatch();
@@ -236,7 +237,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
         settings.logger.error({ model: job.revision.name, problem: result.message }, 'an engine failed at a decision');
         again(job, result.message);
       } else {
-        if (result.kind === 'scored') estimates.observe(job.shape, result);
+        if (result.kind === 'scored') estimates.observe(job.shape, result, occupied);
         else process.choiceSets.remove(job.revision.key, job.choiceSet);
         answer(job, () => job.answer.resolve(outcomeOf(result, job)));
         conclude(job);

@@ -43,7 +43,7 @@ test('estimates learn the density of texts and the speed of the machine', (t) =>
   t.true(estimates.cost(shape, false) > before);
   for (let i = 0; i < 200; i++) {
     const scored = { kind: 'scored', probabilities: new Float64Array(2), encoded: 0, waited: 0, tokenize: 0 } as const;
-    estimates.observe(shape, { ...scored, inputTokens: 200, infer: 2 * costAt(profile.premise, 200) });
+    estimates.observe(shape, { ...scored, inputTokens: 200, infer: 1 }, 2 * costAt(profile.premise, 200));
   }
   const after = estimates.cost(shape, true);
   const real = 2 * costAt(profile.premise, 200);
