@@ -69,7 +69,7 @@ export function probabilitiesOf({ choices }: ScoreJob, outcome: ScoreOutcome): R
 }
 
 /** Waits until something holds; fails after `patience` milliseconds. */
-export async function eventually(holds: () => boolean, patience = 20_000): Promise<void> {
+export async function eventually(holds: () => boolean, patience = 45_000): Promise<void> {
   for (const end = performance.now() + patience; !holds(); ) {
     if (performance.now() > end) throw new Error(`did not come to hold within ${patience} ms: ${holds}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
