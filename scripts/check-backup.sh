@@ -8,6 +8,7 @@ work="$(mktemp -d)"
 server= redis=
 stop() { test -z "$1" || { kill "$1" 2>/dev/null || true; wait "$1" 2>/dev/null || true; }; }
 trap 'stop "$server"; stop "$redis"; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
 
 # The numbered command blocks of the page.
 block() { awk -v wanted="$1" '/^```sh$/ { n += 1; on = 1; next } /^```$/ { on = 0 } on && n == wanted' docs/backup.md; }

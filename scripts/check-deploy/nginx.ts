@@ -129,9 +129,9 @@ try {
     equal(curl(proxy.port, '/v1/decisions', ...json).status, 200);
   }
   console.log('REST and gRPC by turns: ok');
-  const large = JSON.stringify({ input: 'x'.repeat(1_500_000) });
-  const file = join(mkdtempSync(join(tmpdir(), 'umpire-large-')), 'body');
-  writeFileSync(file, large);
+  const folder = mkdtempSync(join(tmpdir(), 'umpire-large-'));
+  const file = join(folder, 'body');
+  writeFileSync(file, JSON.stringify({ input: 'x'.repeat(1_500_000) }));
   const tooLarge = curl(
     proxy.port,
     '/v1/decisions',
@@ -140,6 +140,7 @@ try {
     '--data',
     `@${file}`,
   );
+  rmSync(folder, { recursive: true });
   deepEqual([tooLarge.status, JSON.parse(tooLarge.text).error.code], [413, 'body_too_large']);
   console.log('the envelope of a body that is too large comes from the service: ok');
 } finally {
