@@ -6,6 +6,7 @@ import { type App, createApp, type Overrides } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/logger.ts';
 import type { Vitals } from '../../src/wire/watchdog.ts';
+import { modelsDir } from './models-dir.ts';
 
 /** A service that is ready. */
 export interface TestService {
@@ -21,7 +22,7 @@ export interface TestService {
 /** A busy machine must not make a test's service refuse work. */
 const calm: Vitals = { memory: () => 0, loopDelay: () => 0, close() {} };
 
-/** Starts one with `env` over the settings that tests share: one engine, no limits, no waiting. Resolves once it is ready. */
+/** Starts one with `env` over the settings that tests share: one engine, one model, no limits, no waiting. Resolves once it is ready. */
 export async function startService(env: Record<string, string> = {}, overrides: Overrides = {}): Promise<TestService> {
   const folder = await mkdtemp(join(tmpdir(), 'umpire-test-'));
   const config = readConfig({
@@ -29,6 +30,7 @@ export async function startService(env: Record<string, string> = {}, overrides: 
     HOST: '127.0.0.1',
     UMPIRE_DATA_DIR: folder,
     UMPIRE_ENGINES: '1',
+    UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
     UMPIRE_RATE_ANONYMOUS: 'off',
     UMPIRE_RATE_KEY: 'off',
     UMPIRE_CONCURRENCY_ANONYMOUS: 'off',

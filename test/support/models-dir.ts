@@ -1,0 +1,22 @@
+/** A models folder with some of the shipped packages: each one less is a second less at every start of a test's engines. */
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const shipped = fileURLToPath(new URL('../../models', import.meta.url));
+
+/** The folder; it goes with the process. */
+export function modelsDir(...ids: readonly string[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'umpire-models-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const id of ids) {
+    for (const revision of readdirSync(join(shipped, id))) {
+      mkdirSync(join(folder, id, revision), { recursive: true });
+      for (const file of readdirSync(join(shipped, id, revision))) {
+        symlinkSync(join(shipped, id, revision, file), join(folder, id, revision, file));
+      }
+    }
+  }
+  return folder;
+}
