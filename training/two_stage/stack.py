@@ -133,13 +133,14 @@ def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: fl
     Log loss, L-BFGS; `strength` pulls all but the constant to 0. How the stages share the word is a matter of accuracy on unseen
     sets; the log loss would answer it from the sets that resemble the training data. How sure the answer is, is fitted here.
     """
-    used = tuple(dict.fromkeys([*scale, LN_N, CLOSENESS, ABOUT]))
+    used = tuple(dict.fromkeys([*scale, LN_N, *([CLOSENESS] if share.by_closeness else []), ABOUT]))
     f, a, b, mask, label, weight = tensors(rows)
     f = f[:, list(used)]
     tilt = torch.zeros(len(used), dtype=torch.float64)
     tilt[0] = np.log(share.ratio)
     tilt[used.index(LN_N)] = share.by_ln_n
-    tilt[used.index(CLOSENESS)] = -share.by_closeness
+    if share.by_closeness:
+        tilt[used.index(CLOSENESS)] = -share.by_closeness
     tilt[used.index(ABOUT)] = -share.by_about
     free = torch.tensor([float(i in scale) for i in used], dtype=torch.float64)
     w = torch.zeros(len(used), dtype=torch.float64)

@@ -19,6 +19,7 @@ from .stage_b import PACK_TOKENS, StageB, pack, scores
 from .tokens import Reader
 
 SEGMENT, STRIDE, READ = 24, 12, 12
+PACKS = 6
 
 
 def split_premise(instruction: list[int], text: list[int]) -> tuple[list[int], list[list[int]]]:
@@ -32,9 +33,9 @@ def split_premise(instruction: list[int], text: list[int]) -> tuple[list[int], l
 
 
 def readable(carried: list[int], options: Sequence[list[int]]) -> int:
-    """How many windows stage B reads: READ, or as many as READ full packs have room for if the choices are long."""
+    """How many windows stage B reads: READ, or as many as PACKS full packs have room for if the choices are long."""
     longest = sorted((len(option) for option in options), reverse=True)[:BEST]
-    return min(READ, max(1, READ * PACK_TOKENS // (len(carried) + SEGMENT + 3 + sum(longest) + len(longest))))
+    return min(READ, max(1, PACKS * PACK_TOKENS // (len(carried) + SEGMENT + 3 + sum(longest) + len(longest))))
 
 
 def relevant(segments: np.ndarray, instruction: np.ndarray, choices: np.ndarray, read: int) -> tuple[np.ndarray, np.ndarray]:
