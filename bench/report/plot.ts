@@ -50,6 +50,7 @@ export function writePlot(path: string, title: string, xTitle: string, yTitle: s
   });
   const svg = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12">`,
+    `<title>${title}</title>`,
     '<rect width="100%" height="100%" fill="white"/>',
     `<text x="${margin.left}" y="22" font-size="15">${title}</text>`,
     ...grid,
