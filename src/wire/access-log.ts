@@ -4,6 +4,7 @@ import type { Exchange } from './exchange.ts';
 
 /** The longest `X-Request-ID` of a caller's that is logged; pino escapes what is in it. */
 const MAX_FOREIGN_ID = 128;
+const MAX_METHOD = 16;
 
 /** Writes the line of an exchange that is over. */
 export function logExchange(logger: Logger, exchange: Exchange): void {
@@ -12,7 +13,8 @@ export function logExchange(logger: Logger, exchange: Exchange): void {
   const line = {
     requestId: exchange.requestId,
     protocol: exchange.protocol,
-    method: request.method,
+    // Over HTTP/2 a method can be any word of any length.
+    method: request.method?.slice(0, MAX_METHOD),
     route: exchange.route,
     status: response.headersSent ? response.statusCode : 0,
     reason,

@@ -59,6 +59,14 @@ for (const [what, [call, expected]] of Object.entries(cases)) {
   });
 }
 
+test('a method of any length is cut in the log', async (t) => {
+  const { service, session } = t.context;
+  const answer = await sendH2(session, { path: '/v1/models', method: 'X'.repeat(10_000) });
+  t.is(answer.status, 405);
+  const line = service.log.find(({ requestId }) => requestId === answer.headers['x-request-id']);
+  t.is(line?.method, 'X'.repeat(16));
+});
+
 test('CONNECT', async (t) => {
   const stream = t.context.session.request({ ':method': 'CONNECT', ':authority': 'a:443' });
   const answer = await new Promise<Answer>((resolve, reject) => {
