@@ -51,7 +51,10 @@ export async function startServer(env: Record<string, string>): Promise<ServerPr
   await until(async () => {
     if (child.exitCode !== null) throw new Error(`the server did not start:\n${output}`);
     return portOf() > 0 && (await send(portOf(), { path: '/health/ready' })).status === 200;
-  }, 90_000);
+  }, 90_000).catch((error: unknown) => {
+    child.kill('SIGKILL');
+    throw error;
+  });
   return {
     port: portOf(),
     pid: child.pid ?? 0,
