@@ -26,8 +26,8 @@ export interface Revision {
   profile: CostProfile | undefined;
   /** Loads that failed in a row. */
   failures: number;
-  /** Engines that ended while they loaded it, in a row. */
-  deaths: number;
+  /** Grows with every engine that ends while it loads it, until one has loaded it. */
+  blame: number;
   /** Accepted jobs that are not over. */
   jobs: number;
   /** No longer served: unloaded as soon as it has no jobs. */
@@ -46,7 +46,7 @@ export function createRevision({ manifest, folder, problems, signature }: FoundP
     state: problems.length > 0 ? 'broken' : manifest.disabled ? 'disabled' : 'loading',
     profile: undefined,
     failures: 0,
-    deaths: 0,
+    blame: 0,
     jobs: 0,
     retired: false,
   };
@@ -172,7 +172,7 @@ export function createRevisions(
       if (revision.state !== 'ready') logger.info({ model: revision.name }, 'a model is ready');
       revision.state = 'ready';
       revision.failures = 0;
-      revision.deaths = 0;
+      revision.blame = 0;
       published = undefined;
       if (successors.get(revision.name) === revision) replace(revision);
     },

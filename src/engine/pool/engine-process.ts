@@ -20,8 +20,8 @@ export interface EngineEvents {
 export type LoadOutcome =
   | { readonly kind: 'ready' }
   | { readonly kind: 'failed'; readonly problems: readonly string[] }
-  /** The process ended before the model was loaded. */
-  | { readonly kind: 'gone' };
+  /** The process ended before the model was loaded; `killed` if somebody else killed it. */
+  | { readonly kind: 'gone'; readonly killed: boolean };
 
 /** A process. All but `kill` do nothing once it is gone. */
 export interface EngineProcess {
@@ -60,8 +60,11 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
     serialization: 'advanced',
     // Not the parent's own: a debugger's port or a test runner's loader is not for the engines.
     execArgv: [`--max-old-space-size=${heap}`, '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'],
-    // Engines need no secrets.
-    env: pick(process.env, ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TZ', 'LD_LIBRARY_PATH', 'NODE_COMPILE_CACHE']),
+    // Engines need no secrets, and this runtime would report on itself over the network if it were let.
+    env: {
+      ...pick(process.env, ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TZ', 'LD_LIBRARY_PATH', 'NODE_COMPILE_CACHE']),
+      ORT_DISABLE_TELEMETRY: '1',
+    },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   const models = new Map<string, CostProfile>();
@@ -122,18 +125,20 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
     }
   };
 
-  const ended = (reason: string): void => {
+  const ended = (reason: string, killed = false): void => {
     if (over) return;
     over = true;
     models.clear();
-    for (const key of [...loads.keys()]) endLoad(key, { kind: 'gone' });
+    for (const key of [...loads.keys()]) endLoad(key, { kind: 'gone', killed: killed && killedFor === undefined });
     const lost = [...inFlight.keys()];
     inFlight.clear();
     events.gone(killedFor ?? reason, lost);
   };
 
   child.on('message', (message) => receive(message as FromEngine));
-  child.on('exit', (code, signal) => ended(signal === null ? `exited with code ${code}` : `ended by ${signal}`));
+  child.on('exit', (code, signal) => {
+    ended(signal === null ? `exited with code ${code}` : `ended by ${signal}`, signal === 'SIGKILL');
+  });
   child.on('error', (error) => {
     // Without a pid it never started, and no exit follows.
     if (child.pid === undefined) ended(error.message);
@@ -158,7 +163,7 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
       return inFlight.size === 0 ? 0 : Math.max(0, cost - (performance.now() - headSince));
     },
     load({ key, folder, manifest, profile }) {
-      if (over) return Promise.resolve({ kind: 'gone' });
+      if (over) return Promise.resolve({ kind: 'gone', killed: false });
       return new Promise((end) => {
         if (loads.size + inFlight.size === 0) lastSign = performance.now();
         loads.set(key, { profile: undefined, canaries: 0, end });

@@ -195,7 +195,11 @@ export function createEngineSlot(index: number, settings: EngineSettings, hooks:
       clearTimeout(timer);
       const open = [current, replacement, retiring].filter((each) => each !== undefined);
       if (open.length === 0) return Promise.resolve();
-      for (const { process } of open) process.drain();
+      for (const { process } of open) {
+        // All jobs are done by now: a model that is still being loaded has nobody waiting for it.
+        if (process.silence().loading && process.inFlight === 0) process.kill('ended while it loaded a model');
+        else process.drain();
+      }
       return new Promise((resolve) => {
         const killer = setTimeout(() => {
           for (const { process } of open) process.kill('killed: it did not end in time');

@@ -17,8 +17,11 @@ export interface ModelLoading {
 }
 
 const longestRetry = 60_000;
-// Engines are killed for reasons of their own, too: only so many in a row are held against the model that they were loading.
-const fatalLoads = 5;
+// So much in a row is held against the model that engines were loading when they ended: five crashes. An engine that was killed counts little, for
+// that is not the model's doing, unless it is so large that the system kills each engine that loads it.
+const fatalBlame = 30;
+const crashBlame = 6;
+const killBlame = 1;
 
 /** `served` is called when an engine can serve a model that it could not serve before. */
 export function createModelLoading(
@@ -63,9 +66,10 @@ export function createModelLoading(
     rollOut,
     loaded(process, revision, outcome) {
       if (outcome.kind === 'gone') {
-        if (++revision.deaths >= fatalLoads) {
-          revision.deaths = 0;
-          fail(revision, [`${fatalLoads} engines in a row ended while they loaded it`]);
+        revision.blame += outcome.killed ? killBlame : crashBlame;
+        if (revision.blame >= fatalBlame) {
+          revision.blame = 0;
+          fail(revision, ['engine after engine ended while it was loaded']);
         }
         return;
       }

@@ -10,6 +10,7 @@ import { readTwoStageOptions } from '../../../src/engine/families/two-stage/opti
 import { packFeeds } from '../../../src/engine/families/two-stage/packs.ts';
 import { createTextRules, readSymbols } from '../../../src/engine/families/two-stage/text-rules.ts';
 import { loadTokenizer } from '../../../src/engine/worker/tokenizer.ts';
+import { modelsDir } from '../../support/models-dir.ts';
 import { eventually, job, probabilitiesOf, shippedModels, terms } from '../support/engine.ts';
 
 interface ReadText {
@@ -44,7 +45,7 @@ const tokenizer = await loadTokenizer(join(folder, 'tokenizer.json'));
 
 const silent = () => {};
 const engine = await createEngine({
-  modelsDir: shippedModels,
+  modelsDir: modelsDir('umpire-mini'),
   engines: 1,
   niceness: 0,
   logger: { debug: silent, info: silent, warn: silent, error: silent },

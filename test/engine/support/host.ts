@@ -3,6 +3,6 @@ import { createEngine } from '../../../src/engine/create-engine.ts';
 import { eventually } from './engine.ts';
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
-const engine = await createEngine({ modelsDir: process.argv[2] ?? '', engines: 2, logger });
+const engine = await createEngine({ modelsDir: process.argv[2] ?? '', engines: 1, logger });
 await eventually(() => engine.ready());
 process.send?.('ready');
