@@ -14,6 +14,9 @@ const benchmarks: Readonly<Record<string, () => Promise<{ run(options: Record<st
   'two-stage': () => import('./two-stage/run.ts'),
 };
 
+// For the bare loops, too: this runtime would report on itself over the network if it were let.
+process.env.ORT_DISABLE_TELEMETRY = '1';
+
 const { positionals, tokens } = parseArgs({
   args: process.argv.slice(2),
   strict: false,
