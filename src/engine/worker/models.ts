@@ -18,7 +18,7 @@ import type { Manifest } from '../packages/manifest.ts';
 import { verifyFiles } from '../packages/verify.ts';
 import type { JobResult, LoadMessage, PrepareMessage, ScoreMessage } from './messages.ts';
 import { loadGraph } from './runtime.ts';
-import { loadTokenizer } from './tokenizer.ts';
+import { sharedTokenizer } from './tokenizer.ts';
 
 /** What a load came to. */
 export type Loaded =
@@ -80,7 +80,7 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
         const family = await loadFamily(manifest.family, {
           limits: manifest.limits,
           options: manifest.options,
-          tokenizer: (file) => loadTokenizer(pathOf(file)),
+          tokenizer: (file) => sharedTokenizer(pathOf(file), manifest.files.get(file)?.sha256 ?? file),
           json: async (file) => JSON.parse(await readFile(pathOf(file), 'utf8')),
           graph: (file) => loadGraph(pathOf(file)),
           vectors: cache.of(key),
