@@ -11,8 +11,8 @@ import { MAX_HEADER_BYTES } from './listener/bounds.ts';
 const HEADER_OVERHEAD = 32;
 
 /**
- * @throws DomainError MALFORMED_REQUEST for two `Authorization` or two `Host` headers, none of the latter in HTTP/1.1, or another HTTP/1
- * version; HEADERS_TOO_LARGE.
+ * @throws DomainError AUTHENTICATION_REQUIRED for two `Authorization` headers; MALFORMED_REQUEST for two `Host` headers, none in HTTP/1.1, or
+ * another HTTP/1 version; HEADERS_TOO_LARGE.
  */
 export function assertUniqueHeaders(request: HttpRequest): void {
   const { rawHeaders, httpVersion } = request;
@@ -32,7 +32,9 @@ export function assertUniqueHeaders(request: HttpRequest): void {
   }
   if (size > MAX_HEADER_BYTES) throw new DomainError('HEADERS_TOO_LARGE', 'the headers are larger than 16 KiB');
   if (hosts > 1) throw new DomainError('MALFORMED_REQUEST', 'more than one Host header');
-  if (authorizations > 1) throw new DomainError('MALFORMED_REQUEST', 'more than one Authorization header');
+  if (authorizations > 1) {
+    throw new DomainError('AUTHENTICATION_REQUIRED', 'more than one Authorization header; send one, Bearer <API_KEY>');
+  }
   if (hosts === 0 && !http2 && httpVersion === '1.1') {
     throw new DomainError('MALFORMED_REQUEST', 'an HTTP/1.1 request needs a Host header');
   }

@@ -21,6 +21,12 @@ const get = (target: string, version = 'HTTP/1.1', headers = 'Host: a\r\n'): str
   `GET ${target} ${version}\r\n${headers}\r\n`;
 
 const malformed: ExpectedError = { status: 400, code: 'malformed_request', param: null };
+const unauthorised: ExpectedError = {
+  status: 401,
+  type: 'authentication_error',
+  code: 'authentication_required',
+  param: null,
+};
 const notFound: ExpectedError = { status: 404, code: 'route_not_found', param: null };
 const tooLarge: ExpectedError = { status: 413, code: 'body_too_large', param: null };
 const ok = 200;
@@ -54,7 +60,7 @@ const cases: Readonly<Record<string, readonly [request: string | Uint8Array, num
   'two hosts in different case': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nhOsT: b\r\n'), malformed],
   'two authorizations': [
     get('/v1/models', 'HTTP/1.1', 'Host: a\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n'),
-    malformed,
+    unauthorised,
   ],
   'two lengths that differ': [post(`${length}Content-Length: 5\r\n`), malformed],
   'two lengths that agree': [post(`${length}${length}`), malformed],
