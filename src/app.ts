@@ -66,7 +66,16 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   });
   const rest = createRestHandler({ procedures, gate, health });
   const rpc = createRpcHandler({ procedures, gate, health, reflection: config.reflection, logger });
-  const metrics = config.metricsPort === undefined ? undefined : createMetrics(engine, () => stores.health());
+  const metrics =
+    config.metricsPort === undefined
+      ? undefined
+      : createMetrics({
+          engine,
+          store: () => stores.health(),
+          ready: () => health.ready,
+          connections: () => listener.connections,
+          memoryLimit: config.memory,
+        });
   const dispatch = createDispatch({ rest, rpc, logger, observe: metrics?.observe });
   const listener: Listener = createListener({
     dispatch,

@@ -74,12 +74,22 @@ test('counts what was sent, by route, protocol, status, reason and model', async
     ['umpire_choices_encoded_total', 3],
     ['umpire_choices_cached_total', 7 * 3],
     ['umpire_engine_restarts_total', 0],
+    ['umpire_errors_total{reason="internal"}', 0],
     ['umpire_engines', 1],
+    ['umpire_ready', 1],
+    ['umpire_memory_limit_bytes', 1024 * 1024 * 1024],
     ['umpire_store_up', 1],
     ['umpire_model_ready{model="minilm-l6@r1"}', 1],
   ];
   for (const [sample, value] of expected) t.is(samples.get(sample), value, sample);
   t.true((samples.get('umpire_engine_busy_seconds_total') ?? 0) > 0);
+  t.true((samples.get('umpire_connections') ?? 0) > 0);
+
+  service.app.health.startDraining();
+  t.is((await fetch(`${service.url}/health/ready`)).status, 503);
+  samples = await scrape(port);
+  t.is(samples.get('umpire_ready'), 0);
+  t.is(samples.get('umpire_errors_total{reason="draining"}'), 0);
 });
 
 test('no label holds a path, a key, an input or a choice, however odd the requests are', async (t) => {

@@ -35,7 +35,8 @@ export function createObserver(metrics: RequestMetrics): Observer {
     const { route, protocol, response, reason, facts, startedAt, admittedAt, invokedAt } = exchange;
     requests(route, protocol, response.headersSent ? String(response.statusCode) : 'none').inc();
     seconds(route, protocol).observe((performance.now() - startedAt) / 1000);
-    if (reason !== undefined) errors(reason.toLowerCase()).inc();
+    // An unready replica says so to every probe, which is no failure of a request.
+    if (reason !== undefined && !route.startsWith('/health/')) errors(reason.toLowerCase()).inc();
     if (admittedAt !== undefined) {
       stages('admission').observe((admittedAt - startedAt) / 1000);
       if (invokedAt !== undefined) stages('decode').observe((invokedAt - admittedAt) / 1000);

@@ -3,6 +3,7 @@
  * and stages, never an owner, a key, a catalog, an input or a request.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client';
+import { errorTable } from '../../domain/errors.ts';
 import type { Engine, EngineStats } from '../../engine/engine.ts';
 import type { StoreHealth } from '../../stores/create-stores.ts';
 
@@ -24,7 +25,16 @@ export interface RequestMetrics {
 /** Creates the metrics of requests in a registry. */
 export function createRequestMetrics(registry: Registry): RequestMetrics {
   const registers = [registry];
+  const errors = new Counter({
+    name: 'umpire_errors_total',
+    help: 'Requests that failed, by reason: error.code of the contract. Limits that were hit are among them, probes of /health are not.',
+    labelNames: ['reason'],
+    registers,
+  });
+  // From zero, or the first failure of its kind would be no increase.
+  for (const reason of Object.keys(errorTable)) errors.labels(reason.toLowerCase()).inc(0);
   return {
+    errors,
     requests: new Counter({
       name: 'umpire_requests_total',
       help: 'Requests that ended, by route, protocol and HTTP status (gRPC: 200; see umpire_errors_total).',
@@ -43,12 +53,6 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
       help: 'Where the time of requests went: admission, decode, queue, tokenize, infer, store.',
       labelNames: ['stage'],
       buckets: SECONDS,
-      registers,
-    }),
-    errors: new Counter({
-      name: 'umpire_errors_total',
-      help: 'Requests that failed, by reason: error.code of the contract. Limits that were hit are among them.',
-      labelNames: ['reason'],
       registers,
     }),
     tokens: new Counter({
@@ -73,8 +77,21 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
   };
 }
 
-/** Adds what is read when somebody asks: the engine, the store, the models and the process itself. */
-export function addStateMetrics(registry: Registry, engine: Engine, store: () => StoreHealth): void {
+/** What state is read from. */
+export interface StateSources {
+  readonly engine: Engine;
+  store(): StoreHealth;
+  /** Whether `/health/ready` says yes. */
+  ready(): boolean;
+  /** Connections that are open. */
+  connections(): number;
+  /** Resident bytes of this process near which it refuses work. */
+  readonly memoryLimit: number;
+}
+
+/** Adds what is read when somebody asks: readiness, the engine, the store, the models and the process itself. */
+export function addStateMetrics(registry: Registry, sources: StateSources): void {
+  const { engine, store } = sources;
   collectDefaultMetrics({ register: registry });
   const gauge = (name: string, help: string, read: (stats: EngineStats) => number): void => {
     new Gauge({
@@ -98,6 +115,13 @@ export function addStateMetrics(registry: Registry, engine: Engine, store: () =>
       },
     });
   };
+  gauge('umpire_ready', '1 while /health/ready says yes.', () => (sources.ready() ? 1 : 0));
+  gauge('umpire_connections', 'Connections that are open.', () => sources.connections());
+  gauge(
+    'umpire_memory_limit_bytes',
+    'UMPIRE_MEMORY: resident memory of the serving process near which work is refused.',
+    () => sources.memoryLimit,
+  );
   gauge('umpire_queue_jobs', 'Decisions that wait for an engine.', ({ queue }) => queue.jobs);
   gauge(
     'umpire_queue_seconds',
@@ -121,31 +145,21 @@ export function addStateMetrics(registry: Registry, engine: Engine, store: () =>
     () => engine.stats().choices.cached,
   );
   total('umpire_store_reconnects_total', 'Connections to the store that were made anew.', () => store().reconnects);
-  new Gauge({
-    name: 'umpire_store_up',
-    help: '1 while the store of catalogs and keys answers.',
-    registers: [registry],
-    collect() {
-      this.set(store().up ? 1 : 0);
-    },
-  });
-  new Gauge({
-    name: 'umpire_store_latency_seconds',
-    help: 'The last round trip to the store; 0 if it is embedded.',
-    registers: [registry],
-    collect() {
-      this.set((store().latencyMs ?? 0) / 1000);
-    },
-  });
+  gauge('umpire_store_up', '1 while the store of catalogs and keys answers.', () => (store().up ? 1 : 0));
+  gauge(
+    'umpire_store_latency_seconds',
+    'The last round trip to the store; 0 if it is embedded.',
+    () => (store().latencyMs ?? 0) / 1000,
+  );
   new Gauge({
     name: 'umpire_model_ready',
-    help: '1 while a model takes decisions.',
+    help: '1 while a model takes decisions, 0 while it cannot; a disabled one is left out.',
     labelNames: ['model'],
     registers: [registry],
     collect() {
       this.reset();
       for (const { id, revision, status } of engine.models())
-        this.set({ model: `${id}@${revision}` }, status === 'ready' ? 1 : 0);
+        if (status !== 'disabled') this.set({ model: `${id}@${revision}` }, status === 'ready' ? 1 : 0);
     },
   });
 }
