@@ -14,18 +14,20 @@ import { createModelService } from './service/model-service.ts';
 import { createStores, type Stores } from './stores/create-stores.ts';
 import { createDispatch } from './wire/dispatch.ts';
 import { createHealth, type Health } from './wire/health.ts';
-import { createGate } from './wire/interceptors/gate.ts';
+import { createGate, type Gate } from './wire/interceptors/gate.ts';
 import { createListener, type Listener, type TlsFiles } from './wire/listener/listener.ts';
 import { createMetrics } from './wire/metrics/metrics.ts';
 import { createRestHandler } from './wire/rest/handler.ts';
 import { createRpcHandler } from './wire/rpc/handler.ts';
 import { createWatchdog, processVitals, type Vitals } from './wire/watchdog.ts';
 
-/** Parts that a test or a benchmark brings itself. An app does not close what it was given. */
+/** Parts that the mock, a test or a benchmark brings itself. An app does not close what it was given. */
 export interface Overrides {
   readonly engine?: Engine;
   readonly stores?: Stores;
   readonly vitals?: Vitals;
+  /** What stands in the gate's place, usually with the gate behind it. */
+  readonly gate?: (gate: Gate) => Gate;
 }
 
 export interface App {
@@ -58,12 +60,13 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     ...createModelService({ engine }),
     ...createCatalogService({ catalogs }),
   ];
-  const gate = createGate({
+  const ownGate = createGate({
     authenticator: createAuthenticator({ keys: stores.keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
     limits: createLimits({ settings: config.limits, store: stores.limits, log: logger }),
     trustedProxies: config.trustedProxies,
     refusing: () => watchdog.refusing,
   });
+  const gate = overrides.gate?.(ownGate) ?? ownGate;
   const rest = createRestHandler({ procedures, gate, health });
   const rpc = createRpcHandler({ procedures, gate, health, reflection: config.reflection, logger });
   const metrics =

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-/** The operator's command: `umpire keys …`, `umpire catalogs …`, `umpire calibrate …`, `umpire models …`. Works beside a running server. */
+/** The operator's command: `umpire keys …`, `umpire catalogs …`, `umpire models …`, `umpire mock`, … Works beside a running server. */
+import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { runCommand } from './cli/run.ts';
 
@@ -11,4 +12,7 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   out: (line) => process.stdout.write(`${line}\n`),
   err: (line) => process.stderr.write(`${line}\n`),
   input: () => text(process.stdin),
+  interrupted: async () => {
+    await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  },
 });

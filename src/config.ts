@@ -132,6 +132,9 @@ export const SETTINGS: readonly Setting[] = [
   },
 ];
 
+/** What commands that call a service read from their environment, which may be the server's. */
+export const CALLER_VARIABLES: readonly string[] = ['UMPIRE_KEY', 'UMPIRE_OTHER_KEY'];
+
 /** Reads the settings. @throws ConfigError with every problem, an unknown `UMPIRE_` variable included. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const env = withoutServiceLinks(environment);
@@ -159,7 +162,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     return known ?? otherwise;
   };
 
-  const known = new Set(SETTINGS.map((setting) => setting.name));
+  const known = new Set([...SETTINGS.map((setting) => setting.name), ...CALLER_VARIABLES]);
   for (const name of Object.keys(env)) {
     if (name.startsWith('UMPIRE_') && !known.has(name)) problems.push(`${name}: there is no such setting`);
   }

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { SETTINGS } from '../src/config.ts';
+import { CALLER_VARIABLES, SETTINGS } from '../src/config.ts';
 import { errorTable } from '../src/domain/errors.ts';
 import { startService } from './support/service.ts';
 
@@ -26,7 +26,7 @@ test('every link leads to a file', (t) => {
 });
 
 test('every setting that is named exists', (t) => {
-  const known = new Set(SETTINGS.map((setting) => setting.name));
+  const known = new Set([...SETTINGS.map((setting) => setting.name), ...CALLER_VARIABLES]);
   for (const { name, text } of pages) {
     for (const [setting] of text.matchAll(/\b(UMPIRE|REDIS|TLS)_[A-Z_]+\b/g)) {
       t.true(known.has(setting), `${name}: ${setting}`);

@@ -9,6 +9,8 @@ export interface Terminal {
   err(line: string): void;
   /** The whole of standard input. */
   input(): Promise<string>;
+  /** Resolves when the operator asks the command to end: SIGINT or SIGTERM. */
+  interrupted(): Promise<void>;
 }
 
 /** One command, such as `keys create`. */

@@ -3,6 +3,7 @@ import { calibrateCommand } from './calibrate.ts';
 import { catalogCommands } from './catalogs.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 import { keyCommands } from './keys.ts';
+import { mockCommand } from './mock.ts';
 import { modelCommands } from './models.ts';
 import { keyMovingCommands } from './moving-keys.ts';
 
@@ -13,6 +14,7 @@ export const commands: readonly Command[] = [
   ...catalogCommands,
   calibrateCommand,
   ...modelCommands,
+  mockCommand,
 ];
 
 /** Runs one command. Resolves to the exit status: 0 done, 1 failed, 2 bad arguments. */

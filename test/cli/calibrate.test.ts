@@ -25,7 +25,7 @@ test('examples calibrate a catalog, its answers stay, and all of it can be undon
   const umpire = async (...args: string[]) => {
     const [out, err] = [[] as string[], [] as string[]];
     const terminal = { env, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
-    const status = await runCommand(args, { ...terminal, input: async () => '' });
+    const status = await runCommand(args, { ...terminal, input: async () => '', interrupted: async () => {} });
     return { status, out: out.join('\n'), err: err.join('\n') };
   };
   const { status: made, out: issued } = await umpire('keys', 'create', '--owner', 'acme');
@@ -110,6 +110,7 @@ test('what cannot be fitted is said, and changes nothing', async (t) => {
       out: (line) => out.push(line),
       err: (line) => err.push(line),
       input: async () => input,
+      interrupted: async () => {},
     });
     return { status, out: out.join('\n'), err: err.join('\n') };
   };

@@ -38,6 +38,7 @@ async function run(env: Env, args: string, input = '') {
     out: (line) => out.push(line),
     err: (line) => err.push(line),
     input: async () => input,
+    interrupted: async () => {},
   });
   return { status, out, err };
 }

@@ -3,6 +3,7 @@
  * What a decision is worth is never tested with it.
  */
 import type { Engine, JobTerms, ModelRevision, ScoreJob, ScoreOutcome } from '../../src/engine/engine.ts';
+import { createFunctionEngine } from '../../src/mock/function-engine.ts';
 
 /** How it answers a job. */
 export type Script = (job: ScoreJob, terms: JobTerms) => Promise<ScoreOutcome> | ScoreOutcome;
@@ -45,33 +46,22 @@ export const descending: Script = ({ choices }) => ({
 export function createScriptedEngine(script: Script = descending): ScriptedEngine {
   const jobs: ScoreJob[] = [];
   const engine: ScriptedEngine = {
+    ...createFunctionEngine({
+      models: () => engine.list,
+      ready: () => engine.isReady,
+      reload: () => {
+        engine.reloads += 1;
+      },
+      score: (job, terms) => {
+        jobs.push(job);
+        return engine.script(job, terms);
+      },
+    }),
     jobs,
     script,
     list: scriptedModels,
     isReady: true,
     reloads: 0,
-    models: () => engine.list,
-    score: async (job, terms) => {
-      jobs.push(job);
-      try {
-        return await engine.script(job, terms);
-      } finally {
-        terms.released?.();
-      }
-    },
-    prepare: async () => ({ kind: 'prepared' }),
-    ready: () => engine.isReady,
-    stats: () => ({
-      queue: { jobs: 0, cost: 0 },
-      engines: [],
-      busy: 0,
-      restarts: 0,
-      choices: { encoded: 0, cached: 0 },
-    }),
-    reload: () => {
-      engine.reloads += 1;
-    },
-    close: async () => {},
   };
   return engine;
 }

@@ -1,0 +1,96 @@
+/**
+ * The mock's faults, behind the real gate: they strike requests that would otherwise have been let in, and errors leave by the service's own
+ * ways, so that each looks in every protocol exactly as it would in earnest.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createBoundedMap } from '../domain/bounded-map.ts';
+import { DomainError, errorTable } from '../domain/errors.ts';
+import type { Exchange } from '../wire/exchange.ts';
+import { type HttpRequest, type HttpResponse, isHttp2 } from '../wire/http.ts';
+import type { Gate } from '../wire/interceptors/gate.ts';
+import { type FaultSpec, parseFault } from './fault-spec.ts';
+import { fraction } from './word-overlap.ts';
+
+/** A fault that strikes by chance, at this rate from 0 to 1. */
+export interface ChanceFault {
+  readonly spec: FaultSpec;
+  readonly rate: number;
+}
+
+/** The header, and metadata, that asks for a fault. */
+export const FAULT_HEADER = 'umpire-mock';
+
+/** Names of `first=N; id=NAME` that are remembered. */
+const MAX_NAMES = 10_000;
+
+/** A gate that lets faults strike. Those by chance follow from the seed and the order of the requests; the header goes before them. */
+export function withFaults(gate: Gate, chances: readonly ChanceFault[], seed: number): Gate {
+  let draws = 0;
+  const random = (): number => fraction(`${seed}:${draws++}`);
+  const seen = createBoundedMap<string, number>({ bound: MAX_NAMES });
+  const asked = ({ request }: Exchange): FaultSpec | undefined => {
+    const header = request.headers[FAULT_HEADER];
+    if (header === undefined) return undefined;
+    const spec = parseFault(String(header));
+    if (typeof spec === 'string') throw new DomainError('MALFORMED_REQUEST', `${FAULT_HEADER}: ${spec}`);
+    if (spec.first === undefined) return spec;
+    const count = (seen.get(spec.first.id) ?? 0) + 1;
+    seen.set(spec.first.id, count);
+    return count <= spec.first.count ? spec : undefined;
+  };
+  return async (exchange, procedure) => {
+    await gate(exchange, procedure);
+    // Every fault draws for every request, so that one more in the list does not move the others.
+    const struck = chances.filter(({ rate }) => random() < rate);
+    const spec = asked(exchange) ?? struck[0]?.spec;
+    if (spec !== undefined) await strike(exchange, spec);
+  };
+}
+
+async function strike(exchange: Exchange, { error, retryAfter, delay, cut }: FaultSpec): Promise<void> {
+  if (delay > 0) await sleep(delay, undefined, { ref: false });
+  if (cut === 'answer') {
+    sever(exchange.request, exchange.response);
+    throw new DomainError('CANCELED', 'the connection was cut on request');
+  }
+  if (cut === 'body') cutBody(exchange);
+  if (error === undefined) return;
+  const seconds = retryAfter === undefined ? usualWait(error) : retryAfter;
+  throw new DomainError(error, 'the mock was asked for this error', {
+    param: error === 'MODEL_UNAVAILABLE' ? 'model' : null,
+    ...(seconds === null ? {} : { retryAfter: seconds }),
+  });
+}
+
+/** Seconds that the service itself would name at least. */
+function usualWait(error: keyof typeof errorTable): number | null {
+  const { http } = errorTable[error];
+  return (http === 429 || http === 503) && error !== 'QUOTA_EXCEEDED' ? 1 : null;
+}
+
+/** Ends the connection without a word; over HTTP/2 the stream alone. */
+function sever(request: HttpRequest, response: HttpResponse): void {
+  if (isHttp2(request)) (response as unknown as { stream: { destroy(error: Error): void } }).stream.destroy(severed);
+  else request.socket.destroy();
+}
+
+const severed = new Error('cut on request');
+
+/** Sends half of the first piece of the body and then nothing more. */
+function cutBody({ request, response }: Exchange): void {
+  const write = response.write.bind(response);
+  const cut = (chunk: unknown): boolean => {
+    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) sever(request, response);
+    else {
+      const bytes = Buffer.from(chunk as string);
+      // The half must be on its way before the end: what is only queued would be thrown away.
+      write(bytes.subarray(0, Math.ceil(bytes.length / 2)), () => sever(request, response));
+    }
+    return true;
+  };
+  response.write = cut as typeof response.write;
+  response.end = ((chunk: unknown) => {
+    cut(chunk);
+    return response;
+  }) as typeof response.end;
+}

@@ -1,0 +1,56 @@
+/** The mock's engine: any number of models that all decide by the overlap of words, within limits of their own. */
+import type { Engine, ModelLimits, ModelRevision, ModelStatus } from '../engine/engine.ts';
+import { createFunctionEngine } from './function-engine.ts';
+import { countTokens, overlapProbabilities } from './word-overlap.ts';
+
+/** A model that the mock lists. */
+export interface MockModel {
+  readonly id: string;
+  readonly revision: string;
+  readonly status: ModelStatus;
+}
+
+/** An engine over models; of each id the first that is named is the default revision. */
+export function createMockEngine(models: readonly MockModel[], limits: ModelLimits): Engine {
+  const revisions = models
+    .map(
+      (model, place): ModelRevision => ({
+        ...model,
+        isDefault: models.findIndex(({ id }) => id === model.id) === place,
+        ownedBy: 'mock',
+        limits,
+      }),
+    )
+    .sort((a, b) => compare(a.id, b.id) || compare(a.revision, b.revision));
+  const tooLong = (choices: readonly string[]) => {
+    for (const choice of choices) {
+      const tokens = countTokens(choice);
+      if (tokens > limits.candidateTokens) {
+        return { kind: 'choice_too_long', choice, tokens, limit: limits.candidateTokens } as const;
+      }
+    }
+    return undefined;
+  };
+  return createFunctionEngine({
+    models: () => revisions,
+    score({ instruction, input, choices }) {
+      const tokens = countTokens(instruction) + countTokens(input);
+      if (tokens > limits.inputTokens) {
+        return { kind: 'input_too_long', tokens, limit: limits.inputTokens, atLeast: false };
+      }
+      return (
+        tooLong(choices) ?? {
+          kind: 'scored',
+          probabilities: overlapProbabilities(instruction, input, choices),
+          inputTokens: tokens,
+          timings: { queue: 0, tokenize: 0, infer: 0 },
+        }
+      );
+    },
+    prepare: async ({ choices }) => tooLong(choices) ?? { kind: 'prepared' },
+  });
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
