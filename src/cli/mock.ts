@@ -28,7 +28,7 @@ export const mockCommand: Command = {
     });
     const { startMock } = await import('../mock/start-mock.ts');
     const { parseFault } = await import('../mock/fault-spec.ts');
-    const { createLogSink, LOG_LEVELS } = await import('../logger.ts');
+    const { createLogger, LOG_LEVELS } = await import('../logger.ts');
     const count = (name: keyof typeof DEFAULT_LIMITS, most: number): number =>
       whole(`--${name}`, values[name] ?? DEFAULT_LIMITS[name], 2, most);
     const { LOG_LEVEL, UMPIRE_KEY, UMPIRE_OTHER_KEY, ...env } = terminal.env;
@@ -48,7 +48,8 @@ export const mockCommand: Command = {
       if (typeof spec === 'string') throw new UsageError(`--fault ${fault}: ${spec}`);
       return { spec, rate };
     });
-    const { logger, flush } = createLogSink(LOG_LEVELS.find((level) => level === LOG_LEVEL) ?? 'warn');
+    const level = LOG_LEVELS.find((level) => level === LOG_LEVEL) ?? 'warn';
+    const logger = createLogger(level, { write: (line) => terminal.err(line.trimEnd()) });
     const mock = await startMock({
       env: { ...env, ...(values.port === undefined ? {} : { PORT: values.port }) },
       models,
@@ -69,7 +70,6 @@ export const mockCommand: Command = {
     terminal.out(key);
     await terminal.interrupted();
     await mock.stop();
-    flush();
   },
 };
 

@@ -1,0 +1,258 @@
+/** `umpire mock`: predictable answers, and every fault that can be asked for, in each protocol. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import anyTest, { type TestFn } from 'ava';
+import { runCommand } from '../../src/cli/run.ts';
+import { isKey, mintKey } from '../../src/domain/keys.ts';
+import { createLogger } from '../../src/logger.ts';
+import { type FaultSpec, parseFault } from '../../src/mock/fault-spec.ts';
+import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
+import { isError, json, validBody } from '../support/answers.ts';
+import { callGrpc, errorDetails, type GrpcClients, openGrpc } from '../support/grpc.ts';
+import { decide, openSession, send, sendH2, sendRaw } from '../support/http.ts';
+
+const key = mintKey();
+const logger = createLogger('silent', { write: () => {} });
+const limits = { inputTokens: 20, candidateTokens: 4, choices: 30 };
+const models = [
+  { id: 'mock', revision: 'r2', status: 'ready' },
+  { id: 'mock', revision: 'r1', status: 'ready' },
+  { id: 'gone', revision: 'r1', status: 'unavailable' },
+  { id: 'off', revision: 'r1', status: 'disabled' },
+] as const;
+
+async function start(options: Partial<MockOptions> = {}) {
+  const mock = await startMock({
+    env: { PORT: '0' },
+    models,
+    limits,
+    keys: { mock: key },
+    faults: [],
+    seed: 1,
+    logger,
+    ...options,
+  });
+  return { ...mock, port: Number(new URL(mock.url).port) };
+}
+
+const test = anyTest as TestFn<{ port: number; stop: () => Promise<void>; grpc: GrpcClients }>;
+test.before(async (t) => {
+  const { port, stop } = await start();
+  t.context = { port, stop, grpc: openGrpc(port) };
+});
+test.after.always(async ({ context: { stop, grpc } }) => {
+  grpc.close();
+  await stop();
+});
+
+const question = { ...validBody, model: 'mock' };
+const asking = (spec: string) => ({ 'umpire-mock': spec });
+const connectPath = '/umpire.v1.DecisionService/CreateDecision';
+
+test('the choice whose words stand in the input is chosen, always with the same numbers', async (t) => {
+  for (const choice of question.choices) {
+    const body = { ...question, input: `it is about ${choice.toUpperCase()}.` };
+    const [first, second] = [json(await decide(t.context.port, body)), json(await decide(t.context.port, body))];
+    t.is((first.output as { choice: string }).choice, choice);
+    t.is(first.model, 'mock@r2');
+    t.deepEqual({ ...first, id: second.id }, second);
+  }
+  // Of a page that explains the mock: the numbers may not change from one release to the next.
+  t.like(json(await decide(t.context.port, question)), {
+    output: { choice: 'billing', confidence: 0.406136 },
+    usage: { input_tokens: 13 },
+  });
+});
+
+test('models, their statuses and limits are those that were asked for', async (t) => {
+  const { data } = json(await send(t.context.port, { path: '/v1/models' })) as { data: Record<string, unknown>[] };
+  t.deepEqual(
+    data.map(({ id, status }) => [id, status]),
+    [
+      ['gone', 'unavailable'],
+      ['mock', 'ready'],
+      ['off', 'disabled'],
+    ],
+  );
+  t.deepEqual(data[1]?.limits, { input_tokens: 20, candidate_tokens: 4, choices: 30 });
+  isError(t, await decide(t.context.port, { ...question, input: 'word '.repeat(30) }), {
+    status: 400,
+    code: 'input_tokens_exceeded',
+    param: 'input',
+  });
+  isError(t, await decide(t.context.port, { ...question, choices: ['a', 'one two three four five'] }), {
+    status: 400,
+    code: 'candidate_tokens_exceeded',
+    param: 'choices',
+  });
+  isError(t, await decide(t.context.port, { ...question, model: 'gone' }), {
+    status: 503,
+    code: 'model_unavailable',
+    param: 'model',
+    type: 'model_error',
+  });
+});
+
+test('its key keeps catalogs', async (t) => {
+  const headers = { authorization: `Bearer ${key}` };
+  const { choices, input, instruction, model } = question;
+  const body = JSON.stringify({ id: 'c', model, choices });
+  t.is((await send(t.context.port, { path: '/v1/catalogs', headers, body })).status, 201);
+  const answer = await decide(t.context.port, { model, input, instruction, catalog: 'c' }, headers);
+  t.deepEqual(json(answer).output, json(await decide(t.context.port, question)).output);
+});
+
+const errors: readonly (readonly [spec: string, status: number, code: string, grpc: number, retry?: number])[] = [
+  ['429', 429, 'rate_limit_exceeded', 8, 1],
+  ['429; retry-after=7', 429, 'rate_limit_exceeded', 8, 7],
+  ['concurrency_limit_exceeded', 429, 'concurrency_limit_exceeded', 8, 1],
+  ['quota_exceeded', 429, 'quota_exceeded', 8],
+  ['503', 503, 'overloaded', 14, 1],
+  ['draining;retry-after=2', 503, 'draining', 14, 2],
+  ['draining; retry-after=none', 503, 'draining', 14],
+  ['model_unavailable', 503, 'model_unavailable', 14, 1],
+  ['store_unavailable', 503, 'store_unavailable', 14, 1],
+  ['deadline_exceeded', 503, 'deadline_exceeded', 4, 1],
+  ['500', 500, 'internal', 13],
+  ['authentication_required', 401, 'authentication_required', 16],
+];
+
+for (const [spec, status, code, grpcCode, retry] of errors) {
+  test(`${spec} over REST, Connect and gRPC`, async (t) => {
+    const { port, grpc } = t.context;
+    const param = code === 'model_unavailable' ? 'model' : null;
+    const answer = await decide(port, question, asking(spec));
+    isError(t, answer, { status, code, param, ...(param === null ? {} : { type: 'model_error' }) });
+    t.is(answer.headers['retry-after'], retry === undefined ? undefined : String(retry));
+    const connect = await send(port, { path: connectPath, body: JSON.stringify(question), headers: asking(spec) });
+    t.regex(connect.text, new RegExp(code.toUpperCase()));
+    const { error, trailers } = await callGrpc(grpc.decisions, 'CreateDecision', question, { metadata: asking(spec) });
+    t.is(error?.code, grpcCode);
+    t.like(errorDetails(trailers), { reason: code.toUpperCase(), param, retrySeconds: retry });
+  });
+}
+
+test('a delay comes before the answer, and is none of the deadline’s business', async (t) => {
+  const began = performance.now();
+  t.is((await decide(t.context.port, question, asking('delay=120'))).status, 200);
+  t.true(performance.now() - began >= 119);
+});
+
+test('a connection that is cut instead of the answer, or in the middle of it', async (t) => {
+  const { port, grpc } = t.context;
+  for (const spec of ['cut=answer', 'cut=body', '503; cut=body']) {
+    await t.throwsAsync(decide(port, question, asking(spec)), { code: 'ECONNRESET' }, spec);
+    await t.throwsAsync(send(port, { path: connectPath, body: JSON.stringify(question), headers: asking(spec) }));
+    const session = openSession(port);
+    await t.throwsAsync(sendH2(session, { body: JSON.stringify(question), headers: asking(spec) }), undefined, spec);
+    t.is((await sendH2(session, { body: JSON.stringify(question) })).status, 200, 'the session goes on');
+    session.close();
+  }
+  for (const spec of ['cut=answer', 'cut=body']) {
+    const { error } = await callGrpc(grpc.decisions, 'CreateDecision', question, { metadata: asking(spec) });
+    t.true([1, 13, 14].includes(error?.code ?? 0), `${spec}: ${error}`);
+  }
+  // Headers and a part of the body arrived.
+  const body = JSON.stringify(question);
+  const { bytes } = await sendRaw(
+    port,
+    `POST /v1/decisions HTTP/1.1\r\nHost: a\r\nUmpire-Mock: cut=body\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  t.regex(bytes.toString(), /^HTTP\/1.1 200 OK\r\n[\s\S]*\r\n\r\n\{"id":"dec_[\s\S]*[^}]$/);
+});
+
+test('the first requests of a name fail, then one gets through', async (t) => {
+  const headers = asking('503; first=2; id=retry');
+  const statuses: number[] = [];
+  for (let turn = 0; turn < 4; turn += 1) statuses.push((await decide(t.context.port, question, headers)).status);
+  t.deepEqual(statuses, [503, 503, 200, 200]);
+});
+
+test('a fault strikes only what would have been let in, and a spec that is none is said', async (t) => {
+  const headers = { authorization: 'Bearer wrong', ...asking('503') };
+  t.is((await decide(t.context.port, question, headers)).status, 401);
+  t.is((await send(t.context.port, { path: '/health/ready', headers: asking('503') })).status, 200);
+  for (const spec of [
+    '418',
+    'OVERLOADED',
+    'canceled',
+    'delay=99999',
+    'cut=here',
+    'first=2',
+    'id=a',
+    'retry-after=0',
+    'a=1',
+    '',
+  ])
+    isError(t, await decide(t.context.port, question, asking(spec)), {
+      status: 400,
+      code: 'malformed_request',
+      param: null,
+    });
+});
+
+test('chance follows from the seed', async (t) => {
+  const spec = parseFault('429') as FaultSpec;
+  const statusesOf = async (seed: number) => {
+    const { port, stop } = await start({ faults: [{ spec, rate: 0.3 }], seed });
+    const statuses: number[] = [];
+    for (let turn = 0; turn < 60; turn += 1) statuses.push((await decide(port, question)).status);
+    await stop();
+    return statuses;
+  };
+  const [first, again, other] = [await statusesOf(1), await statusesOf(1), await statusesOf(2)];
+  t.deepEqual(first, again);
+  t.notDeepEqual(first, other);
+  const struck = first.filter((status) => status === 429).length;
+  t.true(struck > 6 && struck < 32, String(struck));
+});
+
+test('the command serves until it is told to stop, then leaves nothing behind', async (t) => {
+  const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+  const args = [cli, 'mock', '--port', '0', '--model', 'm@r7', '--model', 'gone=unavailable', '--fault', 'delay=1:0.5'];
+  const folder = fileURLToPath(new URL('../../', import.meta.url));
+  const temp = mkdtempSync(join(tmpdir(), 'umpire-mock-test-'));
+  t.teardown(() => rmSync(temp, { recursive: true, force: true }));
+  // A Redis of the environment's must not be touched.
+  const env = { PATH: process.env.PATH, TMPDIR: temp, REDIS_URL: 'redis://127.0.0.1:1', LOG_LEVEL: 'info' };
+  const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] });
+  const exited = once(child, 'exit');
+  let output = '';
+  for await (const chunk of child.stdout.setEncoding('utf8')) {
+    output += chunk;
+    const [, port, printed] = /listens on http:\/\/127\.0\.0\.1:(\d+) [\s\S]*\n(ump_live_\w+)\n/.exec(output) ?? [];
+    if (printed === undefined) continue;
+    t.regex(output, /serves m@r7, gone@r1 \(unavailable\)/);
+    t.true(isKey(printed));
+    const answer = await decide(Number(port), { ...question, model: 'm' }, { authorization: `Bearer ${printed}` });
+    t.is(json(answer).model, 'm@r7');
+    child.kill('SIGTERM');
+  }
+  t.deepEqual(await exited, [0, null]);
+  t.deepEqual(readdirSync(temp), []);
+});
+
+test('arguments that are wrong are said', async (t) => {
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ['--port x', /PORT/],
+    ['--model A', /--model A/],
+    ['--model a=gone', /--model/],
+    ['--fault 429', /rate/],
+    ['--fault 429:2', /rate/],
+    ['--fault 418:0.1', /418/],
+    ['--seed -1', /seed/],
+    ['--choices 301', /choices/],
+  ];
+  for (const [args, message] of cases) {
+    const err: string[] = [];
+    const terminal = { env: {}, out: () => {}, input: async () => '', interrupted: async () => {} };
+    const status = await runCommand(['mock', ...args.split(' ')], { ...terminal, err: (line) => err.push(line) });
+    t.true(status === 1 || status === 2, args);
+    t.regex(err.join('\n'), message);
+  }
+});
