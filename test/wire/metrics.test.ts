@@ -4,6 +4,7 @@ import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import test from 'ava';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
+import { metricsPortOf, scrape } from '../support/scrape.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 const body = {
@@ -12,20 +13,6 @@ const body = {
   instruction: 'Which team should handle this?',
   choices: ['charges', 'parcels', 'logins'],
 };
-
-/** Samples by name and labels, as they stand in the text. */
-async function scrape(port: number): Promise<ReadonlyMap<string, number>> {
-  const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
-  const text = await answer.text();
-  const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(
-    samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
-  );
-}
-
-function metricsPortOf({ log }: TestService): number {
-  return log.find(({ msg }) => msg === 'metrics')?.port as number;
-}
 
 function post(service: TestService, json: unknown, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`${service.url}/v1/decisions`, {

@@ -1,0 +1,157 @@
+/** A dashboard's panels as one SVG: plain, but what Grafana would show of the same answers. */
+
+/** One line, band or row of a panel. */
+export interface Series {
+  readonly name: string;
+  /** Seconds since the epoch, and values; what was not finite is left out. */
+  readonly points: readonly (readonly [at: number, value: number])[];
+}
+
+export interface DrawnPanel {
+  readonly type: string;
+  readonly title: string;
+  readonly unit: string;
+  readonly stacked: boolean;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly series: readonly Series[];
+}
+
+const column = 48;
+const row = 22;
+const colours = [
+  '#1f6f8b',
+  '#c8553d',
+  '#588157',
+  '#6d597a',
+  '#d4a017',
+  '#3d5a80',
+  '#a44a3f',
+  '#7a9e7e',
+  '#555',
+  '#b56576',
+];
+
+/** Draws all panels of a time from `start` to `end`, in seconds. */
+export function drawDashboard(title: string, panels: readonly DrawnPanel[], start: number, end: number): string {
+  const height = Math.max(...panels.map(({ gridPos }) => gridPos.y + gridPos.h)) * row + 40;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${24 * column + 20} ${height}" font-family="sans-serif" font-size="10" fill="#333">`,
+    `<title>${markup(title)}</title>`,
+    '<rect width="100%" height="100%" fill="#f4f5f6"/>',
+    `<text x="14" y="24" font-size="16">${markup(title)}</text>`,
+    ...panels.map((panel) => {
+      const { x, y, w, h } = panel.gridPos;
+      const body =
+        panel.type === 'row'
+          ? `<text x="4" y="16" font-size="13" font-weight="bold">${markup(panel.title)}</text>`
+          : drawPanel(panel, w * column - 8, h * row - 8, start, end);
+      return `<g transform="translate(${x * column + 14} ${y * row + 36})">${body}</g>`;
+    }),
+    '</svg>',
+    '',
+  ].join('\n');
+}
+
+function drawPanel(panel: DrawnPanel, width: number, height: number, start: number, end: number): string {
+  const frame = `<rect width="${width}" height="${height}" rx="3" fill="white" stroke="#ddd"/><text x="8" y="15" font-size="11">${markup(panel.title)}</text>`;
+  if (panel.type === 'stat') {
+    const last = panel.series[0]?.points.at(-1)?.[1] ?? Number.NaN;
+    return `${frame}<text x="${width / 2}" y="${height / 2 + 16}" font-size="24" text-anchor="middle">${format(last, panel.unit)}</text>`;
+  }
+  const plot = { left: 52, top: 24, width: width - 62, height: height - (panel.type === 'heatmap' ? 44 : 58) };
+  const x = (at: number): number => Math.round((plot.left + ((at - start) / (end - start)) * plot.width) * 10) / 10;
+  const times = [start, (start + end) / 2, end].map(
+    (at) =>
+      `<text x="${x(at)}" y="${plot.top + plot.height + 12}" text-anchor="middle" fill="#777">${Math.round(at - start)} s</text>`,
+  );
+  const body = panel.type === 'heatmap' ? drawHeatmap(panel, plot, x) : drawLines(panel, plot, x);
+  return `${frame}${times.join('')}${body}`;
+}
+
+interface Plot {
+  readonly left: number;
+  readonly top: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+function drawLines({ series, unit, stacked }: DrawnPanel, plot: Plot, x: (at: number) => number): string {
+  const below = new Map<number, number>();
+  const drawn = series.map(({ name, points }) => ({
+    name,
+    points: points.map(([at, value]) => {
+      const base = stacked ? (below.get(at) ?? 0) : 0;
+      below.set(at, base + value);
+      return { at, base, top: base + value };
+    }),
+  }));
+  const most = Math.max(1e-9, ...drawn.flatMap(({ points }) => points.map(({ top }) => top))) * 1.05;
+  const y = (value: number): number => Math.round((plot.top + plot.height * (1 - value / most)) * 10) / 10;
+  const grid = [0, 0.5, 1].map((share) => {
+    const at = y(share * most);
+    return `<line x1="${plot.left}" x2="${plot.left + plot.width}" y1="${at}" y2="${at}" stroke="#eee"/><text x="${plot.left - 5}" y="${at + 3}" text-anchor="end" fill="#777">${format(share * most, unit)}</text>`;
+  });
+  const lines = drawn.map(({ points }, i) => {
+    const colour = colours[i % colours.length];
+    const line = points.map(({ at, top }) => `${x(at)},${y(top)}`).join(' ');
+    const floor = stacked
+      ? [...points]
+          .reverse()
+          .map(({ at, base }) => `${x(at)},${y(base)}`)
+          .join(' ')
+      : '';
+    const area = stacked ? `<polygon points="${line} ${floor}" fill="${colour}" opacity="0.35"/>` : '';
+    return `${area}<polyline points="${line}" fill="none" stroke="${colour}" stroke-width="1.3"/>`;
+  });
+  let left = plot.left - 40;
+  const legend = drawn.map(({ name }, i) => {
+    const text = name.length > 26 ? `…${name.slice(-25)}` : name;
+    const at = left;
+    left += text.length * 5.3 + 18;
+    if (left > plot.left + plot.width + 14) return '';
+    const under = plot.top + plot.height + 27;
+    return `<circle cx="${at}" cy="${under - 3}" r="3" fill="${colours[i % colours.length]}"/><text x="${at + 6}" y="${under}">${markup(text)}</text>`;
+  });
+  return [...grid, ...lines, ...legend].join('');
+}
+
+/** Buckets count what is below their bound, so a row is the difference to the one before. */
+function drawHeatmap({ series, unit }: DrawnPanel, plot: Plot, x: (at: number) => number): string {
+  const bounds = [...series].sort((a, b) => boundOf(a) - boundOf(b));
+  const rows = bounds.map(({ points }, i) => {
+    const under = new Map(bounds[i - 1]?.points ?? []);
+    return points.map(([at, value]) => [at, Math.max(0, value - (under.get(at) ?? 0))] as const);
+  });
+  const most = Math.max(1e-9, ...rows.flatMap((points) => points.map(([, count]) => count)));
+  const height = plot.height / rows.length;
+  const step = (bounds[0]?.points[1]?.[0] ?? 1) - (bounds[0]?.points[0]?.[0] ?? 0);
+  const width = Math.round((x(step) - x(0)) * 10) / 10;
+  return rows
+    .flatMap((points, i) => {
+      const y = Math.round((plot.top + plot.height - (i + 1) * height) * 10) / 10;
+      const label = `<text x="${plot.left - 5}" y="${y + height / 2 + 3}" text-anchor="end" font-size="8" fill="#777">${format(boundOf(bounds[i]), unit)}</text>`;
+      const cells = points
+        .filter(([, count]) => count > 0)
+        .map(([at, count]) => {
+          const opacity = Math.round(Math.sqrt(count / most) * 100) / 100;
+          return `<rect x="${x(at)}" y="${y}" width="${width}" height="${height.toFixed(1)}" fill="#c8553d" opacity="${opacity}"/>`;
+        });
+      return [label, ...cells];
+    })
+    .join('');
+}
+
+const boundOf = (series: Series | undefined): number => (series?.name === '+Inf' ? Infinity : Number(series?.name));
+
+function format(value: number, unit: string): string {
+  if (value === Infinity) return '∞';
+  const short = (number: number): string => String(Number(number.toPrecision(3)));
+  if (unit === 'percentunit') return `${short(value * 100)} %`;
+  if (unit === 'bytes') return `${Math.round(value / 2 ** 20)} MiB`;
+  if (unit === 's') return value < 1 ? `${short(value * 1000)} ms` : `${short(value)} s`;
+  return unit === 'reqps' || unit === 'ops' ? `${short(value)}/s` : short(value);
+}
+
+function markup(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+}

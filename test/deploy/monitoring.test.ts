@@ -1,0 +1,207 @@
+/** Alerts and dashboard ask for what a loaded service really shows: every metric, label and value in their expressions is in a scrape. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import test from 'ava';
+import { parse } from 'yaml';
+import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
+import { errorTable } from '../../src/domain/errors.ts';
+import { startKeyedService } from '../support/keys.ts';
+import { readPromql } from '../support/promql.ts';
+import { metricsPortOf, type Sample, samplesOf, scrape } from '../support/scrape.ts';
+
+interface Rule {
+  readonly record?: string;
+  readonly alert?: string;
+  readonly expr: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly targets?: readonly { readonly expr: string; readonly refId: string }[];
+}
+
+const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const rules: readonly Rule[] = parse(read('deploy/monitoring/alerts.yml')).groups.flatMap(
+  ({ rules }: { rules: readonly Rule[] }) => rules,
+);
+const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(read('deploy/monitoring/grafana/umpire.json'));
+const adapter = parse(read('deploy/kubernetes/prometheus-adapter.yaml')).rules.custom as readonly {
+  readonly seriesQuery: string;
+  readonly metricsQuery: string;
+  readonly name: { readonly as: string };
+}[];
+
+/** What Prometheus puts on every target. */
+const ofTargets = new Set(['instance', 'job', 'namespace', 'pod']);
+
+/** Every expression with the place where it stands; Grafana's and the adapter's own placeholders are filled. */
+const expressions: readonly (readonly [place: string, expression: string])[] = [
+  ...rules.map(({ record, alert, expr }) => [record ?? alert ?? '', expr] as const),
+  ...dashboard.panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }) => [title, expr.replaceAll('$__rate_interval', '1m')] as const),
+  ),
+  ...adapter.flatMap(({ name, seriesQuery, metricsQuery }) => [
+    [name.as, seriesQuery] as const,
+    [
+      name.as,
+      metricsQuery.replaceAll('<<.GroupBy>>', 'pod').replaceAll('<<.LabelMatchers>>', 'namespace="umpire"'),
+    ] as const,
+  ]),
+];
+
+/** Faults of an expression against what was scraped. */
+function faultsOf(expression: string, samples: readonly Sample[], recorded: ReadonlySet<string>): readonly string[] {
+  const { selectors, groupedBy } = readPromql(expression);
+  const faults: string[] = [];
+  const labels = new Set(ofTargets);
+  for (const { metric, matchers } of selectors) {
+    if (recorded.has(metric)) continue;
+    const series = samples.filter((sample) => sample.metric === metric);
+    if (series.length === 0) faults.push(`there is no ${metric}`);
+    for (const sample of series) for (const label of Object.keys(sample.labels)) labels.add(label);
+    for (const { label, operator, value } of matchers) {
+      if (ofTargets.has(label)) continue;
+      const values = new Set(series.map((sample) => sample.labels[label]).filter((each) => each !== undefined));
+      if (values.size === 0) faults.push(`${metric} has no label ${label}`);
+      // What is left out need not be there.
+      if (operator.startsWith('!')) continue;
+      for (const wanted of operator === '=~' ? value.split('|') : [value]) {
+        const fits = operator === '=~' ? new RegExp(`^(?:${wanted})$`) : { test: (each: string) => each === wanted };
+        if (![...values].some((each) => fits.test(each))) faults.push(`${metric} has no ${label} that is ${wanted}`);
+      }
+    }
+  }
+  for (const label of groupedBy) if (!labels.has(label)) faults.push(`nothing has the label ${label}`);
+  return faults;
+}
+
+test('every metric, label and value that an expression names is in a scrape', async (t) => {
+  const service = await startKeyedService({ UMPIRE_METRICS_PORT: '0' }, {});
+  t.teardown(() => service.stop());
+  const body = { model: 'minilm-l6', input: 'a', instruction: 'b', choices: ['c', 'd'] };
+  const post = async (path: string, json: unknown): Promise<number> => {
+    const answer = await fetch(`${service.url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${service.key}` },
+      body: JSON.stringify(json),
+    });
+    await answer.text();
+    return answer.status;
+  };
+  t.is(await post('/v1/decisions', body), 200);
+  t.is(await post('/v1/catalogs', { id: 'e', model: 'minilm-l6', choices: ['c', 'd'] }), 201);
+  const { choices: _, ...rest } = body;
+  t.is(await post('/v1/decisions', { ...rest, catalog: 'e' }), 200);
+  await createClient(DecisionService, createGrpcTransport({ baseUrl: service.url })).createDecision(body);
+
+  const recorded = new Set(rules.flatMap(({ record }) => record ?? []));
+  const look = async (): Promise<readonly string[]> => {
+    const samples = samplesOf(await scrape(metricsPortOf(service)));
+    return expressions.flatMap(([place, expression]) =>
+      faultsOf(expression, samples, recorded).map((fault) => `${place}: ${fault}`),
+    );
+  };
+  // A request is counted when its connection says that the response is out, which the caller may know first.
+  let faults = await look();
+  for (let tries = 0; tries < 50 && faults.length > 0; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    faults = await look();
+  }
+  t.deepEqual(faults, []);
+
+  const samples = samplesOf(await scrape(metricsPortOf(service)));
+  const families = new Set(samples.flatMap(({ metric }) => [metric, metric.replace(/_(bucket|sum|count)$/, '')]));
+  let named = 0;
+  for (const page of readdirSync(new URL('../../docs', import.meta.url)).filter((name) => name.endsWith('.md'))) {
+    for (const [, metric = ''] of read(`docs/${page}`).matchAll(/`((?:umpire|process|nodejs)_[a-z_]+)(?:\{[^`]*)?`/g)) {
+      named += 1;
+      t.true(families.has(metric), `${page}: ${metric}`);
+    }
+  }
+  t.true(named > 20);
+
+  const faultsIn = (expression: string): readonly string[] => faultsOf(expression, samples, recorded);
+  t.deepEqual(faultsIn('sum(rate(umpire_request_total[1m]))'), ['there is no umpire_request_total']);
+  t.deepEqual(faultsIn('umpire_stage_seconds_sum{stage="infernal"}'), [
+    'umpire_stage_seconds_sum has no stage that is infernal',
+  ]);
+  t.deepEqual(faultsIn('sum by (owner) (umpire_ready{model="x"})'), [
+    'umpire_ready has no label model',
+    'umpire_ready has no model that is x',
+    'nothing has the label owner',
+  ]);
+  t.throws(() => faultsIn('sum(rate(umpire_ready[1m]) +'), { instanceOf: SyntaxError });
+});
+
+test('what burns the error budget is every reason that is 500 or 503, in every window', (t) => {
+  const ours = Object.entries(errorTable).filter(([, { http }]) => http === 500 || http === 503);
+  const expected = ours.map(([reason]) => reason.toLowerCase()).sort();
+  const records = rules.filter(({ record }) => record?.startsWith('umpire:failures:'));
+  t.is(records.length, 4);
+  for (const { record = '', expr } of records) {
+    const [selector] = readPromql(expr).selectors;
+    t.deepEqual(selector?.matchers[0]?.value.split('|').sort(), expected);
+    t.true(expr.includes(`[${record.replace('umpire:failures:rate', '')}]`), record);
+  }
+});
+
+test('each alert has a severity, a summary, a place in the guide, and a test that makes it fire', (t) => {
+  const alerts = rules.filter(({ alert }) => alert !== undefined);
+  t.true(alerts.length >= 9);
+  const tests = parse(read('deploy/monitoring/alerts.test.yml')).tests as readonly {
+    readonly alert_rule_test?: readonly { readonly alertname: string; readonly exp_alerts?: readonly unknown[] }[];
+  }[];
+  const cases = tests.flatMap(({ alert_rule_test = [] }) => alert_rule_test);
+  for (const { alert = '', labels, annotations } of alerts) {
+    t.regex(labels?.severity ?? '', /^(critical|warning)$/, alert);
+    t.truthy(annotations?.summary, alert);
+    const [page = '', anchor = ''] = (annotations?.runbook ?? '').split('#');
+    const headings = [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replaceAll(/[^\w\s-]/g, '')
+        .replaceAll(' ', '-'),
+    );
+    t.true(headings.includes(anchor), annotations?.runbook);
+    const fires = cases.filter(({ alertname, exp_alerts }) => alertname === alert && exp_alerts !== undefined);
+    const silent = cases.filter(({ alertname, exp_alerts }) => alertname === alert && exp_alerts === undefined);
+    t.true(fires.length > 0 && silent.length > 0, alert);
+  }
+});
+
+test('the dashboard has a row for each side of the service, and no panel lies on another', (t) => {
+  const titles = dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title);
+  t.deepEqual(titles, [
+    'Now',
+    'Traffic',
+    'Latency',
+    'Queue and engines',
+    'Models and confidence',
+    'Caches',
+    'Limits',
+    'Redis',
+    'Process',
+  ]);
+  t.is(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length);
+  const taken = new Map<string, string>();
+  for (const { title, gridPos } of dashboard.panels) {
+    t.true(gridPos.x + gridPos.w <= 24, title);
+    for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
+      for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
+        t.is(taken.get(`${x}/${y}`), undefined, title);
+        taken.set(`${x}/${y}`, title);
+      }
+    }
+  }
+  const named = [...read('docs/troubleshooting.md').matchAll(/(?<!\*)\*([^*]+)\*(?!\*)/g)].map(([, title]) => title);
+  for (const title of named) {
+    t.true(title === 'Load' || dashboard.panels.some((panel) => panel.title === title), title);
+  }
+  for (const { type, title, targets = [] } of dashboard.panels) if (type !== 'row') t.true(targets.length > 0, title);
+});
