@@ -31,9 +31,24 @@ export function createLogger(level: LogLevel, stream: DestinationStream): Logger
     {
       level,
       base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: createIsoTime(),
       formatters: { level: (label) => ({ level: label }) },
     },
     stream,
   );
+}
+
+/** pino's `isoTime`, which makes a date of every line: here all that changes within a second is the milliseconds. */
+function createIsoTime(): () => string {
+  let second = Number.NaN;
+  let upToSecond = '';
+  return () => {
+    const now = Date.now();
+    const milliseconds = now % 1000;
+    if (now - milliseconds !== second) {
+      second = now - milliseconds;
+      upToSecond = new Date(second).toISOString().slice(0, -4);
+    }
+    return `,"time":"${upToSecond}${String(milliseconds).padStart(3, '0')}Z"`;
+  };
 }

@@ -26,7 +26,7 @@ const MAX_LIST_BYTES = 256 * 1024;
 /** Bounded, least recently used first to go. */
 export function createChoiceSets(): ChoiceSets {
   const byMark = new Map<string, Entry>();
-  // From the check of a request to its decision: the request's own array leads to what was found.
+  // The array that was checked leads to what was found: from the check of a request to its decision, and on to later requests with that array.
   const byList = new WeakMap<readonly string[], readonly string[]>();
   let bytes = 0;
 
@@ -52,6 +52,7 @@ export function createChoiceSets(): ChoiceSets {
 
   return {
     fault(choices) {
+      if (byList.has(choices)) return undefined;
       const mark = markOf(choices);
       let entry = recall(mark, choices);
       if (entry === undefined) {

@@ -53,7 +53,7 @@ export function roundDistribution(raw: Float64Array): Rounded {
 /** Adds 1 to the units of the `wanted` largest remainders, of equal ones to those with the lower index. */
 function giveToLargest(units: Float64Array, remainders: Float64Array, wanted: number): void {
   if (wanted <= 0) return;
-  const least = nthSmallest(Float64Array.from(remainders), remainders.length - wanted);
+  const least = nthSmallest(remainders.slice(), remainders.length - wanted);
   let left = wanted;
   for (let index = 0; index < units.length; index += 1) {
     if ((remainders[index] as number) <= least) continue;

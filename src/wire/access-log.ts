@@ -36,5 +36,7 @@ function round(milliseconds: number): number {
 }
 
 function rounded(timings: Readonly<Record<string, number>>): Record<string, number> {
-  return Object.fromEntries(Object.entries(timings).map(([stage, milliseconds]) => [stage, round(milliseconds)]));
+  const result: Record<string, number> = {};
+  for (const stage in timings) result[stage] = round(timings[stage] as number);
+  return result;
 }

@@ -11,12 +11,12 @@ import { respond, respondFault } from './respond.ts';
 import { createRouter } from './router.ts';
 import { createRoutes, type Route } from './routes.ts';
 import { serverTiming } from './server-timing.ts';
-import { type JsonObject, parseJsonObject } from './strict-json.ts';
+import type { ParsedObject } from './strict-json.ts';
 
 /** Answers a request whose path is not an RPC's. Never rejects. */
 export type RestHandler = (exchange: Exchange, path: string) => Promise<void>;
 
-const NO_BODY: { readonly value: JsonObject; readonly duplicate: undefined } = { value: {}, duplicate: undefined };
+const NO_BODY: ParsedObject = { value: {}, duplicate: undefined };
 
 /** A handler over procedures. @throws Error if an annotation cannot be served. */
 export function createRestHandler(options: {
@@ -32,7 +32,7 @@ export function createRestHandler(options: {
     exchange.route = found.template.text;
     await gate(exchange, procedure);
     if (hasBody) assertJsonContent(exchange.request);
-    const { value, duplicate } = hasBody ? parseJsonObject(await readBody(exchange.request)) : NO_BODY;
+    const { value, duplicate } = hasBody ? found.parse(await readBody(exchange.request)) : NO_BODY;
     const result = await invoke(procedure, found.read(value, duplicate, variables), exchange);
     const headers: Record<string, string> = {};
     const location = found.location(result);

@@ -69,7 +69,7 @@ function compileField(desc: DescMessage, field: DescField, rule: FieldRule): Fie
 
 function isStrings(value: unknown): value is readonly string[] {
   if (!Array.isArray(value)) return false;
-  for (const item of value) if (typeof item !== 'string') return false;
+  for (let index = 0; index < value.length; index += 1) if (typeof value[index] !== 'string') return false;
   return true;
 }
 

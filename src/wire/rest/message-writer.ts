@@ -88,14 +88,14 @@ function entriesOf(map: unknown): MapEntries {
   return { keys: pairs.map(([key]) => key), values: Float64Array.from(pairs, ([, value]) => value) };
 }
 
-/** The length from which bytes are worth their own way. */
+/** The length from which a run of bytes is worth its own way. */
 const MANY = 32;
 
 function writeMap(entries: MapEntries, sink: JsonSink): void {
   const { keys, values } = entries;
-  const bytes = keys.length < MANY ? undefined : probabilityMap(entries);
-  if (bytes !== undefined) {
-    sink.bytes(bytes);
+  const run = keys.length < MANY ? undefined : probabilityMap(entries);
+  if (run !== undefined) {
+    sink.run(run);
     return;
   }
   sink.text('{');

@@ -3,6 +3,7 @@
  * only in the digits: the list's template is copied and the digits are filled in.
  */
 import type { MapEntries } from '../../service/map-entries.ts';
+import type { ByteRun } from './json-sink.ts';
 
 interface Template {
   readonly bytes: Buffer;
@@ -26,23 +27,37 @@ function writeThree(bytes: Buffer, place: number, number: number): void {
 const templates = new WeakMap<readonly string[], Template>();
 
 /** The JSON object, or undefined if a value is not a number below 1 of at most six decimals. */
-export function probabilityMap({ keys, values }: MapEntries): Buffer | undefined {
+export function probabilityMap({ keys, values }: MapEntries): ByteRun | undefined {
+  const units = new Uint32Array(values.length);
+  for (let index = 0; index < values.length; index += 1) {
+    const value = values[index] as number;
+    const unit = Math.round(value * MILLION);
+    if (unit / MILLION !== value || unit < 0 || unit >= MILLION) return undefined;
+    units[index] = unit;
+  }
+  const { bytes, places } = templateOf(keys);
+  return {
+    length: bytes.length,
+    fill(target, start) {
+      target.set(bytes, start);
+      for (let index = 0; index < units.length; index += 1) {
+        const place = start + (places[index] as number);
+        const unit = units[index] as number;
+        const high = (unit / 1000) | 0;
+        writeThree(target, place, high);
+        writeThree(target, place + 3, unit - high * 1000);
+      }
+    },
+  };
+}
+
+function templateOf(keys: readonly string[]): Template {
   let template = templates.get(keys);
   if (template === undefined) {
     template = createTemplate(keys);
     templates.set(keys, template);
   }
-  const bytes = Buffer.from(template.bytes);
-  for (let index = 0; index < values.length; index += 1) {
-    const value = values[index] as number;
-    const units = Math.round(value * MILLION);
-    if (units / MILLION !== value || units < 0 || units >= MILLION) return undefined;
-    const place = template.places[index] as number;
-    const high = (units / 1000) | 0;
-    writeThree(bytes, place, high);
-    writeThree(bytes, place + 3, units - high * 1000);
-  }
-  return bytes;
+  return template;
 }
 
 function createTemplate(keys: readonly string[]): Template {

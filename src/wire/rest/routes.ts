@@ -6,6 +6,8 @@ import { createJsonSink } from './json-sink.ts';
 import { compileMessageReader, type MessageReader } from './message-reader.ts';
 import { compileMessageWriter, type MessageWriter } from './message-writer.ts';
 import { type PathTemplate, parsePathTemplate } from './path-template.ts';
+import { type BodyParser, createBodyParser } from './repeated-lists.ts';
+import { parseJsonObject } from './strict-json.ts';
 
 export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -15,6 +17,7 @@ export interface Route {
   readonly template: PathTemplate;
   readonly procedure: Procedure;
   readonly hasBody: boolean;
+  readonly parse: BodyParser;
   readonly read: MessageReader;
   /** The JSON of a response; null where it has no content. */
   readonly write: (response: object) => string | Buffer | null;
@@ -80,12 +83,18 @@ function createRoute(procedure: Procedure, procedures: readonly Procedure[]): Ro
     template,
     procedure,
     hasBody,
+    parse: bodyParser(input),
     read: compileMessageReader(input, procedure.rules),
     write: empty ? () => null : write,
     responseBody: empty ? undefined : message,
     successStatus: empty ? 204 : collection === undefined ? 200 : 201,
     location: (response) => (collection === undefined ? undefined : fill(collection, body(response))),
   };
+}
+
+function bodyParser(input: DescMessage): BodyParser {
+  const list = input.fields.find(({ fieldKind }) => fieldKind === 'list');
+  return list === undefined ? parseJsonObject : createBodyParser(list.name);
 }
 
 function responseWriter(

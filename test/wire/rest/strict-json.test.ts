@@ -6,7 +6,7 @@ import { parseJsonObject } from '../../../src/wire/rest/strict-json.ts';
 const parse = (text: string): ReturnType<typeof parseJsonObject> => parseJsonObject(Buffer.from(text));
 const messageOf = (bytes: Uint8Array): string => {
   try {
-    parseJsonObject(bytes);
+    parseJsonObject(Buffer.from(bytes));
   } catch (error) {
     if (error instanceof DomainError && error.reason === 'INVALID_JSON' && error.param === null) return error.message;
     throw error;
