@@ -41,6 +41,10 @@ export interface App {
   stop(): Promise<void>;
 }
 
+/** Milliseconds in which the last traces are sent: what requests left of the grace, and no less or more than this. */
+const LEAST_FLUSH = 1000;
+const MOST_FLUSH = 5000;
+
 /** @throws StoreUnavailable or StoreCorrupt if the embedded store cannot be opened, Error if an annotation cannot be served. */
 export async function createApp(config: Config, logger: Logger, overrides: Overrides = {}): Promise<App> {
   const stores = overrides.stores ?? (await createStores(config.store, logger));
@@ -79,7 +83,16 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
           connections: () => listener.connections,
           memoryLimit: config.memory,
         });
-  const dispatch = createDispatch({ rest, rpc, logger, observe: metrics?.observe });
+  const tracing =
+    config.traces === undefined
+      ? undefined
+      : (await import('./wire/traces/tracing.ts')).createTracing({
+          settings: config.traces,
+          tls: config.tls !== undefined,
+          logger,
+        });
+  const observers = [metrics, tracing].flatMap((part) => part?.observe ?? []);
+  const dispatch = createDispatch({ rest, rpc, logger, observers });
   const listener: Listener = createListener({
     dispatch,
     logger,
@@ -121,7 +134,9 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
       health.startDraining();
       listener.goAway();
       await new Promise((resolve) => setTimeout(resolve, config.drainDelay));
+      const graceEnds = performance.now() + config.drainGrace;
       await listener.close(config.drainGrace);
+      await tracing?.close(Math.min(MOST_FLUSH, Math.max(LEAST_FLUSH, graceEnds - performance.now())));
       if (overrides.engine === undefined) await engine.close();
       if (overrides.stores === undefined) await stores.close();
       health.close();

@@ -86,6 +86,7 @@ const reserved: readonly (readonly [what: RegExp, where: RegExp])[] = [
   [/^node:child_process$/, /^engine\/pool\//],
   [/^pino$/, /^logger\.ts$/],
   [/^prom-client$/, /^wire\/metrics\//],
+  [/^@opentelemetry\//, /^wire\/traces\//],
 ];
 
 for (const [what, where] of reserved) {

@@ -87,7 +87,8 @@ export function createLimits(options: LimitOptions): Limits {
   }
 
   async function admitShared(shared: LimitStore, demand: LimitDemand, budget: StoreBudget): Promise<Admission> {
-    const share: StoreBudget = { remaining: Math.min(budget.remaining, SHARE_MS) };
+    budget.calls ??= [];
+    const share: StoreBudget = { remaining: Math.min(budget.remaining, SHARE_MS), calls: budget.calls };
     const before = share.remaining;
     let verdict: LimitVerdict;
     try {

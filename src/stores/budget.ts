@@ -7,7 +7,18 @@ export const STORE_BUDGET_MS = 250;
 export interface StoreBudget {
   /** Milliseconds left; at or below 0 a store call fails at once. */
   remaining: number;
+  /** The calls that were made, in the order in which they ended; not all of them where there are very many. */
+  calls?: StoreCall[];
 }
+
+/** When a store call went on, on the clock of `performance.now()`. */
+export interface StoreCall {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** No request makes more calls; what an operator's command does is not looked at. */
+const MAX_CALLS = 16;
 
 /** A fresh budget. */
 export function createStoreBudget(milliseconds: number = STORE_BUDGET_MS): StoreBudget {
@@ -20,6 +31,9 @@ export async function spend<T>(budget: StoreBudget, call: () => Promise<T>): Pro
   try {
     return await call();
   } finally {
-    budget.remaining -= performance.now() - started;
+    const end = performance.now();
+    budget.remaining -= end - started;
+    budget.calls ??= [];
+    if (budget.calls.length < MAX_CALLS) budget.calls.push({ start: started, end });
   }
 }

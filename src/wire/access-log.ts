@@ -25,6 +25,8 @@ export function logExchange(logger: Logger, exchange: Exchange): void {
     inputTokens: facts.inputTokens,
     choices: facts.choices,
     timings: facts.timings === undefined ? undefined : rounded(facts.timings),
+    trace_id: exchange.trace?.traceId,
+    span_id: exchange.trace?.spanId,
     callerRequestId: typeof foreignId === 'string' ? foreignId.slice(0, MAX_FOREIGN_ID) : undefined,
   };
   if (reason === 'INTERNAL' || reason === 'STORAGE_CORRUPT') logger.error({ ...line, err: cause }, 'request');

@@ -6,12 +6,13 @@ import { logExchange } from './access-log.ts';
 import { Exchange } from './exchange.ts';
 import { visibleFault } from './faults.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './http.ts';
-import type { Observer } from './metrics/observer.ts';
+import type { Observer } from './observer.ts';
 import type { RestHandler } from './rest/handler.ts';
 import { respondFault } from './rest/respond.ts';
 import { DEFAULT_TIMEOUT } from './rpc/deadline.ts';
 import type { RpcHandler } from './rpc/handler.ts';
 import { answerUnknownProcedure } from './rpc/unknown-procedure.ts';
+import { parseTraceParent } from './traces/trace-parent.ts';
 import { assertUniqueHeaders } from './unique-headers.ts';
 
 /** Answers one request. Never throws. */
@@ -22,10 +23,9 @@ export function createDispatch(options: {
   readonly rest: RestHandler;
   readonly rpc: RpcHandler;
   readonly logger: Logger;
-  /** Sees each exchange when it is over. */
-  readonly observe: Observer | undefined;
+  readonly observers: readonly Observer[];
 }): Dispatch {
-  const { rest, rpc, logger, observe } = options;
+  const { rest, rpc, logger, observers } = options;
   return (request, response) => {
     const exchange = new Exchange(request, response, DEFAULT_TIMEOUT);
     response.on('close', () => {
@@ -34,8 +34,9 @@ export function createDispatch(options: {
         exchange.depart();
       }
       exchange.finish();
+      exchange.trace = parseTraceParent(request.headers.traceparent);
+      for (const observe of observers) observe(exchange);
       logExchange(logger, exchange);
-      observe?.(exchange);
     });
     // A peer that resets its stream is no fault of ours.
     response.on('error', () => exchange.depart());

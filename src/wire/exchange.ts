@@ -5,6 +5,7 @@ import { newId } from '../domain/ids.ts';
 import type { Call, CallFacts } from '../service/call.ts';
 import { createStoreBudget } from '../stores/budget.ts';
 import type { HttpRequest, HttpResponse } from './http.ts';
+import type { TraceContext } from './traces/trace-parent.ts';
 
 export type Protocol = 'rest' | 'grpc' | 'connect';
 
@@ -27,6 +28,12 @@ export class Exchange implements Call {
   /** When the gate let it in, and when its handler began with the decoded request; on the clock of `performance.now()`. */
   admittedAt: number | undefined;
   invokedAt: number | undefined;
+  /** From when until when work for it went on in the engine, and when it was over. */
+  engineSince: number | undefined;
+  engineUntil: number | undefined;
+  endedAt = 0;
+  /** The span that this exchange has been recorded as, or else the caller's; known when the exchange is over. */
+  trace: TraceContext | undefined;
   /** Why the exchange failed, if it did. */
   reason: ErrorReason | undefined;
   /** The fault behind an `internal` error, for the log alone. */
@@ -61,10 +68,12 @@ export class Exchange implements Call {
 
   retain(): () => void {
     let retained = true;
+    this.engineSince = performance.now();
     this.#users += 1;
     return () => {
       if (!retained) return;
       retained = false;
+      this.engineUntil = performance.now();
       this.#users -= 1;
       this.#settle();
     };
@@ -73,6 +82,7 @@ export class Exchange implements Call {
   /** The exchange is over: what it held goes back. */
   finish(): void {
     this.#over = true;
+    this.endedAt = performance.now();
     this.#settle();
   }
 

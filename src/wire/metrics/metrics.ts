@@ -1,7 +1,8 @@
 /** Metrics as one part: what counts requests, and the port where the counts are read. */
 import { Registry } from 'prom-client';
+import type { Observer } from '../observer.ts';
 import { createMetricsListener, type MetricsListener } from './listener.ts';
-import { createObserver, type Observer } from './observer.ts';
+import { createObserver } from './observer.ts';
 import { addStateMetrics, createRequestMetrics, type StateSources } from './registry.ts';
 
 export interface Metrics extends MetricsListener {

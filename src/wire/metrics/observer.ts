@@ -1,10 +1,7 @@
 /** Counts exchanges that are over. */
 import { STORE_BUDGET_MS } from '../../stores/budget.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Observer } from '../observer.ts';
 import type { RequestMetrics } from './registry.ts';
-
-/** Sees each exchange once, when it is over. */
-export type Observer = (exchange: Exchange) => void;
 
 /** Children of a metric by their labels: looking them up in the library would cost more than counting. */
 function childrenOf<T>(make: (...labels: string[]) => T): (...labels: string[]) => T {

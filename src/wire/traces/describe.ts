@@ -1,0 +1,108 @@
+/**
+ * What a server span says of its exchange, in the words of OpenTelemetry's semantic conventions. Every value is bounded in length, and none is
+ * an input, a choice, a key, an owner or a catalog; a path would hold one, so only its template is told. Over gRPC and Connect the attributes
+ * that the conventions had before RPC became stable are there beside the stable ones.
+ */
+import { errorTable, type StatusName } from '../../domain/errors.ts';
+import type { Exchange } from '../exchange.ts';
+
+/** Names to values. */
+export type Attributes = Record<string, string | number>;
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY']);
+
+/** Of the statuses of RPCs, those that the conventions count as a server's failure. */
+const SERVER_FAULTS: ReadonlySet<StatusName> = new Set([
+  'DEADLINE_EXCEEDED',
+  'UNIMPLEMENTED',
+  'INTERNAL',
+  'UNAVAILABLE',
+  'DATA_LOSS',
+]);
+
+/** The numbers of gRPC's statuses. */
+const STATUS_NUMBERS: Readonly<Record<StatusName, number>> = {
+  CANCELLED: 1,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  DATA_LOSS: 15,
+  UNAUTHENTICATED: 16,
+};
+
+/** `POST /v1/decisions`, or `umpire.v1.DecisionService/CreateDecision`; what has no route, by its method or protocol alone. */
+export function spanName(exchange: Exchange): string {
+  const { protocol, route } = exchange;
+  const matched = route !== 'unmatched';
+  if (protocol !== 'rest') return matched ? route.slice(1) : systemOf(protocol);
+  const method = knownMethod(exchange) ?? 'HTTP';
+  return matched ? `${method} ${route}` : method;
+}
+
+/** The span's attributes. `scheme`: http or https, as the port speaks. */
+export function attributesOf(exchange: Exchange, scheme: string): Attributes {
+  const { facts, reason, request } = exchange;
+  const attributes: Attributes = {
+    'network.protocol.version': request.httpVersion === '2.0' ? '2' : request.httpVersion,
+    'umpire.request_id': exchange.requestId,
+    'umpire.caller': exchange.caller.kind,
+  };
+  if (exchange.protocol === 'rest') describeHttp(attributes, exchange, scheme);
+  else describeRpc(attributes, exchange);
+  if (reason !== undefined) attributes['umpire.error_code'] = reason.toLowerCase();
+  if (isServerFault(exchange) && reason !== undefined) attributes['error.type'] = reason.toLowerCase();
+  if (facts.model !== undefined) attributes['umpire.model'] = facts.model;
+  if (facts.choices !== undefined) attributes['umpire.choices'] = facts.choices;
+  if (facts.inputTokens !== undefined) attributes['umpire.input_tokens'] = facts.inputTokens;
+  return attributes;
+}
+
+/** Whether the exchange failed by the server's fault rather than its caller's, as each protocol's conventions see it. */
+export function isServerFault({ protocol, reason }: Exchange): boolean {
+  if (reason === undefined) return false;
+  const { http, status } = errorTable[reason];
+  return protocol === 'rest' ? http >= 500 : SERVER_FAULTS.has(status);
+}
+
+function describeHttp(attributes: Attributes, exchange: Exchange, scheme: string): void {
+  const { response, route } = exchange;
+  attributes['http.request.method'] = knownMethod(exchange) ?? '_OTHER';
+  attributes['url.scheme'] = scheme;
+  if (route !== 'unmatched') attributes['http.route'] = route;
+  if (response.headersSent) attributes['http.response.status_code'] = response.statusCode;
+}
+
+function describeRpc(attributes: Attributes, { protocol, route, reason }: Exchange): void {
+  const status = reason === undefined ? undefined : errorTable[reason].status;
+  attributes['rpc.system.name'] = systemOf(protocol);
+  attributes['rpc.system'] = protocol === 'grpc' ? 'grpc' : 'connect_rpc';
+  attributes['rpc.status_code'] = protocol === 'grpc' ? (status ?? 'OK') : (connectCode(status) ?? 'ok');
+  if (protocol === 'grpc') attributes['rpc.grpc.status_code'] = status === undefined ? 0 : STATUS_NUMBERS[status];
+  else if (status !== undefined) attributes['rpc.connect_rpc.error_code'] = connectCode(status) as string;
+  if (route === 'unmatched') {
+    attributes['rpc.method'] = '_OTHER';
+    return;
+  }
+  attributes['rpc.method'] = route.slice(1);
+  attributes['rpc.service'] = route.slice(1, route.lastIndexOf('/'));
+}
+
+/** Connect's name of a status: in lower case, and without the second l of CANCELLED. */
+function connectCode(status: StatusName | undefined): string | undefined {
+  return status === 'CANCELLED' ? 'canceled' : status?.toLowerCase();
+}
+
+function systemOf(protocol: Exchange['protocol']): string {
+  return protocol === 'grpc' ? 'grpc' : 'connectrpc';
+}
+
+/** Over HTTP/2 a method can be any word of any length. */
+function knownMethod({ request }: Exchange): string | undefined {
+  return METHODS.has(request.method ?? '') ? request.method : undefined;
+}

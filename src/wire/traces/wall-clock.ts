@@ -1,0 +1,32 @@
+/** The time of day on a clock that does not jump between two spans of one trace. */
+
+/** Seconds since the epoch and the nanoseconds in the last one. */
+export type HrTime = [seconds: number, nanoseconds: number];
+
+/** Turns times of `performance.now()` into times of day. */
+export interface WallClock {
+  /** To be called before the spans of an exchange are timed: follows the system's clock if that was set. */
+  adjust(): void;
+  at(milliseconds: number): HrTime;
+}
+
+/** What may lie between the two clocks because they are read one after the other and one has whole milliseconds. */
+const TOLERANCE = 5;
+
+/** A clock. */
+export function createWallClock(): WallClock {
+  let offset = performance.timeOrigin;
+  return {
+    adjust() {
+      const now = Date.now() - performance.now();
+      if (Math.abs(now - offset) > TOLERANCE) offset = now;
+    },
+    at(milliseconds) {
+      // Apart from one another: a double holds the nanoseconds of an hour, not those of an epoch.
+      const whole = Math.floor(offset + milliseconds);
+      const fraction = milliseconds - Math.floor(milliseconds) + (offset - Math.floor(offset));
+      const seconds = Math.floor(whole / 1000);
+      return [seconds, (whole - seconds * 1000) * 1e6 + Math.floor((fraction - Math.floor(fraction)) * 1e6)];
+    },
+  };
+}

@@ -1,0 +1,503 @@
+/** Traces of a whole service, as a receiver gets them: protobufs over HTTP, decoded by other code than wrote them. */
+import { randomBytes } from 'node:crypto';
+import { createClient, type Transport } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-node';
+import test, { type ExecutionContext } from 'ava';
+import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
+import { EngineOverloaded } from '../../../src/engine/errors.ts';
+import { createStores } from '../../../src/stores/create-stores.ts';
+import { silentLog } from '../../../src/stores/log.ts';
+import { parseStoreSettings } from '../../../src/stores/settings.ts';
+import { callGrpc, openGrpc } from '../../support/grpc.ts';
+import { type Call, decide, openSession, send, sendH2 } from '../../support/http.ts';
+import { issueKey } from '../../support/issue-key.ts';
+import { startRedis, until } from '../../support/redis.ts';
+import { createScriptedEngine } from '../../support/scripted-engine.ts';
+import { startService, type TestService } from '../../support/service.ts';
+import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from '../../support/trace-receiver.ts';
+
+const body = {
+  model: 'minilm-l6',
+  input: 'I was charged twice for my secret order',
+  instruction: 'Which secret team should handle this?',
+  choices: ['secret charges', 'parcels', 'logins'],
+};
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const PARENT = '00f067aa0ba902b7';
+const traceparent = `00-${TRACE}-${PARENT}-01`;
+const RPC = 'umpire.v1.DecisionService/CreateDecision';
+
+type Traced = TestService & { readonly receiver: TraceReceiver };
+
+/** A service whose traces go to a receiver of its own. */
+async function startTraced(
+  t: Pick<ExecutionContext, 'teardown'>,
+  env: Record<string, string> = {},
+  overrides: Parameters<typeof startService>[1] = {},
+): Promise<Traced> {
+  const receiver = await startTraceReceiver();
+  const service = await startService(
+    { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_BSP_SCHEDULE_DELAY: '20', ...env },
+    overrides,
+  );
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopped ??= service.stop();
+    return stopped;
+  };
+  t.teardown(async () => {
+    await stop();
+    await receiver.close();
+  });
+  return { ...service, stop, receiver };
+}
+
+/** The spans once there are `servers` of kind server among them. The spans of a request are sent together, or nearly. */
+async function spansOf(t: ExecutionContext, { receiver }: Traced, servers: number): Promise<readonly ReceivedSpan[]> {
+  const there = (): number => receiver.spans.filter(({ kind }) => kind === 'SPAN_KIND_SERVER').length;
+  for (let tries = 0; tries < 1000 && there() < servers; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  t.is(there(), servers);
+  return receiver.spans;
+}
+
+/**
+ * Sends a request in a trace of its own until the store has answered in time, as on a busy machine it may not, and the key is no news any more.
+ * The answer with its spans.
+ */
+async function traced(
+  service: Traced,
+  call: Call,
+): Promise<{ readonly status: number; readonly spans: readonly ReceivedSpan[] }> {
+  for (let tries = 0; ; tries += 1) {
+    const trace = randomBytes(16).toString('hex');
+    const { status } = await send(service.port, {
+      ...call,
+      headers: { ...call.headers, traceparent: `00-${trace}-${PARENT}-01` },
+    });
+    if (status === 503 && tries < 50) continue;
+    const own = (): readonly ReceivedSpan[] => service.receiver.spans.filter(({ traceId }) => traceId === trace);
+    await until(async () => own().some(({ kind }) => kind === 'SPAN_KIND_SERVER'));
+    return { status, spans: own() };
+  }
+}
+
+const serverOf = (spans: readonly ReceivedSpan[]): ReceivedSpan => {
+  const found = spans.find(({ kind }) => kind === 'SPAN_KIND_SERVER');
+  if (found === undefined) throw new Error('there is no span of kind server');
+  return found;
+};
+
+/** Checks that every span but the servers' lies in its parent, and returns `parent > child` by name, in order of time. */
+function nesting(t: ExecutionContext, spans: readonly ReceivedSpan[]): readonly string[] {
+  const byId = new Map(spans.map((span) => [span.spanId, span]));
+  t.is(byId.size, spans.length, 'ids are unique');
+  const inner = spans.filter(({ kind }) => kind !== 'SPAN_KIND_SERVER');
+  return inner
+    .toSorted((a, b) => Number(a.start - b.start) || Number(b.end - a.end))
+    .map((span) => {
+      const parent = byId.get(span.parentSpanId);
+      if (parent === undefined) throw new Error(`${span.name} has no parent`);
+      t.is(span.traceId, parent.traceId);
+      t.is(span.kind, 'SPAN_KIND_INTERNAL');
+      t.true(parent.start <= span.start && span.start <= span.end && span.end <= parent.end, `${span.name} in time`);
+      return `${parent.name} > ${span.name}`;
+    });
+}
+
+const afterwards: (() => unknown)[] = [];
+const teardown = (work: () => unknown): number => afterwards.push(work);
+test.after.always(async () => {
+  for (const work of afterwards) await work();
+});
+
+/** One with the real engine, for the tests in which its stages count. */
+let real: Promise<Traced>;
+test.before(() => {
+  real = startTraced(
+    { teardown },
+    {
+      OTEL_SERVICE_NAME: 'umpire-test',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=staging,team=a%20b,service.name=other',
+    },
+  );
+});
+
+test.serial('a decision over REST is a span of its caller, with its stages inside in their order', async (t) => {
+  const service = await real;
+  const before = BigInt(Date.now()) * 1_000_000n;
+  const answer = await decide(service.port, body, { traceparent, tracestate: 'vendor=1,other=2' });
+  t.is(answer.status, 200);
+  const spans = await spansOf(t, service, 1);
+  const server = serverOf(spans);
+  t.like(server, {
+    name: 'POST /v1/decisions',
+    traceId: TRACE,
+    parentSpanId: PARENT,
+    traceState: 'vendor=1,other=2',
+    status: 'STATUS_CODE_UNSET',
+    // Sampled, and that its parent is remote is known and so.
+    flags: 0x301,
+  });
+  t.deepEqual(server.attributes, {
+    'http.request.method': 'POST',
+    'http.route': '/v1/decisions',
+    'http.response.status_code': 200,
+    'url.scheme': 'http',
+    'network.protocol.version': '1.1',
+    'umpire.request_id': answer.headers['x-request-id'] as string,
+    'umpire.caller': 'anonymous',
+    'umpire.model': 'minilm-l6@r1',
+    'umpire.choices': 3,
+    'umpire.input_tokens': 15,
+  });
+  t.like(server.resource, {
+    'service.name': 'umpire-test',
+    'deployment.environment.name': 'staging',
+    team: 'a b',
+    'telemetry.sdk.language': 'nodejs',
+  });
+  t.deepEqual(nesting(t, spans), [
+    'POST /v1/decisions > admission',
+    'POST /v1/decisions > decode',
+    'POST /v1/decisions > engine',
+    'engine > queue',
+    'engine > tokenize',
+    'engine > infer',
+  ]);
+  const slack = 1_000_000n * 20n;
+  t.true(server.start >= before - slack && server.end <= BigInt(Date.now()) * 1_000_000n + slack, 'the time of day');
+  const timings = Object.fromEntries(
+    String(answer.headers['server-timing'])
+      .split(', ')
+      .map((each) => each.split(';dur=')),
+  );
+  for (const stage of ['queue', 'tokenize', 'infer']) {
+    const span = spans.find(({ name }) => name === stage) as ReceivedSpan;
+    const milliseconds = Number(span.end - span.start) / 1e6;
+    t.true(Math.abs(milliseconds - Number(timings[stage])) < 0.02, `${stage}: ${milliseconds} of ${timings[stage]}`);
+  }
+  const [request] = service.receiver.requests;
+  t.is(request?.url, '/v1/traces');
+  t.is(request?.headers['content-type'], 'application/x-protobuf');
+  t.like(
+    service.log.find(({ msg }) => msg === 'request'),
+    { trace_id: TRACE, span_id: server.spanId },
+  );
+});
+
+test.serial('gRPC and Connect: the same stages, named by the procedure', async (t) => {
+  const service = await real;
+  const clients = openGrpc(service.port);
+  t.teardown(clients.close);
+  const [grpcTrace, connectTrace] = ['a1'.repeat(16), 'b2'.repeat(16)];
+  const called = await callGrpc(clients.decisions, 'CreateDecision', body, {
+    metadata: { traceparent: `00-${grpcTrace}-${PARENT}-01` },
+  });
+  t.is(called.error, undefined);
+  const transport: Transport = createConnectTransport({ baseUrl: service.url, httpVersion: '1.1' });
+  await createClient(DecisionService, transport).createDecision(body, {
+    headers: { traceparent: `00-${connectTrace}-${PARENT}-01` },
+  });
+  const spans = await spansOf(t, service, 3);
+  const grpc = serverOf(spans.filter(({ traceId }) => traceId === grpcTrace));
+  t.like(grpc, { name: RPC, parentSpanId: PARENT, status: 'STATUS_CODE_UNSET' });
+  t.deepEqual(grpc.attributes, {
+    'rpc.system.name': 'grpc',
+    'rpc.system': 'grpc',
+    'rpc.method': RPC,
+    'rpc.service': 'umpire.v1.DecisionService',
+    'rpc.status_code': 'OK',
+    'rpc.grpc.status_code': 0,
+    'network.protocol.version': '2',
+    'umpire.request_id': called.headers.get('x-request-id')[0] as string,
+    'umpire.caller': 'anonymous',
+    'umpire.model': 'minilm-l6@r1',
+    'umpire.choices': 3,
+    'umpire.input_tokens': 15,
+  });
+  const server = serverOf(spans.filter(({ traceId }) => traceId === connectTrace));
+  t.like(server, { name: RPC, parentSpanId: PARENT });
+  t.like(server.attributes, {
+    'rpc.system.name': 'connectrpc',
+    'rpc.method': RPC,
+    'rpc.status_code': 'ok',
+    'network.protocol.version': '1.1',
+  });
+  for (const { traceId } of [grpc, server]) {
+    const own = spans.filter((span) => span.traceId === traceId);
+    t.deepEqual(
+      nesting(t, own).map((each) => each.replace(`${RPC} > `, '')),
+      ['admission', 'decode', 'engine', 'engine > queue', 'engine > tokenize', 'engine > infer'],
+    );
+  }
+});
+
+test('failures: their code, and the status Error where the server is at fault', async (t) => {
+  let fail = false;
+  const engine = createScriptedEngine(() => {
+    if (fail) throw new Error('secret fault');
+    throw new EngineOverloaded(1);
+  });
+  const service = await startTraced(t, {}, { engine });
+  const { port } = service;
+  const clients = openGrpc(port);
+  t.teardown(clients.close);
+  let count = 0;
+  const last = async (): Promise<ReceivedSpan> => {
+    count += 1;
+    const servers = (await spansOf(t, service, count)).filter(({ kind }) => kind === 'SPAN_KIND_SERVER');
+    return servers.at(-1) as ReceivedSpan;
+  };
+
+  await decide(port, { ...body, model: 'nobody' });
+  const unknown = await last();
+  t.is(unknown.status, 'STATUS_CODE_UNSET');
+  t.like(unknown.attributes, { 'http.response.status_code': 400, 'umpire.error_code': 'unknown_model' });
+  t.false('error.type' in unknown.attributes);
+
+  await decide(port, body);
+  const overloaded = await last();
+  t.is(overloaded.status, 'STATUS_CODE_ERROR');
+  t.like(overloaded.attributes, {
+    'http.response.status_code': 503,
+    'umpire.error_code': 'overloaded',
+    'error.type': 'overloaded',
+  });
+
+  fail = true;
+  await decide(port, body);
+  const broken = await last();
+  t.is(broken.status, 'STATUS_CODE_ERROR');
+  t.like(broken.attributes, { 'http.response.status_code': 500, 'error.type': 'internal' });
+  fail = false;
+
+  await callGrpc(clients.decisions, 'CreateDecision', body);
+  const refused = await last();
+  t.is(refused.status, 'STATUS_CODE_ERROR');
+  t.like(refused.attributes, {
+    'rpc.status_code': 'UNAVAILABLE',
+    'rpc.grpc.status_code': 14,
+    'error.type': 'overloaded',
+  });
+
+  await callGrpc(clients.decisions, 'CreateDecision', { ...body, choices: [] });
+  const invalid = await last();
+  t.is(invalid.status, 'STATUS_CODE_UNSET');
+  t.like(invalid.attributes, { 'rpc.status_code': 'INVALID_ARGUMENT', 'rpc.grpc.status_code': 3 });
+
+  await send(port, { path: `/${RPC}`, body: '{"no_such_field":1}' });
+  const connect = await last();
+  t.like(connect.attributes, {
+    'rpc.system': 'connect_rpc',
+    'rpc.status_code': 'invalid_argument',
+    'rpc.connect_rpc.error_code': 'invalid_argument',
+  });
+
+  await send(port, { path: '/secret.Service/Secret', body: '{}' });
+  const unimplemented = await last();
+  t.is(unimplemented.name, 'connectrpc');
+  t.like(unimplemented.attributes, { 'rpc.method': '_OTHER', 'error.type': 'unimplemented' });
+
+  await send(port, { path: '/secret/path' });
+  const nowhere = await last();
+  t.is(nowhere.name, 'GET');
+  t.false('http.route' in nowhere.attributes);
+
+  const session = openSession(port);
+  t.teardown(() => session.destroy());
+  await sendH2(session, { method: 'SECRETMETHOD', path: '/v1/decisions' });
+  const odd = await last();
+  t.is(odd.name, 'HTTP');
+  t.is(odd.attributes['http.request.method'], '_OTHER');
+
+  await send(port, { path: '/v1/models/secret-model' });
+  t.is((await last()).name, 'GET /v1/models/{model}');
+
+  for (const { attributes, name, resource } of service.receiver.spans) {
+    t.notRegex(JSON.stringify({ attributes, name, resource }), /secret/i);
+  }
+});
+
+test('calls to the store lie in the stage that made them, and say nothing of the owner or the catalog', async (t) => {
+  const redis = await startRedis();
+  t.teardown(redis.stop);
+  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog);
+  const { headers } = await issueKey(stores, 'secret-owner');
+  await stores.close();
+  const service = await startTraced(
+    t,
+    { REDIS_URL: redis.url, UMPIRE_RATE_KEY: '1000/s' },
+    { engine: createScriptedEngine() },
+  );
+  const created = await traced(service, {
+    path: '/v1/catalogs',
+    headers,
+    body: JSON.stringify({ id: 'secret-catalog', model: 'minilm-l6', choices: body.choices }),
+  });
+  t.is(created.status, 201);
+  t.is(serverOf(created.spans).attributes['umpire.caller'], 'key');
+  t.deepEqual(nesting(t, created.spans), [
+    'POST /v1/catalogs > admission',
+    // The key, and its limits.
+    'admission > store',
+    'admission > store',
+    'POST /v1/catalogs > decode',
+    // Whether the catalog exists, and its creation.
+    'POST /v1/catalogs > store',
+    'POST /v1/catalogs > store',
+  ]);
+
+  const { choices: _, ...inline } = body;
+  const decided = await traced(service, { headers, body: JSON.stringify({ ...inline, catalog: 'secret-catalog' }) });
+  t.is(decided.status, 200);
+  t.deepEqual(nesting(t, decided.spans), [
+    'POST /v1/decisions > admission',
+    // The limits; the key is known by now.
+    'admission > store',
+    'POST /v1/decisions > decode',
+    'POST /v1/decisions > store',
+    'POST /v1/decisions > engine',
+    'engine > queue',
+    'engine > tokenize',
+    'engine > infer',
+  ]);
+  for (const { name, attributes } of service.receiver.spans) {
+    t.notRegex(JSON.stringify({ name, attributes }), /secret|ump_live/);
+  }
+});
+
+const malformed: readonly string[] = [
+  '',
+  'junk',
+  TRACE,
+  `00-${TRACE}-${PARENT}`,
+  `00-${TRACE}-${PARENT}-01-more`,
+  `00-${TRACE}-${PARENT}-0`,
+  `ff-${TRACE}-${PARENT}-01`,
+  `00-${'0'.repeat(32)}-${PARENT}-01`,
+  `00-${TRACE}-${'0'.repeat(16)}-01`,
+  `00-${TRACE.toUpperCase()}-${PARENT}-01`,
+  `00-${TRACE.slice(1)}-${PARENT}-01`,
+  `${traceparent}, ${traceparent}`,
+];
+
+test('a malformed traceparent begins a trace of its own, whatever tracestate says', async (t) => {
+  const service = await startTraced(t, {}, { engine: createScriptedEngine() });
+  for (const header of malformed) {
+    t.is((await decide(service.port, body, { traceparent: header, tracestate: 'vendor=1' })).status, 200, header);
+  }
+  const spans = await spansOf(t, service, malformed.length);
+  const servers = spans.filter(({ kind }) => kind === 'SPAN_KIND_SERVER');
+  for (const { traceId, parentSpanId, traceState } of servers) {
+    t.not(traceId, TRACE);
+    t.is(parentSpanId, '');
+    t.is(traceState, '');
+  }
+  t.is(new Set(servers.map(({ traceId }) => traceId)).size, malformed.length);
+});
+
+test('a traceparent of a later version counts, and an odd tracestate harms nobody', async (t) => {
+  const service = await startTraced(t, {}, { engine: createScriptedEngine() });
+  const odd = ['=', ',,,', 'a=b,a=b', 'ä=ö', 'x'.repeat(5000), `${'k=v,'.repeat(40)}z=1`, '__proto__=1'];
+  for (const tracestate of odd) {
+    const headers = { traceparent: `01-${TRACE}-${PARENT}-03-what.the.future.will-be`, tracestate };
+    t.is((await decide(service.port, body, headers)).status, 200, tracestate);
+  }
+  const spans = await spansOf(t, service, odd.length);
+  for (const span of spans.filter(({ kind }) => kind === 'SPAN_KIND_SERVER')) {
+    t.like(span, { traceId: TRACE, parentSpanId: PARENT });
+    t.true(span.traceState.length <= 512);
+  }
+});
+
+const SAMPLERS: readonly (readonly [
+  name: string,
+  argument: string,
+  fromRoot: boolean,
+  fromOff: boolean,
+  fromOn: boolean,
+])[] = [
+  ['parentbased_always_on', '', true, false, true],
+  ['parentbased_always_off', '', false, false, true],
+  ['parentbased_traceidratio', '0', false, false, true],
+  ['parentbased_traceidratio', '1', true, false, true],
+  ['always_on', '', true, true, true],
+  ['always_off', '', false, false, false],
+  ['traceidratio', '1', true, true, true],
+  ['traceidratio', '0', false, false, false],
+];
+
+for (const [name, argument, fromRoot, fromOff, fromOn] of SAMPLERS) {
+  test.serial(`${name} ${argument}: the caller's flag is honoured where the sampler asks for it`, async (t) => {
+    const service = await startTraced(
+      t,
+      { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: argument },
+      { engine: createScriptedEngine() },
+    );
+    await decide(service.port, body);
+    await decide(service.port, body, { traceparent: `00-${TRACE}-${PARENT}-00` });
+    await decide(service.port, body, { traceparent: `00-${'c'.repeat(32)}-${PARENT}-01` });
+    await service.stop();
+    const traces = new Set(service.receiver.spans.map(({ traceId }) => traceId));
+    t.is(traces.has(TRACE), fromOff);
+    t.is(traces.has('c'.repeat(32)), fromOn);
+    t.is(traces.size, Number(fromRoot) + Number(fromOff) + Number(fromOn));
+    const lines = service.log.filter(({ msg }) => msg === 'request');
+    t.is('trace_id' in (lines[0] as object), fromRoot);
+    t.is(lines[1]?.trace_id, TRACE);
+    t.is(lines[1]?.span_id === PARENT, !fromOff);
+    t.is(lines[2]?.span_id === PARENT, !fromOn);
+  });
+}
+
+test.serial('probes are not recorded', async (t) => {
+  const service = await startTraced(t, {}, { engine: createScriptedEngine() });
+  const clients = openGrpc(service.port);
+  t.teardown(clients.close);
+  await send(service.port, { path: '/health/live', headers: { traceparent } });
+  await send(service.port, { path: '/health/ready' });
+  await callGrpc(clients.health, 'Check', { service: '' });
+  clients.close();
+  await service.stop();
+  t.deepEqual(service.receiver.requests, []);
+});
+
+test.serial('without an endpoint, or switched off, nothing is sent; a traceparent is still logged', async (t) => {
+  const receiver = await startTraceReceiver();
+  t.teardown(receiver.close);
+  for (const env of [
+    {},
+    { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_SDK_DISABLED: 'true' },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_TRACES_EXPORTER: 'none' },
+  ]) {
+    const service = await startService(env, { engine: createScriptedEngine() });
+    await decide(service.port, body, { traceparent });
+    await decide(service.port, body, { traceparent: 'junk' });
+    await service.stop();
+    const [first, second] = service.log.filter(({ msg }) => msg === 'request');
+    t.like(first, { trace_id: TRACE, span_id: PARENT });
+    t.false('trace_id' in (second as object));
+  }
+  t.deepEqual(receiver.requests, []);
+});
+
+test.serial('headers and the whole URL go with every export', async (t) => {
+  const receiver = await startTraceReceiver();
+  t.teardown(receiver.close);
+  const service = await startService(
+    {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1/never',
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${receiver.url}/my/traces`,
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20token,x-tenant=a',
+    },
+    { engine: createScriptedEngine() },
+  );
+  await decide(service.port, body);
+  await service.stop();
+  t.is(receiver.requests.length, 1);
+  t.is(receiver.requests[0]?.url, '/my/traces');
+  t.like(receiver.requests[0]?.headers, { authorization: 'Bearer token', 'x-tenant': 'a' });
+  t.notRegex(JSON.stringify(service.log), /token"|Bearer/);
+});
