@@ -1,10 +1,10 @@
 #!/bin/sh
-# Checks what deploy/ holds without a container engine: `sh scripts/check-deploy.sh [image] [compose] [kubernetes] [nginx] [envoy]`, all without an
-# argument. Needs what each part's script names, from Debian and PyPI. Not a part of `npm run verify`.
+# Checks what deploy/ holds without a container engine: `sh scripts/check-deploy.sh [image] [compose] [kubernetes] [nginx] [envoy] [monitoring]`, all without an
+# argument. Needs what each part's script names, from Debian, npm and PyPI. Not a part of `npm run verify`.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
-[ $# -gt 0 ] || set -- image compose kubernetes nginx envoy
+[ $# -gt 0 ] || set -- image compose kubernetes nginx envoy monitoring
 for part in "$@"; do
   printf '\n== %s\n' "$part"
   case "$part" in
@@ -23,6 +23,10 @@ for part in "$@"; do
         "$tool/bin/pip" install --quiet 'envoy-data-plane==2.2.0' pyyaml
       fi
       "$tool/bin/python" scripts/check-deploy/envoy.py deploy/envoy/envoy.yaml
+      ;;
+    monitoring)
+      node scripts/check-deploy/grafana.ts
+      node scripts/check-deploy/monitoring.ts
       ;;
     *)
       echo "there is no part '$part'" >&2

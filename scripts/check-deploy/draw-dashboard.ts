@@ -131,7 +131,7 @@ function drawHeatmap({ series, unit }: DrawnPanel, plot: Plot, x: (at: number) =
       const y = Math.round((plot.top + plot.height - (i + 1) * height) * 10) / 10;
       const label = `<text x="${plot.left - 5}" y="${y + height / 2 + 3}" text-anchor="end" font-size="8" fill="#777">${format(boundOf(bounds[i]), unit)}</text>`;
       const cells = points
-        .filter(([, count]) => count > 0)
+        .filter(([at, count]) => count > 0 && x(at) < plot.left + plot.width)
         .map(([at, count]) => {
           const opacity = Math.round(Math.sqrt(count / most) * 100) / 100;
           return `<rect x="${x(at)}" y="${y}" width="${width}" height="${height.toFixed(1)}" fill="#c8553d" opacity="${opacity}"/>`;

@@ -99,6 +99,15 @@ const legend = (format: string, metric: Answer['metric']): string =>
 
 try {
   await until(async () => (await fetch(`http://${address}/-/ready`).catch(() => undefined))?.status === 200, 30_000);
+  // The second model may still be loading.
+  for (const { port } of servers) {
+    await until(async () => {
+      const { data } = (await (await fetch(`http://127.0.0.1:${port}/v1/models`)).json()) as {
+        data: { status: string }[];
+      };
+      return data.every(({ status }) => status === 'ready');
+    }, 180_000);
+  }
   const start = Math.ceil(Date.now() / 1000);
   const targets = { servers, redis, key: newKey(), limitedKey: newKey('--rate', '4/s, burst 4') };
   const sent = await makeVariedLoad(targets, seconds);
