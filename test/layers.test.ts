@@ -34,7 +34,9 @@ const below: Readonly<Record<string, readonly string[]>> = {
   stores: [],
   // Another composition of the same parts, with an engine of its own.
   mock: ['wire', 'domain', 'engine', 'stores'],
-  cli: ['mock', 'domain', 'engine', 'stores'],
+  // Sees a deployment from outside, and so shares nothing with it but the contract's messages.
+  conformance: [],
+  cli: ['mock', 'conformance', 'domain', 'engine', 'stores'],
 };
 const ROOT = ['app.ts', 'cli.ts', 'config.ts', 'logger.ts', 'main.ts'];
 
@@ -82,7 +84,7 @@ const reserved: readonly (readonly [what: RegExp, where: RegExp])[] = [
   [/^node:sqlite$/, /^stores\/sqlite\//],
   [/^@connectrpc\/connect\/protocol/, /^wire\/rpc\/connect-private\.ts$/],
   [/^@connectrpc\//, /^wire\/rpc\//],
-  [/^node:http2?$/, /^wire\//],
+  [/^node:https?2?$/, /^(wire|conformance)\//],
   [/^node:child_process$/, /^engine\/pool\//],
   [/^pino$/, /^logger\.ts$/],
   [/^prom-client$/, /^wire\/metrics\//],

@@ -2,6 +2,7 @@
 import { calibrateCommand } from './calibrate.ts';
 import { catalogCommands } from './catalogs.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
+import { conformanceCommand } from './conformance.ts';
 import { keyCommands } from './keys.ts';
 import { mockCommand } from './mock.ts';
 import { modelCommands } from './models.ts';
@@ -15,6 +16,7 @@ export const commands: readonly Command[] = [
   calibrateCommand,
   ...modelCommands,
   mockCommand,
+  conformanceCommand,
 ];
 
 /** Runs one command. Resolves to the exit status: 0 done, 1 failed, 2 bad arguments. */

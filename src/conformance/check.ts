@@ -1,0 +1,30 @@
+/** What a check of the kit is: data that says what is promised, and a way to try it. */
+import type { Kit } from './kit.ts';
+
+/** What a check needs beside the address. Without it the check is skipped, which is not the same as passed. */
+export type Need = 'key' | 'other-key';
+
+/** One promise of the contract. */
+export interface Check {
+  /** Its name for reports and `--skip`: the part and the promise, such as `decisions.order`. */
+  readonly id: string;
+  /** The section of the contract. */
+  readonly section: string;
+  /** What is promised. */
+  readonly promise: string;
+  /** How it is tried. */
+  readonly tried: string;
+  readonly needs?: readonly Need[];
+  /** Resolves if the promise is kept. Throws BrokenPromise, or Skipped where it cannot be tried. */
+  run(kit: Kit): Promise<void>;
+}
+
+/** The deployment does not do what the contract says; the message says what it does. */
+export class BrokenPromise extends Error {
+  override readonly name = 'BrokenPromise';
+}
+
+/** The check cannot be made here; the message says why. */
+export class Skipped extends Error {
+  override readonly name = 'Skipped';
+}

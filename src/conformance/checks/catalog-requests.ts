@@ -1,0 +1,140 @@
+/** Contract 2.7 and 8: what a catalog must be. Each row is one wrong catalog and the error that it gets. */
+import { type Check, Skipped } from '../check.ts';
+import { hasStatus, type Refusal, refuses } from '../expect.ts';
+import type { ListedModel } from '../kit.ts';
+import { tooLong } from './decision-requests.ts';
+import { numbered } from './decisions.ts';
+
+/** A valid draft, to be changed. */
+interface Draft {
+  readonly id: string;
+  readonly model: string;
+  readonly choices: readonly string[];
+}
+
+interface WrongCatalog {
+  readonly id: string;
+  readonly section?: string;
+  readonly promise: string;
+  readonly tried: string;
+  readonly bodies: (draft: Draft, model: ListedModel) => readonly object[];
+  readonly refusal: Omit<Refusal, 'status'>;
+}
+
+const rows: readonly WrongCatalog[] = [
+  ...(['id', 'model', 'choices'] as const).map(
+    (name): WrongCatalog => ({
+      id: `catalogs.missing-${name}`,
+      promise: `${name} is required`,
+      tried: `a catalog without ${name}`,
+      bodies: (draft) => [Object.fromEntries(Object.entries(draft).filter(([key]) => key !== name))],
+      refusal: { code: 'missing_field', param: name },
+    }),
+  ),
+  {
+    id: 'catalogs.bad-id',
+    section: '8',
+    promise: 'an id is at most 128 letters, digits, ., _ and -, and neither . nor ..',
+    tried: 'an empty id, . and .., a slash, a space, é, a line break at the end, 129 characters, and a number',
+    bodies: (draft) =>
+      ['', '.', '..', 'a/b', 'a b', '\u00e9', 'a\n', 'a'.repeat(129), 1].map((id) => ({ ...draft, id })),
+    refusal: { code: 'invalid_catalog_id', param: 'id' },
+  },
+  {
+    id: 'catalogs.bad-model',
+    promise: 'a catalog belongs to a served model, named without a revision',
+    tried: 'a model that is not served, and a qualified name',
+    bodies: (draft) => ['no-such-model', `${draft.model}@r1`].map((model) => ({ ...draft, model })),
+    refusal: { code: 'unknown_model', param: 'model' },
+  },
+  {
+    id: 'catalogs.bad-choices',
+    promise: 'choices are judged as in a decision',
+    tried: 'one choice, a repeated one, an empty one, 301',
+    bodies: (draft) => [['a'], ['a', 'b', 'a'], ['a', ''], numbered(301)].map((choices) => ({ ...draft, choices })),
+    refusal: { code: 'invalid_choices', param: 'choices' },
+  },
+  {
+    id: 'catalogs.type-of-choices',
+    promise: 'choices is a list of strings',
+    tried: 'a string, null and a number among others',
+    bodies: (draft) => ['a', null, ['a', 1]].map((choices) => ({ ...draft, choices })),
+    refusal: { code: 'invalid_type', param: 'choices' },
+  },
+  {
+    id: 'catalogs.model-limit-of-choices',
+    section: '8',
+    promise: 'there are at most as many choices as the model’s limit',
+    tried: 'one choice more than limits.choices, where that is less than 300',
+    bodies: (draft, { limits }) => {
+      if (limits.choices >= 300) throw new Skipped('the model takes as many choices as the contract');
+      return [{ ...draft, choices: numbered(limits.choices + 1) }];
+    },
+    refusal: { code: 'too_many_choices', param: 'choices' },
+  },
+  {
+    id: 'catalogs.long-choice',
+    section: '8',
+    promise: 'a choice of more tokens than the model’s limit is refused when the catalog is created',
+    tried: 'a choice of limits.candidate_tokens + 1 words',
+    bodies: (draft, { limits }) => [{ ...draft, choices: ['a', tooLong(limits.candidate_tokens)] }],
+    refusal: { code: 'candidate_tokens_exceeded', param: 'choices' },
+  },
+  {
+    id: 'catalogs.bad-version',
+    promise: 'a version has at most 128 characters',
+    tried: '129 characters',
+    bodies: (draft) => [{ ...draft, version: 'v'.repeat(129) }],
+    refusal: { code: 'invalid_value', param: 'version' },
+  },
+  {
+    id: 'catalogs.bad-visibility',
+    promise: 'private is the only visibility',
+    tried: 'public and an empty one',
+    bodies: (draft) => ['public', ''].map((visibility) => ({ ...draft, visibility })),
+    refusal: { code: 'invalid_value', param: 'visibility' },
+  },
+  {
+    id: 'catalogs.unknown-property',
+    promise: 'a property that the contract does not have is refused',
+    tried: 'owner beside a valid catalog',
+    bodies: (draft) => [{ ...draft, owner: 'me' }],
+    refusal: { code: 'unknown_field', param: 'owner' },
+  },
+];
+
+/** The checks. */
+export const catalogRequestChecks: readonly Check[] = [
+  ...rows.map(
+    ({ id, section = '2.7', promise, tried, bodies, refusal }): Check => ({
+      id,
+      section,
+      promise,
+      tried,
+      needs: ['key'],
+      async run(kit) {
+        const model = await kit.model();
+        const draft = { id: kit.newCatalogId(), model: model.id, choices: ['billing', 'shipping'] };
+        for (const body of bodies(draft, model)) {
+          refuses(await kit.catalog('POST', body), { status: 400, ...refusal });
+        }
+      },
+    }),
+  ),
+  {
+    id: 'catalogs.longest-id',
+    section: '8',
+    promise: 'an id may have 128 characters of all kinds that are allowed, and its path is its own',
+    tried: 'a catalog with such an id, created and read',
+    needs: ['key'],
+    async run(kit) {
+      const id = `${kit.newCatalogId()}.A_z-${'9'.repeat(128)}`.slice(0, 128);
+      try {
+        hasStatus(await kit.catalog('POST', { id, model: (await kit.model()).id, choices: ['a', 'b'] }), 201);
+        hasStatus(await kit.catalog('GET', id), 200);
+      } finally {
+        await kit.catalog('DELETE', id).catch(() => undefined);
+      }
+    },
+  },
+];

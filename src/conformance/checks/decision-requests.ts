@@ -1,0 +1,260 @@
+/** Contract 2.1, 7 and 8: what a request for a decision must be. Each row is one wrong request and the error that it gets. */
+import type { Check } from '../check.ts';
+import { Skipped } from '../check.ts';
+import { holds, type Refusal, refuses } from '../expect.ts';
+import type { ListedModel, Question } from '../kit.ts';
+import { numbered } from './decisions.ts';
+
+/** A wrong request. */
+interface WrongQuestion {
+  readonly id: string;
+  readonly section?: string;
+  readonly promise: string;
+  readonly tried: string;
+  /** One or more bodies that all get the error. */
+  readonly bodies: (question: Question, model: ListedModel) => readonly unknown[];
+  readonly refusal: Omit<Refusal, 'status'> & { readonly status?: number };
+  /** What the message must say. */
+  readonly says?: (model: ListedModel) => RegExp;
+}
+
+const without = (question: Question, name: keyof Question): object => {
+  const { [name]: _, ...rest } = question;
+  return rest;
+};
+
+/** More than a body may hold is not sent. */
+const MAX_TEXT = 900_000;
+
+/** A text of more tokens than a limit, in any tokenizer that has the word. */
+export function tooLong(limit: number): string {
+  const text = 'word '.repeat(limit + 1);
+  if (text.length > MAX_TEXT) throw new Skipped(`${limit} tokens do not fit into a request`);
+  return text;
+}
+
+const fieldRows = (['model', 'input', 'instruction'] as const).flatMap((name): readonly WrongQuestion[] => [
+  {
+    id: `requests.missing-${name}`,
+    promise: `${name} is required`,
+    tried: `a question without ${name}`,
+    bodies: (question) => [without(question, name)],
+    refusal: { code: 'missing_field', param: name },
+  },
+  {
+    id: `requests.empty-${name}`,
+    promise: `${name} has at least one character`,
+    tried: `${name} is ""`,
+    bodies: (question) => [{ ...question, [name]: '' }],
+    refusal: { code: 'invalid_value', param: name },
+  },
+  {
+    id: `requests.type-of-${name}`,
+    promise: `${name} is a string; nothing is converted`,
+    tried: `${name} is null, 1, true, [] and {}`,
+    bodies: (question) => [null, 1, true, [], {}].map((value) => ({ ...question, [name]: value })),
+    refusal: { code: 'invalid_type', param: name },
+  },
+]);
+
+const rows: readonly WrongQuestion[] = [
+  ...fieldRows,
+  {
+    id: 'requests.type-of-choices',
+    promise: 'choices is a list of strings',
+    tried: 'choices is null, a string, an object, and holds a number and null',
+    bodies: (question) =>
+      [null, 'billing', { 0: 'a', 1: 'b' }, ['a', 1], ['a', null]].map((choices) => ({ ...question, choices })),
+    refusal: { code: 'invalid_type', param: 'choices' },
+  },
+  {
+    id: 'requests.type-of-catalog',
+    promise: 'catalog is a string',
+    tried: 'catalog is null, 1 and []',
+    bodies: (question) => [null, 1, []].map((catalog) => ({ ...without(question, 'choices'), catalog })),
+    refusal: { code: 'invalid_type', param: 'catalog' },
+  },
+  {
+    id: 'requests.unknown-property',
+    promise: 'a property that the contract does not have is refused, whatever its value',
+    tried: 'temperature, null properties, Model, constructor and $typeName beside a valid question',
+    bodies: (question) =>
+      ['temperature', 'Model', 'constructor', '$typeName'].map((name) => ({ ...question, [name]: null })),
+    refusal: { code: 'unknown_field' },
+  },
+  {
+    id: 'requests.both',
+    promise: 'choices and catalog exclude each other, judged by the properties that are there',
+    tried: 'both, and catalog beside an empty and a null choices',
+    bodies: (question) => [
+      { ...question, catalog: 'c' },
+      { ...question, catalog: 'c', choices: [] },
+      { ...question, catalog: 'c', choices: null },
+    ],
+    refusal: { code: 'choices_or_catalog', param: 'choices' },
+  },
+  {
+    id: 'requests.neither',
+    promise: 'one of choices and catalog is there',
+    tried: 'a question without either',
+    bodies: (question) => [without(question, 'choices')],
+    refusal: { code: 'choices_or_catalog', param: 'choices' },
+  },
+  {
+    id: 'requests.few-choices',
+    promise: 'there are at least 2 choices',
+    tried: 'no choice and one',
+    bodies: (question) => [[], ['billing']].map((choices) => ({ ...question, choices })),
+    refusal: { code: 'invalid_choices', param: 'choices' },
+  },
+  {
+    id: 'requests.many-choices',
+    promise: 'there are at most 300 choices',
+    tried: '301 choices',
+    bodies: (question) => [{ ...question, choices: numbered(301) }],
+    refusal: { code: 'invalid_choices', param: 'choices' },
+  },
+  {
+    id: 'requests.repeated-choice',
+    promise: 'choices are unique',
+    tried: 'one choice twice',
+    bodies: (question) => [{ ...question, choices: ['billing', 'shipping', 'billing'] }],
+    refusal: { code: 'invalid_choices', param: 'choices' },
+  },
+  {
+    id: 'requests.empty-choice',
+    promise: 'no choice is empty',
+    tried: 'an empty choice among others',
+    bodies: (question) => [{ ...question, choices: ['billing', ''] }],
+    refusal: { code: 'invalid_choices', param: 'choices' },
+  },
+  {
+    id: 'requests.lone-surrogate-choice',
+    promise: 'a choice that is no Unicode text is refused, not mended',
+    tried: 'a choice with a lone surrogate',
+    bodies: (question) => [{ ...question, choices: ['billing', 'a\ud800'] }],
+    refusal: { code: 'invalid_choices', param: 'choices' },
+  },
+  {
+    id: 'requests.lone-surrogate-input',
+    promise: 'an input that is no Unicode text is refused, not mended',
+    tried: 'an input with a lone surrogate',
+    bodies: (question) => [{ ...question, input: 'a\ud800' }],
+    refusal: { code: 'invalid_value', param: 'input' },
+  },
+  {
+    id: 'requests.model-limit-of-choices',
+    section: '8',
+    promise: 'there are at most as many choices as the model’s limit',
+    tried: 'one choice more than limits.choices, where that is less than 300',
+    bodies: (question, { limits }) => {
+      if (limits.choices >= 300) throw new Skipped('the model takes as many choices as the contract');
+      return [{ ...question, choices: numbered(limits.choices + 1) }];
+    },
+    refusal: { code: 'too_many_choices', param: 'choices' },
+  },
+  {
+    id: 'requests.long-input',
+    section: '8',
+    promise: 'an input of more tokens than the model’s limit is refused, never cut, and the message names the limit',
+    tried: 'limits.input_tokens + 1 words',
+    bodies: (question, { limits }) => [{ ...question, input: tooLong(limits.input_tokens) }],
+    refusal: { code: 'input_tokens_exceeded', param: 'input' },
+    says: ({ limits }) => new RegExp(`\\b${limits.input_tokens}\\b`),
+  },
+  {
+    id: 'requests.long-choice',
+    section: '8',
+    promise: 'a choice of more tokens than the model’s limit is refused, never cut, and the message names the limit',
+    tried: 'a choice of limits.candidate_tokens + 1 words',
+    bodies: (question, { limits }) => [{ ...question, choices: ['billing', tooLong(limits.candidate_tokens)] }],
+    refusal: { code: 'candidate_tokens_exceeded', param: 'choices' },
+    says: ({ limits }) => new RegExp(`\\b${limits.candidate_tokens}\\b`),
+  },
+  {
+    id: 'requests.unknown-model',
+    promise: 'a model or revision that is not served is refused',
+    tried: 'no-such-model, a revision that does not exist, and what is no name at all',
+    bodies: (question) =>
+      ['no-such-model', `${question.model}@no-such-revision`, 'NO MODEL'].map((model) => ({ ...question, model })),
+    refusal: { code: 'unknown_model', param: 'model' },
+  },
+  {
+    id: 'requests.catalog-without-key',
+    section: '5',
+    promise: 'a catalog is its owner’s: without a key it is 401',
+    tried: 'a question with a catalog and no key',
+    bodies: (question) => [{ ...without(question, 'choices'), catalog: 'any' }],
+    refusal: { status: 401, code: 'authentication_required' },
+  },
+  {
+    id: 'requests.unknown-first',
+    promise: 'of several faults an unknown property is told first',
+    tried: 'an unknown property beside a wrong type and missing fields',
+    bodies: () => [{ model: 1, extra: 1 }, { extra: 1 }],
+    refusal: { code: 'unknown_field', param: 'extra' },
+  },
+  {
+    id: 'requests.order-of-faults',
+    promise: 'of several faults the first in the contract’s order of fields is told',
+    tried: 'an empty instruction beside one choice',
+    bodies: (question) => [{ ...question, instruction: '', choices: ['billing'] }],
+    refusal: { code: 'invalid_value', param: 'instruction' },
+  },
+  {
+    id: 'requests.other-dialect',
+    promise: 'a request in the dialect of another service is told what this one takes',
+    tried: 'a body of questions and state',
+    bodies: () => [{ questions: [], state: {} }],
+    refusal: { code: 'unknown_field', param: 'questions' },
+    says: () => /model, input, instruction/,
+  },
+];
+
+/** A model of the list with a status other than ready, and what a decision that names it gets. */
+const statusRow = (status: string, refusal: Refusal): Check => ({
+  id: `requests.${status}-model`,
+  section: '3.1',
+  promise: `a model that is ${status} is ${refusal.status} ${refusal.code}`,
+  tried: `a question to a model that the list shows as ${status}, if there is one`,
+  async run(kit) {
+    const found = (await kit.models()).find((model) => model.status === status);
+    if (found === undefined) throw new Skipped(`no model is ${status}`);
+    const body = JSON.stringify({ ...(await kit.question()), model: found.id });
+    const answer = await kit.http1({ path: '/v1/decisions', body, once: true });
+    refuses(answer, refusal);
+    if (refusal.status === 503) {
+      holds(/^[1-9]\d*$/.test(String(answer.headers['retry-after'])), `Retry-After: ${answer.headers['retry-after']}`);
+    }
+  },
+});
+
+/** The checks. */
+export const decisionRequestChecks: readonly Check[] = [
+  ...rows.map(
+    ({ id, section = '7', promise, tried, bodies, refusal, says }): Check => ({
+      id,
+      section,
+      promise,
+      tried,
+      async run(kit) {
+        const model = await kit.model();
+        for (const body of bodies(await kit.question(), model)) {
+          // The parameter of an unknown property is its own name: the first that the contract does not have.
+          const param =
+            refusal.code === 'unknown_field' && refusal.param === undefined ? unknownIn(body) : refusal.param;
+          const message = refuses(await kit.decide(body), { status: 400, ...refusal, param: param ?? null });
+          const wanted = says?.(model);
+          holds(wanted === undefined || wanted.test(message), `the message '${message}' does not say ${wanted}`);
+        }
+      },
+    }),
+  ),
+  statusRow('unavailable', { status: 503, code: 'model_unavailable', type: 'model_error', param: 'model' }),
+  statusRow('disabled', { status: 400, code: 'model_disabled', param: 'model' }),
+];
+
+function unknownIn(body: unknown): string | null {
+  const known = ['model', 'input', 'instruction', 'choices', 'catalog'];
+  return Object.keys(body as object).find((name) => !known.includes(name)) ?? null;
+}

@@ -1,0 +1,219 @@
+/** Contract 2.2 to 2.4 and 4.1: what a decision is, and that nothing but its request decides it. */
+import { jsonOf, objectAt, show } from '../answer.ts';
+import type { Check } from '../check.ts';
+import { distributionFault, winnerOf } from '../distribution.ts';
+import { hasStatus, holds, matches, same } from '../expect.ts';
+
+/** Choices that somewhere on the way might be trimmed, normalised, reordered or taken for something else. */
+const ODD_CHOICES = [
+  '__proto__',
+  'constructor',
+  '10',
+  '2',
+  ' billing',
+  'billing ',
+  'Billing',
+  'caf\u00e9',
+  'cafe\u0301',
+  'a "quoted" \\ one',
+  'line\nbreak\ttab',
+  '\u{1f4e6} parcel',
+  '\u0000\u001f',
+  '<b>&amp;</b>',
+];
+
+/** Numbered choices, short in every tokenizer. */
+export function numbered(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, place) => `topic ${place + 1}`);
+}
+
+/** The checks. */
+export const decisionChecks: readonly Check[] = [
+  {
+    id: 'decisions.shape',
+    section: '2.2',
+    promise: 'a decision has id, object, model, output and usage, and nothing else, without a key',
+    tried: 'POST /v1/decisions',
+    async run(kit) {
+      const answer = await kit.decide(await kit.question());
+      hasStatus(answer, 200);
+      const body = jsonOf(answer);
+      same('properties', Object.keys(body).toSorted(), ['id', 'model', 'object', 'output', 'usage']);
+      matches('id', body.id, /^dec_./);
+      same('object', body.object, 'decision');
+      const output = objectAt(body, 'output');
+      same('properties of output', Object.keys(output).toSorted(), ['choice', 'confidence', 'probabilities']);
+      same('properties of usage', Object.keys(objectAt(body, 'usage')), ['input_tokens']);
+    },
+  },
+  {
+    id: 'decisions.id',
+    section: '2.2',
+    promise: 'the identifier of a decision is unique',
+    tried: 'the same question three times',
+    async run(kit) {
+      const ids = [];
+      for (let turn = 0; turn < 3; turn += 1) ids.push(jsonOf(await kit.decide(await kit.question())).id);
+      same('different ids', new Set(ids).size, 3);
+    },
+  },
+  {
+    id: 'decisions.choice',
+    section: '4.1',
+    promise: 'the choice is one of those that were sent, the most probable; of equal ones the first in code-unit order',
+    tried: 'a decision of three and one of ten choices',
+    async run(kit) {
+      const question = await kit.question();
+      for (const choices of [question.choices, numbered(10)]) {
+        const { choice, probabilities } = kit.decided(await kit.decide({ ...question, choices }));
+        holds(choices.includes(choice), `'${choice}' was not among the choices`);
+        same('choice', choice, winnerOf(probabilities));
+      }
+    },
+  },
+  {
+    id: 'decisions.confidence',
+    section: '2.3',
+    promise: 'the confidence is the probability of the choice',
+    tried: 'a decision',
+    async run(kit) {
+      const { choice, confidence, probabilities } = kit.decided(await kit.decide(await kit.question()));
+      same('confidence', confidence, probabilities[choice]);
+    },
+  },
+  {
+    id: 'decisions.probabilities',
+    section: '4.1',
+    promise: 'there is one probability for each choice, under the string as it was sent, and none else',
+    tried: 'a decision of three choices',
+    async run(kit) {
+      const question = await kit.question();
+      const { probabilities } = kit.decided(await kit.decide(question));
+      same('keys', Object.keys(probabilities).toSorted(), [...question.choices].sort());
+    },
+  },
+  {
+    id: 'decisions.distribution',
+    section: '2.3',
+    promise: 'the probabilities have six decimals, none is 0, and they sum to exactly 1',
+    tried: 'decisions of 2, 3, 7 and 50 choices',
+    async run(kit) {
+      const question = await kit.question();
+      const { choices: most } = (await kit.model()).limits;
+      for (const count of [2, 3, 7, 50]) {
+        const choices = numbered(Math.min(count, most));
+        const fault = distributionFault(kit.decided(await kit.decide({ ...question, choices })).probabilities);
+        holds(fault === undefined, `${choices.length} choices: ${fault}`);
+      }
+    },
+  },
+  {
+    id: 'decisions.model',
+    section: '2.2',
+    promise: 'the model is named with its revision, and naming that gives the same numbers',
+    tried: 'a decision, then the same with the model that it names',
+    async run(kit) {
+      const question = await kit.question();
+      const first = kit.decided(await kit.decide(question));
+      holds(first.model.startsWith(`${question.model}@`), `model: ${show(first.model)} has no revision`);
+      same('decision', kit.decided(await kit.decide({ ...question, model: first.model })), first);
+    },
+  },
+  {
+    id: 'decisions.usage',
+    section: '2.4',
+    promise: 'usage counts the input tokens: a whole number within the model’s limit, more for a longer input',
+    tried: 'a decision on an input and on the same input twice over',
+    async run(kit) {
+      const question = await kit.question();
+      const { input_tokens: limit } = (await kit.model()).limits;
+      const { inputTokens } = kit.decided(await kit.decide(question));
+      holds(Number.isInteger(inputTokens) && inputTokens >= 0 && inputTokens <= limit, `input_tokens: ${inputTokens}`);
+      const input = `${question.input} ${question.input}`;
+      const twice = kit.decided(await kit.decide({ ...question, input })).inputTokens;
+      holds(twice > inputTokens, `${twice} tokens for twice the input of ${inputTokens}`);
+    },
+  },
+  {
+    id: 'decisions.repeatable',
+    section: '9',
+    promise: 'the same request gets the same answer',
+    tried: 'the same question three times',
+    async run(kit) {
+      const question = { ...(await kit.question()), input: 'The parcel never came' };
+      const first = kit.decided(await kit.decide(question));
+      for (let turn = 0; turn < 2; turn += 1) same('decision', kit.decided(await kit.decide(question)), first);
+    },
+  },
+  {
+    id: 'decisions.order',
+    section: '4.1',
+    promise: 'the order of the choices never matters',
+    tried: 'a question, and the same with its choices in other orders',
+    async run(kit) {
+      const question = await kit.question();
+      const wanted = kit.decided(await kit.decide(question));
+      const [first = '', ...others] = question.choices;
+      for (const choices of [question.choices.toReversed(), [...others, first]]) {
+        same('decision', kit.decided(await kit.decide({ ...question, choices })), wanted);
+      }
+    },
+  },
+  {
+    id: 'decisions.neighbours',
+    section: '4.1',
+    promise: 'what else is decided at the same time never matters',
+    tried: 'five different questions one by one, then at once',
+    async run(kit) {
+      const question = await kit.question();
+      const questions = ['', ' again', ' and again', ' so please help', ' thank you'].map((end) => ({
+        ...question,
+        input: `Is anybody there?${end}`,
+      }));
+      const alone = [];
+      for (const each of questions) alone.push(kit.decided(await kit.decide(each)));
+      const answers = await Promise.all(questions.map((each) => kit.decide(each)));
+      same(
+        'decisions',
+        answers.map((answer) => kit.decided(answer)),
+        alone,
+      );
+    },
+  },
+  {
+    id: 'decisions.byte-for-byte',
+    section: '2.3',
+    promise: 'choices come back byte for byte, whatever they are called',
+    tried: `${ODD_CHOICES.length} odd choices: __proto__, 10, spaces at either end, two spellings of é, controls`,
+    async run(kit) {
+      const choices = ODD_CHOICES.slice(0, (await kit.model()).limits.choices);
+      const { probabilities } = kit.decided(await kit.decide({ ...(await kit.question()), choices }));
+      same('keys', Object.keys(probabilities).toSorted(), choices.toSorted());
+    },
+  },
+  {
+    id: 'decisions.bounds',
+    section: '8',
+    promise: 'two choices are accepted, and as many as the model’s limit',
+    tried: 'a decision of 2 choices and one of limits.choices',
+    async run(kit) {
+      const question = await kit.question();
+      for (const count of [2, Math.min((await kit.model()).limits.choices, 300)]) {
+        const answer = await kit.decide({ ...question, choices: numbered(count) });
+        same(`probabilities of ${count} choices`, Object.keys(kit.decided(answer).probabilities).length, count);
+      }
+    },
+  },
+  {
+    id: 'decisions.key',
+    section: '5',
+    promise: 'a key is accepted where none is needed, and changes nothing in the answer',
+    tried: 'a decision without and with the key',
+    needs: ['key'],
+    async run(kit) {
+      const question = await kit.question();
+      const wanted = kit.decided(await kit.decide(question));
+      same('decision', kit.decided(await kit.decide(question, kit.key)), wanted);
+    },
+  },
+];

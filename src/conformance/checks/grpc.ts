@@ -1,0 +1,187 @@
+/** Internal callers: gRPC decides, lists and refuses exactly as REST does. */
+import type { MessageShape } from '@bufbuild/protobuf';
+import { Health, HealthCheckResponse_ServingStatus } from '../../../gen/health/v1/health_pb.ts';
+import { CatalogService } from '../../../gen/umpire/v1/catalog_service_pb.ts';
+import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
+import { type ModelSchema, ModelService, ModelStatus } from '../../../gen/umpire/v1/model_service_pb.ts';
+import { jsonOf } from '../answer.ts';
+import type { Check } from '../check.ts';
+import { hasStatus, matches, same } from '../expect.ts';
+import type { ListedModel } from '../kit.ts';
+import { callGrpc, frameOf, grpcMessage, grpcRefuses, rpcOf } from '../rpc.ts';
+import { createDecision, grpcDecided, questionMessage } from '../rpc-decisions.ts';
+
+const listModels = rpcOf(ModelService.method.listModels);
+const getModel = rpcOf(ModelService.method.getModel);
+const createCatalog = rpcOf(CatalogService.method.createCatalog);
+const getCatalog = rpcOf(CatalogService.method.getCatalog);
+const deleteCatalog = rpcOf(CatalogService.method.deleteCatalog);
+const checkHealth = rpcOf(Health.method.check);
+
+const REQUEST_ID = /^req_[A-Za-z0-9_-]+$/;
+const keyMissing = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
+
+const STATUSES: Readonly<Record<number, string>> = {
+  [ModelStatus.READY]: 'ready',
+  [ModelStatus.UNAVAILABLE]: 'unavailable',
+  [ModelStatus.DISABLED]: 'disabled',
+};
+
+/** A model's message as REST writes it. */
+function listed({ id, status, limits }: MessageShape<typeof ModelSchema>): ListedModel {
+  const { inputTokens = 0, candidateTokens = 0, choices = 0 } = limits ?? {};
+  const counts = { input_tokens: inputTokens, candidate_tokens: candidateTokens, choices };
+  return { id, status: STATUSES[status] ?? '', limits: counts };
+}
+
+/** The checks. */
+export const grpcChecks: readonly Check[] = [
+  {
+    id: 'grpc.decide',
+    section: 'gRPC',
+    promise: 'a decision by gRPC is that of REST, number for number',
+    tried: 'one question by both',
+    async run(kit) {
+      const question = await questionMessage(kit);
+      const wanted = kit.decided(await kit.decide(question));
+      same('decision', grpcDecided(await callGrpc(kit, createDecision, question)), wanted);
+    },
+  },
+  {
+    id: 'grpc.request-id',
+    section: 'gRPC',
+    promise: 'answers by gRPC carry x-request-id, errors included',
+    tried: 'a decision and a bad request',
+    async run(kit) {
+      for (const request of [await questionMessage(kit), {}]) {
+        const { headers, trailers } = await callGrpc(kit, createDecision, request);
+        matches('x-request-id', headers['x-request-id'] ?? trailers['x-request-id'], REQUEST_ID);
+      }
+    },
+  },
+  {
+    id: 'grpc.models',
+    section: 'gRPC',
+    promise: 'models by gRPC are those of REST',
+    tried: 'ListModels, and GetModel of the model to decide with',
+    async run(kit) {
+      const wanted = (await kit.models()).map(({ id, status, limits }) => ({ id, status, limits }));
+      const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1);
+      const { data } = grpcMessage(await callGrpc(kit, listModels, {}), listModels);
+      same('models', data.map(listed).sort(byId), [...wanted].sort(byId));
+      const { id } = await kit.model();
+      const { model } = grpcMessage(await callGrpc(kit, getModel, { model: id }), getModel);
+      same('model', model?.id, id);
+    },
+  },
+  {
+    id: 'grpc.catalogs',
+    section: 'gRPC',
+    promise: 'a catalog that is made by gRPC is the same over REST, decides, and is gone everywhere when it is deleted',
+    tried: 'CreateCatalog, GET, GetCatalog, CreateDecision with it, DeleteCatalog, GET',
+    needs: ['key'],
+    async run(kit) {
+      const { key } = kit;
+      const [id, question] = [kit.newCatalogId(), await questionMessage(kit)];
+      const { model, choices, input, instruction } = question;
+      grpcMessage(await callGrpc(kit, createCatalog, { id, model, choices }, { key }), createCatalog);
+      same('choices over REST', jsonOf(await kit.catalog('GET', id)).choices, choices);
+      const { catalog } = grpcMessage(await callGrpc(kit, getCatalog, { id }, { key }), getCatalog);
+      same('choices', catalog?.choices, choices);
+      const wanted = kit.decided(await kit.decide(question));
+      same(
+        'decision',
+        grpcDecided(await callGrpc(kit, createDecision, { model, input, instruction, catalog: id }, { key })),
+        wanted,
+      );
+      grpcMessage(await callGrpc(kit, deleteCatalog, { id }, { key }), deleteCatalog);
+      hasStatus(await kit.catalog('GET', id), 404);
+    },
+  },
+  {
+    id: 'grpc.invalid',
+    section: 'gRPC',
+    promise: 'a bad request is INVALID_ARGUMENT with the reason and the field in ErrorInfo',
+    tried: 'choices and catalog together',
+    async run(kit) {
+      grpcRefuses(await callGrpc(kit, createDecision, { ...(await questionMessage(kit)), catalog: 'c' }), {
+        code: 3,
+        reason: 'CHOICES_OR_CATALOG',
+        param: 'choices',
+      });
+    },
+  },
+  {
+    id: 'grpc.unreadable',
+    section: 'gRPC',
+    promise: 'a message that is no protobuf is the caller’s fault, not the server’s',
+    tried: 'a frame of bytes that end in the middle of a field',
+    async run(kit) {
+      const frame = frameOf(Uint8Array.of(0x0a, 0x7f, 0x41));
+      grpcRefuses(await callGrpc(kit, createDecision, {}, { frame }), { code: 3, reason: 'INVALID_MESSAGE' });
+    },
+  },
+  {
+    id: 'grpc.unauthenticated',
+    section: 'gRPC',
+    promise: 'a missing and a wrong key are UNAUTHENTICATED',
+    tried: 'GetCatalog without a key, a decision with a wrong one',
+    async run(kit) {
+      grpcRefuses(await callGrpc(kit, getCatalog, { id: 'any' }), keyMissing);
+      grpcRefuses(await callGrpc(kit, createDecision, await questionMessage(kit), { key: 'not-a-key' }), keyMissing);
+    },
+  },
+  {
+    id: 'grpc.not-found',
+    section: 'gRPC',
+    promise: 'a model that does not exist is NOT_FOUND',
+    tried: 'GetModel',
+    async run(kit) {
+      const refusal = { code: 5, reason: 'MODEL_NOT_FOUND', param: 'model' };
+      grpcRefuses(await callGrpc(kit, getModel, { model: 'no-such-model' }), refusal);
+    },
+  },
+  {
+    id: 'grpc.unimplemented',
+    section: 'gRPC',
+    promise: 'a procedure that does not exist is UNIMPLEMENTED',
+    tried: 'DecisionService/NoSuchMethod',
+    async run(kit) {
+      const path = `/${DecisionService.typeName}/NoSuchMethod`;
+      grpcRefuses(await callGrpc(kit, { ...createDecision, path }, {}), { code: 12, reason: 'UNIMPLEMENTED' });
+    },
+  },
+  {
+    id: 'grpc.deadline',
+    section: 'gRPC',
+    promise: 'a deadline that has passed is DEADLINE_EXCEEDED',
+    tried: 'a decision with grpc-timeout: 1n',
+    async run(kit) {
+      const terms = { headers: { 'grpc-timeout': '1n' } };
+      const { trailers } = await callGrpc(kit, createDecision, await questionMessage(kit), terms);
+      same('grpc-status', trailers['grpc-status'], '4');
+    },
+  },
+  {
+    id: 'grpc.health',
+    section: 'gRPC',
+    promise: 'grpc.health.v1.Health says SERVING for the whole server and for each service',
+    tried: 'Check of "" and of the three services',
+    async run(kit) {
+      for (const service of ['', ...[DecisionService, ModelService, CatalogService].map(({ typeName }) => typeName)]) {
+        const { status } = grpcMessage(await callGrpc(kit, checkHealth, { service }), checkHealth);
+        same(`status of '${service}'`, status, HealthCheckResponse_ServingStatus.SERVING);
+      }
+    },
+  },
+  {
+    id: 'grpc.health-unknown',
+    section: 'gRPC',
+    promise: 'the health of a service that does not exist is NOT_FOUND',
+    tried: 'Check of no.such.Service',
+    async run(kit) {
+      const { trailers } = await callGrpc(kit, checkHealth, { service: 'no.such.Service' });
+      same('grpc-status', trailers['grpc-status'], '5');
+    },
+  },
+];

@@ -1,0 +1,182 @@
+/** Contract 2.9, 4 and 7: health, the routes with their methods, and what every answer carries. */
+import { type Answer, jsonOf, objectAt } from '../answer.ts';
+import type { Check } from '../check.ts';
+import { hasStatus, holds, matches, refuses, same } from '../expect.ts';
+import { bearer, type Kit } from '../kit.ts';
+
+const REQUEST_ID = /^req_[A-Za-z0-9_-]+$/;
+const TYPES = ['invalid_request_error', 'authentication_error', 'rate_limit_error', 'model_error', 'server_error'];
+/** Has the form of no key, so that nothing has to be looked up. */
+const WRONG_KEY = 'not-a-key';
+
+/** Answers of all kinds, by what they are. */
+async function variousAnswers(kit: Kit): Promise<Readonly<Record<string, Answer>>> {
+  return {
+    live: await kit.http1({ path: '/health/live' }),
+    models: await kit.http1({ path: '/v1/models' }),
+    decision: await kit.decide(await kit.question()),
+    'a bad request': await kit.decide({}),
+    'an unknown path': await kit.http1({ path: '/v1/none' }),
+    'a wrong method': await kit.http1({ path: '/v1/decisions' }),
+    'a missing key': await kit.http1({ path: '/v1/catalogs/none' }),
+  };
+}
+
+/** Every resource with the methods that it has. */
+const ALLOWED: Readonly<Record<string, string>> = {
+  '/v1/decisions': 'POST',
+  '/v1/models': 'GET, HEAD',
+  '/v1/models/any': 'GET, HEAD',
+  '/v1/catalogs': 'POST',
+  '/v1/catalogs/any': 'DELETE, GET, HEAD',
+  '/health/live': 'GET, HEAD',
+  '/health/ready': 'GET, HEAD',
+};
+
+/** The checks. */
+export const healthAndRouteChecks: readonly Check[] = [
+  {
+    id: 'health.live',
+    section: '4.7',
+    promise: 'the process says that it lives',
+    tried: 'GET /health/live is 200 {"status":"live"}',
+    async run(kit) {
+      const answer = await kit.http1({ path: '/health/live' });
+      hasStatus(answer, 200);
+      same('body', jsonOf(answer), { status: 'live' });
+    },
+  },
+  {
+    id: 'health.ready',
+    section: '4.8',
+    promise: 'the process says that it can decide',
+    tried: 'GET /health/ready is 200 {"status":"ready"}',
+    async run(kit) {
+      const answer = await kit.http1({ path: '/health/ready' });
+      hasStatus(answer, 200);
+      same('body', jsonOf(answer), { status: 'ready' });
+    },
+  },
+  {
+    id: 'health.keyless',
+    section: '5',
+    promise: 'no key is configured for health, so that a wrong one does not matter',
+    tried: 'GET /health/live with a wrong key is 200',
+    async run(kit) {
+      hasStatus(await kit.http1({ path: '/health/live', headers: bearer(WRONG_KEY) }), 200);
+    },
+  },
+  {
+    id: 'routes.unknown',
+    section: '7',
+    promise: 'a path that does not exist is 404 in the envelope',
+    tried: 'GET /v1, /v1/none, /v1/decisions/ and /health',
+    async run(kit) {
+      for (const path of ['/v1', '/v1/none', '/v1/decisions/', '/health']) {
+        refuses(await kit.http1({ path }), { status: 404, code: 'route_not_found' });
+      }
+    },
+  },
+  {
+    id: 'routes.methods',
+    section: '4',
+    promise: 'a method that a resource does not have is 405 in the envelope, and Allow names those that it has',
+    tried: 'PUT and OPTIONS to every resource',
+    async run(kit) {
+      for (const [path, allow] of Object.entries(ALLOWED)) {
+        for (const method of ['PUT', 'OPTIONS']) {
+          const answer = await kit.http1({ path, method });
+          refuses(answer, { status: 405, code: 'method_not_allowed' });
+          same(`Allow of ${path}`, answer.headers.allow, allow);
+        }
+      }
+    },
+  },
+  {
+    id: 'routes.head',
+    section: '4',
+    promise: 'HEAD is GET without the body',
+    tried: 'HEAD and GET of the models, of an unknown one and of health',
+    async run(kit) {
+      for (const path of ['/v1/models', '/v1/models/none', '/health/live']) {
+        const [get, head] = [await kit.http1({ path }), await kit.http1({ path, method: 'HEAD' })];
+        same(`status of HEAD ${path}`, head.status, get.status);
+        same(`body of HEAD ${path}`, head.body.length, 0);
+        for (const name of ['content-type', 'content-length']) {
+          same(`${name} of HEAD ${path}`, head.headers[name], get.headers[name]);
+        }
+      }
+    },
+  },
+  {
+    id: 'routes.http2',
+    section: '4',
+    promise: 'REST is the same over HTTP/2',
+    tried: 'a decision, a bad request and an unknown path over HTTP/2',
+    async run(kit) {
+      const question = await kit.question();
+      const wanted = kit.decided(await kit.decide(question));
+      const path = '/v1/decisions';
+      same('decision', kit.decided(await kit.http2({ path, body: JSON.stringify(question) })), wanted);
+      refuses(await kit.http2({ path, body: '{}' }), { status: 400, code: 'missing_field', param: 'model' });
+      refuses(await kit.http2({ path: '/v1/none' }), { status: 404, code: 'route_not_found' });
+    },
+  },
+  {
+    id: 'answers.request-id',
+    section: '2.9',
+    promise: 'every answer carries X-Request-ID, errors and health included',
+    tried: 'answers of seven kinds',
+    async run(kit) {
+      for (const [what, answer] of Object.entries(await variousAnswers(kit))) {
+        matches(`X-Request-ID of ${what}`, answer.headers['x-request-id'], REQUEST_ID);
+      }
+    },
+  },
+  {
+    id: 'answers.request-id-unique',
+    section: '2.9',
+    promise: 'no two answers share an X-Request-ID, and it is never the caller’s own',
+    tried: 'three requests that bring one and the same X-Request-ID',
+    async run(kit) {
+      const own = 'req_ofthecaller';
+      const ids = [];
+      for (let turn = 0; turn < 3; turn += 1) {
+        ids.push((await kit.http1({ path: '/v1/models', headers: { 'x-request-id': own } })).headers['x-request-id']);
+      }
+      same('different ids', new Set(ids).size, 3);
+      holds(!ids.includes(own), 'the caller’s own X-Request-ID came back: a proxy may be configured to pass it on');
+    },
+  },
+  {
+    id: 'answers.json',
+    section: 'bodies',
+    promise: 'bodies are application/json',
+    tried: 'answers of seven kinds',
+    async run(kit) {
+      for (const [what, answer] of Object.entries(await variousAnswers(kit))) {
+        matches(`Content-Type of ${what}`, answer.headers['content-type'], /^application\/json(; ?charset=utf-8)?$/i);
+        jsonOf(answer);
+      }
+    },
+  },
+  {
+    id: 'answers.envelope',
+    section: '2.8',
+    promise: 'an error is {"error": {message, type, code, param}} and nothing else, its type one of the five',
+    tried: 'a bad request, an unknown path, a wrong method and a missing key',
+    async run(kit) {
+      for (const [what, answer] of Object.entries(await variousAnswers(kit))) {
+        if (answer.status < 400) continue;
+        const body = jsonOf(answer);
+        same(`properties of ${what}`, Object.keys(body), ['error']);
+        const error = objectAt(body, 'error');
+        same(`properties of error (${what})`, Object.keys(error).toSorted(), ['code', 'message', 'param', 'type']);
+        matches(`message of ${what}`, error.message, /./);
+        matches(`code of ${what}`, error.code, /^[a-z][a-z_]*$/);
+        holds(TYPES.includes(error.type as string), `type of ${what}: ${error.type}`);
+        holds(error.param === null || typeof error.param === 'string', `param of ${what}: ${error.param}`);
+      }
+    },
+  },
+];

@@ -1,0 +1,92 @@
+/** Contract 5: who needs a key, and what becomes of a wrong one. */
+import type { Call } from '../caller.ts';
+import type { Check } from '../check.ts';
+import { hasStatus, type Refusal, refuses, same } from '../expect.ts';
+import { bearer } from '../kit.ts';
+
+const refusal: Refusal = { status: 401, code: 'authentication_required' };
+/** The first has the form of no key, the second that of one with a wrong checksum. */
+const WRONG = ['Bearer not-a-key', `Bearer ump_live_${'0'.repeat(49)}`, 'Basic dTpw', 'Bearer', ''];
+
+const CATALOG_CALLS: readonly Call[] = [
+  { path: '/v1/catalogs', body: '{"id":"a","model":"b","choices":["c","d"]}' },
+  { path: '/v1/catalogs/any' },
+  { path: '/v1/catalogs/any', method: 'DELETE' },
+];
+
+/** The checks. */
+export const keyChecks: readonly Check[] = [
+  {
+    id: 'keys.needed',
+    section: '5',
+    promise: 'catalogs need a key: without one every method is 401',
+    tried: 'POST, GET and DELETE without a key',
+    async run(kit) {
+      for (const call of CATALOG_CALLS) refuses(await kit.http1(call), refusal);
+    },
+  },
+  {
+    id: 'keys.challenge',
+    section: '5',
+    promise: 'a 401 says which scheme is meant',
+    tried: 'WWW-Authenticate of a request without a key',
+    async run(kit) {
+      const answer = await kit.http1({ path: '/v1/catalogs/any' });
+      hasStatus(answer, 401);
+      same('WWW-Authenticate', answer.headers['www-authenticate'], 'Bearer');
+    },
+  },
+  {
+    id: 'keys.wrong-for-catalogs',
+    section: '5',
+    promise: 'a wrong key is 401 like a missing one',
+    tried: 'POST, GET and DELETE of catalogs with a wrong key',
+    async run(kit) {
+      for (const call of CATALOG_CALLS) {
+        refuses(await kit.http1({ ...call, headers: { authorization: WRONG[1] } }), refusal);
+      }
+    },
+  },
+  {
+    id: 'keys.wrong-for-decisions',
+    section: '5',
+    promise: 'a wrong key is 401 also where none is needed: nobody is served as anonymous by mistake',
+    tried: 'decisions with keys of a wrong form, another scheme, no key behind Bearer, and an empty header',
+    async run(kit) {
+      const body = JSON.stringify(await kit.question());
+      for (const authorization of WRONG) {
+        refuses(await kit.http1({ path: '/v1/decisions', body, headers: { authorization } }), refusal);
+      }
+    },
+  },
+  {
+    id: 'keys.wrong-for-models',
+    section: '5',
+    promise: 'a wrong key is 401 for models, too',
+    tried: 'the list and one model with a wrong key',
+    async run(kit) {
+      for (const path of ['/v1/models', '/v1/models/any']) {
+        refuses(await kit.http1({ path, headers: { authorization: WRONG[0] } }), refusal);
+      }
+    },
+  },
+  {
+    id: 'keys.before-the-body',
+    section: '5',
+    promise: 'who has no key learns nothing of what is wrong with the request',
+    tried: 'a catalog without a key whose body is no JSON',
+    async run(kit) {
+      refuses(await kit.http1({ path: '/v1/catalogs', body: '{' }), refusal);
+    },
+  },
+  {
+    id: 'keys.good-for-models',
+    section: '5',
+    promise: 'a key is accepted for models',
+    tried: 'the list with the key',
+    needs: ['key'],
+    async run(kit) {
+      hasStatus(await kit.http1({ path: '/v1/models', headers: bearer(kit.key) }), 200);
+    },
+  },
+];

@@ -1,0 +1,86 @@
+/** Contract 2.5, 2.6, 4.2 and 4.3: model discovery. */
+import { jsonOf, show } from '../answer.ts';
+import type { Check } from '../check.ts';
+import { hasStatus, holds, matches, refuses, same } from '../expect.ts';
+
+const ID = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+const STATUSES = ['ready', 'unavailable', 'disabled'];
+
+/** The checks. */
+export const modelChecks: readonly Check[] = [
+  {
+    id: 'models.list',
+    section: '2.6',
+    promise: 'the list is {"object": "list", "data": […]} and has each model once, without a key',
+    tried: 'GET /v1/models',
+    async run(kit) {
+      const answer = await kit.http1({ path: '/v1/models' });
+      hasStatus(answer, 200);
+      const { object, data, ...others } = jsonOf(answer);
+      same('object', object, 'list');
+      same('other properties', others, {});
+      holds(Array.isArray(data), `data: ${show(data)}`);
+      const ids = (await kit.models()).map(({ id }) => id);
+      same('ids', ids, [...new Set(ids)]);
+    },
+  },
+  {
+    id: 'models.descriptor',
+    section: '2.5',
+    promise: 'a model has id, object, owned_by, status and limits, of the right kinds',
+    tried: 'every model of the list',
+    async run(kit) {
+      for (const model of (await kit.models()) as unknown as Record<string, unknown>[]) {
+        same('properties', Object.keys(model).toSorted(), ['id', 'limits', 'object', 'owned_by', 'status']);
+        matches('id', model.id, ID);
+        same('object', model.object, 'model');
+        matches('owned_by', model.owned_by, /./);
+        holds(STATUSES.includes(model.status as string), `status of ${model.id}: ${show(model.status)}`);
+        const limits = model.limits as Record<string, unknown>;
+        same(`limits of ${model.id}`, Object.keys(limits).toSorted(), ['candidate_tokens', 'choices', 'input_tokens']);
+        for (const [name, value] of Object.entries(limits)) {
+          holds(Number.isInteger(value) && (value as number) > 0, `limits.${name} of ${model.id}: ${show(value)}`);
+        }
+      }
+    },
+  },
+  {
+    id: 'models.get',
+    section: '4.3',
+    promise: 'each model can be had by its id, as the list shows it',
+    tried: 'GET /v1/models/{id} for every id of the list',
+    async run(kit) {
+      for (const model of await kit.models()) {
+        const answer = await kit.http1({ path: `/v1/models/${model.id}` });
+        hasStatus(answer, 200);
+        const { status: _, ...found } = jsonOf(answer);
+        const { status: __, ...listed } = model;
+        same(`model ${model.id}`, found, listed);
+      }
+    },
+  },
+  {
+    id: 'models.revision',
+    section: '4.3',
+    promise: 'a revision can be had by its qualified name, and shows the plain id',
+    tried: 'GET /v1/models/{model of a decision}',
+    async run(kit) {
+      const { model } = kit.decided(await kit.decide(await kit.question()));
+      const answer = await kit.http1({ path: `/v1/models/${model}` });
+      hasStatus(answer, 200);
+      same('id', jsonOf(answer).id, (await kit.model()).id);
+    },
+  },
+  {
+    id: 'models.unknown',
+    section: '4.3',
+    promise: 'a model that does not exist is 404 in the envelope',
+    tried: 'GET /v1/models/ of a name and of a revision that are not served',
+    async run(kit) {
+      for (const name of ['no-such-model', `${(await kit.model()).id}@no-such-revision`]) {
+        const answer = await kit.http1({ path: `/v1/models/${name}` });
+        refuses(answer, { status: 404, code: 'model_not_found', param: 'model' });
+      }
+    },
+  },
+];

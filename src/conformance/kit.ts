@@ -1,0 +1,138 @@
+/** What checks work with: requests, what is known of the deployment, and catalogs that are cleared away in the end. */
+import { randomBytes } from 'node:crypto';
+import { type Answer, jsonOf, objectAt, show } from './answer.ts';
+import type { Call, Caller } from './caller.ts';
+import { BrokenPromise, Skipped } from './check.ts';
+import { hasStatus } from './expect.ts';
+
+/** A model as the list shows it. */
+export interface ListedModel {
+  readonly id: string;
+  readonly status: string;
+  readonly limits: { readonly input_tokens: number; readonly candidate_tokens: number; readonly choices: number };
+}
+
+/** The body of a request for a decision. */
+export interface Question {
+  readonly model: string;
+  readonly input: string;
+  readonly instruction: string;
+  readonly choices: readonly string[];
+}
+
+/** The part of a decision that numbers are compared by. */
+export interface Decided {
+  readonly choice: string;
+  readonly confidence: number;
+  readonly probabilities: Readonly<Record<string, number>>;
+  readonly inputTokens: number;
+  readonly model: string;
+}
+
+export interface Kit {
+  readonly key: string | undefined;
+  /** Of another owner. */
+  readonly otherKey: string | undefined;
+  http1(call: Call): Promise<Answer>;
+  http2(call: Call): Promise<Answer>;
+  /** The listed models, asked for once. */
+  models(): Promise<readonly ListedModel[]>;
+  /** The model to decide with, which is ready. Throws Skipped if none is. */
+  model(): Promise<ListedModel>;
+  /** A question that the model can answer. */
+  question(): Promise<Question>;
+  /** Posts a decision. */
+  decide(body: unknown, key?: string): Promise<Answer>;
+  /** The decision in an answer that must be one. */
+  decided(answer: Answer): Decided;
+  /** An id that nobody uses; what is stored under it with the key, or the other key, is deleted in the end. */
+  newCatalogId(): string;
+  /** Creates, reads or deletes a catalog. */
+  catalog(method: 'POST' | 'GET' | 'DELETE', idOrBody: string | object, key?: string): Promise<Answer>;
+  /** Deletes what checks may have left. */
+  clear(): Promise<void>;
+}
+
+/** The header of a key. */
+export function bearer(key: string | undefined): { readonly authorization?: string } {
+  return key === undefined ? {} : { authorization: `Bearer ${key}` };
+}
+
+/** Something that tells answers apart if anything does. */
+const QUESTION = {
+  input: 'I was charged twice for my order',
+  instruction: 'Which team should handle this?',
+  choices: ['billing', 'shipping', 'technical support'],
+} as const;
+
+/** A kit over a caller. `model`: the one to decide with; by default the first that is ready. */
+export function createKit(options: {
+  readonly caller: Caller;
+  readonly key?: string | undefined;
+  readonly otherKey?: string | undefined;
+  readonly model?: string | undefined;
+}): Kit {
+  const { caller, key, otherKey } = options;
+  const catalogs = new Set<string>();
+  let listed: Promise<readonly ListedModel[]> | undefined;
+
+  const kit: Kit = {
+    key,
+    otherKey,
+    http1: (call) => caller.http1(call),
+    http2: (call) => caller.http2(call),
+    models() {
+      listed ??= caller.http1({ path: '/v1/models' }).then((answer) => {
+        hasStatus(answer, 200);
+        const { data } = jsonOf(answer);
+        if (!Array.isArray(data)) throw new BrokenPromise(`data is no list of models: ${show(data)}`);
+        return data as readonly ListedModel[];
+      });
+      return listed;
+    },
+    async model() {
+      const models = await kit.models().catch((error: unknown) => {
+        throw new Skipped(`the models cannot be listed: ${error instanceof Error ? error.message : error}`);
+      });
+      const ready = models.filter(({ status }) => status === 'ready');
+      const found = options.model === undefined ? ready[0] : ready.find(({ id }) => id === options.model);
+      if (found === undefined) throw new Skipped(`${options.model ?? 'no model'} is not ready`);
+      return found;
+    },
+    question: async () => ({ model: (await kit.model()).id, ...QUESTION }),
+    decide: (body, withKey) =>
+      caller.http1({ path: '/v1/decisions', body: JSON.stringify(body), headers: bearer(withKey) }),
+    decided(answer) {
+      hasStatus(answer, 200);
+      const body = jsonOf(answer);
+      const output = objectAt(body, 'output');
+      const probabilities = objectAt(output, 'probabilities');
+      return {
+        choice: output.choice as string,
+        confidence: output.confidence as number,
+        probabilities: probabilities as Record<string, number>,
+        inputTokens: objectAt(body, 'usage').input_tokens as number,
+        model: body.model as string,
+      };
+    },
+    newCatalogId() {
+      const id = `conformance-${randomBytes(9).toString('hex')}`;
+      catalogs.add(id);
+      return id;
+    },
+    catalog: (method, idOrBody, withKey = key) =>
+      caller.http1(
+        typeof idOrBody === 'string'
+          ? { method, path: `/v1/catalogs/${encodeURIComponent(idOrBody)}`, headers: bearer(withKey) }
+          : { method, path: '/v1/catalogs', headers: bearer(withKey), body: JSON.stringify(idOrBody) },
+      ),
+    async clear() {
+      for (const owner of [key, otherKey]) {
+        if (owner === undefined) continue;
+        for (const id of catalogs) await kit.catalog('DELETE', id, owner).catch(() => undefined);
+      }
+      catalogs.clear();
+    },
+  };
+  return kit;
+}

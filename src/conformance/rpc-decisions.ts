@@ -1,0 +1,36 @@
+/** Decisions by RPC, as the kit asks for them and compares them with those of REST. */
+import { fromBinary } from '@bufbuild/protobuf';
+import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
+import type { Answer } from './answer.ts';
+import type { Decided, Kit, Question } from './kit.ts';
+import { grpcMessage, rpcOf } from './rpc.ts';
+
+/** CreateDecision. */
+export const createDecision = rpcOf(DecisionService.method.createDecision);
+
+/** The kit's question as a message takes it. */
+export async function questionMessage(kit: Kit): Promise<Question & { readonly choices: string[] }> {
+  const { choices, ...question } = await kit.question();
+  return { ...question, choices: [...choices] };
+}
+
+/** The decision in an answer by gRPC that must be one. */
+export function grpcDecided(answer: Answer): Decided {
+  return numbersOf(grpcMessage(answer, createDecision));
+}
+
+/** The decision in the bytes of a message. */
+export function protoDecided(bytes: Uint8Array): Decided {
+  return numbersOf(fromBinary(createDecision.output, bytes));
+}
+
+function numbersOf({ decision }: ReturnType<typeof grpcMessage<typeof createDecision.output>>): Decided {
+  const output = decision?.output;
+  return {
+    choice: output?.choice ?? '',
+    confidence: output?.confidence ?? Number.NaN,
+    probabilities: { ...output?.probabilities },
+    inputTokens: decision?.usage?.inputTokens ?? Number.NaN,
+    model: decision?.model ?? '',
+  };
+}

@@ -1,0 +1,54 @@
+/** Runs checks one after the other, so that a deployment never has more than a few requests of the kit at a time. */
+import { BrokenPromise, type Check, type Need, Skipped } from './check.ts';
+import type { Kit } from './kit.ts';
+
+/** How a check went. `reason`: what is broken, or why it was not made. */
+export type Outcome =
+  | { readonly kind: 'passed'; readonly check: Check }
+  | { readonly kind: 'failed'; readonly check: Check; readonly reason: string }
+  | { readonly kind: 'skipped'; readonly check: Check; readonly reason: string };
+
+const NEEDS: Readonly<Record<Need, string>> = {
+  key: 'needs a key',
+  'other-key': 'needs the key of another owner',
+};
+
+/** Makes the checks; those whose id begins with one of `skip` are left out. `report` hears of each outcome. */
+export async function runChecks(
+  checks: readonly Check[],
+  kit: Kit,
+  {
+    skip = [],
+    report = () => {},
+  }: { readonly skip?: readonly string[]; readonly report?: (outcome: Outcome) => void } = {},
+): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const check of checks) {
+    const outcome = skip.some((prefix) => check.id.startsWith(prefix))
+      ? ({ kind: 'skipped', check, reason: 'left out on request' } as const)
+      : await runCheck(check, kit);
+    outcomes.push(outcome);
+    report(outcome);
+  }
+  await kit.clear();
+  return outcomes;
+}
+
+async function runCheck(check: Check, kit: Kit): Promise<Outcome> {
+  const has = { key: kit.key !== undefined, 'other-key': kit.otherKey !== undefined };
+  const missing = check.needs?.find((need) => !has[need]);
+  if (missing !== undefined) return { kind: 'skipped', check, reason: NEEDS[missing] };
+  try {
+    await check.run(kit);
+    return { kind: 'passed', check };
+  } catch (error) {
+    if (error instanceof Skipped) return { kind: 'skipped', check, reason: error.message };
+    if (error instanceof BrokenPromise) return { kind: 'failed', check, reason: error.message };
+    // An answer of a shape that no check expected, such as a number where the contract has an object.
+    return {
+      kind: 'failed',
+      check,
+      reason: `the answer cannot be read: ${error instanceof Error ? error.message : error}`,
+    };
+  }
+}
