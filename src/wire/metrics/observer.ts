@@ -1,49 +1,73 @@
 /** Counts exchanges that are over. */
 import { STORE_BUDGET_MS } from '../../stores/budget.ts';
+import type { Exchange } from '../exchange.ts';
 import type { Observer } from '../observer.ts';
 import type { RequestMetrics } from './registry.ts';
+import type { Count, Distribution } from './tallies.ts';
 
-/** Children of a metric by their labels: looking them up in the library would cost more than counting. */
-function childrenOf<T>(make: (...labels: string[]) => T): (...labels: string[]) => T {
-  const children = new Map<string, T>();
-  return (...labels) => {
-    const key = labels.length === 1 ? (labels[0] as string) : labels.join('\n');
-    let child = children.get(key);
-    if (child === undefined) {
-      child = make(...labels);
-      children.set(key, child);
-    }
-    return child;
-  };
+/** What is counted for one route in one protocol. */
+interface RouteCounts {
+  readonly seconds: Distribution;
+  /** By HTTP status; 0 where the caller left before there was one. */
+  readonly statuses: Map<number, Count>;
+}
+
+/** What is counted for one model. */
+interface ModelCounts {
+  readonly tokens: Count;
+  readonly choices: Count;
+  readonly confidence: Distribution;
+}
+
+/** The value of `key`, made when it is first asked for. */
+function known<K, V>(map: Map<K, V>, key: K, make: (key: K) => V): V {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make(key);
+    map.set(key, value);
+  }
+  return value;
 }
 
 /** An observer that counts in `metrics`. */
 export function createObserver(metrics: RequestMetrics): Observer {
-  const requests = childrenOf((route, protocol, status) =>
-    metrics.requests.labels(route as string, protocol as string, status as string),
-  );
-  const seconds = childrenOf((route, protocol) => metrics.seconds.labels(route as string, protocol as string));
-  const stages = childrenOf((stage) => metrics.stages.labels(stage as string));
-  const errors = childrenOf((reason) => metrics.errors.labels(reason as string));
-  const tokens = childrenOf((model) => metrics.tokens.labels(model as string));
-  const choices = childrenOf((model) => metrics.choices.labels(model as string));
-  const confidence = childrenOf((model) => metrics.confidence.labels(model as string));
+  const routes: Readonly<Record<Exchange['protocol'], Map<string, RouteCounts>>> = {
+    rest: new Map(),
+    grpc: new Map(),
+    connect: new Map(),
+  };
+  const models = new Map<string, ModelCounts>();
+  const stages = new Map<string, Distribution>();
+  const stage = (name: string): Distribution => known(stages, name, () => metrics.stages(name));
+  const [admission, decode, stored] = [stage('admission'), stage('decode'), stage('store')];
+
   return (exchange) => {
-    const { route, protocol, response, reason, facts, startedAt, admittedAt, invokedAt } = exchange;
-    requests(route, protocol, response.headersSent ? String(response.statusCode) : 'none').inc();
-    seconds(route, protocol).observe((performance.now() - startedAt) / 1000);
+    const { route, protocol, response, reason, facts, startedAt, admittedAt, invokedAt, endedAt } = exchange;
+    const { seconds, statuses } = known(routes[protocol], route, () => ({
+      seconds: metrics.seconds(route, protocol),
+      statuses: new Map(),
+    }));
+    const status = response.headersSent ? response.statusCode : 0;
+    known(statuses, status, () => metrics.requests(route, protocol, status === 0 ? 'none' : String(status))).value += 1;
+    seconds.observe((endedAt - startedAt) / 1000);
     // An unready replica says so to every probe, which is no failure of a request.
-    if (reason !== undefined && !route.startsWith('/health/')) errors(reason.toLowerCase()).inc();
+    if (reason !== undefined && !route.startsWith('/health/')) metrics.errors(reason.toLowerCase()).value += 1;
     if (admittedAt !== undefined) {
-      stages('admission').observe((admittedAt - startedAt) / 1000);
-      if (invokedAt !== undefined) stages('decode').observe((invokedAt - admittedAt) / 1000);
+      admission.observe((admittedAt - startedAt) / 1000);
+      if (invokedAt !== undefined) decode.observe((invokedAt - admittedAt) / 1000);
     }
     const store = STORE_BUDGET_MS - exchange.storeBudget.remaining;
-    if (store > 0) stages('store').observe(store / 1000);
-    for (const stage in facts.timings) stages(stage).observe((facts.timings[stage] as number) / 1000);
-    if (facts.model === undefined) return;
-    tokens(facts.model).inc(facts.inputTokens ?? 0);
-    choices(facts.model).inc(facts.choices ?? 0);
-    confidence(facts.model).observe(facts.confidence ?? 0);
+    if (store > 0) stored.observe(store / 1000);
+    for (const name in facts.timings) stage(name).observe((facts.timings[name] as number) / 1000);
+    const { model } = facts;
+    if (model === undefined) return;
+    const { tokens, choices, confidence } = known(models, model, () => ({
+      tokens: metrics.tokens(model),
+      choices: metrics.choices(model),
+      confidence: metrics.confidence(model),
+    }));
+    tokens.value += facts.inputTokens ?? 0;
+    choices.value += facts.choices ?? 0;
+    confidence.observe(facts.confidence ?? 0);
   };
 }

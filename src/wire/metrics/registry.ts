@@ -2,77 +2,74 @@
  * What an operator sees of the service, in the Prometheus text format. Label values are bounded: routes, protocols, statuses, reasons, models
  * and stages, never an owner, a key, a catalog, an input or a request.
  */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import { errorTable } from '../../domain/errors.ts';
 import type { Engine, EngineStats } from '../../engine/engine.ts';
 import type { StoreHealth } from '../../stores/create-stores.ts';
+import { addCounts, addDistributions, type Count, type Distribution, type Labelled } from './tallies.ts';
 
 /** Upper bounds in seconds, from a cached answer to the longest deadline. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SHARES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 
-/** The metrics that requests are counted in. */
+/** The metrics that requests are counted in, by their label values. */
 export interface RequestMetrics {
-  readonly requests: Counter<'route' | 'protocol' | 'status'>;
-  readonly seconds: Histogram<'route' | 'protocol'>;
-  readonly stages: Histogram<'stage'>;
-  readonly errors: Counter<'reason'>;
-  readonly tokens: Counter<'model'>;
-  readonly choices: Counter<'model'>;
-  readonly confidence: Histogram<'model'>;
+  /** Route, protocol, status. */
+  readonly requests: Labelled<Count>;
+  /** Route, protocol. */
+  readonly seconds: Labelled<Distribution>;
+  readonly stages: Labelled<Distribution>;
+  /** Reason. */
+  readonly errors: Labelled<Count>;
+  /** Model; the next two likewise. */
+  readonly tokens: Labelled<Count>;
+  readonly choices: Labelled<Count>;
+  readonly confidence: Labelled<Distribution>;
 }
 
 /** Creates the metrics of requests in a registry. */
 export function createRequestMetrics(registry: Registry): RequestMetrics {
-  const registers = [registry];
-  const errors = new Counter({
+  const errors = addCounts(registry, {
     name: 'umpire_errors_total',
     help: 'Requests that failed, by reason: error.code of the contract. Limits that were hit are among them, probes of /health are not.',
     labelNames: ['reason'],
-    registers,
   });
   // From zero, or the first failure of its kind would be no increase.
-  for (const reason of Object.keys(errorTable)) errors.labels(reason.toLowerCase()).inc(0);
+  for (const reason of Object.keys(errorTable)) errors(reason.toLowerCase());
   return {
     errors,
-    requests: new Counter({
+    requests: addCounts(registry, {
       name: 'umpire_requests_total',
       help: 'Requests that ended, by route, protocol and HTTP status (gRPC: 200; see umpire_errors_total).',
       labelNames: ['route', 'protocol', 'status'],
-      registers,
     }),
-    seconds: new Histogram({
+    seconds: addDistributions(registry, {
       name: 'umpire_request_seconds',
       help: 'Time from the first header to the end of the response.',
       labelNames: ['route', 'protocol'],
-      buckets: SECONDS,
-      registers,
+      bounds: SECONDS,
     }),
-    stages: new Histogram({
+    stages: addDistributions(registry, {
       name: 'umpire_stage_seconds',
       help: 'Where the time of requests went: admission, decode, queue, tokenize, infer, store.',
       labelNames: ['stage'],
-      buckets: SECONDS,
-      registers,
+      bounds: SECONDS,
     }),
-    tokens: new Counter({
+    tokens: addCounts(registry, {
       name: 'umpire_input_tokens_total',
       help: 'Tokens of instructions and inputs that were decided on.',
       labelNames: ['model'],
-      registers,
     }),
-    choices: new Counter({
+    choices: addCounts(registry, {
       name: 'umpire_choices_total',
       help: 'Choices that were scored.',
       labelNames: ['model'],
-      registers,
     }),
-    confidence: new Histogram({
+    confidence: addDistributions(registry, {
       name: 'umpire_confidence',
       help: 'The probability of the selected choice.',
       labelNames: ['model'],
-      buckets: SHARES,
-      registers,
+      bounds: SHARES,
     }),
   };
 }

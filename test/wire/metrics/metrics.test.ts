@@ -3,9 +3,9 @@
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import test from 'ava';
-import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
-import { metricsPortOf, scrape } from '../support/scrape.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
+import { metricsPortOf, scrape } from '../../support/scrape.ts';
+import { startService, type TestService } from '../../support/service.ts';
 
 const body = {
   model: 'minilm-l6',
