@@ -53,6 +53,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     (await createEngine({
       modelsDir: config.modelsDir,
       engines: config.engines,
+      inferenceServers: config.inferenceServers,
       engineMemoryBytes: config.engineMemory,
       logger,
     }));

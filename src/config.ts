@@ -5,6 +5,7 @@ import { createSecureContext } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { noProxies, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
 import { type LimitSettings, parseLimitSettings } from './domain/limit-settings.ts';
+import { parseServers } from './engine/open-inference/address.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
 import { parseTraceSettings, type TraceSettings } from './wire/traces/settings.ts';
@@ -13,6 +14,8 @@ export interface Config {
   readonly port: number;
   readonly host: string;
   readonly modelsDir: string;
+  /** Addresses of inference servers by model. */
+  readonly inferenceServers: ReadonlyMap<string, string>;
   /** Engine processes in all. */
   readonly engines: number;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
@@ -70,6 +73,11 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'TLS_KEY', default: '', meaning: "A PEM file with the certificate's private key" },
   { name: 'LOG_LEVEL', default: 'info', meaning: '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`' },
   { name: 'UMPIRE_MODELS_DIR', default: 'models', meaning: 'The folder of model packages' },
+  {
+    name: 'UMPIRE_INFERENCE_SERVERS',
+    default: '',
+    meaning: 'Addresses of inference servers in place of those in model packages: `<model>=<host>:<port>,…`',
+  },
   { name: 'UMPIRE_ENGINES', default: 'the cores', meaning: 'Engine processes in all. Each loads every ready model' },
   {
     name: 'UMPIRE_ENGINE_MEMORY',
@@ -202,6 +210,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const modelsDir = text('UMPIRE_MODELS_DIR') ?? MODELS_DIR;
   if (!existsSync(modelsDir) || !statSync(modelsDir).isDirectory())
     problems.push(`UMPIRE_MODELS_DIR: '${modelsDir}' is not a folder`);
+  const inferenceServers = parseServers(text('UMPIRE_INFERENCE_SERVERS') ?? '');
+  if (typeof inferenceServers === 'string') problems.push(`UMPIRE_INFERENCE_SERVERS: ${inferenceServers}`);
   const tls = readTls(text('TLS_CERT'), text('TLS_KEY'), problems);
   const store = parseStoreSettings(env);
   const limits = parseLimitSettings(env);
@@ -215,6 +225,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     port: whole('PORT', 8080, 0, 65_535),
     host: text('HOST') ?? '0.0.0.0',
     modelsDir,
+    inferenceServers: typeof inferenceServers === 'string' ? new Map() : inferenceServers,
     engines: whole('UMPIRE_ENGINES', availableParallelism(), 1, 256),
     tls,
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),

@@ -67,7 +67,9 @@ test('imports go one way: wire, service, domain, then engine and stores', (t) =>
 
 test('nothing imports the entries, and only they and the mock import the composition root', (t) => {
   t.deepEqual(
-    imports.filter(({ to }) => ['main.ts', 'cli.ts', 'engine/worker/main.ts'].includes(to)),
+    imports.filter(({ to }) =>
+      ['main.ts', 'cli.ts', 'engine/worker/main.ts', 'engine/open-inference/main.ts'].includes(to),
+    ),
     [],
   );
   t.deepEqual(
@@ -80,6 +82,7 @@ test('nothing imports the entries, and only they and the mock import the composi
 const reserved: readonly (readonly [what: RegExp, where: RegExp])[] = [
   [/^onnxruntime-node$/, /^engine\/worker\//],
   [/^@huggingface\/tokenizers$/, /^engine\/worker\//],
+  [/^@grpc\/grpc-js$/, /^engine\/open-inference\/client\.ts$/],
   [/^redis$/, /^stores\/redis\//],
   [/^node:sqlite$/, /^stores\/sqlite\//],
   [/^@connectrpc\/connect\/protocol/, /^wire\/rpc\/connect-private\.ts$/],
@@ -119,6 +122,7 @@ const TOUCHES_PROCESS = new Set([
   'main.ts',
   'cli.ts',
   'engine/worker/main.ts',
+  'engine/open-inference/main.ts',
   'engine/pool/engine-process.ts',
   'engine/cost-profile.ts',
   'wire/watchdog.ts',

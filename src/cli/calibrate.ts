@@ -7,7 +7,7 @@ import type { CatalogStore, StampedCatalog } from '../stores/catalog-store.ts';
 import { silentLog } from '../stores/log.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
-import { modelsFolder } from './models.ts';
+import { inferenceServersOf, modelsFolder } from './models.ts';
 import { patience, withStores } from './with-stores.ts';
 
 /** One line of the file. */
@@ -60,7 +60,12 @@ async function calibrate(
 ) {
   const { id, model, choices, calibrations = {} } = found.record;
   const logger = { ...silentLog, debug: () => {} };
-  const engine = await createEngine({ modelsDir: modelsFolder(terminal), engines: 1, logger });
+  const engine = await createEngine({
+    modelsDir: modelsFolder(terminal),
+    engines: 1,
+    inferenceServers: inferenceServersOf(terminal),
+    logger,
+  });
   try {
     const revision = await readyRevision(engine, model);
     const name = `${revision.id}@${revision.revision}`;

@@ -1,5 +1,6 @@
 /** `umpire models …`: what is in the folder of model packages, and whether it works on this machine. */
 import { fileURLToPath } from 'node:url';
+import { parseServers } from '../engine/open-inference/address.ts';
 import { checkPackage, type ListedPackage, listPackages } from '../engine/packages/check.ts';
 import { silentLog } from '../stores/log.ts';
 import { readArguments } from './arguments.ts';
@@ -35,23 +36,26 @@ export const modelCommands: readonly Command[] = [
     async run(args, terminal) {
       const { positionals } = readArguments(args, {}, [0, 100]);
       const folder = modelsFolder(terminal);
+      const inferenceServers = inferenceServersOf(terminal);
       const packages = await listPackages(folder);
       const chosen = positionals.length === 0 ? packages : positionals.map((name) => find(packages, name));
       if (chosen.length === 0) throw new Error(`there is no model package in ${folder}`);
       let broken = 0;
       for (const { id, revision } of chosen) {
         const logger = { ...silentLog, debug: () => {} };
-        const outcome = await checkPackage({ modelsDir: folder, logger }, id, revision);
+        const outcome = await checkPackage({ modelsDir: folder, logger, inferenceServers }, id, revision);
         if (outcome.kind === 'broken') {
           broken++;
           terminal.out(`${id}@${revision}: broken`);
           for (const problem of outcome.problems) terminal.out(`  ${problem}`);
           continue;
         }
-        const { load, decisions, choice, worst } = outcome.speed;
+        const { remote, load, decisions, choice, worst } = outcome.speed;
         terminal.out(`${id}@${revision}: sound, loaded in ${load.toFixed(0)} ms`);
         for (const { tokens, milliseconds } of decisions) {
-          terminal.out(`  ${tokens} tokens, 8 choices: ${milliseconds.toFixed(1)} ms on one core`);
+          terminal.out(
+            `  ${tokens} tokens, 8 choices: ${milliseconds.toFixed(1)} ms ${remote ? 'with its inference server' : 'on one core'}`,
+          );
         }
         if (choice > 0) terminal.out(`  each choice that is not cached: ${choice.toFixed(1)} ms`);
         terminal.out(`  the largest request that its limits allow: ${worst.toFixed(0)} ms`);
@@ -64,6 +68,13 @@ export const modelCommands: readonly Command[] = [
 /** The folder of model packages that the environment names. */
 export function modelsFolder({ env }: Terminal): string {
   return env.UMPIRE_MODELS_DIR?.trim() || MODELS_DIR;
+}
+
+/** The addresses of inference servers that the environment names. @throws Error if they cannot be read. */
+export function inferenceServersOf({ env }: Terminal): ReadonlyMap<string, string> {
+  const servers = parseServers(env.UMPIRE_INFERENCE_SERVERS?.trim() ?? '');
+  if (typeof servers === 'string') throw new Error(`UMPIRE_INFERENCE_SERVERS: ${servers}`);
+  return servers;
 }
 
 function stateOf({ problems, disabled }: ListedPackage): string {

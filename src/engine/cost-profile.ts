@@ -3,6 +3,7 @@
  * pool estimates from it what a job will take before anything is tokenised.
  */
 import type { ModelLimits } from './engine.ts';
+import type { Manifest } from './packages/manifest.ts';
 
 /** Measured points [tokens, milliseconds] by rising tokens; between and beyond them the cost is a straight line. */
 export type CostCurve = readonly (readonly [tokens: number, milliseconds: number])[];
@@ -91,12 +92,18 @@ export function worstCost(profile: CostProfile, limits: ModelLimits): number {
   });
 }
 
-/** Why a model with these limits cannot be served, or undefined: its largest legal request must be done within `deadline` milliseconds. */
-export function limitsProblem(profile: CostProfile, limits: ModelLimits, deadline: number): string | undefined {
+/** Why a model cannot be served with its limits, or undefined: its largest legal request must be done within `deadline` milliseconds. */
+export function limitsProblem(
+  profile: CostProfile,
+  { limits, family }: Pick<Manifest, 'limits' | 'family'>,
+  deadline: number,
+): string | undefined {
   const worst = worstCost(profile, limits);
   if (worst <= deadline) return undefined;
+  const where =
+    family === 'open-inference' ? 'by its inference server, one batch at a time' : 'on one core of this machine';
   return (
-    `limits: the largest legal request takes ${Math.round(worst)} ms on one core of this machine, ` +
+    `limits: the largest legal request takes ${Math.round(worst)} ms ${where}, ` +
     `more than the default deadline of ${deadline} ms`
   );
 }

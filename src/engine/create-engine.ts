@@ -1,16 +1,14 @@
-/** The engine as a whole: model packages, engine processes and the pool, wired together. */
-import type { Engine } from './engine.ts';
+/** The engine as a whole: model packages, processes and pools, wired together. */
+import type { Engine, ScoreJob } from './engine.ts';
+import { withAddress } from './open-inference/address.ts';
 import { type EngineOptions, engineSettings } from './options.ts';
 import { createPackageWatch } from './packages/watch.ts';
-import { createEngineSlot, type EngineSlot } from './pool/engine-slot.ts';
-import { createModelLoading } from './pool/model-loading.ts';
-import { createPool } from './pool/pool.ts';
+import { createEngineGroup, type EngineGroup } from './pool/engine-group.ts';
+import { createInferenceGroups } from './pool/inference-groups.ts';
 import { createTally } from './pool/tally.ts';
 import { createRevisions } from './revisions.ts';
 
 const checkInterval = 250;
-/** How long an engine may take to end once it has nothing to do, milliseconds. */
-const endingGrace = 5000;
 
 /**
  * Starts the engine processes and looks for models. Resolves when the packages are known, without waiting for them to be loaded: until then they
@@ -18,63 +16,69 @@ const endingGrace = 5000;
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const settings = engineSettings(options);
-  const slots: EngineSlot[] = [];
+  let local: EngineGroup | undefined;
   const revisions = createRevisions(
     settings.logger,
-    ({ key }) => {
-      for (const slot of slots) slot.unload(key);
+    (revision) => {
+      local?.unload(revision.key);
+      inference.retired(revision);
     },
-    (revision) => pool.unavailable(revision),
+    (revision) => {
+      for (const { pool } of groups()) pool.unavailable(revision);
+    },
   );
   const tally = createTally();
-  const pool = createPool(settings, revisions, slots);
-  const loading = createModelLoading(settings, revisions, slots, () => pool.dispatch());
+  const inference = createInferenceGroups(settings, revisions, (reason) => tally.ended(reason));
+  const groups = (): readonly EngineGroup[] => (local === undefined ? inference.all : [local, ...inference.all]);
   const watch = createPackageWatch(settings, (packages) => {
-    revisions.apply(packages);
-    void loading.rollOut();
+    revisions.apply(packages.map((found) => withAddress(found, settings.inferenceServers)));
+    inference.rollOut();
+    local?.rollOut();
   });
   await watch.scanned;
 
-  for (let index = 0; index < settings.engines; index++) {
-    slots.push(
-      createEngineSlot(index, settings, {
-        wanted: () => loading.wanted(),
-        loaded: (process, revision, outcome) => loading.loaded(process, revision, outcome),
-        finished: (process, job, result, occupied) => {
-          tally.finished(result);
-          pool.finished(process, job, result, occupied);
-        },
-        lost: (process, jobs, reason) => {
-          tally.ended(reason);
-          pool.lost(process, jobs, reason);
-        },
-      }),
-    );
-  }
+  const engines = createEngineGroup({
+    settings,
+    revisions,
+    names: Array.from({ length: settings.engines }, (_, index) => `engine-${index}`),
+    serves: ({ manifest }) => manifest.family !== 'open-inference',
+    observer: { finished: (result) => tally.finished(result), ended: (reason) => tally.ended(reason), calls() {} },
+  });
+  local = engines;
   const checks = setInterval(
     () => {
-      for (const slot of slots) slot.check();
+      for (const group of groups()) group.check();
     },
     Math.min(checkInterval, settings.stuckAfterMs / 4),
   );
 
+  /** The pool that a job is for; one that nobody serves is refused by any. */
+  const poolOf = ({ model, revision }: Pick<ScoreJob, 'model' | 'revision'>) => {
+    const found = revisions.find(model, revision);
+    return ((found && inference.of(found)) ?? engines).pool;
+  };
+
   return {
     models: () => revisions.models(),
-    score: (job, terms) => pool.score(job, terms),
-    prepare: (job, terms) => pool.prepare(job, terms),
-    ready: () => slots.some(({ process }) => process !== undefined && process.models.size > 0),
-    stats: () =>
-      tally.read({
-        queue: pool.backlog(),
-        engines: slots.flatMap(({ process }) => process ?? []).map(({ resident }) => ({ resident })),
-      }),
+    score: (job, terms) => poolOf(job).score(job, terms),
+    prepare: (job, terms) => poolOf(job).prepare(job, terms),
+    ready: () => groups().some((group) => group.ready()),
+    stats() {
+      const backlogs = groups().map((group) => group.backlog());
+      return tally.read({
+        queue: {
+          jobs: backlogs.reduce((sum, { jobs }) => sum + jobs, 0),
+          cost: backlogs.reduce((sum, { cost }) => sum + cost, 0),
+        },
+        engines: engines.slots.flatMap(({ process }) => process ?? []).map(({ resident }) => ({ resident })),
+        inference: inference.stats(),
+      });
+    },
     reload: () => watch.scan(),
     async close() {
       watch.close();
-      loading.close();
-      await pool.close();
+      await Promise.all([engines.close(), inference.close()]);
       clearInterval(checks);
-      await Promise.all(slots.map((slot) => slot.close(endingGrace)));
     },
   };
 }

@@ -75,7 +75,7 @@ export interface ModelRevision {
 export interface EngineStats {
   /** Decisions that wait, and what they will take on one engine. */
   readonly queue: { readonly jobs: number; readonly cost: number };
-  /** The processes that serve. */
+  /** The processes that run models. */
   readonly engines: readonly { readonly resident: number }[];
   /** Time spent on decisions, all processes together. */
   readonly busy: number;
@@ -83,9 +83,36 @@ export interface EngineStats {
   readonly restarts: number;
   /** Choices of decisions whose vectors had to be made, and those whose vectors were there. */
   readonly choices: { readonly encoded: number; readonly cached: number };
+  /** Models that inference servers score. */
+  readonly inference: readonly InferenceStats[];
 }
 
-/** Scores choices. Implemented by the pool of engine processes. */
+/** What was asked of one model's inference server since its package was last changed. */
+export interface InferenceStats {
+  /** `<id>@<revision>`. */
+  readonly model: string;
+  /** Decisions that may be under way at a time, and those that are. */
+  readonly lanes: number;
+  readonly inFlight: number;
+  /** Resident bytes of the process that asks the server. */
+  readonly resident: number;
+  /** Calls that ended, by how they ended. */
+  readonly outcomes: Readonly<Record<CallOutcome, number>>;
+  /** Rows of the answered calls. */
+  readonly rows: number;
+  /** Calls that were made again. */
+  readonly retries: number;
+  /** Time of the answered calls. */
+  readonly seconds: number;
+}
+
+/**
+ * How a call of an inference server ended: without a server (`unavailable`), with an error of the server's (`refused`), with an answer that cannot
+ * be used (`malformed`), too late, or because nobody waited for it any more.
+ */
+export type CallOutcome = 'answered' | 'unavailable' | 'refused' | 'malformed' | 'timed_out' | 'canceled';
+
+/** Scores choices. Implemented by pools of processes: those that run models, and those that ask inference servers. */
 export interface Engine {
   /** Every revision that is known now, in code-unit order of id and revision. Cheap: called for every request. */
   models(): readonly ModelRevision[];

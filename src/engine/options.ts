@@ -28,10 +28,18 @@ export interface EngineOptions {
   readonly scanIntervalMs?: number;
   /** The wait before a failed model is tried again: the first, doubling up to a minute. */
   readonly modelRetryMs?: number;
+  /** The longest such wait. */
+  readonly longestRetryMs?: number;
   /** The engines' niceness above the parent's. */
   readonly niceness?: number;
+  /** Addresses `host:port` of inference servers by `<id>@<revision>` or `<id>`: they replace those in packages. */
+  readonly inferenceServers?: ReadonlyMap<string, string>;
+  /** Jobs that one process works on at a time: more than 1 only where they wait for an inference server. */
+  readonly lanes?: number;
   /** The file that an engine process runs. Only tests set it. */
   readonly workerEntry?: string;
+  /** The same for a process that asks an inference server. */
+  readonly inferenceEntry?: string;
 }
 
 /** Options with nothing left out. */
@@ -50,8 +58,12 @@ export function engineSettings(options: EngineOptions): EngineSettings {
     loadStuckAfterMs: 60_000,
     scanIntervalMs: 10_000,
     modelRetryMs: 1000,
+    longestRetryMs: 60_000,
     niceness: 5,
+    inferenceServers: new Map(),
+    lanes: 1,
     workerEntry: fileURLToPath(new URL('./worker/main.ts', import.meta.url)),
+    inferenceEntry: fileURLToPath(new URL('./open-inference/main.ts', import.meta.url)),
     ...options,
   };
 }

@@ -24,8 +24,9 @@ export interface Revision {
   state: 'loading' | 'ready' | 'failed' | 'broken' | 'disabled';
   /** Measured by the engine that loaded it last; undefined before. */
   profile: CostProfile | undefined;
-  /** Loads that failed in a row. */
+  /** Loads that failed in a row, and why the last one did. */
   failures: number;
+  problems: readonly string[];
   /** Grows with every engine that ends while it loads it, until one has loaded it. */
   blame: number;
   /** Accepted jobs that are not over. */
@@ -46,6 +47,7 @@ export function createRevision({ manifest, folder, problems, signature }: FoundP
     state: problems.length > 0 ? 'broken' : manifest.disabled ? 'disabled' : 'loading',
     profile: undefined,
     failures: 0,
+    problems: [],
     blame: 0,
     jobs: 0,
     retired: false,
@@ -178,10 +180,12 @@ export function createRevisions(
     },
     failed(revision, problems) {
       if (revision.retired) return;
-      revision.failures++;
+      // Said once, however often it is tried again in vain.
+      const news = revision.failures++ === 0 || problems.join() !== revision.problems.join();
+      revision.problems = problems;
       revision.state = 'failed';
       published = undefined;
-      logger.error({ model: revision.name, problems }, 'a model cannot be served');
+      logger[news ? 'error' : 'debug']({ model: revision.name, problems }, 'a model cannot be served');
       onUnavailable(revision);
     },
     count(revision, change) {

@@ -52,6 +52,7 @@ export function createFunctionEngine(options: FunctionEngineOptions): Engine {
       busy: 0,
       restarts: 0,
       choices: { encoded: 0, cached: 0 },
+      inference: [],
     }),
     reload: () => reload?.(),
     async close() {

@@ -12,6 +12,7 @@ import { createChecker } from '../packages/checker.ts';
 import { ChoiceTooLong, type Family, type FamilyParts, InvalidOptions, type RunControl } from './family.ts';
 import { dot, softmax } from './probabilities.ts';
 import { readTemperature, type Temperature } from './temperature.ts';
+import { mixed } from './vectors.ts';
 
 interface Options {
   readonly graph: string;
@@ -49,7 +50,7 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
     if (jointWeight === 0) return await encode([input], control);
     const joint = await encode([instruction, input], control);
     if (jointWeight === 1) return joint;
-    return mix(await encode([input], control), joint, jointWeight);
+    return mixed(await encode([input], control), joint, jointWeight);
   };
 
   /** Tokenises a choice, within the limit. */
@@ -128,18 +129,4 @@ function sequence({ cls, sep }: Options, segments: readonly (readonly number[])[
     ids[place++] = BigInt(sep);
   }
   return ids;
-}
-
-/** normalise((1 - weight) · a + weight · b), computed in doubles. */
-function mix(a: Float32Array, b: Float32Array, weight: number): Float32Array {
-  const mixed = new Float64Array(a.length);
-  let square = 0;
-  for (let i = 0; i < a.length; i++) {
-    const value = (1 - weight) * (a[i] as number) + weight * (b[i] as number);
-    mixed[i] = value;
-    square += value * value;
-  }
-  const length = Math.sqrt(square);
-  if (length > 0) for (let i = 0; i < mixed.length; i++) mixed[i] = (mixed[i] as number) / length;
-  return Float32Array.from(mixed);
 }

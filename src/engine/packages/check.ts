@@ -1,6 +1,7 @@
 /** What the operator's command shows of model packages: what there is, and whether a package works on this machine and how fast. */
 import { join } from 'node:path';
 import { costAt, jobCost, limitsProblem, worstCost } from '../cost-profile.ts';
+import { withAddress } from '../open-inference/address.ts';
 import { type EngineOptions, engineSettings } from '../options.ts';
 import { startEngineProcess } from '../pool/engine-process.ts';
 import { createRevision } from '../revisions.ts';
@@ -44,8 +45,10 @@ export async function listPackages(modelsDir: string): Promise<readonly ListedPa
   });
 }
 
-/** Measured on one core of this machine, milliseconds. */
+/** Measured on one core of this machine or by an inference server, milliseconds. */
 export interface PackageSpeed {
+  /** Whether an inference server does the work. */
+  readonly remote: boolean;
   /** Reading, verifying and loading it, its measurements and its canary decision. */
   readonly load: number;
   /** Decisions between 8 choices that are cached where the family caches them, by tokens of instruction and input. */
@@ -70,8 +73,11 @@ export async function checkPackage(
   id: string,
   revision: string,
 ): Promise<PackageCheck> {
-  const settings = engineSettings({ ...options, engines: 1 });
-  const found = await readPackage(join(settings.modelsDir, id, revision), id, revision);
+  const every = engineSettings({ ...options, engines: 1 });
+  const lying = await readPackage(join(every.modelsDir, id, revision), id, revision);
+  const found = withAddress(lying, every.inferenceServers);
+  const remote = found.manifest.family === 'open-inference';
+  const settings = remote ? { ...every, workerEntry: every.inferenceEntry } : every;
   if (found.problems.length > 0) return { kind: 'broken', problems: found.problems };
 
   const ended = Promise.withResolvers<void>();
@@ -79,6 +85,8 @@ export async function checkPackage(
   const engine = startEngineProcess('check', settings, {
     finished() {},
     memory() {},
+    unready() {},
+    calls() {},
     gone(why) {
       reason = why;
       ended.resolve();
@@ -99,7 +107,7 @@ export async function checkPackage(
     return { kind: 'broken', problems: outcome.kind === 'failed' ? outcome.problems : [] };
   }
   const { limits } = found.manifest;
-  const problem = limitsProblem(profile, limits, settings.defaultDeadlineMs);
+  const problem = limitsProblem(profile, found.manifest, settings.defaultDeadlineMs);
   if (problem !== undefined) return { kind: 'broken', problems: [problem] };
   const sizes = { choices: 8, uncached: profile.choicesCached ? 0 : 8, choiceTokens: 8 };
   const decisions = [16, 64, 256, limits.inputTokens]
@@ -108,6 +116,7 @@ export async function checkPackage(
   return {
     kind: 'sound',
     speed: {
+      remote,
       load,
       decisions,
       choice: profile.choicesCached ? costAt(profile.choice, 8) : 0,

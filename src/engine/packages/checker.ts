@@ -16,6 +16,10 @@ export interface Checker {
   numbers(field: string, count: number): readonly number[];
   /** A nested object; an empty one with a problem otherwise. */
   object(field: string): Checker;
+  /** A list of at least `least` objects; empty with a problem otherwise. */
+  objects(field: string, least: number): readonly Checker[];
+  /** The value as it is; undefined if the field is absent. Never a problem. */
+  value(field: string): unknown;
   /** The names of the fields that are there. */
   readonly fields: readonly string[];
   /** Notes a problem of the object as a whole or of one field. */
@@ -80,5 +84,14 @@ export function createChecker(value: unknown, place: string, problems: string[])
       // The nested checker reports a wrong type itself, under its own place.
       return createChecker(found, at(field), problems);
     },
+    objects(field, least) {
+      const found = record.get(field);
+      if (Array.isArray(found) && found.length >= least) {
+        return found.map((item, i) => createChecker(item, `${at(field)}[${i}]`, problems));
+      }
+      problem(`must be a list of at least ${least} objects`, field);
+      return [];
+    },
+    value: (field) => record.get(field),
   };
 }

@@ -15,7 +15,7 @@ export const namePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const fileNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /** The kinds of model that the engine knows how to run. */
-export const familyNames = ['bi-encoder', 'nli-cross-encoder', 'two-stage'] as const;
+export const familyNames = ['bi-encoder', 'nli-cross-encoder', 'two-stage', 'open-inference'] as const;
 export type FamilyName = (typeof familyNames)[number];
 
 /** A file that the engine loads: checked against size and SHA-256 before it is used. */
@@ -66,15 +66,16 @@ export function readManifest(text: string, id: string, revision: string): Manife
   }
   const broken = problems.length > 0;
   const fields = createChecker(document, '', problems);
+  const family = familyOf(fields);
   const manifest: Manifest = {
     id: named(fields, 'id', id),
     revision: named(fields, 'revision', revision),
-    family: familyOf(fields),
+    family,
     ownedBy: fields.text('owned_by', /./u),
     disabled: fields.text('status', /^(ready|disabled)$/) === 'disabled',
     isDefault: fields.flag('default', false),
     limits: limitsOf(fields.object('limits')),
-    files: filesOf(fields.object('files')),
+    files: filesOf(fields.object('files'), family),
     options: document === null || typeof document !== 'object' ? {} : (document as { options?: unknown }).options,
     canary: canaryOf(fields.object('canary')),
   };
@@ -104,8 +105,10 @@ function limitsOf(limits: Checker): ModelLimits {
   };
 }
 
-function filesOf(files: Checker): ReadonlyMap<string, PackageFile> {
-  if (files.fields.length === 0) files.problem('must name the files that the engine loads');
+function filesOf(files: Checker, family: FamilyName): ReadonlyMap<string, PackageFile> {
+  // An inference server may hold everything that it needs itself.
+  if (files.fields.length === 0 && family !== 'open-inference')
+    files.problem('must name the files that the engine loads');
   return new Map(
     files.fields.map((name) => {
       if (!fileNamePattern.test(name)) files.problem('is not a plain file name', name);

@@ -4,7 +4,14 @@ import { getPriority } from 'node:os';
 import type { CostProfile } from '../cost-profile.ts';
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../revisions.ts';
-import type { FromEngine, JobResult, PrepareMessage, ScoreMessage, ToEngine } from '../worker/messages.ts';
+import type {
+  FromEngine,
+  InferenceCalls,
+  JobResult,
+  PrepareMessage,
+  ScoreMessage,
+  ToEngine,
+} from '../worker/messages.ts';
 import { createKnownChoiceSets, type KnownChoiceSets } from './choice-sets.ts';
 
 /** What a process tells its owner. */
@@ -12,6 +19,9 @@ export interface EngineEvents {
   /** `occupied`: milliseconds for which the job kept the process from the next one, messages included. */
   finished(job: number, result: JobResult, occupied: number): void;
   memory(resident: number): void;
+  /** A model that was loaded cannot serve for now. */
+  unready(key: string, problems: readonly string[]): void;
+  calls(calls: InferenceCalls): void;
   /** The process is gone; `lost` are the jobs that it had in flight. Called once. */
   gone(reason: string, lost: readonly number[]): void;
 }
@@ -31,6 +41,8 @@ export interface EngineProcess {
   readonly choiceSets: KnownChoiceSets;
   /** Resident bytes when it last told; 0 before. */
   readonly resident: number;
+  /** Jobs that it works on at a time. */
+  readonly lanes: number;
   /** Jobs sent and not finished. */
   readonly inFlight: number;
   /** Milliseconds that what is in flight will still take, by its estimates. */
@@ -53,7 +65,7 @@ const canaryTries = 3;
 
 /** Starts a process. `name` is for the log. */
 export function startEngineProcess(name: string, settings: EngineSettings, events: EngineEvents): EngineProcess {
-  const { logger, workerEntry, choiceCacheBytes, niceness } = settings;
+  const { logger, workerEntry, choiceCacheBytes, niceness, lanes } = settings;
   // The other half is for models and vectors, which lie outside the heap.
   const heap = Math.max(64, Math.floor(settings.engineMemoryBytes / 2 ** 21));
   const child = fork(workerEntry, [String(choiceCacheBytes), String(Math.min(19, getPriority() + niceness))], {
@@ -62,13 +74,22 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
     execArgv: [`--max-old-space-size=${heap}`, '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'],
     // Engines need no secrets, and this runtime would report on itself over the network if it were let.
     env: {
-      ...pick(process.env, ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TZ', 'LD_LIBRARY_PATH', 'NODE_COMPILE_CACHE']),
+      ...pick(process.env, [
+        'PATH',
+        'HOME',
+        'TMPDIR',
+        'LANG',
+        'TZ',
+        'LD_LIBRARY_PATH',
+        'NODE_COMPILE_CACHE',
+        'NODE_EXTRA_CA_CERTS',
+      ]),
       ORT_DISABLE_TELEMETRY: '1',
     },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   const models = new Map<string, CostProfile>();
-  const inFlight = new Map<number, number>();
+  const inFlight = new Map<number, { readonly cost: number; readonly since: number }>();
   const loads = new Map<
     string,
     { profile: CostProfile | undefined; canaries: number; end(outcome: LoadOutcome): void }
@@ -110,8 +131,9 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
       resident = message.resident;
       events.memory(resident);
     } else if (message.kind === 'finished') {
+      const since = lanes === 1 ? headSince : (inFlight.get(message.job)?.since ?? lastSign);
       inFlight.delete(message.job);
-      const occupied = lastSign - headSince;
+      const occupied = lastSign - since;
       headSince = lastSign;
       events.finished(message.job, message.result, occupied);
     } else if (message.kind === 'loaded') {
@@ -122,6 +144,10 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
       endLoad(message.key, { kind: 'failed', problems: message.problems });
     } else if (message.kind === 'canary_made') {
       canaryMade(message.key, message.problem);
+    } else if (message.kind === 'unready') {
+      if (models.delete(message.key)) events.unready(message.key, message.problems);
+    } else if (message.kind === 'calls') {
+      events.calls(message.calls);
     }
   };
 
@@ -154,13 +180,16 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
     get resident() {
       return resident;
     },
+    lanes,
     get inFlight() {
       return inFlight.size;
     },
     remaining() {
-      let cost = 0;
-      for (const each of inFlight.values()) cost += each;
-      return inFlight.size === 0 ? 0 : Math.max(0, cost - (performance.now() - headSince));
+      if (inFlight.size === 0) return 0;
+      const now = performance.now();
+      let sum = 0;
+      for (const { cost, since } of inFlight.values()) sum += lanes === 1 ? cost : Math.max(0, cost - (now - since));
+      return lanes === 1 ? Math.max(0, sum - (now - headSince)) : sum;
     },
     load({ key, folder, manifest, profile }) {
       if (over) return Promise.resolve({ kind: 'gone', killed: false });
@@ -178,7 +207,7 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
       const now = performance.now();
       if (inFlight.size === 0) headSince = now;
       if (loads.size + inFlight.size === 0) lastSign = now;
-      inFlight.set(message.job, cost);
+      inFlight.set(message.job, { cost, since: now });
       post(message);
     },
     cancel: (job) => post({ kind: 'cancel', job }),

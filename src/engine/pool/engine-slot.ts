@@ -4,7 +4,7 @@
  */
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../revisions.ts';
-import type { JobResult } from '../worker/messages.ts';
+import type { InferenceCalls, JobResult } from '../worker/messages.ts';
 import { type EngineProcess, type LoadOutcome, startEngineProcess } from './engine-process.ts';
 import { processUsage } from './process-usage.ts';
 import { restartDelay } from './restarts.ts';
@@ -16,6 +16,9 @@ export interface SlotHooks {
   /** A load ended; `signal` tells how, if the process ended with it. */
   loaded(process: EngineProcess, revision: Revision, outcome: LoadOutcome): void;
   finished(process: EngineProcess, job: number, result: JobResult, occupied: number): void;
+  /** A model that the process had loaded cannot serve for now. */
+  unready(key: string, problems: readonly string[]): void;
+  calls(calls: InferenceCalls): void;
   /** A process ended with jobs in flight. */
   lost(process: EngineProcess, jobs: readonly number[], reason: string): void;
 }
@@ -51,10 +54,9 @@ interface Tenancy {
   loaded: Promise<void>;
 }
 
-/** Starts the slot's first process at once. */
-export function createEngineSlot(index: number, settings: EngineSettings, hooks: SlotHooks): EngineSlot {
+/** Starts the slot's first process at once; the log calls it by its name. */
+export function createEngineSlot(name: string, settings: EngineSettings, hooks: SlotHooks): EngineSlot {
   const { logger } = settings;
-  const name = `engine-${index}`;
   let current: Tenancy | undefined;
   let replacement: Tenancy | undefined;
   let retiring: Tenancy | undefined;
@@ -69,6 +71,8 @@ export function createEngineSlot(index: number, settings: EngineSettings, hooks:
       process: startEngineProcess(name, settings, {
         finished: (job, result, occupied) => hooks.finished(tenancy.process, job, result, occupied),
         memory: (resident) => measured(tenancy, resident),
+        unready: (key, problems) => hooks.unready(key, problems),
+        calls: (calls) => hooks.calls(calls),
         gone: (reason, lost) => gone(tenancy, reason, lost),
       }),
       tried: new Set(),

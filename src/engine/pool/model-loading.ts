@@ -13,10 +13,11 @@ export interface ModelLoading {
   rollOut(): Promise<void>;
   /** Takes note of how a load ended. */
   loaded(process: EngineProcess, revision: Revision, outcome: LoadOutcome): void;
+  /** Takes note that a process cannot serve a model any more that it had loaded. */
+  unready(key: string, problems: readonly string[]): void;
   close(): void;
 }
 
-const longestRetry = 60_000;
 // So much in a row is held against the model that engines were loading when they ended: five crashes. An engine that was killed counts little, for
 // that is not the model's doing, unless it is so large that the system kills each engine that loads it.
 const fatalBlame = 30;
@@ -43,7 +44,7 @@ export function createModelLoading(
 
   const retryLater = ({ key, failures }: Revision): void => {
     if (closed || retries.has(key)) return;
-    const delay = Math.min(longestRetry, settings.modelRetryMs * 2 ** Math.max(0, failures - 1));
+    const delay = Math.min(settings.longestRetryMs, settings.modelRetryMs * 2 ** Math.max(0, failures - 1));
     const retry = (): void => {
       retries.delete(key);
       for (const slot of slots) slot.retry(key);
@@ -77,7 +78,7 @@ export function createModelLoading(
       const profile = process.models.get(revision.key);
       // Retired while it was loaded.
       if (profile === undefined) return;
-      const problem = limitsProblem(profile, revision.manifest.limits, settings.defaultDeadlineMs);
+      const problem = limitsProblem(profile, revision.manifest, settings.defaultDeadlineMs);
       if (problem !== undefined) {
         process.unload(revision.key);
         return fail(revision, [problem]);
@@ -85,6 +86,10 @@ export function createModelLoading(
       revision.profile = profile;
       revisions.succeeded(revision);
       served();
+    },
+    unready(key, problems) {
+      const revision = revisions.wanted().find((each) => each.key === key);
+      if (revision !== undefined) fail(revision, problems);
     },
     close() {
       closed = true;

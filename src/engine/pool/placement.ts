@@ -5,14 +5,16 @@ import type { EngineProcess } from './engine-process.ts';
 const prefetchHorizon = 20;
 
 /**
- * The engines that could take one of `waiting` decisions now: the idle ones. When there are none and many wait, also those that are nearly done
+ * The engines that could take one of `waiting` decisions now: those with an idle lane. When there are none and many wait, also those that are nearly done
  * with their only job, so that they need not wait for the next; with few waiting, a job that is bound to an engine early could find another free
  * before.
  */
 export function freeEngines(engines: readonly EngineProcess[], waiting: number): readonly EngineProcess[] {
-  const idle = engines.filter(({ inFlight }) => inFlight === 0);
+  const idle = engines.filter(({ inFlight, lanes }) => inFlight < lanes);
   if (idle.length > 0 || waiting <= engines.length) return idle;
-  return engines.filter((process) => process.inFlight === 1 && process.remaining() <= prefetchHorizon);
+  return engines.filter(
+    ({ inFlight, lanes, remaining }) => lanes === 1 && inFlight === 1 && remaining() <= prefetchHorizon,
+  );
 }
 
 /** The engine that has the model loaded and will be done with a job first; `costOn` estimates the job alone, milliseconds. */

@@ -55,13 +55,13 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
   const running = new Map<number, Job>();
   const estimates = createEstimates();
   const deadlines = createDeadlines<Job>((job) => abandon(job, new JobDeadlinePassed()));
+  let sequence = 0;
   const preparations = createPreparations({
     nextJob: () => ++sequence,
     choiceCost: (revision, choices) =>
       estimates.cost(shapeOf({ input: '', instruction: '', choices }, revision), false) / choices.length,
     most: maxPreparations,
   });
-  let sequence = 0;
   let closing = false;
   let emptied: (() => void) | undefined;
 
@@ -99,7 +99,8 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       const waiting = queue.backlog('all').jobs;
       const engines = freeEngines(processes(), waiting);
       if (engines.length === 0) return;
-      if (engines.some((process) => process.inFlight === 0 && preparations.sendNext(process, waiting > 0))) continue;
+      if (engines.some((process) => process.inFlight < process.lanes && preparations.sendNext(process, waiting > 0)))
+        continue;
       const job = queue.take(({ revision: { key } }) => engines.some(({ models }) => models.has(key)));
       if (job === undefined) return;
       const process = soonestDone(engines, job.revision.key, (each) => costOn(job, each));
@@ -123,7 +124,8 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     running.set(job.id, job);
     process.choiceSets.add(job.revision.key, job.choiceSet);
     preparations.yielded(process, cost);
-    process.send({ kind: 'score', job: job.id, key: job.revision.key, input, instruction, choices }, cost);
+    const timeLeft = job.deadline - now;
+    process.send({ kind: 'score', job: job.id, key: job.revision.key, input, instruction, choices, timeLeft }, cost);
   };
 
   /** Puts a job back that an engine failed at, once. */
@@ -148,7 +150,10 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       bytes: job.bytes,
       cost: job.cost,
       ahead: inFlight + queue.costAhead(job.tenant, job.keyed, 0),
-      engines: Math.max(1, engines.length),
+      engines: Math.max(
+        1,
+        engines.reduce((sum, { lanes }) => sum + lanes, 0),
+      ),
       outage,
       timeLeft,
       all: queue.backlog('all'),
@@ -236,6 +241,11 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       if (result.kind === 'failed') {
         settings.logger.error({ model: job.revision.name, problem: result.message }, 'an engine failed at a decision');
         again(job, result.message);
+      } else if (result.kind === 'unavailable') {
+        const { name } = job.revision;
+        settings.logger.error({ model: name, problem: result.message }, 'an inference server failed at a decision');
+        answer(job, () => job.answer.reject(new ModelUnavailable(`${name}: ${result.message}`, 1)));
+        conclude(job);
       } else {
         if (result.kind === 'scored') estimates.observe(job.shape, result, occupied);
         else process.choiceSets.remove(job.revision.key, job.choiceSet);
@@ -269,7 +279,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
   };
 }
 
-function outcomeOf(result: Exclude<JobResult, { kind: 'failed' }>, job: Job): ScoreOutcome {
+function outcomeOf(result: Exclude<JobResult, { kind: 'failed' | 'unavailable' }>, job: Job): ScoreOutcome {
   if (result.kind === 'scored') {
     const { probabilities, inputTokens, tokenize, infer, waited } = result;
     return {

@@ -70,7 +70,7 @@ interface Lane {
   debt: number;
 }
 
-/** A piece takes about this long, milliseconds: a short decision behind it waits no longer. */
+/** A piece takes about this long in each lane, milliseconds: a short decision behind it waits no longer. */
 const pieceCost = 20;
 
 /** Lanes without work. */
@@ -157,13 +157,14 @@ export function createPreparations({ nextJob, choiceCost, most }: PreparationsOp
       }
       const { revision, choices, cost } = part.preparation;
       const each = cost / choices.length;
-      const size = Math.max(1, Math.floor(pieceCost / each));
+      const size = Math.max(1, Math.floor((pieceCost * process.lanes) / each));
       const piece = choices.slice(part.next, part.next + size);
       part.next += piece.length;
       lane.debt = piece.length * each;
       const job = nextJob();
       inFlight.set(job, part);
-      process.send({ kind: 'prepare', job, key: revision.key, choices: piece }, lane.debt);
+      const timeLeft = part.preparation.deadline - performance.now();
+      process.send({ kind: 'prepare', job, key: revision.key, choices: piece, timeLeft }, lane.debt);
       return true;
     },
     yielded(process, cost) {

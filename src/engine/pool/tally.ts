@@ -9,7 +9,7 @@ export interface Tally {
   finished(result: JobResult): void;
   /** A process ended. */
   ended(reason: string): void;
-  read(now: Pick<EngineStats, 'queue' | 'engines'>): EngineStats;
+  read(now: Pick<EngineStats, 'queue' | 'engines' | 'inference'>): EngineStats;
 }
 
 /** A tally at zero. */

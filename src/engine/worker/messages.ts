@@ -6,6 +6,7 @@
  * `canary_made`. `key` names one loaded package: two generations of one revision have different keys. Times are milliseconds.
  */
 import type { CostProfile } from '../cost-profile.ts';
+import type { InferenceStats } from '../engine.ts';
 import type { Manifest } from '../packages/manifest.ts';
 
 /** From the pool to an engine. */
@@ -36,6 +37,8 @@ export interface ScoreMessage {
   readonly input: string;
   readonly instruction: string;
   readonly choices: readonly string[];
+  /** Until the deadline, when it was sent. */
+  readonly timeLeft: number;
 }
 
 /** Check and encode choices. */
@@ -44,6 +47,7 @@ export interface PrepareMessage {
   readonly job: number;
   readonly key: string;
   readonly choices: readonly string[];
+  readonly timeLeft: number;
 }
 
 /** From an engine to the pool. */
@@ -54,10 +58,17 @@ export type FromEngine =
   /** `problem` is undefined if the answer was the expected one. */
   | { readonly kind: 'canary_made'; readonly key: string; readonly problem: string | undefined; readonly took: number }
   | { readonly kind: 'finished'; readonly job: number; readonly result: JobResult }
+  /** A model that was loaded cannot serve now, since its inference server cannot; it serves again when it is loaded again. */
+  | { readonly kind: 'unready'; readonly key: string; readonly problems: readonly string[] }
+  /** What was asked of inference servers since the last such message. */
+  | { readonly kind: 'calls'; readonly calls: InferenceCalls }
   /** The work goes on: sent between graph runs, at most every 100 ms. */
   | { readonly kind: 'progress' }
   /** Resident bytes, about once a second. */
   | { readonly kind: 'memory'; readonly resident: number };
+
+/** Calls of an inference server. */
+export type InferenceCalls = Pick<InferenceStats, 'outcomes' | 'rows' | 'retries' | 'seconds'>;
 
 /** What became of a job. */
 export type JobResult =
@@ -66,6 +77,8 @@ export type JobResult =
   | { readonly kind: 'input_too_long'; readonly tokens: number; readonly limit: number; readonly atLeast: boolean }
   | { readonly kind: 'choice_too_long'; readonly choice: string; readonly tokens: number; readonly limit: number }
   | { readonly kind: 'canceled' }
+  /** Its inference server could not be had, refused it or gave an answer that cannot be used. */
+  | { readonly kind: 'unavailable'; readonly message: string }
   /** The engine lives on, but the model's runtime failed. */
   | { readonly kind: 'failed'; readonly message: string };
 

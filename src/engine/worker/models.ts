@@ -1,19 +1,12 @@
 /** The models that one engine process has loaded, and what it does with them. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CostProfile } from '../cost-profile.ts';
-import { boundedTokens, countingFactor } from '../families/bounded-tokens.ts';
 import { createChoiceVectorCache } from '../families/choice-vectors.ts';
-import {
-  ChoiceTooLong,
-  type Family,
-  InvalidOptions,
-  JobStopped,
-  type Premise,
-  type RunControl,
-} from '../families/family.ts';
+import { ChoiceTooLong, type Family, InvalidOptions, JobStopped, type RunControl } from '../families/family.ts';
+import { readPremise } from '../families/premise.ts';
 import { loadFamily } from '../families/registry.ts';
+import { canaryProblem } from '../packages/canary.ts';
 import type { Manifest } from '../packages/manifest.ts';
 import { verifyFiles } from '../packages/verify.ts';
 import type { JobResult, LoadMessage, PrepareMessage, ScoreMessage } from './messages.ts';
@@ -53,8 +46,9 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
     control: RunControl,
   ): Promise<JobResult> => {
     const began = performance.now();
-    const premise = await readPremise(family, job, manifest.limits.inputTokens, control);
-    if ('kind' in premise) return premise;
+    const reading = await readPremise(family.tokenizer, job, manifest.limits.inputTokens, control);
+    if (reading.kind !== 'read') return reading;
+    const { premise } = reading;
     const tokenized = performance.now();
     const { probabilities, encoded } = await family.score(premise, job.choices, control);
     return {
@@ -105,13 +99,7 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
       if (model === undefined) return 'the model is not loaded';
       try {
         const { canary } = model.manifest;
-        const result = await score(model, canary, 0, { checkpoint() {} });
-        if (result.kind !== 'scored') return `the canary decision ended as ${result.kind}`;
-        const best = result.probabilities.indexOf(Math.max(...result.probabilities));
-        const sound = result.probabilities.every((each) => each >= 0 && each <= 1);
-        if (!sound) return 'the canary decision has probabilities outside 0 to 1';
-        const chosen = canary.choices[best];
-        return chosen === canary.choice ? undefined : `the canary chose "${chosen}" instead of "${canary.choice}"`;
+        return canaryProblem(canary, await score(model, canary, 0, { checkpoint() {} }));
       } catch (error) {
         return messageOf(error);
       }
@@ -133,35 +121,6 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
         return { kind: 'failed', message: messageOf(error) };
       }
     },
-  };
-}
-
-async function readPremise(
-  { tokenizer }: Family,
-  { input, instruction }: Pick<ScoreMessage, 'input' | 'instruction'>,
-  limit: number,
-  control: RunControl,
-): Promise<Premise | JobResult> {
-  const pause = async (): Promise<void> => {
-    control.checkpoint();
-    // Lets the process read a cancellation.
-    await nextTurn();
-  };
-  const bound = countingFactor * limit;
-  const instructionTokens = await boundedTokens(tokenizer, instruction, bound, pause);
-  const inputTokens = await boundedTokens(tokenizer, input, bound, pause);
-  if (instructionTokens.kind === 'more_than' || inputTokens.kind === 'more_than') {
-    return { kind: 'input_too_long', tokens: bound, limit, atLeast: true };
-  }
-  const tokens = instructionTokens.ids.length + inputTokens.ids.length;
-  if (tokens > limit) {
-    return { kind: 'input_too_long', tokens: Math.min(tokens, bound), limit, atLeast: tokens > bound };
-  }
-  return {
-    instruction: instructionTokens.ids,
-    input: inputTokens.ids,
-    instructionText: instruction,
-    inputText: input,
   };
 }
 

@@ -1,6 +1,7 @@
 /** Metrics as one part: what counts requests, and the port where the counts are read. */
 import { Registry } from 'prom-client';
 import type { Observer } from '../observer.ts';
+import { addInferenceMetrics } from './inference.ts';
 import { createMetricsListener, type MetricsListener } from './listener.ts';
 import { createObserver } from './observer.ts';
 import { addStateMetrics, createRequestMetrics, type StateSources } from './registry.ts';
@@ -14,5 +15,6 @@ export function createMetrics(sources: StateSources): Metrics {
   const registry = new Registry();
   const observe = createObserver(createRequestMetrics(registry));
   addStateMetrics(registry, sources);
+  addInferenceMetrics(registry, sources.engine);
   return { ...createMetricsListener(registry), observe };
 }

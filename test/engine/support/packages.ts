@@ -187,7 +187,8 @@ function encoderSource(seed: number): GraphSource {
   };
 }
 
-const tokenizerDefinition = {
+/** The small tokenizer, as `tokenizer.json` has it. */
+export const tokenizerDefinition = {
   version: '1.0',
   truncation: null,
   padding: null,

@@ -1,0 +1,46 @@
+/** Reads a premise: the tokens of instruction and input, counted against the model's limit. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { boundedTokens, countingFactor } from './bounded-tokens.ts';
+import type { Premise, RunControl, TextTokenizer } from './family.ts';
+
+/** The texts of a premise. */
+export interface PremiseTexts {
+  readonly input: string;
+  readonly instruction: string;
+}
+
+/** A premise within the limit, or what to tell its caller. */
+export type PremiseReading =
+  | { readonly kind: 'read'; readonly premise: Premise }
+  | { readonly kind: 'input_too_long'; readonly tokens: number; readonly limit: number; readonly atLeast: boolean };
+
+/** Tokenises both texts, in pieces where they are long. Throws JobStopped. */
+export async function readPremise(
+  tokenizer: TextTokenizer,
+  { input, instruction }: PremiseTexts,
+  limit: number,
+  control: RunControl,
+): Promise<PremiseReading> {
+  const pause = async (): Promise<void> => {
+    control.checkpoint();
+    // Lets the process read a cancellation.
+    await nextTurn();
+  };
+  const bound = countingFactor * limit;
+  const instructionTokens = await boundedTokens(tokenizer, instruction, bound, pause);
+  const inputTokens = await boundedTokens(tokenizer, input, bound, pause);
+  if (instructionTokens.kind === 'more_than' || inputTokens.kind === 'more_than') {
+    return { kind: 'input_too_long', tokens: bound, limit, atLeast: true };
+  }
+  const tokens = instructionTokens.ids.length + inputTokens.ids.length;
+  if (tokens > limit) {
+    return { kind: 'input_too_long', tokens: Math.min(tokens, bound), limit, atLeast: tokens > bound };
+  }
+  const premise = {
+    instruction: instructionTokens.ids,
+    input: inputTokens.ids,
+    instructionText: instruction,
+    inputText: input,
+  };
+  return { kind: 'read', premise };
+}

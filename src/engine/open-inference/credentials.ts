@@ -1,0 +1,25 @@
+/** Reads what the package names for TLS, anew for every connection: certificates are exchanged while the service runs. */
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { ClientOptions } from './client.ts';
+import type { TlsOptions } from './options.ts';
+
+/** The files' contents. Rejects with an Error that names the file that cannot be read. */
+export async function readCredentials(tls: TlsOptions | undefined, folder: string): Promise<ClientOptions['tls']> {
+  if (tls === undefined) return undefined;
+  const read = async (name: 'ca' | 'certificate' | 'key'): Promise<{ readonly [part in typeof name]?: Buffer }> => {
+    const file = tls[name];
+    if (file === undefined) return {};
+    try {
+      return { [name]: await readFile(resolve(folder, file)) };
+    } catch (error) {
+      throw new Error(`server.tls.${name}: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    }
+  };
+  return {
+    ...(await read('ca')),
+    ...(await read('certificate')),
+    ...(await read('key')),
+    ...(tls.serverName !== undefined && { serverName: tls.serverName }),
+  };
+}

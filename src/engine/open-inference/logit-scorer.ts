@@ -1,0 +1,26 @@
+/** For a server that reads a premise and a choice together and returns a logit for the pair: a cross-encoder. */
+import type { InferRows } from './infer-rows.ts';
+import type { Returns } from './options.ts';
+import type { RowMaker } from './row-maker.ts';
+import type { Scorer } from './scorer.ts';
+
+/** One row a choice. */
+export function createLogitScorer(
+  { pair, column, minus }: Extract<Returns, { kind: 'logit' }>,
+  makeRow: RowMaker,
+  infer: InferRows,
+): Scorer {
+  return {
+    choiceReadsPremise: true,
+    async logits(premise, choices, call) {
+      const rows = await infer(
+        choices.map((choice) => makeRow(pair, premise, choice)),
+        call,
+      );
+      const at = (row: Float64Array, place: number): number => row[place] as number;
+      const logits = Float64Array.from(rows, (row) => at(row, column) - (minus === undefined ? 0 : at(row, minus)));
+      return { logits, read: choices.length };
+    },
+    async prepare() {},
+  };
+}

@@ -1,0 +1,232 @@
+/** One loaded package of the family: its texts are read here, its rows scored by the server. */
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { CostProfile } from '../cost-profile.ts';
+import { boundedTokens, countingFactor } from '../families/bounded-tokens.ts';
+import type { ChoiceVectors } from '../families/choice-vectors.ts';
+import { ChoiceTooLong, InvalidOptions, JobStopped, type TextTokenizer } from '../families/family.ts';
+import { readPremise } from '../families/premise.ts';
+import { softmax } from '../families/probabilities.ts';
+import { canaryProblem } from '../packages/canary.ts';
+import type { Manifest } from '../packages/manifest.ts';
+import { verifyFiles } from '../packages/verify.ts';
+import type { InferenceCalls, JobResult, ScoreMessage } from '../worker/messages.ts';
+import { loadTokenizer } from '../worker/tokenizer.ts';
+import { createBreaker } from './breaker.ts';
+import { createByteTokens } from './byte-tokens.ts';
+import { createCalls, type JobCall } from './calls.ts';
+import { createInferenceClient, type InferenceClient } from './client.ts';
+import { readCredentials } from './credentials.ts';
+import { createEmbeddingScorer } from './embedding-scorer.ts';
+import { CallFailed, reasonOf } from './failures.ts';
+import { createInferRows } from './infer-rows.ts';
+import { createLogitScorer } from './logit-scorer.ts';
+import { type Monitor, startMonitor } from './monitor.ts';
+import { type OpenInferenceOptions, readOpenInferenceOptions } from './options.ts';
+import { measureServer } from './profile.ts';
+import { modelProblems, readinessProblem } from './readiness.ts';
+import { createRowMaker } from './row-maker.ts';
+import type { ReadChoice, Scorer } from './scorer.ts';
+
+/** A package whose files and options are sound. */
+export interface InferenceModel {
+  /** Connects anew and asks whether server and model are ready and what the package says. The problems; none if it may decide. Never rejects. */
+  connect(): Promise<readonly string[]>;
+  /** Measures the server. Rejects with CallFailed. */
+  profile(): Promise<CostProfile>;
+  /** Makes the canary decision; when it is right, the server is watched from then on. The problem, or undefined. Never rejects. */
+  canary(): Promise<string | undefined>;
+  /** Makes a decision. Never rejects. */
+  score(job: Pick<ScoreMessage, 'input' | 'instruction' | 'choices'>, call: JobCall): Promise<JobResult>;
+  /** Checks choices, and has them encoded where vectors are kept. Never rejects. */
+  prepare(choices: readonly string[], call: JobCall): Promise<JobResult>;
+  count(): InferenceCalls | undefined;
+  close(): void;
+}
+
+/** Where a package lies and what it may use. */
+export interface InferenceModelOptions {
+  readonly folder: string;
+  readonly manifest: Manifest;
+  readonly vectors: ChoiceVectors;
+  /** Called when the server, having been fit, is not any more; then not again before the next right canary. */
+  unready(problems: readonly string[]): void;
+}
+
+/** Longer than the deadline of any request. */
+const ownPatience = 60_000;
+
+/** Verifies files and options and loads the tokenizer. Rejects with InvalidOptions, or what loading the files throws. */
+export async function loadInferenceModel(parts: InferenceModelOptions): Promise<InferenceModel> {
+  const { folder, manifest, vectors, unready } = parts;
+  const { limits, canary } = manifest;
+  const options = readOpenInferenceOptions(manifest.options);
+  const problems = await verifyFiles(folder, manifest.files);
+  if (problems.length > 0) throw new InvalidOptions(problems);
+  const tokenizer = await tokenizerOf(options, parts);
+
+  let client: InferenceClient | undefined;
+  let monitor: Monitor | undefined;
+  /** Whether the server is watched: from a right canary until it is found to be away. */
+  let fit = false;
+
+  const gone = (problem: string): void => {
+    if (!fit) return;
+    fit = false;
+    monitor?.stop();
+    unready([problem]);
+  };
+  const breaker = createBreaker((reason) => gone(`the inference server fails again and again: ${reason}`));
+  const calls = createCalls({
+    options,
+    client: () => {
+      if (client === undefined) throw new CallFailed('unavailable', 'there is no connection');
+      return client;
+    },
+    breaker,
+    unreachable: () => monitor?.hurry(),
+  });
+  const makeRow = createRowMaker(tokenizer);
+  const infer = createInferRows(calls, options);
+  const scorerWith = (kept: ChoiceVectors | undefined): Scorer =>
+    options.returns.kind === 'logit'
+      ? createLogitScorer(options.returns, makeRow, infer)
+      : createEmbeddingScorer(options.returns, makeRow, infer, kept);
+  const scorer = scorerWith(options.independent ? vectors : undefined);
+
+  const readChoices = async (choices: readonly string[], checkpoint: () => void): Promise<readonly ReadChoice[]> => {
+    const bound = countingFactor * limits.candidateTokens;
+    const read: ReadChoice[] = [];
+    for (const text of choices) {
+      const found = await boundedTokens(tokenizer, text, bound, async () => {
+        checkpoint();
+        await nextTurn();
+      });
+      const tokens = found.kind === 'tokens' ? found.ids.length : found.count;
+      if (found.kind === 'more_than' || tokens > limits.candidateTokens) throw new ChoiceTooLong(text, tokens);
+      read.push({ text, ids: found.ids });
+    }
+    return read;
+  };
+
+  const controlOf = ({ signal }: JobCall) => ({
+    checkpoint() {
+      if (signal.aborted) throw new JobStopped();
+    },
+  });
+
+  /** What a job came to that did not come to its end. */
+  const resultOf = (error: unknown, { signal, deadline }: JobCall): JobResult => {
+    if (error instanceof ChoiceTooLong) {
+      const { choice, tokens } = error;
+      return { kind: 'choice_too_long', choice, tokens, limit: limits.candidateTokens };
+    }
+    // Its caller has been answered, or is about to be.
+    if (error instanceof JobStopped || signal.aborted) return { kind: 'canceled' };
+    if (!(error instanceof CallFailed)) return { kind: 'failed', message: reasonOf(error) };
+    if (error.outcome === 'timed_out' && performance.now() >= deadline - 1) return { kind: 'canceled' };
+    return { kind: 'unavailable', message: error.message };
+  };
+
+  const decide = async (
+    job: Pick<ScoreMessage, 'input' | 'instruction' | 'choices'>,
+    call: JobCall,
+  ): Promise<JobResult> => {
+    const began = performance.now();
+    const control = controlOf(call);
+    const reading = await readPremise(tokenizer, job, limits.inputTokens, control);
+    if (reading.kind !== 'read') return reading;
+    const { premise } = reading;
+    const choices = await readChoices(job.choices, control.checkpoint);
+    const tokenized = performance.now();
+    const { logits, read } = await scorer.logits(premise, choices, call);
+    const temperature = options.temperature(choices.length);
+    return {
+      kind: 'scored',
+      probabilities: softmax(logits.map((logit) => logit / temperature)),
+      inputTokens: premise.instruction.length + premise.input.length,
+      encoded: read,
+      waited: 0,
+      tokenize: tokenized - began,
+      infer: performance.now() - tokenized,
+    };
+  };
+
+  /** Terms of a call of our own. */
+  const own = (): JobCall => ({ signal: new AbortController().signal, deadline: performance.now() + ownPatience });
+
+  return {
+    async connect() {
+      fit = false;
+      monitor?.stop();
+      client?.close();
+      client = undefined;
+      try {
+        const tls = await readCredentials(options.server.tls, folder);
+        client = createInferenceClient({
+          address: options.server.address,
+          tls,
+          messageBytes: Math.max(options.bounds.messageBytes, 2 ** 20),
+        });
+        const problem = await readinessProblem(client, options);
+        return problem === undefined ? await modelProblems(client, options) : [problem];
+      } catch (error) {
+        return [reasonOf(error)];
+      }
+    },
+    profile: () =>
+      measureServer({
+        scorer: scorerWith(undefined),
+        keepsChoices: options.returns.kind === 'embedding' && options.independent,
+        tokenizer,
+        limits,
+        rows: Math.min(options.bounds.rows, limits.choices),
+        call: own,
+      }),
+    async canary() {
+      try {
+        const problem = canaryProblem(canary, await decide(canary, own()));
+        if (problem !== undefined || client === undefined) return problem;
+        const current = client;
+        fit = true;
+        breaker.reset();
+        monitor?.stop();
+        monitor = startMonitor(() => readinessProblem(current, options), gone);
+        return undefined;
+      } catch (error) {
+        return `the canary decision failed: ${reasonOf(error)}`;
+      }
+    },
+    async score(job, call) {
+      try {
+        return await decide(job, call);
+      } catch (error) {
+        return resultOf(error, call);
+      }
+    },
+    async prepare(choices, call) {
+      try {
+        await scorer.prepare(await readChoices(choices, controlOf(call).checkpoint), call);
+        return { kind: 'prepared' };
+      } catch (error) {
+        return resultOf(error, call);
+      }
+    },
+    count: () => calls.count(),
+    close() {
+      fit = false;
+      monitor?.stop();
+      client?.close();
+    },
+  };
+}
+
+async function tokenizerOf(
+  { tokenizer, bytesPerToken }: OpenInferenceOptions,
+  { folder, manifest }: InferenceModelOptions,
+): Promise<TextTokenizer> {
+  if (tokenizer === undefined) return createByteTokens(bytesPerToken);
+  if (!manifest.files.has(tokenizer))
+    throw new InvalidOptions([`options name ${tokenizer}, which files does not list`]);
+  return await loadTokenizer(join(folder, tokenizer));
+}

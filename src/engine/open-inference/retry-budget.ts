@@ -1,0 +1,26 @@
+/**
+ * How many calls may be made again: a store of tokens as in gRPC's own throttling of retries (gRFC A6). A failure takes one, a success gives a tenth
+ * back, and while half of them or less are left nothing is made again, so that a server in trouble gets no more calls but for it.
+ */
+export interface RetryBudget {
+  succeeded(): void;
+  /** Takes note of a failure, and says whether the call may be made again. */
+  failed(): boolean;
+}
+
+const most = 10;
+const gain = 0.1;
+
+/** A full budget. */
+export function createRetryBudget(): RetryBudget {
+  let tokens = most;
+  return {
+    succeeded() {
+      tokens = Math.min(most, tokens + gain);
+    },
+    failed() {
+      tokens = Math.max(0, tokens - 1);
+      return tokens > most / 2;
+    },
+  };
+}
