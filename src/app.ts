@@ -1,4 +1,5 @@
 /** The composition root: puts the parts together by a configuration. Creating an app listens to nothing; `start` does. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from './config.ts';
 import { createAuthenticator } from './domain/authenticate.ts';
 import { createCatalogs } from './domain/catalogs.ts';
@@ -21,6 +22,9 @@ import { createRestHandler } from './wire/rest/handler.ts';
 import { createRpcHandler } from './wire/rpc/handler.ts';
 import { createWatchdog, processVitals, type Vitals } from './wire/watchdog.ts';
 
+/** Milliseconds between looks at the models while the port waits for them. */
+const READY_INTERVAL = 50;
+
 /** Parts that the mock, a test or a benchmark brings itself. An app does not close what it was given. */
 export interface Overrides {
   readonly engine?: Engine;
@@ -33,7 +37,10 @@ export interface Overrides {
 export interface App {
   readonly engine: Engine;
   readonly health: Health;
-  /** Listens, and resolves with the port. Models load meanwhile: see `health`. @throws the system's error. */
+  /**
+   * Listens, and resolves with the port; 0 if it was stopped before. Models load meanwhile (see `health`) or, where the settings say so, before.
+   * @throws the system's error.
+   */
   start(): Promise<number>;
   /** Looks at the model packages again and uses the certificate, if the port speaks TLS. @throws Error if the certificate is not valid. */
   reload(tls: TlsFiles | undefined): void;
@@ -115,14 +122,19 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     engine,
     health,
     async start() {
+      if (metrics !== undefined && config.metricsPort !== undefined) {
+        logger.info({ metricsPort: await metrics.listen(config.metricsPort, config.host) }, 'metrics');
+      }
+      if (config.listenWhen === 'ready') {
+        logger.info({}, 'waiting for the models before the port opens');
+        while (!health.draining && !(engine.ready() && engine.settled())) await sleep(READY_INTERVAL);
+      }
+      if (health.draining) return 0;
       const port = await listener.listen(config.port, config.host);
       logger.info(
         { host: config.host, port, tls: config.tls !== undefined, engines: config.engines, store: config.store.kind },
         'listening',
       );
-      if (metrics !== undefined && config.metricsPort !== undefined) {
-        logger.info({ port: await metrics.listen(config.metricsPort, config.host) }, 'metrics');
-      }
       return port;
     },
     reload(tls) {
@@ -133,8 +145,8 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     async stop() {
       logger.info({ delayMs: config.drainDelay }, 'draining');
       health.startDraining();
-      listener.goAway();
-      await new Promise((resolve) => setTimeout(resolve, config.drainDelay));
+      listener.startLeaving();
+      await sleep(config.drainDelay);
       const graceEnds = performance.now() + config.drainGrace;
       await listener.close(config.drainGrace);
       await tracing?.close(Math.min(MOST_FLUSH, Math.max(LEAST_FLUSH, graceEnds - performance.now())));

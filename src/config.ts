@@ -23,6 +23,8 @@ export interface Config {
   readonly reflection: boolean;
   /** The port for metrics; undefined for none. */
   readonly metricsPort: number | undefined;
+  /** Whether the port opens at the start or once decisions can be made. */
+  readonly listenWhen: 'started' | 'ready';
   readonly maxConnections: number;
   /** Milliseconds between SIGTERM and the last accepted connection. */
   readonly drainDelay: number;
@@ -88,6 +90,11 @@ export const SETTINGS: readonly Setting[] = [
     name: 'UMPIRE_MEMORY',
     default: '1024',
     meaning: 'MiB of resident memory of the serving process; near it idle connections are closed and work is refused',
+  },
+  {
+    name: 'UMPIRE_LISTEN_WHEN',
+    default: 'started',
+    meaning: '`ready` opens the port only once the models are loaded: for proxies that do not ask `/health/ready`',
   },
   { name: 'UMPIRE_MAX_CONNECTIONS', default: '2048', meaning: 'Connections at one time. Any more are closed at once' },
   { name: 'UMPIRE_REFLECTION', default: 'off', meaning: '`on` serves gRPC server reflection' },
@@ -231,6 +238,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     metricsPort: text('UMPIRE_METRICS_PORT') === undefined ? undefined : whole('UMPIRE_METRICS_PORT', 0, 0, 65_535),
     reflection: oneOf('UMPIRE_REFLECTION', ['on', 'off'], 'off') === 'on',
+    listenWhen: oneOf('UMPIRE_LISTEN_WHEN', ['started', 'ready'], 'started'),
     maxConnections: whole('UMPIRE_MAX_CONNECTIONS', 2048, 1, 1_000_000),
     drainDelay: seconds('UMPIRE_DRAIN_DELAY', 2),
     drainGrace: seconds('UMPIRE_DRAIN_GRACE', 30),

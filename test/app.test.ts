@@ -5,6 +5,7 @@ import { mkdtempSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { createApp } from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
@@ -69,4 +70,35 @@ test('nothing listens before start', async (t) => {
   await app.stop();
   t.true(app.health.draining);
   t.false(app.health.ready);
+});
+
+test('where the settings say so the port opens once a model is ready and all have been tried', async (t) => {
+  const engine = createScriptedEngine();
+  [engine.isReady, engine.isSettled] = [false, false];
+  const lines: string[] = [];
+  const waiting = createLogger('info', { write: (line) => lines.push(line) });
+  const app = await createApp(configOf({ UMPIRE_LISTEN_WHEN: 'ready' }), waiting, { engine });
+  const started = app.start();
+  const opened = (): boolean => lines.some((line) => line.includes('"msg":"listening"'));
+  for (const [ready, settled] of [
+    [true, false],
+    [false, true],
+  ] as const) {
+    [engine.isReady, engine.isSettled] = [ready, settled];
+    await sleep(150);
+    t.false(opened(), `${ready} ${settled}`);
+  }
+  engine.isReady = true;
+  const port = await started;
+  t.is((await send(port, { path: '/health/ready' })).status, 200);
+  await app.stop();
+});
+
+test('stopped before its models were ready, it never listens', async (t) => {
+  const engine = createScriptedEngine();
+  engine.isReady = false;
+  const app = await createApp(configOf({ UMPIRE_LISTEN_WHEN: 'ready' }), logger, { engine });
+  const started = app.start();
+  await app.stop();
+  t.is(await started, 0);
 });

@@ -65,6 +65,7 @@ const wrong: readonly (readonly [env: Record<string, string>, problem: RegExp])[
   [{ UMPIRE_DRAIN_GRACE: '10s' }, /^UMPIRE_DRAIN_GRACE:/],
   [{ UMPIRE_CATALOGS_PER_OWNER: '0' }, /^UMPIRE_CATALOGS_PER_OWNER:/],
   [{ LOG_LEVEL: 'verbose' }, /^LOG_LEVEL: .*trace, debug/],
+  [{ UMPIRE_LISTEN_WHEN: 'later' }, /^UMPIRE_LISTEN_WHEN: .*started, ready/],
   [{ UMPIRE_REFLECTION: 'yes' }, /^UMPIRE_REFLECTION: .*on, off/],
   [{ UMPIRE_MODELS_DIR: '/nowhere/at/all' }, /^UMPIRE_MODELS_DIR: .*not a folder/],
   [{ UMPIRE_MODELS_DIR: import.meta.filename }, /^UMPIRE_MODELS_DIR: .*not a folder/],

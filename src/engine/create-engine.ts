@@ -63,6 +63,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     score: (job, terms) => poolOf(job).score(job, terms),
     prepare: (job, terms) => poolOf(job).prepare(job, terms),
     ready: () => groups().some((group) => group.ready()),
+    settled: () => revisions.wanted().every(({ state }) => state !== 'loading'),
     stats() {
       const backlogs = groups().map((group) => group.backlog());
       return tally.read({

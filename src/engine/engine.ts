@@ -122,6 +122,8 @@ export interface Engine {
   prepare(job: Pick<ScoreJob, 'model' | 'revision' | 'choices'>, terms: JobTerms): Promise<PrepareOutcome>;
   /** Whether at least one live engine has made the canary decision of at least one model. */
   ready(): boolean;
+  /** Whether every model has been tried: each is ready, has failed, is broken or is disabled. */
+  settled(): boolean;
   stats(): EngineStats;
   /** Looks at the model packages again (SIGHUP). */
   reload(): void;

@@ -14,6 +14,8 @@ export interface FunctionEngineOptions {
   readonly prepare?: Engine['prepare'];
   /** Default: until it is closed. */
   readonly ready?: () => boolean;
+  /** Default: from the start. */
+  readonly settled?: () => boolean;
   readonly reload?: () => void;
 }
 
@@ -22,7 +24,7 @@ const RETRY_AFTER = 1;
 
 /** An engine over a function. */
 export function createFunctionEngine(options: FunctionEngineOptions): Engine {
-  const { models, score, prepare, ready, reload } = options;
+  const { models, score, prepare, ready, settled, reload } = options;
   let closed = false;
   const assertOpen = ({ model, revision }: Pick<ScoreJob, 'model' | 'revision'>, terms: JobTerms): void => {
     if (closed) throw new EngineClosing();
@@ -46,6 +48,7 @@ export function createFunctionEngine(options: FunctionEngineOptions): Engine {
       return (await prepare?.(job, terms)) ?? { kind: 'prepared' };
     },
     ready: () => !closed && (ready?.() ?? true),
+    settled: () => settled?.() ?? true,
     stats: () => ({
       queue: { jobs: 0, cost: 0 },
       engines: [],

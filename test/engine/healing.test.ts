@@ -189,7 +189,10 @@ test.serial('an unavailable model comes back by itself when it is mended', async
   await writePackage(modelsDir);
   const folder = await writePackage(modelsDir, { id: 'mended', graph: Buffer.from('no graph') });
   const engine = await startEngine(t, { modelsDir, modelRetryMs: 100 }, 'started');
+  t.false(engine.settled());
   await eventually(() => engine.log.some(({ fields }) => fields.model === 'mended@r1' && 'problems' in fields));
+  // Once it has been tried, nobody need wait for it.
+  await eventually(() => engine.settled());
   t.is(statusOf(engine, 'mended'), 'unavailable');
   await writePackage(modelsDir, { id: 'mended' });
   t.truthy(folder);

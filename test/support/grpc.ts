@@ -42,12 +42,17 @@ export interface GrpcClients {
   close(): void;
 }
 
-/** Opens clients to a cleartext port. */
-export function openGrpc(port: number): GrpcClients {
+/** Opens clients to a port of this machine: in cleartext, or with TLS by a certificate that is trusted. */
+export function openGrpc(port: number, trusted?: string): GrpcClients {
   const { DecisionService, ModelService, CatalogService } = definition.umpire.v1;
   const open = (service: ServiceClientConstructor | undefined): Client => {
     if (service === undefined) throw new Error('the protos have no such service');
-    return new service(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.enable_retries': 0 }) as Client;
+    const security = trusted === undefined ? credentials.createInsecure() : credentials.createSsl(Buffer.from(trusted));
+    return new service(`127.0.0.1:${port}`, security, {
+      'grpc.enable_retries': 0,
+      // No address can be a TLS server's name.
+      ...(trusted === undefined ? {} : { 'grpc.ssl_target_name_override': 'localhost' }),
+    }) as Client;
   };
   const clients = {
     decisions: open(DecisionService),

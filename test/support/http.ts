@@ -9,17 +9,25 @@ export interface Call {
   readonly path?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Uint8Array;
+  /** Default 127.0.0.1. */
+  readonly host?: string | undefined;
+  /** The address to send from. */
+  readonly localAddress?: string;
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Sends a request with node:http; a body goes with its length and, unless the headers say otherwise, as JSON. */
-export function send(port: number, { method, path = '/v1/decisions', headers = {}, body }: Call): Promise<Answer> {
+export function send(
+  port: number,
+  { method, path = '/v1/decisions', headers = {}, body, host = '127.0.0.1', localAddress }: Call,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request(
       {
         port,
-        host: '127.0.0.1',
+        host,
+        ...(localAddress === undefined ? {} : { localAddress }),
         path,
         method: method ?? (body === undefined ? 'GET' : 'POST'),
         headers: {

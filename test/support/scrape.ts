@@ -10,7 +10,7 @@ export interface Sample {
 
 /** The port of a service that was started with UMPIRE_METRICS_PORT. */
 export function metricsPortOf({ log }: TestService): number {
-  return log.find(({ msg }) => msg === 'metrics')?.port as number;
+  return log.find(({ msg }) => msg === 'metrics')?.metricsPort as number;
 }
 
 /** Samples by name and labels, as they stand in the text. */

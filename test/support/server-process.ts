@@ -22,9 +22,13 @@ process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');
 });
 
-/** Starts one with one engine and, unless `env` says otherwise, without limits. Resolves once it is ready. */
-export async function startServer(env: Record<string, string>): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [ENTRY], {
+/**
+ * Starts one with one engine and, unless `env` says otherwise, without limits. Resolves once it is ready. `within` is what runs it, such as
+ * `ip netns exec NAME`.
+ */
+export async function startServer(env: Record<string, string>, within: readonly string[] = []): Promise<ServerProcess> {
+  const [command = process.execPath, ...prefix] = [...within, process.execPath];
+  const child = spawn(command, [...prefix, ENTRY], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH,
@@ -50,7 +54,7 @@ export async function startServer(env: Record<string, string>): Promise<ServerPr
   const portOf = (): number => Number(/"port":(\d+)/.exec(output)?.[1] ?? 0);
   await until(async () => {
     if (child.exitCode !== null) throw new Error(`the server did not start:\n${output}`);
-    return portOf() > 0 && (await send(portOf(), { path: '/health/ready' })).status === 200;
+    return portOf() > 0 && (await send(portOf(), { host: env.HOST, path: '/health/ready' })).status === 200;
   }, 90_000).catch((error: unknown) => {
     child.kill('SIGKILL');
     throw error;

@@ -24,8 +24,12 @@ export const http2Options = {
 /** Keeps an eye on all sessions of a listener. */
 export interface SessionWatch {
   add(session: ServerHttp2Session): void;
-  /** Tells every session to go away once its streams are done. */
+  /** Begins to take leave: each session serves one more stream at most, those to come included. */
+  startLeaving(): void;
+  /** Ends every session, those to come included, once its streams are done. Streams that are opened now are ignored. */
   closeAll(): void;
+  /** Sessions that may have a first stream on the way. */
+  readonly fresh: number;
   /** Ends every session now. */
   destroyAll(): void;
   /** Ends the sessions that have no stream. */
@@ -35,6 +39,8 @@ export interface SessionWatch {
 
 interface Watched {
   streams: number;
+  /** Whether it had a stream yet. */
+  used: boolean;
   /** When the last stream ended, or the session began. */
   quietSince: number;
   /** When the ping went out that the peer has not answered. */
@@ -44,19 +50,27 @@ interface Watched {
 }
 
 /**
- * A watch. A session without streams is asked with a ping whether its peer still listens: one that has stopped in the middle of a frame cannot
+ * A watch.
+ *
+ * Node can send one GOAWAY for a session: it names the last stream that was seen, and a stream that crosses it on the wire is ignored. A proxy does
+ * not send again what may have had an effect, so while taking leave a session is closed just as a stream begins: a peer with one stream at a
+ * time cannot be opening another. A session without streams is sent a ping instead: proxies drop an idle connection on which
+ * anything arrives, and one that has just been taken for a request serves it.
+ *
+ * A session without streams is asked with a ping whether its peer still listens: one that has stopped in the middle of a frame cannot
  * answer, nor can one that is gone, and both are destroyed after the time that headers may take. Nothing else shows half a frame.
  */
 export function createSessionWatch(): SessionWatch {
   const sessions = new Map<ServerHttp2Session, Watched>();
+  let state: 'serving' | 'leaving' | 'closing' = 'serving';
 
   const look = (session: ServerHttp2Session, watched: Watched, now: number): void => {
     if (watched.streams > 0 || session.closed || session.destroyed) return;
-    if (watched.pingedAt !== undefined) {
+    if (watched.pingedAt !== undefined && state !== 'closing') {
       if (now - watched.pingedAt > HEADERS_TIMEOUT / 2) session.destroy();
       return;
     }
-    if (now - watched.quietSince > SESSION_IDLE_TIMEOUT) session.close();
+    if (state === 'closing' || now - watched.quietSince > SESSION_IDLE_TIMEOUT) session.close();
     else if (now - watched.heardAt > (watched.heardAt === watched.quietSince ? HEADERS_TIMEOUT / 2 : PING_INTERVAL)) {
       watched.pingedAt = now;
       session.ping(() => {
@@ -64,6 +78,9 @@ export function createSessionWatch(): SessionWatch {
         watched.heardAt = performance.now();
       });
     }
+  };
+  const nudge = (session: ServerHttp2Session): void => {
+    if (!session.closed && !session.destroyed) session.ping(() => {});
   };
   const timer = setInterval(() => {
     const now = performance.now();
@@ -74,21 +91,32 @@ export function createSessionWatch(): SessionWatch {
   return {
     add(session) {
       const now = performance.now();
-      const watched: Watched = { streams: 0, quietSince: now, pingedAt: undefined, heardAt: now };
+      const watched: Watched = { streams: 0, used: false, quietSince: now, pingedAt: undefined, heardAt: now };
       sessions.set(session, watched);
       session.on('stream', (stream) => {
         watched.streams += 1;
+        watched.used = true;
+        if (state !== 'serving') session.close();
         watched.pingedAt = undefined;
         stream.once('close', () => {
           watched.streams -= 1;
           watched.quietSince = performance.now();
           watched.heardAt = watched.quietSince;
+          if (state === 'leaving' && watched.streams === 0) nudge(session);
         });
       });
       session.on('error', () => {});
       session.once('close', () => sessions.delete(session));
     },
+    startLeaving() {
+      state = 'leaving';
+      for (const [session, { streams }] of sessions) if (streams === 0) nudge(session);
+    },
+    get fresh() {
+      return [...sessions.values()].filter(({ used }) => !used).length;
+    },
     closeAll() {
+      state = 'closing';
       for (const session of sessions.keys()) session.close();
     },
     destroyAll() {

@@ -11,6 +11,7 @@ import {
 } from 'node:http2';
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../logger.ts';
 import type { Dispatch } from '../dispatch.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../http.ts';
@@ -40,14 +41,17 @@ export interface Listener {
   listen(port: number, host: string): Promise<number>;
   /** Uses a new certificate for connections from now on. @throws Error if it is not valid; the old one stays. */
   setCertificate(tls: TlsFiles): void;
-  /** Asks HTTP/2 peers to go elsewhere once their streams are done; HTTP/1.1 peers are told with their next response. */
-  goAway(): void;
+  /** From now on every connection serves one more request, and its peer is told with the response. */
+  startLeaving(): void;
   /** Accepts nothing more and resolves when every connection has ended; those that have not after `grace` milliseconds are cut. */
   close(grace: number): Promise<void>;
   /** Closes every connection that has no request in progress. */
   closeIdle(): void;
   readonly connections: number;
 }
+
+/** Milliseconds that a connection which was accepted last has for its first request, which may be on the way. */
+const FIRST_REQUEST_TIME = 100;
 
 /** Sockets that wait for the system to accept them. */
 const BACKLOG = 1024;
@@ -82,11 +86,13 @@ export function createListener({ dispatch, logger, maxConnections, tls }: Listen
         });
       }),
     setCertificate: (files) => secure?.setSecureContext(files),
-    goAway: () => sessions.closeAll(),
+    startLeaving: () => sessions.startLeaving(),
     close: async (grace) => {
+      await acceptWaiting();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      sessions.closeAll();
       http1Connections.closeIdleConnections();
+      if (unknown.size + sessions.fresh > 0) await sleep(FIRST_REQUEST_TIME);
+      sessions.closeAll();
       for (const socket of unknown) socket.destroy();
       const timer = setTimeout(() => {
         sessions.destroyAll();
@@ -108,6 +114,18 @@ export function createListener({ dispatch, logger, maxConnections, tls }: Listen
       return sockets.size;
     },
   };
+}
+
+/**
+ * Resolves when no connection waits to be accepted: closing the port would reset it, and its first request with it. Connections are accepted
+ * and bytes read just before immediates run, so one that ran at once leaves next to no time for another.
+ */
+async function acceptWaiting(): Promise<void> {
+  for (let round = 0; round < 20; round++) {
+    const started = performance.now();
+    await new Promise(setImmediate);
+    if (performance.now() - started < 1) return;
+  }
 }
 
 function createCleartextServer(

@@ -127,15 +127,44 @@ test('a stop cuts what has not finished after its grace', async (t) => {
   grpc.close();
 });
 
-test('a gRPC client that meets a draining process ends its calls and is told to go', async (t) => {
-  const service = await startService({ UMPIRE_DRAIN_DELAY: '0.3' }, { engine: createScriptedEngine() });
+test('while draining, an idle HTTP/2 session is pinged, and told to go with the one more request that it serves', async (t) => {
+  const service = await startService({ UMPIRE_DRAIN_DELAY: '1' }, { engine: createScriptedEngine() });
   const session = openSession(service.port);
-  const goaway = new Promise((resolve) => session.once('goaway', resolve));
   await sendH2(session, { path: '/health/live' });
+  const pinged = new Promise((resolve) => session.once('ping', resolve));
   const stopped = service.stop();
-  await goaway;
-  const newcomer = await send(service.port, { path: '/health/ready' });
-  t.is(newcomer.status, 503);
+  await pinged;
+  t.false(session.closed);
+  t.is((await send(service.port, { path: '/health/ready' })).status, 503);
+  const goaway = new Promise((resolve) => session.once('goaway', (_code, last) => resolve(last)));
+  t.is((await sendH2(session, { body: JSON.stringify(validBody) })).status, 200);
+  // The session's second stream: it is known to have been served, whatever else its peer has sent meanwhile.
+  t.is(await goaway, 3);
+  // A newcomer is served, too, and told so at once.
+  const late = openSession(service.port);
+  const sentAway = new Promise((resolve) => late.once('goaway', (_code, last) => resolve(last)));
+  t.is((await sendH2(late, { body: JSON.stringify(validBody) })).status, 200);
+  t.is(await sentAway, 1);
+  await stopped;
+});
+
+test('what is accepted last is served: its first request may be on the way when the port closes', async (t) => {
+  const service = await startService({}, { engine: createScriptedEngine() });
+  const silent = await opened(connect(service.port, '127.0.0.1'));
+  const received: Buffer[] = [];
+  silent.on('data', (chunk: Buffer) => received.push(chunk));
+  const silentClosed = closed(silent);
+  const session = openSession(service.port);
+  await new Promise((resolve) => session.once('remoteSettings', resolve));
+  // Both are accepted, since a later connection has been answered.
+  await send(service.port, { path: '/health/live' });
+  const stopped = service.stop();
+  silent.write('GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n');
+  t.is((await sendH2(session, { body: JSON.stringify(validBody) })).status, 200);
+  await silentClosed;
+  const [answer] = parseAnswers(Buffer.concat(received));
+  t.is(answer?.status, 200);
+  t.is(answer?.headers.connection, 'close');
   await stopped;
 });
 
