@@ -71,8 +71,10 @@ export function createKit(options: {
   readonly key?: string | undefined;
   readonly otherKey?: string | undefined;
   readonly model?: string | undefined;
+  /** What makes catalog ids differ; by default chance. */
+  readonly unique?: () => string;
 }): Kit {
-  const { caller, key, otherKey } = options;
+  const { caller, key, otherKey, unique = () => randomBytes(9).toString('hex') } = options;
   const catalogs = new Set<string>();
   let listed: Promise<readonly ListedModel[]> | undefined;
 
@@ -116,7 +118,7 @@ export function createKit(options: {
       };
     },
     newCatalogId() {
-      const id = `conformance-${randomBytes(9).toString('hex')}`;
+      const id = `conformance-${unique()}`;
       catalogs.add(id);
       return id;
     },

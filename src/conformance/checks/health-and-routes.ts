@@ -16,7 +16,7 @@ async function variousAnswers(kit: Kit): Promise<Readonly<Record<string, Answer>
     models: await kit.http1({ path: '/v1/models' }),
     decision: await kit.decide(await kit.question()),
     'a bad request': await kit.decide({}),
-    'an unknown path': await kit.http1({ path: '/v1/none' }),
+    'an unknown path': await kit.http1({ path: '/v1/nowhere' }),
     'a wrong method': await kit.http1({ path: '/v1/decisions' }),
     'a missing key': await kit.http1({ path: '/v1/catalogs/none' }),
   };

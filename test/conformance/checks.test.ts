@@ -1,0 +1,75 @@
+/**
+ * Every check of the kit is proven: the mock passes it, and for each there is a service that breaks just that promise, which the kit reports
+ * under that check and no other. A check without such a service fails here.
+ */
+import anyTest, { type TestFn } from 'ava';
+import { createCaller } from '../../src/conformance/caller.ts';
+import { checks } from '../../src/conformance/checks.ts';
+import { mintKey } from '../../src/domain/keys.ts';
+import { createLogger } from '../../src/logger.ts';
+import { startMock } from '../../src/mock/start-mock.ts';
+import { brokenCatalogs } from './broken-catalogs.ts';
+import { brokenDecisions } from './broken-decisions.ts';
+import { type Recording, record } from './tape.ts';
+
+const keys = { key: mintKey(), otherKey: mintKey() };
+const rows = [...brokenDecisions, ...brokenCatalogs(`Bearer ${keys.otherKey}`)];
+
+const test = anyTest as TestFn<Recording>;
+
+test.before(async (t) => {
+  const mock = await startMock({
+    env: { PORT: '0' },
+    models: [
+      { id: 'mock', revision: 'r1', status: 'ready' },
+      { id: 'second', revision: 'r1', status: 'ready' },
+      { id: 'gone', revision: 'r1', status: 'unavailable' },
+      { id: 'off', revision: 'r1', status: 'disabled' },
+    ],
+    // Fewer choices than the contract allows, so that the model's own limit shows, too.
+    limits: { inputTokens: 256, candidateTokens: 64, choices: 250 },
+    keys: { mock: keys.key, other: keys.otherKey },
+    faults: [],
+    seed: 1,
+    logger: createLogger('silent', { write: () => {} }),
+  });
+  const caller = createCaller({ url: new URL(mock.url) });
+  t.context = await record(checks, caller, keys);
+  caller.close();
+  await mock.stop();
+});
+
+test('the mock keeps every promise, and none is left untried', (t) => {
+  t.true(t.context.outcomes.length > 100);
+  t.deepEqual(
+    t.context.outcomes
+      .filter(({ kind }) => kind !== 'passed')
+      .map((outcome) => [outcome.check.id, 'reason' in outcome && outcome.reason]),
+    [],
+  );
+});
+
+test('the answers as they were recorded pass, too', async (t) => {
+  t.deepEqual(await t.context.replay(() => undefined), new Map());
+});
+
+test('ids are unique and say where they belong; every check has its breakages, and every breakage its check', (t) => {
+  const ids = checks.map(({ id }) => id);
+  t.deepEqual(ids, [...new Set(ids)]);
+  for (const id of ids) t.regex(id, /^[a-z]+\.[a-z0-9-]+$/);
+  t.deepEqual(rows.map(({ check }) => check).toSorted(), ids.toSorted());
+  for (const { check, breakages } of rows) t.true(breakages.length > 0, check);
+});
+
+for (const { check, breakages, also = [] } of rows) {
+  test.serial(`broken: ${check}`, async (t) => {
+    for (const [place, breakage] of breakages.entries()) {
+      const failed = await t.context.replay(breakage);
+      t.deepEqual(
+        [...failed.keys()].toSorted(),
+        [check, ...also].toSorted(),
+        `breakage ${place}: ${JSON.stringify([...failed])}`,
+      );
+    }
+  });
+}
