@@ -10,6 +10,7 @@ import { Agent, request } from 'node:http';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
+import { startTraceReceiver } from '../load/trace-receiver.ts';
 import { median } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 import { type DecisionBody, large, small } from './requests.ts';
@@ -19,6 +20,7 @@ type Send = () => Promise<unknown>;
 
 interface Row {
   readonly name: string;
+  /** A kind of server.ts; Umpire's is followed by what is switched on. */
   readonly server: string;
   readonly body: DecisionBody;
   readonly send: (port: number, body: DecisionBody) => Send;
@@ -28,9 +30,9 @@ interface Row {
 }
 
 const CALLERS = 8;
-const ROUNDS = 7;
+const WARM_UP = 3000;
 
-const rows: readonly Row[] = [
+const all: readonly Row[] = [
   { name: 'node:http echo, 5 choices', server: 'echo', body: small, send: rest },
   {
     name: 'Umpire REST, 5 choices',
@@ -60,7 +62,18 @@ const rows: readonly Row[] = [
     baseline: 'bare connect-node, Connect JSON',
     bound: 1.3,
   },
+  ...observed('Umpire REST, 5 choices', rest),
+  ...observed('Umpire gRPC', grpc),
 ];
+
+/** A row again, with what an operator may switch on, beside the row without. */
+function observed(baseline: string, send: Row['send']): readonly Row[] {
+  return [
+    { name: `${baseline}, metrics`, server: 'umpire metrics', body: small, send, baseline, bound: 1.03 },
+    { name: `${baseline}, 1 % traced`, server: 'umpire traces 0.01', body: small, send, baseline, bound: 1.1 },
+    { name: `${baseline}, all traced`, server: 'umpire traces 1', body: small, send, baseline },
+  ];
+}
 
 function rest(port: number, body: DecisionBody): Send {
   const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
@@ -73,14 +86,16 @@ function rest(port: number, body: DecisionBody): Send {
     path: '/v1/decisions',
     headers: { 'content-type': 'application/json', 'content-length': bytes.length },
   };
-  return () =>
+  const once: Send = () =>
     new Promise((resolve, reject) => {
       const sent = request(options, (response) => {
         if (response.statusCode !== 200) reject(new Error(`status ${response.statusCode}`));
         response.resume().on('end', resolve);
       });
-      sent.on('error', reject).end(bytes);
+      // While other rows had their turn, the server may have closed an idle connection.
+      sent.on('error', (error) => (sent.reusedSocket ? resolve(once()) : reject(error))).end(bytes);
     });
+  return once;
 }
 
 function grpc(port: number, body: DecisionBody): Send {
@@ -98,9 +113,15 @@ function connect(port: number, body: DecisionBody): Send {
   return () => client.createDecision({ ...body, choices: [...body.choices] });
 }
 
-async function startServer(kind: string): Promise<{ readonly child: ChildProcess; readonly port: number }> {
+async function startServer(
+  name: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<{ readonly child: ChildProcess; readonly port: number }> {
+  const kind = name.split(' ')[0] as string;
   const nowhere = openSync('/dev/null', 'w');
-  const child = fork(new URL('./server.ts', import.meta.url), [kind], { stdio: ['ignore', nowhere, 'inherit', 'ipc'] });
+  const child = fork(new URL('./server.ts', import.meta.url), [kind, JSON.stringify(settings)], {
+    stdio: ['ignore', nowhere, 'inherit', 'ipc'],
+  });
   child.once('exit', (code) => {
     if (code !== 0) throw new Error(`the server '${kind}' ended with ${code}`);
   });
@@ -126,31 +147,50 @@ async function drive(send: Send, count: number): Promise<void> {
   await Promise.all(Array.from({ length: CALLERS }, caller));
 }
 
-/** Measures all rows and prints the table. `--requests N`: requests a row and round. */
-export async function run(options: { readonly requests?: number } = {}): Promise<void> {
-  const requests = options.requests ?? 3000;
+/** Measures all rows and prints the table. `--requests N`: requests a row and round, `--rounds N`, `--observed 1`: without the bare servers. */
+export async function run(
+  options: { readonly requests?: number; readonly rounds?: number; readonly observed?: number } = {},
+): Promise<void> {
+  const { requests = 3000, rounds = 7 } = options;
+  const compared = all.filter(({ server }) => server.includes(' ')).flatMap(({ name, baseline }) => [name, baseline]);
+  const rows = options.observed === 1 ? all.filter(({ name }) => compared.includes(name)) : all;
+  const receiver = await startTraceReceiver();
+  const settingsOf = (server: string): Readonly<Record<string, string>> => {
+    const [, what, share] = server.split(' ');
+    if (what === 'metrics') return { UMPIRE_METRICS_PORT: '0' };
+    return what === 'traces' ? receiver.settings(Number(share)) : {};
+  };
   const servers = new Map<string, Awaited<ReturnType<typeof startServer>>>();
-  for (const { server } of rows) if (!servers.has(server)) servers.set(server, await startServer(server));
+  for (const { server } of rows) {
+    if (!servers.has(server)) servers.set(server, await startServer(server, settingsOf(server)));
+  }
   const senders = rows.map((row) => row.send((servers.get(row.server) as { port: number }).port, row.body));
   const samples = rows.map((): number[] => []);
-  for (let round = -1; round < ROUNDS; round += 1) {
+  for (let round = -1; round < rounds; round += 1) {
     for (const [index, row] of rows.entries()) {
       const { child } = servers.get(row.server) as { child: ChildProcess };
-      const count = row.send === rest ? 2 * requests : requests;
+      const each = row.send === rest ? 2 * requests : requests;
+      // The first round only warms up.
+      const count = round < 0 ? Math.max(WARM_UP, each) : each;
       const before = await cpuOf(child);
       await drive(senders[index] as Send, count);
-      // The first round only warms up.
       if (round >= 0) samples[index]?.push(((await cpuOf(child)) - before) / count);
     }
   }
+  /** Rounds are compared one by one: a machine that is slow for one of them is slow for both rows. */
+  const ratioOf = ({ name, baseline }: Row): number | undefined => {
+    const [own, other] = [name, baseline].map((wanted) => samples[rows.findIndex((row) => row.name === wanted)] ?? []);
+    return other?.length ? median((own ?? []).map((each, round) => each / (other[round] as number))) : undefined;
+  };
   const microseconds = new Map(rows.map((row, index) => [row.name, median(samples[index] ?? [])]));
   printTable(
     ['CPU time of one request', 'µs', 'ratio', 'at most'],
     rows.map((row) => {
       const own = microseconds.get(row.name) as number;
-      const ratio = row.baseline === undefined ? '' : (own / (microseconds.get(row.baseline) as number)).toFixed(2);
+      const ratio = ratioOf(row)?.toFixed(2) ?? '';
       return [row.name, own.toFixed(0), ratio, row.bound === undefined ? '' : String(row.bound)];
     }),
   );
   for (const { child } of servers.values()) child.disconnect();
+  receiver.close();
 }

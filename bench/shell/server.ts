@@ -1,5 +1,5 @@
 /**
- * One server under test, as a process of its own: `node bench/shell/server.ts <kind>`. Tells its port over IPC, and its CPU time so far,
+ * One server under test, as a process of its own: `node bench/shell/server.ts <kind> [settings as JSON]`. Tells its port over IPC, and its CPU time so far,
  * microseconds, whenever it is asked.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,6 +13,7 @@ import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLogSink } from '../../src/logger.ts';
+import { processVitals, type Vitals } from '../../src/wire/watchdog.ts';
 import { createInstantEngine } from './instant-engine.ts';
 
 /** Reads a JSON body and sends it back: what any JSON service over node:http costs. */
@@ -59,9 +60,13 @@ async function umpire(): Promise<number> {
     HOST: '127.0.0.1',
     UMPIRE_DATA_DIR: folder,
     UMPIRE_RATE_ANONYMOUS: '1000000/s',
+    ...JSON.parse(process.argv[3] ?? '{}'),
   });
   const { logger } = createLogSink(config.logLevel);
-  const app = await createApp(config, logger, { engine: createInstantEngine() });
+  // Watched as in production, but a machine that is busy with other work shall not make it refuse any.
+  const watched = processVitals();
+  const vitals: Vitals = { ...watched, loopDelay: () => Math.min(0, watched.loopDelay()) };
+  const app = await createApp(config, logger, { engine: createInstantEngine(), vitals });
   return app.start();
 }
 

@@ -8,6 +8,7 @@ import { cpuSeconds } from '../load/cpu.ts';
 import type { LoadPlan } from '../load/generator.ts';
 import { runLoad } from '../load/run-load.ts';
 import { startService } from '../load/service.ts';
+import { startTraceReceiver } from '../load/trace-receiver.ts';
 import { median } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
@@ -19,10 +20,18 @@ interface Round {
   readonly callers: number;
 }
 
-/** `--seconds N` a round, `--rounds N`, `--engines N`, `--callers N`, `--tokens N`, `--choices N`. */
+/**
+ * `--seconds N` a round, `--rounds N`, `--engines N`, `--callers N`, `--tokens N`, `--choices N`; `--metrics 1` and `--traces SHARE` switch these on
+ * in the service.
+ */
 export async function run(options: Record<string, number>): Promise<void> {
   const { seconds = 6, rounds = 3, engines = availableParallelism(), callers = 16, tokens = 58, choices = 8 } = options;
-  const service = await startService({ UMPIRE_ENGINES: String(engines) });
+  const receiver = await startTraceReceiver();
+  const service = await startService({
+    UMPIRE_ENGINES: String(engines),
+    ...(options.metrics === 1 ? { UMPIRE_METRICS_PORT: '0' } : {}),
+    ...(options.traces === undefined ? {} : receiver.settings(options.traces)),
+  });
   const bare: BareTotals[] = [];
   const measured: Record<'rest' | 'grpc', Round[]> = { rest: [], grpc: [] };
   try {
@@ -57,6 +66,7 @@ export async function run(options: Record<string, number>): Promise<void> {
     }
   } finally {
     await service.stop();
+    receiver.close();
   }
   const best = median(bare.map(({ perSecond }) => perSecond));
   const row = (name: string, list: readonly Round[], bound: string): readonly string[] => {

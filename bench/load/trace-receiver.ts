@@ -1,0 +1,28 @@
+/** A receiver of traces that reads what it is sent and says thanks, as cheaply as one can. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Starts one in this process; the settings with which a service sends it this share of its requests' traces. */
+export async function startTraceReceiver(): Promise<{
+  settings(share: number): Readonly<Record<string, string>>;
+  close(): void;
+}> {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(200).end());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    settings: (share) => ({
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: String(share),
+    }),
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
