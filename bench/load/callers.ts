@@ -1,5 +1,4 @@
 /** Callers that cost little themselves: bytes prepared once, answers read no further than needed. */
-import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
@@ -76,37 +75,5 @@ export function restCaller(port: number): Caller {
       });
     },
     close: () => void socket?.destroy(),
-  };
-}
-
-const grpcHeaders = {
-  ':method': 'POST',
-  ':path': '/umpire.v1.DecisionService/CreateDecision',
-  'content-type': 'application/grpc',
-  te: 'trailers',
-};
-
-/** One HTTP/2 connection for many callers. */
-export function grpcConnection(port: number): { caller(): Caller; close(): void } {
-  const session: ClientHttp2Session = connectHttp2(`http://127.0.0.1:${port}`);
-  session.on('error', () => {});
-  return {
-    caller: () => ({
-      send(bytes) {
-        return new Promise((resolve) => {
-          const stream = session.request(grpcHeaders);
-          let status: unknown;
-          // A refusal has its status in the headers, an answer in the trailers.
-          stream.on('response', (headers) => (status = headers['grpc-status'] ?? status));
-          stream.on('trailers', (trailers) => (status = trailers['grpc-status'] ?? status));
-          stream.on('error', () => {});
-          stream.on('close', () => resolve(status === '0' ? 'ok' : status === '14' ? 'refused' : 'failed'));
-          stream.resume();
-          stream.end(bytes);
-        });
-      },
-      close() {},
-    }),
-    close: () => session.close(),
   };
 }

@@ -1,5 +1,6 @@
 /** The process that makes the load: `node bench/load/generator.ts '<LoadPlan as JSON>'`. Sends a LoadResult to its parent when it is done. */
-import { type Caller, grpcBytes, grpcConnection, type Outcome, restBytes, restCaller } from './callers.ts';
+import { type Caller, grpcBytes, type Outcome, restBytes, restCaller } from './callers.ts';
+import { grpcConnection } from './grpc-connection.ts';
 import { bodyOf } from './requests.ts';
 
 /** What load to make. */
