@@ -1,9 +1,7 @@
 /**
- * The barest use of the runtime: a loop over `session.run` with the same graph and the same sequences as a decision of the shipped model, no
- * text, no queue, no answer. `node bench/baseline/bare-loop.ts <model folder> <seconds> <tokens of each run>…` sends a BareResult to its parent.
+ * The barest use of the runtime: a loop over `session.run`. `node bench/baseline/bare-loop.ts <model folder> <seconds> <tokens of each run>…` sends a BareResult to its parent.
  */
-import { join } from 'node:path';
-import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { loadBareModel } from './bare-model.ts';
 
 /** What a loop came to. */
 export interface BareResult {
@@ -16,19 +14,7 @@ export interface BareResult {
 }
 
 const [folder = '', seconds = '1', ...runs] = process.argv.slice(2);
-const session = await InferenceSession.create(join(folder, 'model.onnx'), {
-  executionProviders: ['cpu'],
-  intraOpNumThreads: 1,
-  interOpNumThreads: 1,
-  extra: { session: { intra_op: { allow_spinning: '0' }, inter_op: { allow_spinning: '0' } } },
-});
-const feeds = runs.map((tokens) => {
-  const ids = BigInt64Array.from({ length: Number(tokens) }, (_, i) => BigInt(2000 + ((i * 37) % 5000)));
-  return { input_ids: new Tensor('int64', ids, [1, ids.length]) };
-});
-const decide = async (): Promise<void> => {
-  for (const feed of feeds) await session.run(feed);
-};
+const decide = await loadBareModel(folder, runs.map(Number));
 
 for (let i = 0; i < 20; i++) await decide();
 process.send?.('ready');

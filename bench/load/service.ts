@@ -1,7 +1,7 @@
-/** The service under test: `src/main.ts` in a process of its own, with its log as in production, its limits on callers off. */
+/** The service under test: `src/main.ts` in a process of its own, its log in a file, its limits on callers off. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, openSync, rmSync } from 'node:fs';
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,17 @@ export interface Service {
   readonly process: ChildProcess;
   /** The pids of its engines. */
   engines(): readonly number[];
+  /** Its log so far, one JSON object a line. */
+  log(): readonly LogLine[];
   stop(): Promise<void>;
+}
+
+/** What benchmarks read of a line. */
+export interface LogLine {
+  readonly time: string;
+  readonly reason?: string;
+  /** Milliseconds from the first header to the end of the answer, on the service's own clock. */
+  readonly durationMs?: number;
 }
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -27,8 +37,9 @@ export async function startService(
 ): Promise<Service> {
   const port = await freePort();
   const data = mkdtempSync(join(tmpdir(), 'umpire-bench-'));
+  const log = join(data, 'log');
   const child = spawn(process.execPath, [...flags, main], {
-    stdio: ['ignore', openSync('/dev/null', 'w'), 'inherit', 'ipc'],
+    stdio: ['ignore', openSync(log, 'w'), 'inherit', 'ipc'],
     env: {
       ...process.env,
       PORT: String(port),
@@ -51,6 +62,11 @@ export async function startService(
     pid,
     process: child,
     engines: () => childrenOf(pid),
+    log: () =>
+      readFileSync(log, 'utf8')
+        .split('\n')
+        .filter((line) => line.endsWith('}'))
+        .map((line) => JSON.parse(line)),
     async stop() {
       child.kill('SIGTERM');
       await ended;

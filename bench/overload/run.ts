@@ -23,6 +23,9 @@ export async function run(options: Record<string, number>): Promise<void> {
       const used = (cpuSeconds(service.pid) - before) / (seconds + 5);
       clearInterval(sampling);
       const goodput = flood.latencies.ok.length / flood.seconds;
+      const refusals = service
+        .log()
+        .flatMap(({ reason, durationMs = 0 }) => (reason === 'OVERLOADED' ? [durationMs] : []));
       const half = resident.slice(Math.floor(resident.length / 2));
       rows.push([
         protocol,
@@ -32,6 +35,7 @@ export async function run(options: Record<string, number>): Promise<void> {
         quantile(flood.latencies.ok, 0.99).toFixed(0),
         quantile(flood.latencies.refused, 0.5).toFixed(1),
         quantile(flood.latencies.refused, 0.99).toFixed(1),
+        quantile(refusals, 0.99).toFixed(1),
         String(flood.failed),
         `${(100 * used).toFixed(0)} %`,
         `${((100 * flood.cpu) / flood.seconds).toFixed(0)} %`,
@@ -50,6 +54,7 @@ export async function run(options: Record<string, number>): Promise<void> {
       'ok p99 ms',
       'refused p50 ms',
       'refused p99 ms',
+      'server’s clock',
       'failed',
       'server CPU',
       'callers CPU',

@@ -1,0 +1,23 @@
+/** The shipped model with nothing around it: the same graph and the same sequences as a decision, no text, no queue, no answer. */
+import { join } from 'node:path';
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+
+/** Makes one decision's graph runs. */
+export type BareModel = () => Promise<void>;
+
+/** Loads the model of a package folder; `runs` are the tokens of each run. */
+export async function loadBareModel(folder: string, runs: readonly number[]): Promise<BareModel> {
+  const session = await InferenceSession.create(join(folder, 'model.onnx'), {
+    executionProviders: ['cpu'],
+    intraOpNumThreads: 1,
+    interOpNumThreads: 1,
+    extra: { session: { intra_op: { allow_spinning: '0' }, inter_op: { allow_spinning: '0' } } },
+  });
+  const feeds = runs.map((tokens) => {
+    const ids = BigInt64Array.from({ length: tokens }, (_, i) => BigInt(2000 + ((i * 37) % 5000)));
+    return { input_ids: new Tensor('int64', ids, [1, ids.length]) };
+  });
+  return async () => {
+    for (const feed of feeds) await session.run(feed);
+  };
+}
