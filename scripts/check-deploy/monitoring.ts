@@ -1,7 +1,7 @@
 /**
- * Alerts and dashboard against a real Prometheus: `node scripts/check-deploy/monitoring.ts [SECONDS]`. Two servers with a Redis are loaded and scraped;
- * then every rule must be healthy, and every query of the dashboard and of prometheus-adapter must have an answer. The answers are drawn into
- * docs/dashboard.svg. Needs prometheus, promtool and redis-server, from Debian.
+ * Alerts and dashboard against a real Prometheus: `node scripts/check-deploy/monitoring.ts [SECONDS]`. Two servers with a Redis and an inference server
+ * are loaded and scraped; then every rule must be healthy, and every query of the dashboard and of prometheus-adapter must have an answer. The
+ * answers are drawn into docs/dashboard.svg. Needs prometheus, promtool and redis-server, from Debian.
  */
 import { equal, ok } from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -10,9 +10,14 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { ExecutionContext } from 'ava';
 import { parse, stringify } from 'yaml';
+import { writeInferencePackage } from '../../test/engine/support/inference-packages.ts';
+import { startInferenceServer } from '../../test/engine/support/inference-server.ts';
+import { encoderGraph } from '../../test/engine/support/packages.ts';
+import { modelsDir } from '../../test/support/models-dir.ts';
 import { freePort, startRedis, until } from '../../test/support/redis.ts';
-import { startServer } from '../../test/support/server-process.ts';
+import { type ServerProcess, startServer } from '../../test/support/server-process.ts';
 import { type DrawnPanel, drawDashboard, type Series } from './draw-dashboard.ts';
 import { makeVariedLoad } from './varied-load.ts';
 
@@ -42,6 +47,15 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
 }
 
+async function allModelsReady({ port }: ServerProcess): Promise<void> {
+  await until(async () => {
+    const { data } = (await (await fetch(`http://127.0.0.1:${port}/v1/models`)).json()) as {
+      data: { status: string }[];
+    };
+    return data.every(({ status }) => status === 'ready');
+  }, 300_000);
+}
+
 interface Answer {
   readonly metric: Readonly<Record<string, string>>;
   readonly values: readonly (readonly [number, string])[];
@@ -50,9 +64,24 @@ interface Answer {
 const folder = mkdtempSync(join(tmpdir(), 'umpire-monitoring-'));
 const redis = await startRedis();
 const metricsPorts = [await freePort(), await freePort()];
-const servers = await Promise.all(
-  metricsPorts.map((port) => startServer({ REDIS_URL: redis.url, UMPIRE_METRICS_PORT: String(port) })),
+// One after the other: a model's limits are measured when it is loaded, and one that has to share its core may fail them.
+const servers: ServerProcess[] = [];
+const models = modelsDir('minilm-l6', 'umpire-mini');
+const cleanUps: (() => unknown)[] = [];
+const inferenceServer = await startInferenceServer(
+  { teardown: (cleanUp: () => unknown) => cleanUps.push(cleanUp) } as unknown as ExecutionContext,
+  { graph: encoderGraph(), output: 'embedding' },
 );
+await writeInferencePackage(models, inferenceServer.address);
+for (const port of metricsPorts) {
+  const server = await startServer({
+    REDIS_URL: redis.url,
+    UMPIRE_METRICS_PORT: String(port),
+    UMPIRE_MODELS_DIR: models,
+  });
+  await allModelsReady(server);
+  servers.push(server);
+}
 const newKey = (...options: readonly string[]): string =>
   execFileSync(process.execPath, [root('src/cli.ts'), 'keys', 'create', '--owner', 'acme', ...options], {
     encoding: 'utf8',
@@ -99,15 +128,6 @@ const legend = (format: string, metric: Answer['metric']): string =>
 
 try {
   await until(async () => (await fetch(`http://${address}/-/ready`).catch(() => undefined))?.status === 200, 30_000);
-  // The second model may still be loading.
-  for (const { port } of servers) {
-    await until(async () => {
-      const { data } = (await (await fetch(`http://127.0.0.1:${port}/v1/models`)).json()) as {
-        data: { status: string }[];
-      };
-      return data.every(({ status }) => status === 'ready');
-    }, 180_000);
-  }
   const start = Math.ceil(Date.now() / 1000);
   const targets = { servers, redis, key: newKey(), limitedKey: newKey('--rate', '4/s, burst 4') };
   const sent = await makeVariedLoad(targets, seconds);
@@ -164,5 +184,6 @@ try {
   await exited;
   await Promise.all(servers.map((server) => server.stop()));
   await redis.stop();
+  for (const cleanUp of cleanUps) await cleanUp();
   rmSync(folder, { recursive: true, force: true });
 }

@@ -67,6 +67,7 @@ export async function makeVariedLoad(
     caller(120, () => pick(clients).createDecision(decision())),
     caller(90, () => post('/v1/decisions', { ...withoutChoices, input: pick(inputs), catalog: 'teams' }, key)),
     caller(400, () => post('/v1/decisions', decision({ model: 'umpire-mini' }))),
+    caller(300, () => post('/v1/decisions', decision({ model: 'remote', input: 'a b c', choices: ['a', 'b', 'xyz'] }))),
     caller(100, () => post('/v1/decisions', decision(), limitedKey)),
     caller(700, () => post('/v1/decisions', decision({ choices: ['one'] }))),
     caller(1500, () => post('/v1/decisions', decision(), 'no key at all')),
@@ -86,7 +87,10 @@ export async function makeVariedLoad(
   async function incidents(): Promise<void> {
     await sleep(seconds * 500);
     const [server] = servers;
-    const [engine] = readFileSync(`/proc/${server?.pid}/task/${server?.pid}/children`, 'utf8').split(' ');
+    const children = readFileSync(`/proc/${server?.pid}/task/${server?.pid}/children`, 'utf8').trim().split(' ');
+    // The engine is the one with the models in it; what asks inference servers is smaller.
+    const pages = (pid: string): number => Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]);
+    const [engine] = children.sort((a, b) => pages(b) - pages(a));
     process.kill(Number(engine), 'SIGKILL');
     await sleep(seconds * 150);
     await redis.kill();

@@ -5,8 +5,13 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import test from 'ava';
 import { parse } from 'yaml';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
+import type { App } from '../../src/app.ts';
 import { errorTable } from '../../src/domain/errors.ts';
+import { writeInferencePackage } from '../engine/support/inference-packages.ts';
+import { startInferenceServer } from '../engine/support/inference-server.ts';
+import { encoderGraph } from '../engine/support/packages.ts';
 import { startKeyedService } from '../support/keys.ts';
+import { modelsDir } from '../support/models-dir.ts';
 import { readPromql } from '../support/promql.ts';
 import { metricsPortOf, type Sample, samplesOf, scrape } from '../support/scrape.ts';
 
@@ -55,6 +60,15 @@ const expressions: readonly (readonly [place: string, expression: string])[] = [
   ]),
 ];
 
+/** A service is ready with its first model; this waits for another one. */
+async function untilServed({ engine }: App, model: string): Promise<void> {
+  for (let tries = 0; tries < 1000; tries += 1) {
+    if (engine.models().some(({ id, status }) => id === model && status === 'ready')) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`${model} is not served: ${JSON.stringify(engine.models())}`);
+}
+
 /** Faults of an expression against what was scraped. */
 function faultsOf(expression: string, samples: readonly Sample[], recorded: ReadonlySet<string>): readonly string[] {
   const { selectors, groupedBy } = readPromql(expression);
@@ -82,7 +96,10 @@ function faultsOf(expression: string, samples: readonly Sample[], recorded: Read
 }
 
 test('every metric, label and value that an expression names is in a scrape', async (t) => {
-  const service = await startKeyedService({ UMPIRE_METRICS_PORT: '0' }, {});
+  const models = modelsDir('minilm-l6');
+  const { address } = await startInferenceServer(t, { graph: encoderGraph(), output: 'embedding' });
+  await writeInferencePackage(models, address);
+  const service = await startKeyedService({ UMPIRE_METRICS_PORT: '0', UMPIRE_MODELS_DIR: models }, {});
   t.teardown(() => service.stop());
   const body = { model: 'minilm-l6', input: 'a', instruction: 'b', choices: ['c', 'd'] };
   const post = async (path: string, json: unknown): Promise<number> => {
@@ -94,7 +111,10 @@ test('every metric, label and value that an expression names is in a scrape', as
     await answer.text();
     return answer.status;
   };
+  await untilServed(service.app, 'minilm-l6');
+  await untilServed(service.app, 'remote');
   t.is(await post('/v1/decisions', body), 200);
+  t.is(await post('/v1/decisions', { ...body, model: 'remote' }), 200);
   t.is(await post('/v1/catalogs', { id: 'e', model: 'minilm-l6', choices: ['c', 'd'] }), 201);
   const { choices: _, ...rest } = body;
   t.is(await post('/v1/decisions', { ...rest, catalog: 'e' }), 200);
@@ -184,6 +204,7 @@ test('the dashboard has a row for each side of the service, and no panel lies on
     'Queue and engines',
     'Models and confidence',
     'Caches',
+    'Inference servers',
     'Limits',
     'Redis',
     'Process',
