@@ -1,4 +1,5 @@
 /** Counts exchanges that are over. */
+import { errorTable } from '../../domain/errors.ts';
 import { STORE_BUDGET_MS } from '../../stores/budget.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Observer } from '../observer.ts';
@@ -8,7 +9,7 @@ import type { Count, Distribution } from './tallies.ts';
 /** What is counted for one route in one protocol. */
 interface RouteCounts {
   readonly seconds: Distribution;
-  /** By HTTP status; 0 where the caller left before there was one. */
+  /** By status, see `statusOf`. */
   readonly statuses: Map<number, Count>;
 }
 
@@ -29,6 +30,12 @@ function known<K, V>(map: Map<K, V>, key: K, make: (key: K) => V): V {
   return value;
 }
 
+/** The HTTP status; of a failure over gRPC, where all are 200, the one that REST has for it; 0 where the caller left before there was one. */
+function statusOf({ protocol, response, reason }: Exchange): number {
+  if (!response.headersSent) return 0;
+  return protocol === 'grpc' && reason !== undefined ? errorTable[reason].http : response.statusCode;
+}
+
 /** An observer that counts in `metrics`. */
 export function createObserver(metrics: RequestMetrics): Observer {
   const routes: Readonly<Record<Exchange['protocol'], Map<string, RouteCounts>>> = {
@@ -42,12 +49,12 @@ export function createObserver(metrics: RequestMetrics): Observer {
   const [admission, decode, stored] = [stage('admission'), stage('decode'), stage('store')];
 
   return (exchange) => {
-    const { route, protocol, response, reason, facts, startedAt, admittedAt, invokedAt, endedAt } = exchange;
+    const { route, protocol, reason, facts, startedAt, admittedAt, invokedAt, endedAt } = exchange;
     const { seconds, statuses } = known(routes[protocol], route, () => ({
       seconds: metrics.seconds(route, protocol),
       statuses: new Map(),
     }));
-    const status = response.headersSent ? response.statusCode : 0;
+    const status = statusOf(exchange);
     known(statuses, status, () => metrics.requests(route, protocol, status === 0 ? 'none' : String(status))).value += 1;
     seconds.observe((endedAt - startedAt) / 1000);
     // An unready replica says so to every probe, which is no failure of a request.

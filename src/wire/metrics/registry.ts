@@ -40,7 +40,7 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
     errors,
     requests: addCounts(registry, {
       name: 'umpire_requests_total',
-      help: 'Requests that ended, by route, protocol and HTTP status (gRPC: 200; see umpire_errors_total).',
+      help: 'Requests that ended, by route, protocol and HTTP status; of a failure over gRPC the status that REST has for it.',
       labelNames: ['route', 'protocol', 'status'],
     }),
     seconds: addDistributions(registry, {

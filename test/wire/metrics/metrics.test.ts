@@ -31,6 +31,7 @@ test('counts what was sent, by route, protocol, status, reason and model', async
   await (await fetch(`${service.url}/nowhere/at/all`)).text();
   const client = createClient(DecisionService, createGrpcTransport({ baseUrl: service.url }));
   for (let count = 0; count < 3; count += 1) await client.createDecision(body);
+  await t.throwsAsync(async () => client.createDecision({ ...body, model: 'nobody' }));
 
   const port = metricsPortOf(service);
   // A request is counted when its connection says that the response is out, which the caller may know first.
@@ -50,14 +51,15 @@ test('counts what was sent, by route, protocol, status, reason and model', async
     ['umpire_requests_total{route="/v1/decisions",protocol="rest",status="401"}', 1],
     ['umpire_requests_total{route="unmatched",protocol="rest",status="404"}', 1],
     [`umpire_requests_total{route="${rpc}",protocol="grpc",status="200"}`, 3],
-    ['umpire_errors_total{reason="unknown_model"}', 2],
+    [`umpire_requests_total{route="${rpc}",protocol="grpc",status="400"}`, 1],
+    ['umpire_errors_total{reason="unknown_model"}', 3],
     ['umpire_errors_total{reason="authentication_required"}', 1],
     ['umpire_input_tokens_total{model="minilm-l6@r1"}', 8 * 13],
     ['umpire_choices_total{model="minilm-l6@r1"}', 8 * 3],
     ['umpire_confidence_count{model="minilm-l6@r1"}', 8],
     ['umpire_stage_seconds_count{stage="infer"}', 8],
     ['umpire_stage_seconds_count{stage="queue"}', 8],
-    ['umpire_stage_seconds_count{stage="decode"}', 10],
+    ['umpire_stage_seconds_count{stage="decode"}', 11],
     ['umpire_choices_encoded_total', 3],
     ['umpire_choices_cached_total', 7 * 3],
     ['umpire_engine_restarts_total', 0],

@@ -27,6 +27,9 @@ const PARENT = '00f067aa0ba902b7';
 const traceparent = `00-${TRACE}-${PARENT}-01`;
 const RPC = 'umpire.v1.DecisionService/CreateDecision';
 
+/** Milliseconds that a busy machine may take. */
+const PATIENCE = 60_000;
+
 type Traced = TestService & { readonly receiver: TraceReceiver };
 
 /** A service whose traces go to a receiver of its own. */
@@ -55,9 +58,7 @@ async function startTraced(
 /** The spans once there are `servers` of kind server among them. The spans of a request are sent together, or nearly. */
 async function spansOf(t: ExecutionContext, { receiver }: Traced, servers: number): Promise<readonly ReceivedSpan[]> {
   const there = (): number => receiver.spans.filter(({ kind }) => kind === 'SPAN_KIND_SERVER').length;
-  for (let tries = 0; tries < 1000 && there() < servers; tries += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  await until(() => there() >= servers, PATIENCE);
   t.is(there(), servers);
   return receiver.spans;
 }
@@ -78,7 +79,7 @@ async function traced(
     });
     if (status === 503 && tries < 50) continue;
     const own = (): readonly ReceivedSpan[] => service.receiver.spans.filter(({ traceId }) => traceId === trace);
-    await until(async () => own().some(({ kind }) => kind === 'SPAN_KIND_SERVER'));
+    await until(() => own().some(({ kind }) => kind === 'SPAN_KIND_SERVER'), PATIENCE);
     return { status, spans: own() };
   }
 }
