@@ -9,7 +9,9 @@
  */
 import { type CostProfile, measureCurve } from '../cost-profile.ts';
 import { createChecker } from '../packages/checker.ts';
-import { ChoiceTooLong, type Family, type FamilyParts, InvalidOptions, type RunControl } from './family.ts';
+import { createChoiceEncoder } from './choice-encoder.ts';
+import { createChoiceTokens } from './choice-tokens.ts';
+import { type Family, type FamilyParts, InvalidOptions, type RunControl } from './family.ts';
 import { dot, softmax } from './probabilities.ts';
 import { readTemperature, type Temperature } from './temperature.ts';
 import { mixed } from './vectors.ts';
@@ -53,26 +55,11 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
     return mixed(await encode([input], control), joint, jointWeight);
   };
 
-  /** Tokenises a choice, within the limit. */
-  const choiceIds = (choice: string): readonly number[] => {
-    const ids = tokenizer.ids(choice);
-    if (ids.length > limits.candidateTokens) throw new ChoiceTooLong(choice, ids.length);
-    return ids;
-  };
-
-  /** Encodes what is not cached; a cached choice was within the limit when it was encoded. */
-  const encodeChoices = async (choices: readonly string[], control: RunControl) => {
-    const found = choices.map((choice) => vectors.get(choice));
-    const missing = choices.flatMap((choice, i) =>
-      found[i] === undefined ? [{ i, choice, ids: choiceIds(choice) }] : [],
-    );
-    for (const { i, choice, ids } of missing) {
-      const vector = await encode([ids], control);
-      vectors.set(choice, vector);
-      found[i] = vector;
-    }
-    return { vectors: found as readonly Float32Array[], encoded: missing.length };
-  };
+  const encodeChoices = createChoiceEncoder(
+    vectors,
+    createChoiceTokens(tokenizer, limits.candidateTokens),
+    (ids, control) => encode([ids], control),
+  );
 
   return {
     tokenizer,

@@ -10,14 +10,8 @@
  */
 import { type CostProfile, measureCurve } from '../cost-profile.ts';
 import { createChecker } from '../packages/checker.ts';
-import {
-  ChoiceTooLong,
-  type Family,
-  type FamilyParts,
-  InvalidOptions,
-  type RunControl,
-  type Tensor,
-} from './family.ts';
+import { createChoiceTokens } from './choice-tokens.ts';
+import { type Family, type FamilyParts, InvalidOptions, type RunControl, type Tensor } from './family.ts';
 import { softmax } from './probabilities.ts';
 import { readTemperature, type Temperature } from './temperature.ts';
 
@@ -63,15 +57,12 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
     return entailed - contradicted;
   };
 
-  const checkChoice = (choice: string): void => {
-    const tokens = tokenizer.ids(choice).length;
-    if (tokens > limits.candidateTokens) throw new ChoiceTooLong(choice, tokens);
-  };
+  const readChoices = createChoiceTokens(tokenizer, limits.candidateTokens);
 
   return {
     tokenizer,
     async score({ input, instructionText }, choices, control: RunControl) {
-      for (const choice of choices) checkChoice(choice);
+      await readChoices(choices, control);
       const temperature = options.temperature(choices.length);
       const logits = new Float64Array(choices.length);
       for (const [i, choice] of choices.entries()) {
@@ -81,8 +72,8 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
       }
       return { probabilities: softmax(logits), encoded: choices.length };
     },
-    async prepare(choices) {
-      for (const choice of choices) checkChoice(choice);
+    async prepare(choices, control) {
+      await readChoices(choices, control);
     },
     async profile(): Promise<CostProfile> {
       const ids = (tokens: number): number[] => new Array<number>(tokens).fill(options.sep);

@@ -2,17 +2,10 @@
  * `two-stage`: stage A encodes every text alone and compares vectors; stage B reads the question, the text and the best choices together; a
  * fitted rule says how much each is heard. What a package holds and how it decides is laid down in `training/two_stage.md`.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CostProfile, measureCurve } from '../../cost-profile.ts';
-import { boundedTokens, countingFactor } from '../bounded-tokens.ts';
-import {
-  ChoiceTooLong,
-  type Family,
-  type FamilyParts,
-  type Premise,
-  type RunControl,
-  type TextTokenizer,
-} from '../family.ts';
+import { createChoiceEncoder } from '../choice-encoder.ts';
+import { createChoiceTokens } from '../choice-tokens.ts';
+import type { Family, FamilyParts, Premise, RunControl, TextTokenizer } from '../family.ts';
 import { dot, softmax } from '../probabilities.ts';
 import { readTwoStageOptions } from './options.ts';
 import { type Ids, packFeeds, splitOptions } from './packs.ts';
@@ -42,25 +35,10 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
 
   const tokenizer: TextTokenizer = { ids: (text) => words.ids(rules.plain(text)), splitsAtSpace: words.splitsAtSpace };
 
-  const choiceIds = async (choice: string, control: RunControl): Promise<Ids> => {
-    const found = await boundedTokens(
-      tokenizer,
-      rules.words(choice),
-      countingFactor * limits.candidateTokens,
-      async () => {
-        control.checkpoint();
-        await nextTurn();
-      },
-    );
-    const tokens = found.kind === 'tokens' ? found.ids.length : found.count;
-    if (found.kind === 'more_than' || tokens > limits.candidateTokens) throw new ChoiceTooLong(choice, tokens);
-    return tokens > 0 ? found.ids : [special.unk];
-  };
-
+  const readChoices = createChoiceTokens(tokenizer, limits.candidateTokens, rules.words);
+  // A choice without any token is one that is unknown.
   const choicesIds = async (choices: readonly string[], control: RunControl): Promise<readonly Ids[]> => {
-    const all: Ids[] = [];
-    for (const choice of choices) all.push(await choiceIds(choice, control));
-    return all;
+    return (await readChoices(choices, control)).map((ids) => (ids.length > 0 ? ids : [special.unk]));
   };
 
   const encode = async (text: Ids, control: RunControl): Promise<Float32Array> => {
@@ -93,22 +71,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     return scores.data;
   };
 
-  /** Vectors of all choices, and how many had to be encoded. A cached choice was within the limit when it was encoded. */
-  const encodeChoices = async (choices: readonly string[], control: RunControl) => {
-    const found = choices.map((choice) => vectors.get(choice));
-    const missing = choices.flatMap((choice, i) => (found[i] === undefined ? [{ i, choice }] : []));
-    // All are judged before the first is encoded.
-    const texts = await choicesIds(
-      missing.map(({ choice }) => choice),
-      control,
-    );
-    for (const [k, { i, choice }] of missing.entries()) {
-      const vector = await encode(texts[k] as Ids, control);
-      vectors.set(choice, vector);
-      found[i] = vector;
-    }
-    return { choiceVectors: found as readonly Float32Array[], encoded: missing.length };
-  };
+  const encodeChoices = createChoiceEncoder(vectors, choicesIds, encode);
 
   /** The windows for stage B, in text order: all of them, or the `most` most relevant. */
   const chooseWindows = async (
@@ -137,7 +100,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
   };
 
   const score = async ({ instruction, input }: Premise, choices: readonly string[], control: RunControl) => {
-    const { choiceVectors, encoded } = await encodeChoices(choices, control);
+    const { vectors: choiceVectors, encoded } = await encodeChoices(choices, control);
     const premise = splitPremise(instruction, input, windows);
     const most = premise.windows.length === 1 ? 1 : await readable(premise, choices, control);
     const chosen = await chooseWindows(premise, most, choiceVectors, control);

@@ -1,0 +1,30 @@
+/** Reads choices: their tokens, counted against the model's limit, a long one in pieces. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { boundedTokens, countingFactor } from './bounded-tokens.ts';
+import { ChoiceTooLong, type RunControl, type TextTokenizer } from './family.ts';
+
+/** The tokens of each choice. Throws ChoiceTooLong and JobStopped. */
+export type ChoiceTokens = (choices: readonly string[], control: RunControl) => Promise<readonly (readonly number[])[]>;
+
+/** `words`: what is tokenised in place of a choice. */
+export function createChoiceTokens(
+  tokenizer: TextTokenizer,
+  limit: number,
+  words: (choice: string) => string = (choice) => choice,
+): ChoiceTokens {
+  return async (choices, control) => {
+    const pause = async (): Promise<void> => {
+      control.checkpoint();
+      // Lets the process read a cancellation.
+      await nextTurn();
+    };
+    const all: (readonly number[])[] = [];
+    for (const choice of choices) {
+      const found = await boundedTokens(tokenizer, words(choice), countingFactor * limit, pause);
+      const tokens = found.kind === 'tokens' ? found.ids.length : found.count;
+      if (found.kind === 'more_than' || tokens > limit) throw new ChoiceTooLong(choice, tokens);
+      all.push(found.ids);
+    }
+    return all;
+  };
+}
