@@ -12,6 +12,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ run(options: Record<st
   stores: () => import('./stores/run.ts'),
   soak: () => import('./soak/run.ts'),
   peer: () => import('./peer/run.ts'),
+  replicas: () => import('./replicas/run.ts'),
   'two-stage': () => import('./two-stage/run.ts'),
 };
 

@@ -174,15 +174,17 @@ export async function startSentinels(): Promise<TestSentinels> {
 /** A cluster of three masters that has all slots. */
 export interface TestCluster {
   readonly nodes: readonly TestRedis[];
+  /** One of each node, if they were asked for. */
+  readonly replicas: readonly TestRedis[];
   /** For REDIS_CLUSTER. */
   readonly addresses: string;
   stop(): Promise<void>;
 }
 
-/** Starts one. */
-export async function startCluster(): Promise<TestCluster> {
-  const nodes = await Promise.all(
-    [0, 1, 2].map(async () =>
+/** Starts one; with `replicas`, each master has one that takes its place about two seconds after it was lost. */
+export async function startCluster({ replicas: wanted = false } = {}): Promise<TestCluster> {
+  const all = await Promise.all(
+    Array.from({ length: wanted ? 6 : 3 }, async () =>
       // The bus is on the port + 10000 unless it is told otherwise, and that may be past the last port.
       startRedis([
         '--cluster-enabled',
@@ -191,9 +193,12 @@ export async function startCluster(): Promise<TestCluster> {
         '2000',
         '--cluster-port',
         String(await freePort()),
+        '--repl-diskless-sync-delay',
+        '0',
       ]),
     ),
   );
+  const [nodes, replicas] = [all.slice(0, 3), all.slice(3)];
   const [first, ...others] = nodes;
   if (first === undefined) throw new Error('no node');
   const third = Math.ceil(16_384 / 3);
@@ -202,21 +207,26 @@ export async function startCluster(): Promise<TestCluster> {
     await node.command('CLUSTER', 'ADDSLOTSRANGE', String(index * third), String(last));
     await node.command('CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1));
   }
-  for (const node of others) {
+  for (const node of [...others, ...replicas]) {
     const info = String(await node.command('CONFIG', 'GET', 'cluster-port').then(settingOf));
     await first.command('CLUSTER', 'MEET', '127.0.0.1', String(node.port), info);
   }
   await until(async () => {
-    const states = await Promise.all(nodes.map((node) => node.command('CLUSTER', 'INFO')));
+    const states = await Promise.all(all.map((node) => node.command('CLUSTER', 'INFO')));
     return states.every(
-      (state) => /cluster_state:ok/.test(String(state)) && /cluster_known_nodes:3/.test(String(state)),
+      (state) => /cluster_state:ok/.test(String(state)) && String(state).includes(`cluster_known_nodes:${all.length}`),
     );
   }, 20_000);
+  for (const [index, replica] of replicas.entries()) {
+    await replica.command('CLUSTER', 'REPLICATE', String(await nodes[index]?.command('CLUSTER', 'MYID')));
+    await until(async () => /master_link_status:up/.test(String(await replica.command('INFO', 'replication'))), 20_000);
+  }
   return {
     nodes,
+    replicas,
     addresses: nodes.map(({ port }) => `127.0.0.1:${port}`).join(','),
     async stop() {
-      await Promise.all(nodes.map((node) => node.stop()));
+      await Promise.all(all.map((node) => node.stop()));
     },
   };
 }

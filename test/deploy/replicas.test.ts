@@ -1,0 +1,172 @@
+/** Three replicas with a Redis behind a real nginx that has the shipped configuration: REST and gRPC on one name, with TLS. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import anyTest, { type TestFn } from 'ava';
+import { createStores, type Stores } from '../../src/stores/create-stores.ts';
+import { silentLog } from '../../src/stores/log.ts';
+import { parseStoreSettings } from '../../src/stores/settings.ts';
+import { decisionOf, grpcFault, restFault } from '../support/decision-calls.ts';
+import { callGrpc, type GrpcClients, openGrpc } from '../support/grpc.ts';
+import { send } from '../support/http.ts';
+import { issueKey } from '../support/issue-key.ts';
+import { keepCalling } from '../support/keep-calling.ts';
+import { startProxy, type TestProxy } from '../support/nginx.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { type Replica, startReplicas } from '../support/replicas.ts';
+import { openTls, type TlsCaller } from '../support/send-tls.ts';
+
+interface Context {
+  readonly redis: TestRedis;
+  readonly stores: Stores;
+  readonly replicas: readonly Replica[];
+  readonly proxy: TestProxy;
+  readonly rest: TlsCaller;
+  readonly grpc: GrpcClients;
+}
+const test = anyTest as TestFn<Context>;
+
+/** Requests that an anonymous address may make in an hour. */
+const LIMIT = 12;
+
+test.before(async (t) => {
+  const redis = await startRedis();
+  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog);
+  const replicas = await startReplicas({
+    REDIS_URL: redis.url,
+    UMPIRE_TRUSTED_PROXIES: '127.0.0.1',
+    UMPIRE_LISTEN_WHEN: 'ready',
+    UMPIRE_DRAIN_DELAY: '0.5',
+    UMPIRE_RATE_ANONYMOUS: `${LIMIT}/h, burst ${LIMIT}`,
+  });
+  const proxy = await startProxy(replicas.map(({ at }) => at));
+  const { port, certificate } = proxy;
+  t.context = {
+    ...{ redis, stores, replicas, proxy },
+    rest: openTls(port, certificate.cert),
+    grpc: openGrpc(port, certificate.cert),
+  };
+});
+test.after.always(async ({ context: { redis, stores, replicas, proxy, rest, grpc } }) => {
+  rest.close();
+  grpc.close();
+  await proxy.stop();
+  await Promise.all(replicas.map(({ server }) => server.kill()));
+  await stores.close();
+  await redis.stop();
+});
+
+/** How many requests of a protocol each replica has answered so far. */
+const served = (replicas: readonly Replica[], protocol: string): readonly number[] =>
+  replicas.map(({ server }) => server.output().match(new RegExp(`"protocol":"${protocol}"`, 'g'))?.length ?? 0);
+
+test.serial('the load is spread over all three, over REST and over gRPC', async (t) => {
+  const { replicas, rest, grpc, stores } = t.context;
+  const { headers } = await issueKey(stores, 'spread');
+  const before = { rest: served(replicas, 'rest'), grpc: served(replicas, 'grpc') };
+  const body = JSON.stringify(decisionOf(0));
+  for (let round = 0; round < 10; round++) {
+    const three = [1, 2, 3].map(async () => restFault(await rest.send({ headers, body })));
+    t.deepEqual(await Promise.all(three), [undefined, undefined, undefined]);
+    const more = [1, 2, 3].map((turn) => grpcFault(grpc.decisions, turn, headers));
+    t.deepEqual(await Promise.all(more), [undefined, undefined, undefined]);
+  }
+  // The log may be a moment behind.
+  await sleep(200);
+  for (const protocol of ['rest', 'grpc'] as const) {
+    const counts = served(replicas, protocol).map((count, index) => count - (before[protocol][index] ?? 0));
+    t.log(`${protocol}: ${counts.join(', ')}`);
+    t.true(Math.min(...counts) >= 5, `${protocol}: ${counts.join(', ')}`);
+  }
+});
+
+/** Counts who was not refused of three times as many as are allowed. A replica that waits for Redis too long counts for itself, so again then. */
+async function admitted(call: (turn: number, attempt: number) => Promise<boolean>): Promise<number> {
+  let count = 0;
+  for (let attempt = 0; attempt < 4; attempt++) {
+    count = 0;
+    for (let turn = 0; turn < 3 * LIMIT; turn++) count += Number(await call(turn, attempt));
+    if (count === LIMIT) break;
+  }
+  return count;
+}
+
+const forged = (turn: number) => ({ 'x-forwarded-for': `203.0.113.${turn}`, forwarded: `for=203.0.113.${turn}` });
+
+test.serial('an address has its limit over all replicas, and forging another does not help', async (t) => {
+  const { replicas, rest } = t.context;
+  const paths = ['/v1/decisions', '/umpire.v1.DecisionService/CreateDecision'];
+  // Limits come before the body is read, which costs least where it is wrong.
+  const through = (turn: number, attempt: number) =>
+    rest.send({
+      path: paths[turn % 2] ?? '',
+      body: '{}',
+      headers: forged(turn),
+      localAddress: `127.0.0.${31 + attempt}`,
+    });
+  t.is(await admitted(async (turn, attempt) => (await through(turn, attempt)).status !== 429), LIMIT);
+  // Somebody else, at the same time.
+  t.is((await rest.send({ body: '{}', localAddress: '127.0.0.40' })).status, 400);
+
+  const direct = async (turn: number, attempt: number): Promise<boolean> => {
+    const { port, host } = replicas[turn % 3] as Replica;
+    const localAddress = `127.0.0.${41 + attempt}`;
+    return (await send(port, { host, body: '{}', headers: forged(turn), localAddress })).status !== 429;
+  };
+  t.is(await admitted(direct), LIMIT);
+});
+
+test.serial('a key has its limit over all replicas and both protocols', async (t) => {
+  const { rest, grpc, stores } = t.context;
+  const limits = { rate: { perSecond: LIMIT / 3600, burst: LIMIT } };
+  const keys = await Promise.all([0, 1, 2, 3].map((attempt) => issueKey(stores, `limited-${attempt}`, limits)));
+  const call = async (turn: number, attempt: number): Promise<boolean> => {
+    const headers = { ...keys[attempt]?.headers };
+    if (turn % 2 === 0) return (await rest.send({ body: '{}', headers })).status !== 429;
+    return (await callGrpc(grpc.decisions, 'CreateDecision', {}, { metadata: headers })).error?.code !== 8;
+  };
+  t.is(await admitted(call), LIMIT);
+});
+
+test.serial('a catalog that one replica made decides on all at once; deleted, on none after a second', async (t) => {
+  const { replicas, rest, stores } = t.context;
+  const { headers } = await issueKey(stores, 'librarian');
+  const [first] = replicas;
+  const draft = JSON.stringify({ id: 'teams', model: 'minilm-l6', choices: decisionOf(0).choices });
+  const at = { host: first?.host, headers };
+  t.is((await send(first?.port ?? 0, { ...at, path: '/v1/catalogs', body: draft })).status, 201);
+  const body = JSON.stringify({ ...decisionOf(0), choices: undefined, catalog: 'teams' });
+  const statuses = async () => {
+    const six = await Promise.all(Array.from({ length: 6 }, () => rest.send({ headers, body })));
+    return [...new Set(six.map(({ status }) => status))];
+  };
+  t.deepEqual(await statuses(), [200]);
+  t.is((await send(first?.port ?? 0, { ...at, method: 'DELETE', path: '/v1/catalogs/teams' })).status, 204);
+  await sleep(1_000);
+  t.deepEqual(await statuses(), [400]);
+});
+
+test.serial('all three are restarted one after the other under load, and not one request is lost', async (t) => {
+  const { replicas, rest, grpc, stores } = t.context;
+  const { headers } = await issueKey(stores, 'restless');
+  const load = keepCalling([
+    {
+      name: 'REST',
+      callers: 2,
+      pause: 250,
+      call: async (turn) => restFault(await rest.send({ headers, body: JSON.stringify(decisionOf(turn)) })),
+    },
+    { name: 'gRPC', callers: 2, pause: 250, call: (turn) => grpcFault(grpc.decisions, turn, headers) },
+  ]);
+  for (const replica of replicas) t.is(await replica.restart(), 0);
+  // nginx finds the last one again.
+  await sleep(2_500);
+  for (const { name, sent, answered, faults, longest } of await load.stop()) {
+    // A machine that is busy with other things: Umpire itself says so, and nobody is left without an answer.
+    const hurried = ['503 store_unavailable', '503 deadline_exceeded', '14 store_unavailable', '4 deadline_exceeded'];
+    const lost = Object.entries(faults).filter(([fault]) => !hurried.includes(fault));
+    t.log(`${name}: ${sent} sent, ${answered} answered, ${JSON.stringify(faults)}, longest ${Math.round(longest)} ms`);
+    t.deepEqual(lost, [], name);
+    t.true(answered > 0.9 * sent && answered > 20);
+  }
+  // Each of the new ones serves.
+  t.true(Math.min(...served(replicas, 'rest')) > 0);
+});
