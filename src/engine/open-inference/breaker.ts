@@ -1,17 +1,22 @@
 /**
- * Says when a server is to be left alone: after some calls in a row that it failed at. A call that ran out of its caller's time counts if no other was
- * answered while it waited and if that was long enough to mean something. Whether the server is well again is for the canary to find out.
+ * Says when a server is to be left alone: after some decisions in a row that it failed at. One that ran out of its caller's time counts if no other was
+ * made while it waited and if that was long enough to mean something. Whether the server is well again is for the canary to find out.
  */
+import type { CallFailed } from './failures.ts';
+
+/** Watches the decisions of one server. */
 export interface Breaker {
   succeeded(): void;
-  /** `since`: when the call began, on the clock of `performance.now()`. */
-  failed(kind: 'failure' | 'out_of_time', since: number, reason: string): void;
+  /** `since`: when the decision began, on the clock of `performance.now()`. `outOfTime`: whether it had no more time. */
+  failed(error: CallFailed, since: number, outOfTime: boolean): void;
   /** Begins anew. */
   reset(): void;
 }
 
 const tolerated = 5;
 const meaningful = 1000;
+/** What a server says of one request alone: it is well. */
+const aboutTheRequest = /INVALID_ARGUMENT|OUT_OF_RANGE|RESOURCE_EXHAUSTED/;
 
 /** `open` is called once, at the last tolerated failure, and again only after a reset. */
 export function createBreaker(open: (reason: string) => void): Breaker {
@@ -22,9 +27,10 @@ export function createBreaker(open: (reason: string) => void): Breaker {
       failures = 0;
       lastAnswer = performance.now();
     },
-    failed(kind, since, reason) {
-      if (kind === 'out_of_time' && (lastAnswer > since || performance.now() - since < meaningful)) return;
-      if (++failures === tolerated) open(reason);
+    failed({ outcome, message }, since, outOfTime) {
+      if ((outcome === 'canceled' && !outOfTime) || (outcome === 'refused' && aboutTheRequest.test(message))) return;
+      if (outOfTime && (lastAnswer > since || performance.now() - since < meaningful)) return;
+      if (++failures === tolerated) open(message);
     },
     reset() {
       failures = 0;

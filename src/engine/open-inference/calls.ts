@@ -1,7 +1,6 @@
-/** The inferences that are asked of one server: bounded, in time, made again where that is safe, counted and watched by the breaker. */
+/** The inferences that are asked of one server: bounded, in time, made again where that is safe, and counted. */
 import type { CallOutcome } from '../engine.ts';
 import type { InferenceCalls } from '../worker/messages.ts';
-import type { Breaker } from './breaker.ts';
 import type { InferenceClient } from './client.ts';
 import { CallFailed } from './failures.ts';
 import { createGate } from './gate.ts';
@@ -35,7 +34,6 @@ export interface CallsOptions {
   readonly options: OpenInferenceOptions;
   /** The client of the moment. */
   client(): InferenceClient;
-  readonly breaker: Breaker;
   /** Called when a call found no server. */
   unreachable(): void;
 }
@@ -53,22 +51,13 @@ const noOutcomes: Readonly<Record<CallOutcome, number>> = {
 };
 
 /** Calls with nothing under way. */
-export function createCalls({ options, client, breaker, unreachable }: CallsOptions): Calls {
+export function createCalls({ options, client, unreachable }: CallsOptions): Calls {
   const { bounds, inputs, output } = options;
   const gate = createGate(bounds);
   const retries = createRetryBudget();
   let outcomes = { ...noOutcomes };
   let counts = { rows: 0, retries: 0, seconds: 0 };
   let sequence = 0;
-
-  const failed = (error: CallFailed, began: number, within: number): void => {
-    outcomes[error.outcome]++;
-    const { outcome, message } = error;
-    if (outcome === 'canceled') return;
-    // The server answered, and said what it thinks of this request alone.
-    if (outcome === 'refused' && /INVALID_ARGUMENT|OUT_OF_RANGE|RESOURCE_EXHAUSTED/.test(message)) return;
-    breaker.failed(outcome === 'timed_out' && within < bounds.timeoutMs ? 'out_of_time' : 'failure', began, message);
-  };
 
   const once = async (rows: readonly Row[], { signal, deadline }: JobCall): Promise<RowValues> => {
     const began = performance.now();
@@ -81,11 +70,10 @@ export function createCalls({ options, client, breaker, unreachable }: CallsOpti
       outcomes.answered++;
       counts.rows += rows.length;
       counts.seconds += (performance.now() - began) / 1000;
-      breaker.succeeded();
       retries.succeeded();
       return found;
     } catch (error) {
-      if (error instanceof CallFailed) failed(error, began, within);
+      if (error instanceof CallFailed) outcomes[error.outcome]++;
       throw error;
     }
   };

@@ -1,4 +1,5 @@
 /** A client of GRPCInferenceService: one connection to each address of the server, calls with a deadline that can be given up. */
+import { isIP } from 'node:net';
 import {
   create,
   type DescMessage,
@@ -58,9 +59,13 @@ export interface InferenceClient {
   close(): void;
 }
 
-/** Connects with the first call. */
+/** Connects with the first call. @throws Error for TLS to a numeric host without a name: grpc-js cannot check a certificate for one. */
 export function createInferenceClient({ address, tls, messageBytes }: ClientOptions): InferenceClient {
   const { ca, certificate, key, serverName } = tls ?? {};
+  const host = address.slice(0, address.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
+  if (tls !== undefined && serverName === undefined && isIP(host) !== 0) {
+    throw new Error(`server.tls.server_name must name the server, since its address is ${host}`);
+  }
   const client = new Client(
     address,
     tls === undefined

@@ -55,6 +55,8 @@ export interface InferenceModelOptions {
 
 /** Longer than the deadline of any request. */
 const ownPatience = 60_000;
+/** A deadline that is so near has passed: timers of two processes do not agree to the millisecond. */
+const clockSlack = 5;
 
 /** Verifies files and options and loads the tokenizer. Rejects with InvalidOptions, or what loading the files throws. */
 export async function loadInferenceModel(parts: InferenceModelOptions): Promise<InferenceModel> {
@@ -83,7 +85,6 @@ export async function loadInferenceModel(parts: InferenceModelOptions): Promise<
       if (client === undefined) throw new CallFailed('unavailable', 'there is no connection');
       return client;
     },
-    breaker,
     unreachable: () => monitor?.hurry(),
   });
   const makeRow = createRowMaker(tokenizer);
@@ -116,15 +117,17 @@ export async function loadInferenceModel(parts: InferenceModelOptions): Promise<
   });
 
   /** What a job came to that did not come to its end. */
-  const resultOf = (error: unknown, { signal, deadline }: JobCall): JobResult => {
+  const resultOf = (error: unknown, { signal, deadline }: JobCall, began: number): JobResult => {
+    const outOfTime = performance.now() >= deadline - clockSlack;
+    if (error instanceof CallFailed) breaker.failed(error, began, outOfTime);
     if (error instanceof ChoiceTooLong) {
       const { choice, tokens } = error;
       return { kind: 'choice_too_long', choice, tokens, limit: limits.candidateTokens };
     }
     // Its caller has been answered, or is about to be.
-    if (error instanceof JobStopped || signal.aborted) return { kind: 'canceled' };
+    if (error instanceof JobStopped || (error instanceof CallFailed && (signal.aborted || outOfTime)))
+      return { kind: 'canceled' };
     if (!(error instanceof CallFailed)) return { kind: 'failed', message: reasonOf(error) };
-    if (error.outcome === 'timed_out' && performance.now() >= deadline - 1) return { kind: 'canceled' };
     return { kind: 'unavailable', message: error.message };
   };
 
@@ -198,18 +201,22 @@ export async function loadInferenceModel(parts: InferenceModelOptions): Promise<
       }
     },
     async score(job, call) {
+      const began = performance.now();
       try {
-        return await decide(job, call);
+        const result = await decide(job, call);
+        if (result.kind === 'scored') breaker.succeeded();
+        return result;
       } catch (error) {
-        return resultOf(error, call);
+        return resultOf(error, call, began);
       }
     },
     async prepare(choices, call) {
+      const began = performance.now();
       try {
         await scorer.prepare(await readChoices(choices, controlOf(call).checkpoint), call);
         return { kind: 'prepared' };
       } catch (error) {
-        return resultOf(error, call);
+        return resultOf(error, call, began);
       }
     },
     count: () => calls.count(),

@@ -1,0 +1,71 @@
+/** Servers that go away and come back, and the process that asks them. */
+import { execFileSync } from 'node:child_process';
+import test from 'ava';
+import { ModelUnavailable } from '../../../src/engine/errors.ts';
+import { eventually, job, terms } from '../support/engine.ts';
+import { problemsIn, startScene } from '../support/inference-scene.ts';
+
+const request = job({ model: 'remote' });
+
+test.serial('a server that is killed makes its model unavailable, and the model is back with the server', async (t) => {
+  const { engine, server, status } = await startScene(t);
+  t.like(await engine.score(request, terms()), { kind: 'scored' });
+  await server.kill();
+  await t.throwsAsync(engine.score(request, terms()), { instanceOf: ModelUnavailable });
+  await eventually(() => status() === 'unavailable');
+  t.false(engine.ready());
+  const refused = await t.throwsAsync<ModelUnavailable>(engine.score(request, terms()), {
+    instanceOf: ModelUnavailable,
+  });
+  t.true((refused?.retryAfter ?? 0) >= 1);
+  t.regex(problemsIn(engine, 'a model cannot be served'), /cannot be asked/);
+  const lines = engine.log.length;
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  t.true(
+    engine.log.slice(lines).filter(({ level }) => level === 'error').length <= 1,
+    'what stays the same is not said again and again',
+  );
+  await server.revive();
+  await eventually(() => status() === 'ready');
+  t.like(await engine.score(request, terms()), { kind: 'scored' });
+});
+
+test.serial('a server that says it is not ready, or that its model is not, gets nothing until it is', async (t) => {
+  const { engine, server, status } = await startScene(t, {}, { until: 'started' });
+  await eventually(() => status() === 'ready');
+  for (const field of ['ready', 'modelReady', 'live'] as const) {
+    server.behaviour[field] = false;
+    await eventually(() => status() === 'unavailable');
+    const asked = server.requests.length;
+    await t.throwsAsync(engine.score(request, terms()), { instanceOf: ModelUnavailable });
+    t.is(server.requests.length, asked);
+    server.behaviour[field] = true;
+    await eventually(() => status() === 'ready');
+  }
+});
+
+test.serial('a server that freezes is found out without a decision, and comes back', async (t) => {
+  const { engine, server, status } = await startScene(t);
+  server.behaviour.frozen = true;
+  await eventually(() => status() === 'unavailable');
+  t.regex(problemsIn(engine, 'a model cannot be served'), /DEADLINE_EXCEEDED/);
+  server.behaviour.frozen = false;
+  await eventually(() => status() === 'ready');
+  t.like(await engine.score(request, terms()), { kind: 'scored' });
+});
+
+test.serial('the process that asks is replaced when it is killed, and decisions survive it', async (t) => {
+  const { engine, server } = await startScene(t);
+  const children = (): readonly string[] =>
+    execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)], { encoding: 'utf8' })
+      .split('\n')
+      .filter((line) => line.includes('open-inference/main.ts'))
+      .map((line) => line.trim().split(' ')[0] as string);
+  t.is(children().length, 1);
+  server.behaviour.delay = 200;
+  const from = server.requests.length;
+  const going = engine.score(request, terms());
+  await eventually(() => server.requests.length > from);
+  process.kill(Number(children()[0]), 'SIGKILL');
+  t.like(await going, { kind: 'scored' });
+});
