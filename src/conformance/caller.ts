@@ -52,6 +52,8 @@ export function createCaller({ url, http2Url = url, ca, insecure = false }: Call
     ? new HttpsAgent({ keepAlive: true, maxSockets: 8, ...tls })
     : new HttpAgent({ keepAlive: true, maxSockets: 8 });
   let session: ClientHttp2Session | undefined;
+  // Whether the peer has shown that it speaks HTTP/2.
+  let spoken = false;
   let waited = 0;
 
   const overHttp1 = ({ path, method, headers, body }: Call): Promise<Answer> =>
@@ -93,6 +95,9 @@ export function createCaller({ url, http2Url = url, ca, insecure = false }: Call
     if (session === undefined || session.closed || session.destroyed) {
       session = connect(http2Url.origin, tls);
       session.on('error', () => {});
+      session.once('remoteSettings', () => {
+        spoken = true;
+      });
     }
     return session;
   };
@@ -100,8 +105,8 @@ export function createCaller({ url, http2Url = url, ca, insecure = false }: Call
   const overHttp2 = ({ path, method, headers, body }: Call): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const opened = open();
-      const refused = (error: Error): void => reject(noHttp2(http2Url, error));
-      if (opened.connecting) opened.once('error', refused);
+      const failed = (error: Error): void => reject(spoken ? error : noHttp2(http2Url, error));
+      if (opened.connecting) opened.once('error', failed);
       const stream = opened.request({
         ':method': methodOf(method, body),
         ':path': prefixed(http2Url, path),
@@ -123,10 +128,10 @@ export function createCaller({ url, http2Url = url, ca, insecure = false }: Call
         if (size > MAX_ANSWER) stream.destroy(new Error('the answer is too long'));
         else chunks.push(chunk);
       });
-      stream.on('error', reject);
+      stream.on('error', failed);
       stream.on('close', () => {
-        opened.off('error', refused);
-        reject(new Error('the stream was closed without an answer'));
+        opened.off('error', failed);
+        failed(new Error('the stream was closed without an answer'));
       });
       stream.on('end', () =>
         resolve({

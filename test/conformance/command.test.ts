@@ -1,0 +1,159 @@
+/** `umpire conformance` as an operator runs it: on the real service, behind TLS, through a proxy that meddles, under limits, and where nobody is. */
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { runCommand } from '../../src/cli/run.ts';
+import { checks } from '../../src/conformance/checks.ts';
+import { createLogger } from '../../src/logger.ts';
+import { type FaultSpec, parseFault } from '../../src/mock/fault-spec.ts';
+import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
+import { createStoreBudget } from '../../src/stores/budget.ts';
+import { makeCertificate } from '../support/certificates.ts';
+import { issueKey } from '../support/issue-key.ts';
+import { startKeyedService } from '../support/keys.ts';
+
+async function conformance(args: string, env: Record<string, string> = {}) {
+  const [out, err] = [[] as string[], [] as string[]];
+  const status = await runCommand(['conformance', ...args.split(' ')], {
+    env,
+    out: (line) => out.push(line),
+    err: (line) => err.push(line),
+    input: async () => '',
+    interrupted: async () => {},
+  });
+  return { status, out: out.join('\n'), err: err.join('\n') };
+}
+
+async function mock(t: ExecutionContext, options: Partial<MockOptions> = {}) {
+  const started = await startMock({
+    env: { PORT: '0' },
+    models: [{ id: 'mock', revision: 'r1', status: 'ready' }],
+    limits: { inputTokens: 64, candidateTokens: 16, choices: 300 },
+    keys: {},
+    faults: [],
+    seed: 3,
+    logger: createLogger('silent', { write: () => {} }),
+    ...options,
+  });
+  t.teardown(() => started.stop());
+  return started;
+}
+
+const names = (output: string, kind: string): readonly string[] =>
+  [...output.matchAll(new RegExp(`^${kind}: ([a-z.0-9-]+)`, 'gm'))].map(([, id = '']) => id);
+
+test('the real service keeps every promise, and nothing is left in it', async (t) => {
+  const service = await startKeyedService({}, {});
+  t.teardown(() => service.stop());
+  const other = await issueKey(service.stores, 'other');
+  const env = { UMPIRE_KEY: service.key, UMPIRE_OTHER_KEY: other.key };
+  const { status, out, err } = await conformance(`--url ${service.url}`, env);
+  t.is(err, '');
+  t.is(status, 0, out);
+  // One model that is ready, and takes 300 choices.
+  const skipped = [
+    'requests.model-limit-of-choices',
+    'requests.unavailable-model',
+    'requests.disabled-model',
+    'catalogs.other-model',
+    'catalogs.model-limit-of-choices',
+  ];
+  t.deepEqual(names(out, 'skipped'), skipped);
+  t.regex(out, new RegExp(`\\n${checks.length - skipped.length} passed, 0 failed, ${skipped.length} skipped$`));
+  for (const owner of ['acme', 'other'])
+    t.deepEqual(await service.stores.catalogs.list(owner, createStoreBudget(5000)), []);
+});
+
+test('over TLS, with its certificate, or with any on request', async (t) => {
+  const { certFile, keyFile } = makeCertificate('localhost');
+  const { url } = await mock(t, { env: { PORT: '0', TLS_CERT: certFile, TLS_KEY: keyFile } });
+  const local = url.replace('127.0.0.1', 'localhost');
+  t.is((await conformance(`--url ${local} --ca ${certFile}`)).status, 0);
+  t.is((await conformance(`--url ${url} --insecure`)).status, 0);
+  const { status, err } = await conformance(`--url ${local}`);
+  t.is(status, 1);
+  t.regex(err, /self-signed certificate/);
+});
+
+test('without a key catalogs are skipped and not passed; parts can be left out; the report can be JSON', async (t) => {
+  const { url } = await mock(t);
+  const { status, out } = await conformance(`--url ${url} --skip grpc. --skip connect. --json`);
+  t.is(status, 0);
+  const report = JSON.parse(out) as { checks: { id: string; outcome: string; reason?: string }[] };
+  const outcomes = Object.groupBy(report.checks, ({ outcome }) => outcome);
+  t.is(report.checks.length, checks.length);
+  t.is(outcomes.failed, undefined);
+  const passed = outcomes.passed?.map(({ id }) => id) ?? [];
+  t.true(passed.includes('decisions.order') && passed.includes('keys.needed'));
+  t.false(passed.some((id) => /^(catalogs|grpc|connect)\./.test(id)));
+  const reasons = new Set(outcomes.skipped?.map(({ reason }) => reason));
+  t.true(reasons.has('needs a key') && reasons.has('left out on request'));
+});
+
+/** Passes HTTP/1.1 on, but for bodies of more than 1 MiB, and speaks no HTTP/2: a proxy with its defaults. */
+async function startProxy(t: ExecutionContext, target: string): Promise<string> {
+  const refuse = (response: ServerResponse): void => {
+    response.writeHead(413, { server: 'some-proxy', 'content-type': 'text/html', connection: 'close' });
+    response.end('<html>413 Request Entity Too Large</html>');
+  };
+  const pass = (incoming: IncomingMessage, response: ServerResponse): void => {
+    const { method, headers, url = '' } = incoming;
+    if (Number(headers['content-length'] ?? 0) > 1024 * 1024) {
+      incoming.resume().on('end', () => refuse(response));
+      return;
+    }
+    const outgoing = request(new URL(url, target), { method, headers, setHost: false }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    outgoing.on('error', () => response.destroy());
+    incoming.pipe(outgoing);
+  };
+  const server = createServer({ maxHeaderSize: 64 * 1024 }, pass).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.teardown(() => server.close().closeAllConnections());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('through a proxy that answers for itself: what fails, and why that is', async (t) => {
+  const { url } = await mock(t);
+  const proxy = await startProxy(t, url);
+  const { status, out, err } = await conformance(`--url ${proxy}`);
+  t.is(status, 1);
+  t.deepEqual(
+    names(out, 'failed').filter((id) => !id.startsWith('grpc.')),
+    ['routes.http2', 'bodies.large'],
+  );
+  t.regex(out, /text\/html by 'some-proxy' and has no X-Request-ID: a proxy in front answers this itself/);
+  t.regex(
+    out,
+    /no HTTP\/2 at http:.*perhaps a proxy, does not speak HTTP\/2 in cleartext; --grpc names another address/,
+  );
+  t.regex(err, /\d+ passed, \d+ failed/);
+  // gRPC may have an address of its own.
+  const direct = await conformance(`--url ${proxy} --grpc ${url}`);
+  t.deepEqual(names(direct.out, 'failed'), ['bodies.large']);
+});
+
+test('a limit that passes is waited for, one that lasts is a reason to skip', async (t) => {
+  const spec = parseFault('429; retry-after=1') as FaultSpec;
+  const { url } = await mock(t, { faults: [{ spec, rate: 0.01 }] });
+  t.is((await conformance(`--url ${url}`)).status, 0);
+  const { url: quota } = await mock(t, { env: { PORT: '0', UMPIRE_QUOTA_ANONYMOUS: '5' } });
+  const { status, out } = await conformance(`--url ${quota}`);
+  t.is(status, 0);
+  t.regex(out, /skipped: decisions\.order: a limit of this deployment is in the way: .*quota_exceeded/);
+});
+
+test('where nobody listens one line says so, and bad arguments are said', async (t) => {
+  const nowhere = await conformance('--url http://127.0.0.1:1');
+  t.is(nowhere.status, 1);
+  t.is(nowhere.out, '');
+  t.regex(nowhere.err, /GET \/health\/live: .*ECONNREFUSED/);
+  t.is((await conformance('--url ftp://a')).status, 2);
+  t.is((await conformance('--json')).status, 2);
+  t.is((await conformance('--url http://a b')).status, 2);
+  const { status, out } = await conformance('--list');
+  t.is(status, 0);
+  t.is(out.split('\n').length, checks.length);
+});
