@@ -66,7 +66,9 @@ test('every command runs, in the order of the page, on what the quick start serv
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { cwd: root, env });
     const outputs = stdout.split('\n=====\n');
     t.is(outputs.length, others.length);
-    const [decision, grpc, models, , created, withCatalog, read, deleted] = outputs.map((output) => output.trim());
+    const [decision, grpc, models, , created, withCatalog, read, deleted, conformance] = outputs.map((output) =>
+      output.trim(),
+    );
 
     const shown = JSON.parse(blocks('json')[0] ?? '');
     t.deepEqual({ ...JSON.parse(decision ?? ''), id: shown.id }, shown);
@@ -80,6 +82,7 @@ test('every command runs, in the order of the page, on what the quick start serv
     t.is(JSON.parse(withCatalog ?? '').output.choice, 'shipping');
     t.deepEqual(JSON.parse(read ?? ''), JSON.parse(created ?? ''));
     t.is(deleted, '');
+    t.regex(conformance ?? '', /\d{3} passed, 0 failed, \d+ skipped$/);
   } finally {
     process.kill(-(server.pid as number), 'SIGTERM');
     await exited;

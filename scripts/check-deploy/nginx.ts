@@ -77,6 +77,16 @@ try {
   rmSync(folder, { recursive: true });
   deepEqual([tooLarge.status, JSON.parse(tooLarge.text).error.code], [413, 'body_too_large']);
   console.log('the envelope of a body that is too large comes from the service: ok');
+  const kit = [
+    'src/cli.ts',
+    'conformance',
+    '--url',
+    `https://localhost:${proxy.port}`,
+    '--ca',
+    proxy.certificate.certFile,
+  ];
+  execFileSync('node', kit, { cwd: root('.'), stdio: 'inherit' });
+  console.log('every promise that needs no key, tried through the proxy: ok');
 } finally {
   await proxy.stop();
 }

@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 and HTTP/2 requests to one deployment: bounded in time and size, a few connections that are kept, and patient with limits. A 429 and
- * a 503 that name a time are tried again after it, within a bound; a limit that lasts longer skips the check.
+ * HTTP/1.1 and HTTP/2 requests to one deployment: bounded in time and size, a few connections that are kept, and patient. An answer that says
+ * when to try again is, within a bound; a limit that lasts longer skips the check.
  */
 import { Agent as HttpAgent, request as httpRequest, type OutgoingHttpHeaders } from 'node:http';
 import { type ClientHttp2Session, connect } from 'node:http2';
@@ -17,7 +17,7 @@ export interface Call {
   readonly headers?: OutgoingHttpHeaders;
   /** Sent with its length, and as JSON unless the headers say otherwise. */
   readonly body?: string | Uint8Array;
-  /** Whether the answer is taken as it is, whatever it says about trying again. */
+  /** Whether an answer that says when to try again is what the check is about, unless a limit gave it. */
   readonly once?: boolean;
 }
 
@@ -42,6 +42,7 @@ const TIMEOUT = 30_000;
 const MAX_ANSWER = 8 * 1024 * 1024;
 /** Milliseconds that one request may wait for limits, and all of them together. */
 const PATIENCE = 20_000;
+const SHORTEST_WAIT = 100;
 const PATIENCE_IN_ALL = 120_000;
 
 /** A caller. */
@@ -150,7 +151,7 @@ export function createCaller({ url, http2Url = url, ca, insecure = false }: Call
         if (error instanceof BrokenPromise) throw error;
         throw new BrokenPromise(`${methodOf(call.method, call.body)} ${call.path}: ${textOf(error)}`);
       });
-      const wait = call.once === true ? undefined : retryTime(answer);
+      const wait = call.once === true && !isLimit(answer) ? undefined : retryTime(answer);
       if (wait === undefined) return answer;
       if (own + wait > PATIENCE || waited + wait > PATIENCE_IN_ALL) {
         if (isLimit(answer))
@@ -174,7 +175,6 @@ export function createCaller({ url, http2Url = url, ca, insecure = false }: Call
 }
 
 const RESOURCE_EXHAUSTED = '8';
-const UNAVAILABLE = '14';
 
 function isLimit({ status, trailers }: Answer): boolean {
   return status === 429 || trailers['grpc-status'] === RESOURCE_EXHAUSTED;
@@ -182,15 +182,12 @@ function isLimit({ status, trailers }: Answer): boolean {
 
 /** Milliseconds after which the request may be tried again; undefined if it need not be. A limit that names no time is one that lasts. */
 function retryTime(answer: Answer): number | undefined {
-  const { status, headers, trailers } = answer;
-  const busy = status === 503 || trailers['grpc-status'] === UNAVAILABLE;
-  if (!busy && !isLimit(answer)) return undefined;
+  const { headers, trailers } = answer;
   const seconds = Number(headers['retry-after'] ?? Number.NaN);
-  const milliseconds = Number.isNaN(seconds)
-    ? Number(trailers['grpc-retry-pushback-ms'] ?? Number.NaN)
-    : seconds * 1000;
-  if (milliseconds >= 0) return Math.max(milliseconds, 100);
-  return busy ? undefined : Number.POSITIVE_INFINITY;
+  const pushback = Number(trailers['grpc-retry-pushback-ms'] ?? Number.NaN);
+  const milliseconds = Number.isNaN(seconds) ? pushback : seconds * 1000;
+  if (milliseconds >= 0) return Math.max(milliseconds, SHORTEST_WAIT);
+  return isLimit(answer) ? Number.POSITIVE_INFINITY : undefined;
 }
 
 function prefixed(url: URL, path: string): string {

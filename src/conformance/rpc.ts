@@ -35,6 +35,8 @@ export interface RpcTerms {
   readonly headers?: Readonly<Record<string, string>>;
   /** Bytes instead of the message's own frame. */
   readonly frame?: Uint8Array;
+  /** As with any call. */
+  readonly once?: boolean;
 }
 
 /** An error as both protocols carry it. */
@@ -70,10 +72,10 @@ export function callGrpc<I extends DescMessage, O extends DescMessage>(
   kit: Kit,
   { path, input }: Rpc<I, O>,
   request: MessageInitShape<I>,
-  { key, headers = {}, frame = frameOf(toBinary(input, create(input, request))) }: RpcTerms = {},
+  { key, headers = {}, frame = frameOf(toBinary(input, create(input, request))), once = false }: RpcTerms = {},
 ): Promise<Answer> {
   const grpc = { 'content-type': 'application/grpc', 'content-length': undefined, te: 'trailers' };
-  return kit.http2({ path, body: frame, headers: { ...grpc, ...bearer(key), ...headers } });
+  return kit.http2({ path, body: frame, headers: { ...grpc, ...bearer(key), ...headers }, once });
 }
 
 /** The message in an answer that must be one. */

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { runCommand } from '../../src/cli/run.ts';
 import { checks } from '../../src/conformance/checks.ts';
+import { mintKey } from '../../src/domain/keys.ts';
 import { createLogger } from '../../src/logger.ts';
 import { type FaultSpec, parseFault } from '../../src/mock/fault-spec.ts';
 import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
@@ -11,6 +12,7 @@ import { createStoreBudget } from '../../src/stores/budget.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { issueKey } from '../support/issue-key.ts';
 import { startKeyedService } from '../support/keys.ts';
+import { startProxy } from '../support/nginx.ts';
 
 async function conformance(args: string, env: Record<string, string> = {}) {
   const [out, err] = [[] as string[], [] as string[]];
@@ -91,7 +93,7 @@ test('without a key catalogs are skipped and not passed; parts can be left out; 
 });
 
 /** Passes HTTP/1.1 on, but for bodies of more than 1 MiB, and speaks no HTTP/2: a proxy with its defaults. */
-async function startProxy(t: ExecutionContext, target: string): Promise<string> {
+async function startMeddler(t: ExecutionContext, target: string): Promise<string> {
   const refuse = (response: ServerResponse): void => {
     response.writeHead(413, { server: 'some-proxy', 'content-type': 'text/html', connection: 'close' });
     response.end('<html>413 Request Entity Too Large</html>');
@@ -117,7 +119,7 @@ async function startProxy(t: ExecutionContext, target: string): Promise<string> 
 
 test('through a proxy that answers for itself: what fails, and why that is', async (t) => {
   const { url } = await mock(t);
-  const proxy = await startProxy(t, url);
+  const proxy = await startMeddler(t, url);
   const { status, out, err } = await conformance(`--url ${proxy}`);
   t.is(status, 1);
   t.deepEqual(
@@ -135,10 +137,23 @@ test('through a proxy that answers for itself: what fails, and why that is', asy
   t.deepEqual(names(direct.out, 'failed'), ['bodies.large']);
 });
 
+test('through a real nginx with the configuration that is shipped, nothing fails', async (t) => {
+  const [key, otherKey] = [mintKey(), mintKey()];
+  const { url } = await mock(t, { keys: { mock: key, other: otherKey } });
+  const proxy = await startProxy([new URL(url).host]);
+  t.teardown(() => proxy.stop());
+  const env = { UMPIRE_KEY: key, UMPIRE_OTHER_KEY: otherKey };
+  const args = `--url https://localhost:${proxy.port} --ca ${proxy.certificate.certFile}`;
+  const { status, out } = await conformance(args, env);
+  t.is(status, 0, out);
+  t.regex(out, /\n\d{3} passed, 0 failed, 5 skipped$/);
+});
+
 test('a limit that passes is waited for, one that lasts is a reason to skip', async (t) => {
   const spec = parseFault('429; retry-after=1') as FaultSpec;
   const { url } = await mock(t, { faults: [{ spec, rate: 0.01 }] });
-  t.is((await conformance(`--url ${url}`)).status, 0);
+  const waited = await conformance(`--url ${url}`);
+  t.is(waited.status, 0, `${waited.out}\n${waited.err}`);
   const { url: quota } = await mock(t, { env: { PORT: '0', UMPIRE_QUOTA_ANONYMOUS: '5' } });
   const { status, out } = await conformance(`--url ${quota}`);
   t.is(status, 0);
