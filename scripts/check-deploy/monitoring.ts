@@ -61,12 +61,14 @@ interface Answer {
   readonly values: readonly (readonly [number, string])[];
 }
 
+// Whoever was started ends with this process, also when it is interrupted.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 const folder = mkdtempSync(join(tmpdir(), 'umpire-monitoring-'));
 const redis = await startRedis();
 const metricsPorts = [await freePort(), await freePort()];
 // One after the other: a model's limits are measured when it is loaded, and one that has to share its core may fail them.
 const servers: ServerProcess[] = [];
-const models = modelsDir('minilm-l6', 'umpire-mini');
+const models = modelsDir('minilm-l6');
 const cleanUps: (() => unknown)[] = [];
 const inferenceServer = await startInferenceServer(
   { teardown: (cleanUp: () => unknown) => cleanUps.push(cleanUp) } as unknown as ExecutionContext,
@@ -113,6 +115,7 @@ const prometheus = spawn(
   { stdio: ['ignore', 'inherit', 'inherit'] },
 );
 const exited = once(prometheus, 'exit');
+process.once('exit', () => prometheus.kill('SIGKILL'));
 
 async function api<T>(path: string, parameters: Record<string, string> = {}): Promise<T> {
   const answer = await fetch(`http://${address}/api/v1/${path}?${new URLSearchParams(parameters)}`);

@@ -66,7 +66,6 @@ export async function makeVariedLoad(
     caller(150, () => post('/v1/decisions', decision(ownChoices()))),
     caller(120, () => pick(clients).createDecision(decision())),
     caller(90, () => post('/v1/decisions', { ...withoutChoices, input: pick(inputs), catalog: 'teams' }, key)),
-    caller(400, () => post('/v1/decisions', decision({ model: 'umpire-mini' }))),
     caller(300, () => post('/v1/decisions', decision({ model: 'remote', input: 'a b c', choices: ['a', 'b', 'xyz'] }))),
     caller(100, () => post('/v1/decisions', decision(), limitedKey)),
     caller(700, () => post('/v1/decisions', decision({ choices: ['one'] }))),
