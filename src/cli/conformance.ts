@@ -42,6 +42,7 @@ export const conformanceCommand: Command = {
     try {
       // Where nobody answers at all, one line says so, not a hundred.
       await caller.http1({ path: '/health/live', once: true });
+      if (values.model !== undefined) await kit.model();
       const report = values.json === true ? () => {} : (outcome: Outcome) => show(outcome, terminal);
       const outcomes = await runChecks(checks, kit, { skip: values.skip ?? [], report });
       if (values.json === true) terminal.out(JSON.stringify({ url: url.href, checks: outcomes.map(plain) }));

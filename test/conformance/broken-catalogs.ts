@@ -1,24 +1,7 @@
-/** For each check of catalogs, gRPC and Connect: a service that breaks that promise. */
-import { create, toBinary } from '@bufbuild/protobuf';
-import { HealthCheckResponse_ServingStatus, HealthCheckResponseSchema } from '../../gen/health/v1/health_pb.ts';
-import { ListModelsResponseSchema } from '../../gen/umpire/v1/model_service_pb.ts';
-import { frameOf } from '../../src/conformance/rpc.ts';
-import {
-  confidence,
-  header,
-  json,
-  on,
-  protoConfidence,
-  status,
-  text,
-  trailer,
-  type When,
-  wrongRefusals,
-} from './breaking.ts';
-import type { Row } from './broken-decisions.ts';
+/** For each check of catalogs: a service that breaks that promise. */
+import { confidence, header, json, on, status, text, type When } from './breaking.ts';
+import { choicesOf, type Row, refused } from './rows.ts';
 import type { SeenRequest } from './tape.ts';
-
-const DECIDE = '/umpire.v1.DecisionService/CreateDecision';
 
 /** A request about catalogs. `key`: whose it is; undefined for any. */
 const catalog =
@@ -41,13 +24,6 @@ const answered =
   (code: number, when: When): When =>
   (request, answer, before) =>
     answer.status === code && when(request, answer, before);
-const refused = (when: When) => wrongRefusals.map((change) => on(when, change));
-const rpc =
-  (protocol: SeenRequest['protocol'], path: string, when: (request: SeenRequest) => boolean = () => true): When =>
-  (request) =>
-    request.protocol === protocol && request.path.endsWith(path) && when(request);
-const choicesOf = (body: Readonly<Record<string, unknown>>): readonly string[] =>
-  Array.isArray(body.choices) ? body.choices : [];
 
 /** The table; `other` is the header of the other owner's key. */
 export const brokenCatalogs = (other: string): readonly Row[] => {
@@ -119,13 +95,25 @@ export const brokenCatalogs = (other: string): readonly Row[] => {
       ],
     },
     {
+      check: 'catalogs.unchanged',
+      breakages: [
+        on(
+          (request, answer, before) =>
+            catalog('GET')(request, answer, before) &&
+            before.some((earlier) => deciding(() => true)(earlier, answer, [])),
+          (answer, request) =>
+            answer.status === 200 ? json((body) => ({ ...body, version: '2' }))(answer, request) : answer,
+        ),
+      ],
+    },
+    {
       check: 'catalogs.exists',
       breakages: [
         ...refused(answered(409, catalog('POST'))),
         // An overwrite that says that it was none.
         (request, answer, before) =>
           answered(200, catalog('GET'))(request, answer, before) &&
-          before.filter(({ method }) => method === 'POST').length === 2 &&
+          before.filter(({ path, method }) => method === 'POST' && path === '/v1/catalogs').length === 2 &&
           before.every(({ method }) => method !== 'DELETE') &&
           !before.some(byOther)
             ? json((body) => ({ ...body, choices: ['other', 'choices'] }))(answer, request)
@@ -205,188 +193,5 @@ export const brokenCatalogs = (other: string): readonly Row[] => {
         ),
       ],
     },
-
-    {
-      check: 'grpc.decide',
-      breakages: [
-        on(
-          rpc('http2', DECIDE, ({ headers }) => !('authorization' in headers) && !('grpc-timeout' in headers)),
-          (answer, request) =>
-            answer.trailers['grpc-status'] === '0' ? protoConfidence(true)(answer, request) : answer,
-        ),
-      ],
-    },
-    {
-      check: 'grpc.request-id',
-      breakages: [
-        on(rpc('http2', DECIDE), (answer, request) =>
-          trailer('x-request-id', undefined)(header('x-request-id', undefined)(answer, request), request),
-        ),
-      ],
-    },
-    {
-      check: 'grpc.models',
-      breakages: [
-        on(rpc('http2', '/ListModels'), (answer) => ({
-          ...answer,
-          body: frameOf(toBinary(ListModelsResponseSchema, create(ListModelsResponseSchema, { data: [] }))),
-        })),
-      ],
-    },
-    {
-      check: 'grpc.catalogs',
-      breakages: [
-        on(rpc('http2', '/DeleteCatalog'), trailer('grpc-status', '5')),
-        on(
-          rpc('http2', DECIDE, ({ headers }) => String(headers.authorization).startsWith('Bearer ump_')),
-          protoConfidence(true),
-        ),
-      ],
-    },
-    {
-      check: 'grpc.invalid',
-      breakages: [
-        on(
-          rpc('http2', DECIDE, ({ body }) => body.length > 20),
-          (answer, request) =>
-            answer.trailers['grpc-status'] === '3'
-              ? trailer('grpc-status-details-bin', undefined)(answer, request)
-              : answer,
-        ),
-        on(
-          rpc('http2', DECIDE, ({ body }) => body.length > 20),
-          (answer, request) =>
-            answer.trailers['grpc-status'] === '3' ? trailer('grpc-status', '2')(answer, request) : answer,
-        ),
-        // A Status without details.
-        on(
-          rpc('http2', DECIDE, ({ body }) => body.length > 20),
-          (answer, request) =>
-            answer.trailers['grpc-status'] === '3'
-              ? trailer('grpc-status-details-bin', 'CAM')(answer, request)
-              : answer,
-        ),
-      ],
-    },
-    {
-      check: 'grpc.unreadable',
-      breakages: [
-        on(
-          rpc('http2', DECIDE, ({ body }) => body.length === 8),
-          trailer('grpc-status', '13'),
-        ),
-      ],
-    },
-    {
-      check: 'grpc.unauthenticated',
-      breakages: [
-        on(
-          rpc('http2', '/GetCatalog', ({ headers }) => !('authorization' in headers)),
-          trailer('grpc-status', '7'),
-        ),
-        on(
-          rpc('http2', DECIDE, ({ headers }) => headers.authorization === 'Bearer not-a-key'),
-          trailer('grpc-status', '0'),
-        ),
-      ],
-    },
-    {
-      check: 'grpc.not-found',
-      breakages: [
-        on(
-          rpc('http2', '/GetModel', ({ body }) => body.includes('no-such-model')),
-          trailer('grpc-status', '2'),
-        ),
-      ],
-    },
-    {
-      check: 'grpc.unimplemented',
-      breakages: [
-        on(rpc('http2', '/NoSuchMethod'), (answer, request) => ({
-          ...header('content-type', 'text/html')(answer, request),
-          status: 404,
-        })),
-      ],
-    },
-    {
-      check: 'grpc.deadline',
-      breakages: [
-        on(
-          rpc('http2', DECIDE, ({ headers }) => 'grpc-timeout' in headers),
-          trailer('grpc-status', '0'),
-        ),
-      ],
-    },
-    {
-      check: 'grpc.health',
-      breakages: [
-        on(
-          rpc('http2', '/Check', ({ body }) => body.includes('CatalogService')),
-          (answer) => ({
-            ...answer,
-            body: frameOf(
-              toBinary(
-                HealthCheckResponseSchema,
-                create(HealthCheckResponseSchema, { status: HealthCheckResponse_ServingStatus.NOT_SERVING }),
-              ),
-            ),
-          }),
-        ),
-      ],
-    },
-    {
-      check: 'grpc.health-unknown',
-      breakages: [
-        on(
-          rpc('http2', '/Check', ({ body }) => body.includes('no.such')),
-          trailer('grpc-status', '0'),
-        ),
-      ],
-    },
-    {
-      check: 'connect.decide-json',
-      breakages: [
-        on(
-          answered(
-            200,
-            rpc('http1', DECIDE, ({ headers }) => !('content-type' in headers)),
-          ),
-          json((body) => ({ decision: { ...body.decision, output: { ...body.decision.output, confidence: 0.1 } } })),
-        ),
-      ],
-    },
-    {
-      check: 'connect.decide-proto',
-      breakages: [
-        on(
-          rpc('http1', DECIDE, ({ headers }) => headers['content-type'] === 'application/proto'),
-          protoConfidence(false),
-        ),
-      ],
-    },
-    {
-      check: 'connect.invalid',
-      breakages: [
-        json((body) => ({ ...body, details: [] })),
-        json((body) => ({ ...body, code: 'unknown' })),
-        status(500),
-      ].map((change) =>
-        on(
-          rpc('http1', DECIDE, ({ json: body }) => 'catalog' in body),
-          change,
-        ),
-      ),
-    },
-    { check: 'connect.unauthenticated', breakages: [on(rpc('http1', '/GetCatalog'), status(403))] },
-    {
-      check: 'connect.unknown-property',
-      breakages: [
-        on(
-          rpc('http1', DECIDE, ({ json: body }) => 'temperature' in body),
-          status(200),
-        ),
-      ],
-    },
-    { check: 'connect.unimplemented', breakages: [on(rpc('http1', '/NoSuchMethod'), status(501))] },
   ];
 };

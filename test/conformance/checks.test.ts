@@ -10,10 +10,12 @@ import { createLogger } from '../../src/logger.ts';
 import { startMock } from '../../src/mock/start-mock.ts';
 import { brokenCatalogs } from './broken-catalogs.ts';
 import { brokenDecisions } from './broken-decisions.ts';
+import { brokenRequests } from './broken-requests.ts';
+import { brokenRpcs } from './broken-rpcs.ts';
 import { type Recording, record } from './tape.ts';
 
 const keys = { key: mintKey(), otherKey: mintKey() };
-const rows = [...brokenDecisions, ...brokenCatalogs(`Bearer ${keys.otherKey}`)];
+const rows = [...brokenDecisions, ...brokenRequests, ...brokenCatalogs(`Bearer ${keys.otherKey}`), ...brokenRpcs];
 
 const test = anyTest as TestFn<Recording>;
 

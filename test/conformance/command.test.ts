@@ -59,6 +59,7 @@ test('the real service keeps every promise, and nothing is left in it', async (t
     'requests.disabled-model',
     'catalogs.other-model',
     'catalogs.model-limit-of-choices',
+    'grpc.unavailable',
   ];
   t.deepEqual(names(out, 'skipped'), skipped);
   t.regex(out, new RegExp(`\\n${checks.length - skipped.length} passed, 0 failed, ${skipped.length} skipped$`));
@@ -146,7 +147,7 @@ test('through a real nginx with the configuration that is shipped, nothing fails
   const args = `--url https://localhost:${proxy.port} --ca ${proxy.certificate.certFile}`;
   const { status, out } = await conformance(args, env);
   t.is(status, 0, out);
-  t.regex(out, /\n\d{3} passed, 0 failed, 5 skipped$/);
+  t.regex(out, /\n\d{3} passed, 0 failed, 6 skipped$/);
 });
 
 test('a limit that passes is waited for, one that lasts is a reason to skip', async (t) => {
@@ -165,6 +166,10 @@ test('where nobody listens one line says so, and bad arguments are said', async 
   t.is(nowhere.status, 1);
   t.is(nowhere.out, '');
   t.regex(nowhere.err, /GET \/health\/live: .*ECONNREFUSED/);
+  const { url } = await mock(t);
+  const typo = await conformance(`--url ${url} --model mook`);
+  t.deepEqual([typo.status, typo.out], [1, '']);
+  t.regex(typo.err, /mook is not ready/);
   t.is((await conformance('--url ftp://a')).status, 2);
   t.is((await conformance('--json')).status, 2);
   t.is((await conformance('--url http://a b')).status, 2);

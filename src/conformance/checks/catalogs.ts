@@ -116,6 +116,19 @@ export const catalogChecks: readonly Check[] = [
     },
   },
   {
+    id: 'catalogs.unchanged',
+    section: '3.2',
+    promise: 'a decision does not change a catalog',
+    tried: 'a catalog before and after a decision with it',
+    needs,
+    async run(kit) {
+      const made = await make(kit);
+      const before = jsonOf(await kit.catalog('GET', made.id));
+      hasStatus(await kit.decide(asking(made), kit.key), 200);
+      same('catalog', jsonOf(await kit.catalog('GET', made.id)), before);
+    },
+  },
+  {
     id: 'catalogs.exists',
     section: '4.4',
     promise: 'an id that is taken is 409, and what is stored stays as it is',

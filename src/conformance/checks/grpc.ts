@@ -5,10 +5,10 @@ import { CatalogService } from '../../../gen/umpire/v1/catalog_service_pb.ts';
 import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { type ModelSchema, ModelService, ModelStatus } from '../../../gen/umpire/v1/model_service_pb.ts';
 import { jsonOf } from '../answer.ts';
-import type { Check } from '../check.ts';
-import { hasStatus, matches, same } from '../expect.ts';
+import { type Check, Skipped } from '../check.ts';
+import { hasStatus, holds, matches, same } from '../expect.ts';
 import type { ListedModel } from '../kit.ts';
-import { callGrpc, frameOf, grpcMessage, grpcRefuses, rpcOf } from '../rpc.ts';
+import { callGrpc, frameOf, grpcMessage, grpcRefuses, retrySeconds, rpcOf } from '../rpc.ts';
 import { createDecision, grpcDecided, questionMessage } from '../rpc-decisions.ts';
 
 const listModels = rpcOf(ModelService.method.listModels);
@@ -139,6 +139,22 @@ export const grpcChecks: readonly Check[] = [
     async run(kit) {
       const refusal = { code: 5, reason: 'MODEL_NOT_FOUND', param: 'model' };
       grpcRefuses(await callGrpc(kit, getModel, { model: 'no-such-model' }), refusal);
+    },
+  },
+  {
+    id: 'grpc.unavailable',
+    section: 'gRPC',
+    promise: 'a model that is unavailable is UNAVAILABLE, and both RetryInfo and pushback say when to try again',
+    tried: 'a decision by a model that the list shows as unavailable, if there is one',
+    async run(kit) {
+      const found = (await kit.models()).find(({ status }) => status === 'unavailable');
+      if (found === undefined) throw new Skipped('no model is unavailable');
+      const request = { ...(await questionMessage(kit)), model: found.id };
+      const answer = await callGrpc(kit, createDecision, request, { once: true });
+      grpcRefuses(answer, { code: 14, reason: 'MODEL_UNAVAILABLE', param: 'model' });
+      const seconds = retrySeconds(answer);
+      holds(seconds !== undefined && seconds >= 1, `RetryInfo: ${seconds} s`);
+      same('grpc-retry-pushback-ms', answer.trailers['grpc-retry-pushback-ms'], String(1000 * Number(seconds)));
     },
   },
   {

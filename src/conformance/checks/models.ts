@@ -45,6 +45,19 @@ export const modelChecks: readonly Check[] = [
     },
   },
   {
+    id: 'models.ready',
+    section: '3.1',
+    promise: 'a deployment that decides has a model that is ready',
+    tried: 'the statuses of the list',
+    async run(kit) {
+      const statuses = (await kit.models()).map(({ id, status }) => `${id} is ${status}`);
+      holds(
+        statuses.some((text) => text.endsWith(' ready')),
+        `no model is ready: ${statuses.join(', ') || 'there is none'}`,
+      );
+    },
+  },
+  {
     id: 'models.get',
     section: '4.3',
     promise: 'each model can be had by its id, as the list shows it',
