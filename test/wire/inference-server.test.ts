@@ -1,0 +1,105 @@
+/** A whole service whose only model is scored by a server: what callers and operators see of it while it is there and while it is not. */
+import test from 'ava';
+import { modelCommands } from '../../src/cli/models.ts';
+import { writeInferencePackage } from '../engine/support/inference-packages.ts';
+import { startInferenceServer } from '../engine/support/inference-server.ts';
+import { encoderGraph, modelsFolder } from '../engine/support/packages.ts';
+import { startService } from '../support/service.ts';
+
+const served = { graph: encoderGraph(), output: 'embedding' };
+const limits = { input_tokens: 40, candidate_tokens: 12, choices: 20 };
+
+test.serial('ready, unavailable and ready again; counted, timed, and silent about the server', async (t) => {
+  const server = await startInferenceServer(t, served);
+  const modelsDir = await modelsFolder(t);
+  await writeInferencePackage(modelsDir, 'nowhere.example:1', { manifest: { limits } });
+  const service = await startService({
+    UMPIRE_MODELS_DIR: modelsDir,
+    UMPIRE_INFERENCE_SERVERS: `remote=${server.address}`,
+    UMPIRE_METRICS_PORT: '0',
+  });
+  t.teardown(() => service.stop());
+  const decide = () =>
+    fetch(`${service.url}/v1/decisions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'remote', input: 'abc', instruction: 'which', choices: ['abc', 'xyz'] }),
+    });
+  const statusOf = async (): Promise<string> => {
+    const list = (await (await fetch(`${service.url}/v1/models`)).json()) as { data: { status: string }[] };
+    return list.data[0]?.status ?? '';
+  };
+
+  const good = await decide();
+  t.is(good.status, 200);
+  t.regex(good.headers.get('server-timing') ?? '', /queue;dur=.*tokenize;dur=.*infer;dur=/);
+  const decision = (await good.json()) as { model: string; output: { choice: string; probabilities: object } };
+  t.is(decision.model, 'remote@r1');
+  t.is(decision.output.choice, 'abc');
+  t.is(
+    Object.values(decision.output.probabilities).reduce((sum, each) => sum + each, 0),
+    1,
+  );
+
+  server.behaviour.status = { code: 13, details: `secret of ${server.address}` };
+  const refused = await decide();
+  t.is(refused.status, 503);
+  t.true(Number(refused.headers.get('retry-after')) >= 1);
+  const body = await refused.text();
+  t.like(JSON.parse(body), { error: { type: 'model_error', code: 'model_unavailable', param: 'model' } });
+  t.false(body.includes('secret') || body.includes(server.address) || body.includes('INTERNAL'));
+  server.behaviour.status = undefined;
+
+  await server.kill();
+  await untilAsync(async () => (await statusOf()) === 'unavailable');
+  t.is((await fetch(`${service.url}/health/ready`)).status, 503);
+  t.is((await decide()).status, 503);
+  await server.revive();
+  await untilAsync(async () => (await statusOf()) === 'ready');
+  t.is((await decide()).status, 200);
+
+  const port = service.log.find(({ msg }) => msg === 'metrics')?.metricsPort;
+  const samples = async () => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  // The process that asks tells of its calls from time to time.
+  await untilAsync(async () =>
+    /umpire_inference_calls_total\{model="remote@r1",outcome="refused"\} [1-9]/.test(await samples()),
+  );
+  const text = await samples();
+  t.regex(text, /umpire_inference_calls_total\{model="remote@r1",outcome="answered"\} [1-9]/);
+  t.regex(text, /umpire_inference_rows_total\{model="remote@r1"\} [1-9]/);
+  t.regex(text, /umpire_inference_decisions_limit\{model="remote@r1"\} 8/);
+  t.regex(text, /umpire_model_ready\{model="remote@r1"\} 1/);
+});
+
+test.serial('umpire models check asks the server', async (t) => {
+  const server = await startInferenceServer(t, served);
+  const modelsDir = await modelsFolder(t);
+  await writeInferencePackage(modelsDir, 'nowhere.example:1', { manifest: { limits } });
+  const command = modelCommands.find(({ name }) => name === 'models check');
+  const check = async (address: string): Promise<string> => {
+    const lines: string[] = [];
+    const env = { UMPIRE_MODELS_DIR: modelsDir, UMPIRE_INFERENCE_SERVERS: address };
+    const terminal = {
+      env,
+      out: (line: string) => lines.push(line),
+      err() {},
+      input: async () => '',
+      interrupted: () => new Promise<void>(() => {}),
+    };
+    await command?.run([], terminal).catch((error: Error) => lines.push(error.message));
+    return lines.join('\n');
+  };
+  const sound = await check(`remote=${server.address}`);
+  t.regex(sound, /remote@r1: sound/);
+  t.regex(sound, /16 tokens, 8 choices: [\d.]+ ms with its inference server/);
+  server.behaviour.modelReady = false;
+  t.regex(await check(`remote=${server.address}`), /remote@r1: broken\n.*says that encoder is not ready/);
+  t.regex(await check('remote'), /UMPIRE_INFERENCE_SERVERS: must be/);
+});
+
+async function untilAsync(holds: () => Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + 45_000; !(await holds()); ) {
+    if (performance.now() > end) throw new Error(`did not come to hold: ${holds}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
