@@ -1,7 +1,8 @@
 /** What checks work with: requests, what is known of the deployment, and catalogs that are cleared away in the end. */
 import { randomBytes } from 'node:crypto';
 import { type Answer, jsonOf, objectAt, show } from './answer.ts';
-import type { Call, Caller } from './caller.ts';
+import type { Call } from './call.ts';
+import type { Caller } from './caller.ts';
 import { BrokenPromise, Skipped } from './check.ts';
 import { hasStatus } from './expect.ts';
 

@@ -3,7 +3,10 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { runCommand } from '../../src/cli/run.ts';
+import { createCaller } from '../../src/conformance/caller.ts';
 import { checks } from '../../src/conformance/checks.ts';
+import { createKit } from '../../src/conformance/kit.ts';
+import { runChecks } from '../../src/conformance/run.ts';
 import { mintKey } from '../../src/domain/keys.ts';
 import { createLogger } from '../../src/logger.ts';
 import { type FaultSpec, parseFault } from '../../src/mock/fault-spec.ts';
@@ -159,6 +162,22 @@ test('a limit that passes is waited for, one that lasts is a reason to skip', as
   const { status, out } = await conformance(`--url ${quota}`);
   t.is(status, 0);
   t.regex(out, /skipped: decisions\.order: a limit of this deployment is in the way: .*quota_exceeded/);
+});
+
+test('a deployment that falls silent is not waited for a hundred times', async (t) => {
+  const server = createServer(() => {}).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.teardown(() => server.close().closeAllConnections());
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const caller = createCaller({ url, timeout: 50 });
+  const outcomes = await runChecks(checks, createKit({ caller, key: mintKey() }));
+  caller.close();
+  const failed = outcomes.filter(({ kind }) => kind === 'failed');
+  t.deepEqual(
+    failed.map((outcome) => 'reason' in outcome && outcome.reason),
+    ['live', 'ready', 'live'].map((path) => `GET /health/${path}: no answer within 0.05 s`),
+  );
+  t.is(outcomes.filter(({ kind }) => kind === 'skipped').length, checks.length - 3);
 });
 
 test('where nobody listens one line says so, and bad arguments are said', async (t) => {

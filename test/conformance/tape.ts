@@ -3,7 +3,8 @@
  * that are changed on their way, without a service that does the same work again each time.
  */
 import type { Answer } from '../../src/conformance/answer.ts';
-import type { Call, Caller } from '../../src/conformance/caller.ts';
+import type { Call } from '../../src/conformance/call.ts';
+import type { Caller } from '../../src/conformance/caller.ts';
 import type { Check } from '../../src/conformance/check.ts';
 import { createKit } from '../../src/conformance/kit.ts';
 import { type Outcome, runChecks } from '../../src/conformance/run.ts';

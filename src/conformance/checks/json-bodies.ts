@@ -1,6 +1,6 @@
 /** Contract 7: bodies that are no JSON as it is meant, and transport faults. */
 import { gzipSync } from 'node:zlib';
-import type { Call } from '../caller.ts';
+import type { Call } from '../call.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses } from '../expect.ts';
 

@@ -1,5 +1,5 @@
 /** Contract 5: who needs a key, and what becomes of a wrong one. */
-import type { Call } from '../caller.ts';
+import type { Call } from '../call.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses, same } from '../expect.ts';
 import { bearer } from '../kit.ts';
