@@ -85,7 +85,7 @@ function drawLines({ series, unit, stacked }: DrawnPanel, plot: Plot, x: (at: nu
       return { at, base, top: base + value };
     }),
   }));
-  const most = Math.max(1e-9, ...drawn.flatMap(({ points }) => points.map(({ top }) => top))) * 1.05;
+  const most = (Math.max(0, ...drawn.flatMap(({ points }) => points.map(({ top }) => top))) || 1) * 1.05;
   const y = (value: number): number => Math.round((plot.top + plot.height * (1 - value / most)) * 10) / 10;
   const grid = [0, 0.5, 1].map((share) => {
     const at = y(share * most);

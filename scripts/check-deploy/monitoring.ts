@@ -64,7 +64,7 @@ interface Answer {
 // Whoever was started ends with this process, also when it is interrupted.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 const folder = mkdtempSync(join(tmpdir(), 'umpire-monitoring-'));
-const redis = await startRedis();
+const redis = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always']);
 const metricsPorts = [await freePort(), await freePort()];
 // One after the other: a model's limits are measured when it is loaded, and one that has to share its core may fail them.
 const servers: ServerProcess[] = [];
