@@ -16,7 +16,7 @@ import type { Row } from './tensors.ts';
 /** `vectors` is undefined where none may be kept. */
 export function createEmbeddingScorer(
   { choice: choiceRow, input, joint, jointWeight }: Extract<Returns, { kind: 'embedding' }>,
-  makeRow: RowMaker,
+  rowMaker: RowMaker,
   infer: InferRows,
   vectors: ChoiceVectors | undefined,
 ): Scorer {
@@ -30,10 +30,7 @@ export function createEmbeddingScorer(
   const encodeChoices = async (choices: readonly ReadChoice[], call: JobCall) => {
     const found = choices.map(({ text }) => vectors?.get(text));
     const missing = choices.filter((_, i) => found[i] === undefined);
-    const made = await encode(
-      missing.map((choice) => makeRow(choiceRow, undefined, choice)),
-      call,
-    );
+    const made = await encode(await rowMaker.ofChoices(choiceRow, undefined, missing, call.signal), call);
     const byText = new Map(missing.map(({ text }, i) => [text, made[i] as Float32Array]));
     for (const [text, vector] of byText) vectors?.set(text, vector);
     return { all: choices.map(({ text }, i) => found[i] ?? (byText.get(text) as Float32Array)), read: missing.length };
@@ -47,13 +44,9 @@ export function createEmbeddingScorer(
         { rule: joint ?? input, weight: jointWeight },
       ].filter(({ weight }) => weight > 0);
       // The premise's rows are requests of their own: beside choices, they would share them with now more, now fewer.
-      const [{ all, read }, parts] = await together([
-        encodeChoices(choices, call),
-        encode(
-          weights.map(({ rule }) => makeRow(rule, premise, undefined)),
-          call,
-        ),
-      ]);
+      const rows: Row[] = [];
+      for (const { rule } of weights) rows.push(await rowMaker.ofPremise(rule, premise, call.signal));
+      const [{ all, read }, parts] = await together([encodeChoices(choices, call), encode(rows, call)]);
       const [first, second] = parts;
       const vector = first && second ? mixed(first, second, jointWeight) : first;
       if (vector === undefined || all.some(({ length }) => length !== vector.length)) {

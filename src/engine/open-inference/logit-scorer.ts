@@ -7,16 +7,13 @@ import type { Scorer } from './scorer.ts';
 /** One row a choice. */
 export function createLogitScorer(
   { pair, column, minus }: Extract<Returns, { kind: 'logit' }>,
-  makeRow: RowMaker,
+  rowMaker: RowMaker,
   infer: InferRows,
 ): Scorer {
   return {
     choiceReadsPremise: true,
     async logits(premise, choices, call) {
-      const rows = await infer(
-        choices.map((choice) => makeRow(pair, premise, choice)),
-        call,
-      );
+      const rows = await infer(await rowMaker.ofChoices(pair, premise, choices, call.signal), call);
       const at = (row: Float64Array, place: number): number => row[place] as number;
       const logits = Float64Array.from(rows, (row) => at(row, column) - (minus === undefined ? 0 : at(row, minus)));
       return { logits, read: choices.length };

@@ -1,6 +1,5 @@
 /** One loaded package of the family: its texts are read here, its rows scored by the server. */
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CostProfile } from '../cost-profile.ts';
 import { boundedTokens, countingFactor } from '../families/bounded-tokens.ts';
 import type { ChoiceVectors } from '../families/choice-vectors.ts';
@@ -23,6 +22,7 @@ import { createInferRows } from './infer-rows.ts';
 import { createLogitScorer } from './logit-scorer.ts';
 import { type Monitor, startMonitor } from './monitor.ts';
 import { type OpenInferenceOptions, readOpenInferenceOptions } from './options.ts';
+import { createPace } from './pace.ts';
 import { measureServer } from './profile.ts';
 import { modelProblems, readinessProblem } from './readiness.ts';
 import { createRowMaker } from './row-maker.ts';
@@ -87,34 +87,27 @@ export async function loadInferenceModel(parts: InferenceModelOptions): Promise<
     },
     unreachable: () => monitor?.hurry(),
   });
-  const makeRow = createRowMaker(tokenizer);
+  const rowMaker = createRowMaker(tokenizer);
   const infer = createInferRows(calls, options);
   const scorerWith = (kept: ChoiceVectors | undefined): Scorer =>
     options.returns.kind === 'logit'
-      ? createLogitScorer(options.returns, makeRow, infer)
-      : createEmbeddingScorer(options.returns, makeRow, infer, kept);
+      ? createLogitScorer(options.returns, rowMaker, infer)
+      : createEmbeddingScorer(options.returns, rowMaker, infer, kept);
   const scorer = scorerWith(options.independent ? vectors : undefined);
 
-  const readChoices = async (choices: readonly string[], checkpoint: () => void): Promise<readonly ReadChoice[]> => {
+  const readChoices = async (choices: readonly string[], signal: AbortSignal): Promise<readonly ReadChoice[]> => {
     const bound = countingFactor * limits.candidateTokens;
+    const pace = createPace(signal);
     const read: ReadChoice[] = [];
     for (const text of choices) {
-      const found = await boundedTokens(tokenizer, text, bound, async () => {
-        checkpoint();
-        await nextTurn();
-      });
+      const found = await boundedTokens(tokenizer, text, bound, pace);
+      await pace();
       const tokens = found.kind === 'tokens' ? found.ids.length : found.count;
       if (found.kind === 'more_than' || tokens > limits.candidateTokens) throw new ChoiceTooLong(text, tokens);
       read.push({ text, ids: found.ids });
     }
     return read;
   };
-
-  const controlOf = ({ signal }: JobCall) => ({
-    checkpoint() {
-      if (signal.aborted) throw new JobStopped();
-    },
-  });
 
   /** What a job came to that did not come to its end. */
   const resultOf = (error: unknown, { signal, deadline }: JobCall, began: number): JobResult => {
@@ -136,11 +129,13 @@ export async function loadInferenceModel(parts: InferenceModelOptions): Promise<
     call: JobCall,
   ): Promise<JobResult> => {
     const began = performance.now();
-    const control = controlOf(call);
-    const reading = await readPremise(tokenizer, job, limits.inputTokens, control);
+    const checkpoint = (): void => {
+      if (call.signal.aborted) throw new JobStopped();
+    };
+    const reading = await readPremise(tokenizer, job, limits.inputTokens, { checkpoint });
     if (reading.kind !== 'read') return reading;
     const { premise } = reading;
-    const choices = await readChoices(job.choices, control.checkpoint);
+    const choices = await readChoices(job.choices, call.signal);
     const tokenized = performance.now();
     const { logits, read } = await scorer.logits(premise, choices, call);
     const temperature = options.temperature(choices.length);
@@ -213,7 +208,7 @@ export async function loadInferenceModel(parts: InferenceModelOptions): Promise<
     async prepare(choices, call) {
       const began = performance.now();
       try {
-        await scorer.prepare(await readChoices(choices, controlOf(call).checkpoint), call);
+        await scorer.prepare(await readChoices(choices, call.signal), call);
         return { kind: 'prepared' };
       } catch (error) {
         return resultOf(error, call, began);

@@ -36,8 +36,13 @@ export function fill(template: string, texts: RowTexts): string {
   return template.replaceAll(mention, (whole, name: TextName) => texts[name]?.text ?? whole);
 }
 
-/** Makes a row of ids. */
-export function idsRow(sequence: Sequence, texts: RowTexts, tokenizer: TextTokenizer): IdsRow {
+/** Makes a row of ids. `known` keeps the tokens of parts that do not mention the choice, for rows of the same premise. */
+export function idsRow(
+  sequence: Sequence,
+  texts: RowTexts,
+  tokenizer: TextTokenizer,
+  known: Map<string, readonly number[]>,
+): IdsRow {
   const ids: number[] = [];
   let typesFrom: number | undefined;
   for (const part of sequence) {
@@ -45,9 +50,12 @@ export function idsRow(sequence: Sequence, texts: RowTexts, tokenizer: TextToken
       ids.push(part);
       continue;
     }
-    if (typesFrom === undefined && mentioned(part).includes('choice')) typesFrom = ids.length;
+    const readsChoice = mentioned(part).includes('choice');
+    if (readsChoice) typesFrom ??= ids.length;
     const [, only] = /^\{(input|instruction|choice)\}$/.exec(part) ?? [];
-    for (const id of texts[only as TextName]?.ids ?? tokenizer.ids(fill(part, texts))) ids.push(id);
+    const tokens = texts[only as TextName]?.ids ?? known.get(part) ?? tokenizer.ids(fill(part, texts));
+    if (!readsChoice) known.set(part, tokens);
+    for (const id of tokens) ids.push(id);
   }
   return { ids, typesFrom: typesFrom ?? ids.length };
 }

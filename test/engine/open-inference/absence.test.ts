@@ -1,9 +1,14 @@
 /** Servers that go away and come back, and the process that asks them. */
 import { execFileSync } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import test from 'ava';
 import { ModelUnavailable } from '../../../src/engine/errors.ts';
-import { eventually, job, terms } from '../support/engine.ts';
+import { eventually, job, probabilitiesOf, terms } from '../support/engine.ts';
+import { writeInferencePackage } from '../support/inference-packages.ts';
 import { problemsIn, startScene } from '../support/inference-scene.ts';
+import { startInferenceServer } from '../support/inference-server.ts';
+import { encoderGraph } from '../support/packages.ts';
 
 const request = job({ model: 'remote' });
 
@@ -54,18 +59,46 @@ test.serial('a server that freezes is found out without a decision, and comes ba
   t.like(await engine.score(request, terms()), { kind: 'scored' });
 });
 
+/** The processes of this one that ask servers. */
+const children = (): readonly number[] =>
+  execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)], { encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => line.includes('open-inference/main.ts'))
+    .map((line) => Number(line.trim().split(' ')[0]));
+
+test.serial(
+  'a changed package takes over when its server can serve it, and a removed one leaves nothing',
+  async (t) => {
+    const { engine, server, modelsDir } = await startScene(t);
+    const other = await startInferenceServer(t, { graph: encoderGraph(2), output: 'embedding' });
+    const before = probabilitiesOf(request, await engine.score(request, terms()));
+    const [first] = children();
+    other.behaviour.ready = false;
+    await writeInferencePackage(modelsDir, other.address);
+    await eventually(() => children().length === 2);
+    t.deepEqual(
+      probabilitiesOf(request, await engine.score(request, terms())),
+      before,
+      'the old one serves until then',
+    );
+    other.behaviour.ready = true;
+    await eventually(() => other.requests.length > 0 && children().length === 1);
+    t.notDeepEqual(children(), [first]);
+    const asked = server.requests.length;
+    t.notDeepEqual(probabilitiesOf(request, await engine.score(request, terms())), before);
+    t.is(server.requests.length, asked);
+    await rm(join(modelsDir, 'remote'), { recursive: true });
+    await eventually(() => engine.models().length === 0 && children().length === 0);
+  },
+);
+
 test.serial('the process that asks is replaced when it is killed, and decisions survive it', async (t) => {
   const { engine, server } = await startScene(t);
-  const children = (): readonly string[] =>
-    execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)], { encoding: 'utf8' })
-      .split('\n')
-      .filter((line) => line.includes('open-inference/main.ts'))
-      .map((line) => line.trim().split(' ')[0] as string);
   t.is(children().length, 1);
   server.behaviour.delay = 200;
   const from = server.requests.length;
   const going = engine.score(request, terms());
   await eventually(() => server.requests.length > from);
-  process.kill(Number(children()[0]), 'SIGKILL');
+  process.kill(children()[0] as number, 'SIGKILL');
   t.like(await going, { kind: 'scored' });
 });

@@ -115,7 +115,12 @@ test('addresses of an operator', (t) => {
 test('a row of ids is made part by part; the types change where the choice is read', (t) => {
   const tokenizer = { ids: (text: string) => [...text].map((c) => c.charCodeAt(0)), splitsAtSpace: false };
   const read = (text: string) => ({ text, ids: tokenizer.ids(text) });
-  const row = idsRow([1, '{input}', 2, 'x{choice}', 3], { input: read('ab'), choice: read('{input}') }, tokenizer);
+  const row = idsRow(
+    [1, '{input}', 2, 'x{choice}', 3],
+    { input: read('ab'), choice: read('{input}') },
+    tokenizer,
+    new Map(),
+  );
   t.deepEqual(row, { ids: [1, 97, 98, 2, ...tokenizer.ids('x{input}'), 3], typesFrom: 4 });
   t.is(fill('{choice} $& {input}{other}', { choice: read('$1{input}'), input: read('i') }), '$1{input} $& i{other}');
 });

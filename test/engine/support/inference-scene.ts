@@ -9,6 +9,7 @@ import { encoderGraph, modelsFolder } from './packages.ts';
 export interface Scene {
   readonly engine: TestEngine;
   readonly server: InferenceServer;
+  readonly modelsDir: string;
   /** The model's status. */
   status(): string | undefined;
 }
@@ -26,7 +27,7 @@ export async function startScene(
   const modelsDir = await modelsFolder(t);
   await writeInferencePackage(modelsDir, server.address, { options });
   const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 600_000 }, until);
-  return { engine, server, status: () => engine.models()[0]?.status };
+  return { engine, server, modelsDir, status: () => engine.models()[0]?.status };
 }
 
 /** What was logged under a message, as JSON. */
