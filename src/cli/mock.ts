@@ -14,7 +14,7 @@ export const mockCommand: Command = {
   usage:
     '[--port PORT] [--model ID[@REVISION][=STATUS]]… [--fault SPEC:RATE]… [--seed N] [--input-tokens N] [--candidate-tokens N] [--choices N]',
   summary:
-    'serves the exact contract without weights, with faults on request, until it is stopped; prints a key for it',
+    'serves the exact contract without weights, with faults on request, until it is stopped; its key is UMPIRE_KEY or a new one, which it prints',
   async run(args, terminal) {
     const text = { type: 'string' } as const;
     const { values } = readArguments(args, {
