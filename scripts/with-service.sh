@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs a command beside a service of its own: `sh scripts/with-service.sh COMMAND [ARGUMENT…]`. The service listens on a free port, keeps its data
 # in a folder that is removed afterwards, and has one key. The command finds PORT, BASE_URL and API_KEY in its environment; its exit status is the
-# script's. The service takes its settings from the environment, with no limits and no drain delay unless it says otherwise.
+# script's. The service takes its settings from the environment, with minilm-l6 alone, no limits and no drain delay unless it says otherwise.
 set -eu
 root="$(cd "$(dirname "$0")/.." && pwd)"
 PATH="$root/node_modules/.bin:$PATH"
@@ -16,6 +16,12 @@ for limit in RATE CONCURRENCY; do
     if ! printenv "$name" >/dev/null; then export "$name=off"; fi
   done
 done
+# One model, unless other ones are asked for: an engine that loads another one keeps requests waiting meanwhile.
+if [ -z "${UMPIRE_MODELS_DIR:-}" ]; then
+  mkdir "$work/models"
+  cp -r "$root/models/minilm-l6" "$work/models/"
+  export UMPIRE_MODELS_DIR="$work/models"
+fi
 export UMPIRE_DATA_DIR="$work/data" UMPIRE_ENGINES="${UMPIRE_ENGINES:-1}" UMPIRE_DRAIN_DELAY="${UMPIRE_DRAIN_DELAY:-0}"
 API_KEY="$(node "$root/src/cli.ts" keys create --owner example | tail -n 1)"
 PORT=0 HOST=127.0.0.1 node "$root/src/main.ts" >"$work/log" 2>&1 &
