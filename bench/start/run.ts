@@ -1,9 +1,9 @@
 /**
- * What the service takes before it has done anything: the time from the start of its process until it is ready, and its resident memory once it
- * is idle, plainly and with what an operator may switch on. The variants take turns.
+ * What the service takes before it has done anything: the time from the start of its process until it is ready, the serving process's own work in
+ * it, and resident memory once it is idle, plainly and with what an operator may switch on. The variants take turns.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { residentBytes } from '../load/cpu.ts';
+import { cpuSeconds, residentBytes } from '../load/cpu.ts';
 import { startService } from '../load/service.ts';
 import { startTraceReceiver } from '../load/trace-receiver.ts';
 import { median } from '../report/statistics.ts';
@@ -11,6 +11,8 @@ import { printTable } from '../report/table.ts';
 
 interface Round {
   readonly start: number;
+  /** CPU milliseconds of the serving process until then, in which a busy machine shows least. */
+  readonly cpu: number;
   readonly server: number;
   readonly engines: number;
 }
@@ -39,10 +41,16 @@ export async function run({ rounds = 5, engines = 2 }: { rounds?: number; engine
   }
   receiver.close();
   printTable(
-    [`start, ${engines} engines`, 'ready after ms', 'server MiB', 'engines MiB'],
+    [`start, ${engines} engines`, 'ready after ms', 'CPU ms', 'server MiB', 'engines MiB'],
     variants.map(([name], index) => {
       const of = (field: keyof Round): number => median((measured[index] ?? []).map((each) => each[field]));
-      return [name, of('start').toFixed(0), (of('server') / MIB).toFixed(1), (of('engines') / MIB).toFixed(1)];
+      return [
+        name,
+        of('start').toFixed(0),
+        of('cpu').toFixed(0),
+        (of('server') / MIB).toFixed(1),
+        (of('engines') / MIB).toFixed(1),
+      ];
     }),
   );
 }
@@ -51,9 +59,10 @@ async function measure(settings: Readonly<Record<string, string>>): Promise<Roun
   const began = performance.now();
   const service = await startService(settings);
   const start = performance.now() - began;
+  const cpu = 1000 * cpuSeconds(service.pid);
   await sleep(SETTLED);
   const server = residentBytes(service.pid);
   const engines = service.engines().reduce((sum, pid) => sum + residentBytes(pid), 0);
   await service.stop();
-  return { start, server, engines };
+  return { start, cpu, server, engines };
 }

@@ -235,7 +235,7 @@ test.serial('gRPC and Connect: the same stages, named by the procedure', async (
   }
 });
 
-test('failures: their code, and the status Error where the server is at fault', async (t) => {
+test.serial('failures: their code, and the status Error where the server is at fault', async (t) => {
   let fail = false;
   const engine = createScriptedEngine(() => {
     if (fail) throw new Error('secret fault');
@@ -321,53 +321,56 @@ test('failures: their code, and the status Error where the server is at fault', 
   }
 });
 
-test('calls to the store lie in the stage that made them, and say nothing of the owner or the catalog', async (t) => {
-  const redis = await startRedis();
-  t.teardown(redis.stop);
-  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog);
-  const { headers } = await issueKey(stores, 'secret-owner');
-  await stores.close();
-  const service = await startTraced(
-    t,
-    { REDIS_URL: redis.url, UMPIRE_RATE_KEY: '1000/s' },
-    { engine: createScriptedEngine() },
-  );
-  const created = await traced(service, {
-    path: '/v1/catalogs',
-    headers,
-    body: JSON.stringify({ id: 'secret-catalog', model: 'minilm-l6', choices: body.choices }),
-  });
-  t.is(created.status, 201);
-  t.is(serverOf(created.spans).attributes['umpire.caller'], 'key');
-  t.deepEqual(nesting(t, created.spans), [
-    'POST /v1/catalogs > admission',
-    // The key, and its limits.
-    'admission > store',
-    'admission > store',
-    'POST /v1/catalogs > decode',
-    // Whether the catalog exists, and its creation.
-    'POST /v1/catalogs > store',
-    'POST /v1/catalogs > store',
-  ]);
+test.serial(
+  'calls to the store lie in the stage that made them, and say nothing of the owner or the catalog',
+  async (t) => {
+    const redis = await startRedis();
+    t.teardown(redis.stop);
+    const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog);
+    const { headers } = await issueKey(stores, 'secret-owner');
+    await stores.close();
+    const service = await startTraced(
+      t,
+      { REDIS_URL: redis.url, UMPIRE_RATE_KEY: '1000/s' },
+      { engine: createScriptedEngine() },
+    );
+    const created = await traced(service, {
+      path: '/v1/catalogs',
+      headers,
+      body: JSON.stringify({ id: 'secret-catalog', model: 'minilm-l6', choices: body.choices }),
+    });
+    t.is(created.status, 201);
+    t.is(serverOf(created.spans).attributes['umpire.caller'], 'key');
+    t.deepEqual(nesting(t, created.spans), [
+      'POST /v1/catalogs > admission',
+      // The key, and its limits.
+      'admission > store',
+      'admission > store',
+      'POST /v1/catalogs > decode',
+      // Whether the catalog exists, and its creation.
+      'POST /v1/catalogs > store',
+      'POST /v1/catalogs > store',
+    ]);
 
-  const { choices: _, ...inline } = body;
-  const decided = await traced(service, { headers, body: JSON.stringify({ ...inline, catalog: 'secret-catalog' }) });
-  t.is(decided.status, 200);
-  t.deepEqual(nesting(t, decided.spans), [
-    'POST /v1/decisions > admission',
-    // The limits; the key is known by now.
-    'admission > store',
-    'POST /v1/decisions > decode',
-    'POST /v1/decisions > store',
-    'POST /v1/decisions > engine',
-    'engine > queue',
-    'engine > tokenize',
-    'engine > infer',
-  ]);
-  for (const { name, attributes } of service.receiver.spans) {
-    t.notRegex(JSON.stringify({ name, attributes }), /secret|ump_live/);
-  }
-});
+    const { choices: _, ...inline } = body;
+    const decided = await traced(service, { headers, body: JSON.stringify({ ...inline, catalog: 'secret-catalog' }) });
+    t.is(decided.status, 200);
+    t.deepEqual(nesting(t, decided.spans), [
+      'POST /v1/decisions > admission',
+      // The limits; the key is known by now.
+      'admission > store',
+      'POST /v1/decisions > decode',
+      'POST /v1/decisions > store',
+      'POST /v1/decisions > engine',
+      'engine > queue',
+      'engine > tokenize',
+      'engine > infer',
+    ]);
+    for (const { name, attributes } of service.receiver.spans) {
+      t.notRegex(JSON.stringify({ name, attributes }), /secret|ump_live/);
+    }
+  },
+);
 
 const malformed: readonly string[] = [
   '',
@@ -384,7 +387,7 @@ const malformed: readonly string[] = [
   `${traceparent}, ${traceparent}`,
 ];
 
-test('a malformed traceparent begins a trace of its own, whatever tracestate says', async (t) => {
+test.serial('a malformed traceparent begins a trace of its own, whatever tracestate says', async (t) => {
   const service = await startTraced(t, {}, { engine: createScriptedEngine() });
   for (const header of malformed) {
     t.is((await decide(service.port, body, { traceparent: header, tracestate: 'vendor=1' })).status, 200, header);
@@ -399,7 +402,7 @@ test('a malformed traceparent begins a trace of its own, whatever tracestate say
   t.is(new Set(servers.map(({ traceId }) => traceId)).size, malformed.length);
 });
 
-test('a traceparent of a later version counts, and an odd tracestate harms nobody', async (t) => {
+test.serial('a traceparent of a later version counts, and an odd tracestate harms nobody', async (t) => {
   const service = await startTraced(t, {}, { engine: createScriptedEngine() });
   const odd = ['=', ',,,', 'a=b,a=b', 'ä=ö', 'x'.repeat(5000), `${'k=v,'.repeat(40)}z=1`, '__proto__=1'];
   for (const tracestate of odd) {
