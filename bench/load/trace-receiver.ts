@@ -3,11 +3,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Starts one in this process; the settings with which a service sends it this share of its requests' traces. */
-export async function startTraceReceiver(): Promise<{
+export interface TraceReceiver {
+  /** The settings with which a service sends it this share of its requests' traces. */
   settings(share: number): Readonly<Record<string, string>>;
   close(): void;
-}> {
+}
+
+/** Starts one in this process. */
+export async function startTraceReceiver(): Promise<TraceReceiver> {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(200).end());
   });

@@ -1,7 +1,7 @@
 /**
  * What Umpire costs around a decision: CPU time of the serving process for one request, with an engine that answers at once and the log as in
  * production, beside the barest server of the same protocol in the same run. Servers are processes of their own and take turns, so that a
- * machine which slows down slows all of them.
+ * machine which slows down slows all of them; of the rounds the first quartile is shown.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,8 +10,8 @@ import { Agent, request } from 'node:http';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
-import { startTraceReceiver } from '../load/trace-receiver.ts';
-import { median } from '../report/statistics.ts';
+import { startTraceReceiver, type TraceReceiver } from '../load/trace-receiver.ts';
+import { quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 import { type DecisionBody, large, small } from './requests.ts';
 
@@ -20,8 +20,10 @@ type Send = () => Promise<unknown>;
 
 interface Row {
   readonly name: string;
-  /** A kind of server.ts; Umpire's is followed by what is switched on. */
-  readonly server: string;
+  /** Rows of one name share a process. */
+  readonly server: 'echo' | 'connect-http1' | 'connect-http2' | 'umpire' | 'observed';
+  /** Which of its servers, where it has several. */
+  readonly port?: number;
   readonly body: DecisionBody;
   readonly send: (port: number, body: DecisionBody) => Send;
   /** The row that this one is divided by. */
@@ -62,16 +64,19 @@ const all: readonly Row[] = [
     baseline: 'bare connect-node, Connect JSON',
     bound: 1.3,
   },
-  ...observed('Umpire REST, 5 choices', rest),
-  ...observed('Umpire gRPC', grpc),
+  ...observed('REST', rest),
+  ...observed('gRPC', grpc),
 ];
 
-/** A row again, with what an operator may switch on, beside the row without. */
-function observed(baseline: string, send: Row['send']): readonly Row[] {
+/** What an operator may switch on, beside a row without: four services in one process, so that nothing else tells them apart. */
+function observed(protocol: string, send: Row['send']): readonly Row[] {
+  const baseline = `${protocol}, nothing observed`;
+  const row = { server: 'observed', body: small, send } as const;
   return [
-    { name: `${baseline}, metrics`, server: 'umpire metrics', body: small, send, baseline, bound: 1.03 },
-    { name: `${baseline}, 1 % traced`, server: 'umpire traces 0.01', body: small, send, baseline, bound: 1.1 },
-    { name: `${baseline}, all traced`, server: 'umpire traces 1', body: small, send, baseline },
+    { ...row, name: baseline, port: 0 },
+    { ...row, name: `${protocol}, metrics`, port: 1, baseline, bound: 1.03 },
+    { ...row, name: `${protocol}, 1 % traced`, port: 2, baseline, bound: 1.1 },
+    { ...row, name: `${protocol}, all traced`, port: 3, baseline },
   ];
 }
 
@@ -114,10 +119,12 @@ function connect(port: number, body: DecisionBody): Send {
 }
 
 async function startServer(
-  name: string,
-  settings: Readonly<Record<string, string>>,
-): Promise<{ readonly child: ChildProcess; readonly port: number }> {
-  const kind = name.split(' ')[0] as string;
+  name: Row['server'],
+  receiver: TraceReceiver,
+): Promise<{ readonly child: ChildProcess; readonly ports: readonly number[] }> {
+  const kind = name === 'observed' ? 'umpire' : name;
+  const observing = [{}, { UMPIRE_METRICS_PORT: '0' }, receiver.settings(0.01), receiver.settings(1)];
+  const settings = name === 'observed' ? observing : [{}];
   const nowhere = openSync('/dev/null', 'w');
   const child = fork(new URL('./server.ts', import.meta.url), [kind, JSON.stringify(settings)], {
     stdio: ['ignore', nowhere, 'inherit', 'ipc'],
@@ -125,8 +132,8 @@ async function startServer(
   child.once('exit', (code) => {
     if (code !== 0) throw new Error(`the server '${kind}' ended with ${code}`);
   });
-  const [{ port }] = (await once(child, 'message')) as [{ port: number }];
-  return { child, port };
+  const [{ ports }] = (await once(child, 'message')) as [{ ports: readonly number[] }];
+  return { child, ports };
 }
 
 async function cpuOf(child: ChildProcess): Promise<number> {
@@ -147,27 +154,22 @@ async function drive(send: Send, count: number): Promise<void> {
   await Promise.all(Array.from({ length: CALLERS }, caller));
 }
 
-/** Measures all rows and prints the table. `--requests N`: requests a row and round, `--rounds N`, `--observed 1`: without the bare servers. */
+/** Measures all rows and prints the table. `--requests N`: requests a row and round, `--rounds N`, `--observed 1`: the last rows alone. */
 export async function run(
   options: { readonly requests?: number; readonly rounds?: number; readonly observed?: number } = {},
 ): Promise<void> {
   const { requests = 3000, rounds = 7 } = options;
-  const compared = all.filter(({ server }) => server.includes(' ')).flatMap(({ name, baseline }) => [name, baseline]);
-  const rows = options.observed === 1 ? all.filter(({ name }) => compared.includes(name)) : all;
+  const rows = options.observed === 1 ? all.filter(({ server }) => server === 'observed') : all;
   const receiver = await startTraceReceiver();
-  const settingsOf = (server: string): Readonly<Record<string, string>> => {
-    const [, what, share] = server.split(' ');
-    if (what === 'metrics') return { UMPIRE_METRICS_PORT: '0' };
-    return what === 'traces' ? receiver.settings(Number(share)) : {};
-  };
   const servers = new Map<string, Awaited<ReturnType<typeof startServer>>>();
-  for (const { server } of rows) {
-    if (!servers.has(server)) servers.set(server, await startServer(server, settingsOf(server)));
-  }
-  const senders = rows.map((row) => row.send((servers.get(row.server) as { port: number }).port, row.body));
+  for (const { server } of rows) if (!servers.has(server)) servers.set(server, await startServer(server, receiver));
+  const senders = rows.map(({ server, port = 0, send, body }) => send(servers.get(server)?.ports[port] ?? 0, body));
   const samples = rows.map((): number[] => []);
   for (let round = -1; round < rounds; round += 1) {
-    for (const [index, row] of rows.entries()) {
+    for (let turn = 0; turn < rows.length; turn += 1) {
+      // Each round begins with another row, so that none always follows the same one.
+      const index = (turn + Math.max(0, round)) % rows.length;
+      const row = rows[index] as Row;
       const { child } = servers.get(row.server) as { child: ChildProcess };
       const each = row.send === rest ? 2 * requests : requests;
       // The first round only warms up.
@@ -177,17 +179,13 @@ export async function run(
       if (round >= 0) samples[index]?.push(((await cpuOf(child)) - before) / count);
     }
   }
-  /** Rounds are compared one by one: a machine that is slow for one of them is slow for both rows. */
-  const ratioOf = ({ name, baseline }: Row): number | undefined => {
-    const [own, other] = [name, baseline].map((wanted) => samples[rows.findIndex((row) => row.name === wanted)] ?? []);
-    return other?.length ? median((own ?? []).map((each, round) => each / (other[round] as number))) : undefined;
-  };
-  const microseconds = new Map(rows.map((row, index) => [row.name, median(samples[index] ?? [])]));
+  // Whatever else the machine does can only add to a round: the quieter ones tell more.
+  const microseconds = new Map(rows.map(({ name }, index) => [name, quantile(samples[index] ?? [], 0.25)]));
   printTable(
     ['CPU time of one request', 'µs', 'ratio', 'at most'],
     rows.map((row) => {
       const own = microseconds.get(row.name) as number;
-      const ratio = ratioOf(row)?.toFixed(2) ?? '';
+      const ratio = row.baseline === undefined ? '' : (own / (microseconds.get(row.baseline) as number)).toFixed(2);
       return [row.name, own.toFixed(0), ratio, row.bound === undefined ? '' : String(row.bound)];
     }),
   );

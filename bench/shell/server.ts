@@ -1,5 +1,5 @@
 /**
- * One server under test, as a process of its own: `node bench/shell/server.ts <kind> [settings as JSON]`. Tells its port over IPC, and its CPU time so far,
+ * Servers under test, a process of their own: `node bench/shell/server.ts <kind> [settings of one Umpire or more, as JSON]`. Tells the ports over IPC, and its CPU time so far,
  * microseconds, whenever it is asked.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -51,7 +51,7 @@ function listen(server: Server): Promise<number> {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
 }
 
-async function umpire(): Promise<number> {
+async function umpire(settings: Readonly<Record<string, string>>): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'umpire-bench-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   // The settings of production but for the limit that this benchmark is meant to exceed.
@@ -60,7 +60,7 @@ async function umpire(): Promise<number> {
     HOST: '127.0.0.1',
     UMPIRE_DATA_DIR: folder,
     UMPIRE_RATE_ANONYMOUS: '1000000/s',
-    ...JSON.parse(process.argv[3] ?? '{}'),
+    ...settings,
   });
   const { logger } = createLogSink(config.logLevel);
   // Watched as in production, but a machine that is busy with other work shall not make it refuse any.
@@ -70,17 +70,17 @@ async function umpire(): Promise<number> {
   return app.start();
 }
 
-const kinds: Readonly<Record<string, () => Promise<number>>> = {
+const kinds: Readonly<Record<string, () => Promise<number | readonly number[]>>> = {
   echo: () => listen(createServer(echo)),
   'connect-http1': () => listen(createServer(bareConnect)),
   'connect-http2': () => listen(createHttp2Server(bareConnect)),
-  umpire,
+  umpire: () => Promise.all(JSON.parse(process.argv[3] ?? '[{}]').map(umpire)),
 };
 
 const start = kinds[process.argv[2] ?? ''];
 if (start === undefined || process.send === undefined)
   throw new Error(`usage: server.ts ${Object.keys(kinds).join('|')}, as a child`);
-process.send({ port: await start() });
+process.send({ ports: [await start()].flat() });
 process.on('message', () => {
   const { user, system } = process.cpuUsage();
   process.send?.({ cpu: user + system });
