@@ -9,7 +9,16 @@ import { keepCalling } from '../../test/support/keep-calling.ts';
 import { startRedis, until } from '../../test/support/redis.ts';
 import type { Replica } from '../../test/support/replicas.ts';
 import { printTable } from '../report/table.ts';
-import { catalogCalls, type Deployment, inlineCalls, printFaults, startDeployment, tallyRow } from './service.ts';
+import {
+  catalogCalls,
+  type Deployment,
+  inlineCalls,
+  printFaults,
+  startDeployment,
+  TALLY_HEAD,
+  tallyRow,
+} from './service.ts';
+import { watchStillness } from './stillness.ts';
 
 const NETWORK = '10.213.76';
 const BRIDGE = 'umpire-br';
@@ -101,11 +110,13 @@ async function cutOff(
   const { replicas, rest, headers } = deployment;
   const all = () => keepCalling([...inlineCalls(deployment, callers, pause), ...catalogCalls(deployment, 1, pause)]);
   const rows: (readonly string[])[] = [];
+  const stillness = watchStillness();
   const load = all();
   await sleep(3_000);
   host.cut();
   await sleep(seconds * 1_000);
   const during = await load.stop();
+  const still = stillness.look();
   rows.push(...during.map((tally) => tallyRow(tally, `${host.name} cut off`)));
   host.mend();
   const victim = replicas.find((replica) => replica.host === host.host) as Replica;
@@ -121,7 +132,8 @@ async function cutOff(
   await sleep(3_000);
   const after = await calm.stop();
   rows.push(...after.map((tally) => tallyRow(tally, 'back')));
-  printTable(['', 'calls', 'sent', 'answered', 'failed', 'longest ms'], rows);
+  printTable(TALLY_HEAD, rows);
   printFaults([...during, ...after]);
-  console.log(`the one that was cut off serves again ${(back / 1000).toFixed(1)} s after its line was mended\n`);
+  console.log(`the one that was cut off serves again ${(back / 1000).toFixed(1)} s after its line was mended`);
+  console.log(`the machine itself stood still for ${still.toFixed(0)} ms at most\n`);
 }

@@ -6,10 +6,13 @@ import { keepCalling, type Tally } from '../../test/support/keep-calling.ts';
 import { startCluster, startSentinels, type TestRedis, until } from '../../test/support/redis.ts';
 import { printTable } from '../report/table.ts';
 import { type Deployment, inlineCalls, printFaults, startDeployment } from './service.ts';
+import { watchStillness } from './stillness.ts';
 
 /** Something that happens to Redis. Resolves when it is over as far as Redis is concerned. */
 interface Event {
   readonly name: string;
+  /** What must be so before it can happen. */
+  ripen?(): Promise<void>;
   happen(): Promise<void>;
 }
 
@@ -50,6 +53,7 @@ export async function redisTrouble(callers: number, pause: number): Promise<void
       'answered',
       'failed',
       'longest ms',
+      'machine still, ms',
     ],
     rows,
   );
@@ -78,8 +82,15 @@ function sentinelEvents({ master, replica, sentinels }: Awaited<ReturnType<typeo
     },
     {
       name: 'Sentinel: a failover on request',
+      // The Sentinels have taken note of the replica, and the time after the last failover in which they make no other has passed.
+      async ripen() {
+        await until(async () => {
+          const infos = await Promise.all(sentinels.map((one) => one.command('SENTINEL', 'REPLICAS', 'umpire')));
+          return infos.every((info) => !/s_down|disconnected/.test(JSON.stringify(info)));
+        }, 30_000);
+        await sleep(6_000);
+      },
       async happen() {
-        // Asked again until the Sentinel has taken note of the replica, and of the last failover's end.
         await until(async () => (await sentinels[0]?.command('SENTINEL', 'FAILOVER', 'umpire')) === 'OK', 30_000);
         await until(isMaster(master), 30_000);
         await until(follows(replica), 30_000);
@@ -132,22 +143,25 @@ const SETTLED = 3_000;
 
 async function watch(
   deployment: Deployment,
-  { name, happen }: Event,
+  { name, ripen, happen }: Event,
   callers: number,
   pause: number,
 ): Promise<{ readonly row: readonly string[]; readonly inline: readonly Tally[] }> {
+  await ripen?.();
   const load = keepCalling(inlineCalls(deployment, callers, pause));
   const { replicas, headers } = deployment;
   const seen = { calls: 0, refused: 0, lastRefusal: 0 };
   let over = false;
   // Each replica is asked itself: all must be back.
   const probes = replicas.map(async ({ host, port }, index) => {
+    // A connection for each, so that none is used just as it is closed.
+    const fresh = { ...headers, connection: 'close' };
     for (let turn = 0; !over; turn++) {
       const id = `probe-${index}-${turn}-${Math.round(performance.now())}`;
       const body = JSON.stringify({ id, model: 'minilm-l6', choices: decisionOf(0).choices });
       const answers = await Promise.all([
-        send(port, { host, headers, path: '/v1/catalogs/teams' }),
-        send(port, { host, headers, path: '/v1/catalogs', body }),
+        send(port, { host, headers: fresh, path: '/v1/catalogs/teams' }),
+        send(port, { host, headers: fresh, path: '/v1/catalogs', body }),
       ]);
       for (const answer of answers) {
         seen.calls++;
@@ -156,11 +170,13 @@ async function watch(
         seen.lastRefusal = performance.now();
         if (answer.status !== 503) throw new Error(`a catalog call got ${restFault(answer)}`);
       }
-      if (answers[1]?.status === 201) await send(port, { host, headers, method: 'DELETE', path: `/v1/catalogs/${id}` });
+      if (answers[1]?.status === 201)
+        await send(port, { host, headers: fresh, method: 'DELETE', path: `/v1/catalogs/${id}` });
       await sleep(50);
     }
   });
   await sleep(500);
+  const stillness = watchStillness();
   const started = performance.now();
   await happen();
   while (performance.now() - Math.max(started, seen.lastRefusal) < SETTLED) await sleep(50);
@@ -176,6 +192,7 @@ async function watch(
       ...[name, back, String(seen.calls), String(seen.refused)],
       ...[sum(({ sent }) => sent), sum(({ answered }) => answered), sum(({ failed }) => failed)],
       Math.max(...inline.map(({ longest }) => longest)).toFixed(0),
+      stillness.look().toFixed(0),
     ],
   };
 }

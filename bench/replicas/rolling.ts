@@ -6,7 +6,16 @@ import { keepCalling } from '../../test/support/keep-calling.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import type { Replica } from '../../test/support/replicas.ts';
 import { printTable } from '../report/table.ts';
-import { catalogCalls, type Deployment, inlineCalls, printFaults, startDeployment, tallyRow } from './service.ts';
+import {
+  catalogCalls,
+  type Deployment,
+  inlineCalls,
+  printFaults,
+  startDeployment,
+  TALLY_HEAD,
+  tallyRow,
+} from './service.ts';
+import { watchStillness } from './stillness.ts';
 
 /** Runs both and prints their tables. */
 export async function rolling(rounds: number, callers: number, pause: number): Promise<void> {
@@ -82,6 +91,7 @@ async function restarts(deployment: Deployment, rounds: number, callers: number,
   );
   console.log();
 
+  const stillness = watchStillness();
   const load = all();
   const took: number[] = [];
   for (let round = 0; round < rounds; round++) {
@@ -94,14 +104,13 @@ async function restarts(deployment: Deployment, rounds: number, callers: number,
     }
   }
   const during = await load.stop();
-  printTable(
-    ['', 'calls', 'sent', 'answered', 'failed', 'longest ms'],
-    [
-      ...before.map((tally) => tallyRow(tally, 'before')),
-      ...during.map((tally) => tallyRow(tally, `${took.length} restarts`)),
-    ],
-  );
+  printTable(TALLY_HEAD, [
+    ...before.map((tally) => tallyRow(tally, 'before')),
+    ...during.map((tally) => tallyRow(tally, `${took.length} restarts`)),
+  ]);
   printFaults([...before, ...during]);
   const mean = took.reduce((sum, one) => sum + one, 0) / took.length / 1000;
-  console.log(`from SIGTERM to ready again: ${mean.toFixed(1)} s, of which 1 s is the drain delay\n`);
+  console.log(
+    `from SIGTERM to ready again: ${mean.toFixed(1)} s, of which 1 s is the drain delay; the machine itself stood still for ${stillness.look().toFixed(0)} ms at most\n`,
+  );
 }

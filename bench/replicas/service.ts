@@ -113,9 +113,12 @@ export function catalogCalls({ rest, headers }: Deployment, callers: number, pau
   ];
 }
 
-/** A row of a table: who, sent, answered, failed, longest. */
-export function tallyRow({ name, sent, answered, failed, longest }: Tally, when = ''): readonly string[] {
-  return [...(when === '' ? [] : [when]), name, String(sent), String(answered), String(failed), longest.toFixed(0)];
+/** The head of a table of tallies. */
+export const TALLY_HEAD = ['', 'sent', 'answered', 'failed', 'longest ms'];
+
+/** A row of it. */
+export function tallyRow({ name, sent, answered, failed, longest }: Tally, when: string): readonly string[] {
+  return [`${when}: ${name}`, String(sent), String(answered), String(failed), longest.toFixed(0)];
 }
 
 /** Says what went wrong, below a table. */

@@ -66,6 +66,17 @@ export function socketOptions(url: URL, address: { readonly host: string; readon
   return { ...shared, tls: true as const, ...(isIP(address.host) === 0 ? { servername: address.host } : {}) };
 }
 
+let first: ReturnType<typeof createClient> | undefined;
+
+/**
+ * A client that is not connected yet. Each that is created outright builds a class with all of Redis's commands, which takes tens of milliseconds
+ * and would hold up the process at every attempt to connect; a duplicate uses the first one's class.
+ */
+export function newClient(options: RedisClientOptions): ReturnType<typeof createClient> {
+  first ??= createClient();
+  return first.duplicate(options as never);
+}
+
 /** The address that a URL names. */
 export function addressOf(url: URL): { readonly host: string; readonly port: number } {
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? 6379 : Number(url.port) };
@@ -77,7 +88,7 @@ export async function openNode(
   address: { readonly host: string; readonly port: number },
   onLost: (cause: unknown) => void,
 ): Promise<RedisConnection> {
-  const client = createClient({ ...nodeOptions(url), socket: socketOptions(url, address) });
+  const client = newClient({ ...nodeOptions(url), socket: socketOptions(url, address) });
   let lost = false;
   client.on('error', (error) => {
     // Once open, an error means that the connection is gone: it does not reconnect.

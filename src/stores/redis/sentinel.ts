@@ -2,9 +2,8 @@
  * Redis behind Sentinels: each connection begins with asking them where the master is. The first one that knows answers for all; that the
  * server really is a master is checked on it, when the connection opens and at every heartbeat.
  */
-import { createClient } from 'redis';
 import type { HostPort } from '../settings.ts';
-import { nodeOptions, openNode, type RedisConnection, socketOptions, within } from './connection.ts';
+import { newClient, nodeOptions, openNode, type RedisConnection, socketOptions, within } from './connection.ts';
 
 const ASK_TIMEOUT_MS = 1_000;
 
@@ -21,7 +20,7 @@ export async function openSentinel(
 
 async function askForMaster(url: URL, sentinel: HostPort, name: string): Promise<HostPort> {
   const { username: _user, password: _password, database: _database, ...options } = nodeOptions(url);
-  const client = createClient({
+  const client = newClient({
     ...options,
     socket: { ...socketOptions(url, sentinel), connectTimeout: ASK_TIMEOUT_MS },
   });
