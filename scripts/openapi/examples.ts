@@ -40,7 +40,7 @@ const model = {
   object: 'model',
   owned_by: 'umpire',
   status: 'ready',
-  limits: { input_tokens: 500, candidate_tokens: 128, choices: 300 },
+  limits: { input_tokens: 500, candidate_tokens: 96, choices: 300 },
 };
 const catalog = { id: 'support-teams', model: 'minilm-l6', choices, version: '2026-11', visibility: 'private' };
 const fault = (type: string, code: string, param: string | null, message: string) => ({

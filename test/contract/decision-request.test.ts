@@ -129,7 +129,7 @@ const sharedFaults: readonly (readonly [what: string, body: object, ExpectedErro
   [
     'a choice over the limit',
     { ...validBody, choices: ['a', 'word '.repeat(129)] },
-    bad('candidate_tokens_exceeded', 'choices', /at most 128/),
+    bad('candidate_tokens_exceeded', 'choices', /at most 96/),
   ],
   // Several faults: the first in the contract's order of fields.
   ['model and choices', { ...validBody, model: 'gpt-12', choices: ['a'] }, invalidChoices],

@@ -12,7 +12,7 @@ from decisions import Decision
 from scorer import Encoder, probabilities, temperature_of
 
 INPUT_TOKENS = 500
-CANDIDATE_TOKENS = 128
+CANDIDATE_TOKENS = 96
 ECE_BINS = 15
 
 
