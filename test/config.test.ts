@@ -55,6 +55,7 @@ const wrong: readonly (readonly [env: Record<string, string>, problem: RegExp])[
   [{ PORT: '0x50' }, /^PORT:/],
   [{ PORT: '1e3' }, /^PORT:/],
   [{ PORT: 'http' }, /^PORT:/],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /^OTEL_EXPORTER_OTLP_PROTOCOL:/],
   [{ UMPIRE_ENGINES: '0' }, /^UMPIRE_ENGINES: .*1 to 256/],
   [{ UMPIRE_ENGINES: '999999999999' }, /^UMPIRE_ENGINES:/],
   [{ UMPIRE_ENGINE_MEMORY: '99' }, /^UMPIRE_ENGINE_MEMORY:/],
