@@ -11,8 +11,8 @@ import { watchStillness } from './stillness.ts';
 /** Something that happens to Redis. Resolves when it is over as far as Redis is concerned. */
 interface Event {
   readonly name: string;
-  /** What must be so before it can happen. */
-  ripen?(): Promise<void>;
+  /** Resolves once it has begun, if that takes a while. */
+  begin?(): Promise<void>;
   happen(): Promise<void>;
 }
 
@@ -82,16 +82,11 @@ function sentinelEvents({ master, replica, sentinels }: Awaited<ReturnType<typeo
     },
     {
       name: 'Sentinel: a failover on request',
-      // The Sentinels have taken note of the replica, and the time after the last failover in which they make no other has passed.
-      async ripen() {
-        await until(async () => {
-          const infos = await Promise.all(sentinels.map((one) => one.command('SENTINEL', 'REPLICAS', 'umpire')));
-          return infos.every((info) => !/s_down|disconnected/.test(JSON.stringify(info)));
-        }, 30_000);
-        await sleep(6_000);
+      // Asked again until the Sentinel has taken note of the replica, and of the last failover's end.
+      async begin() {
+        await until(async () => (await sentinels[0]?.command('SENTINEL', 'FAILOVER', 'umpire')) === 'OK', 60_000);
       },
       async happen() {
-        await until(async () => (await sentinels[0]?.command('SENTINEL', 'FAILOVER', 'umpire')) === 'OK', 30_000);
         await until(isMaster(master), 30_000);
         await until(follows(replica), 30_000);
       },
@@ -143,11 +138,10 @@ const SETTLED = 3_000;
 
 async function watch(
   deployment: Deployment,
-  { name, ripen, happen }: Event,
+  { name, begin, happen }: Event,
   callers: number,
   pause: number,
 ): Promise<{ readonly row: readonly string[]; readonly inline: readonly Tally[] }> {
-  await ripen?.();
   const load = keepCalling(inlineCalls(deployment, callers, pause));
   const { replicas, headers } = deployment;
   const seen = { calls: 0, refused: 0, lastRefusal: 0 };
@@ -176,6 +170,7 @@ async function watch(
     }
   });
   await sleep(500);
+  await begin?.();
   const stillness = watchStillness();
   const started = performance.now();
   await happen();
