@@ -8,6 +8,8 @@ import { rolling } from './rolling.ts';
 
 /** `--rounds N` of restarts, `--callers N` a protocol, `--pause MS` after each answer, `--cut SECONDS`; `--only 1|2|3` for one part. */
 export async function run(options: Record<string, number>): Promise<void> {
+  // What was started ends with this process, also when it is told to stop.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const { rounds = 3, callers = 4, pause = 40, cut = 45, only } = options;
   if (only === undefined || only === 1) await rolling(rounds, callers, pause);
   if (only === undefined || only === 2) await redisTrouble(callers, pause);

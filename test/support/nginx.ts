@@ -13,7 +13,8 @@ const CONFIGURATION = fileURLToPath(new URL('../../deploy/nginx/umpire.conf', im
 
 const children = new Set<ChildProcess>();
 process.on('exit', () => {
-  for (const child of children) child.kill('SIGKILL');
+  // A killed master would leave its workers behind.
+  for (const child of children) child.kill('SIGTERM');
 });
 
 /** A running proxy. */
