@@ -3,6 +3,20 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { boundedTokens, countingFactor } from './bounded-tokens.ts';
 import { ChoiceTooLong, type RunControl, type TextTokenizer } from './family.ts';
 
+/** The tokens of a choice. `pause` is awaited between pieces of a long one. Throws ChoiceTooLong, and what `pause` throws. */
+export async function tokensOfChoice(
+  tokenizer: TextTokenizer,
+  choice: string,
+  limit: number,
+  pause: () => Promise<void>,
+  words = choice,
+): Promise<readonly number[]> {
+  const found = await boundedTokens(tokenizer, words, countingFactor * limit, pause);
+  const tokens = found.kind === 'tokens' ? found.ids.length : found.count;
+  if (found.kind === 'more_than' || tokens > limit) throw new ChoiceTooLong(choice, tokens);
+  return found.ids;
+}
+
 /** The tokens of each choice. Throws ChoiceTooLong and JobStopped. */
 export type ChoiceTokens = (choices: readonly string[], control: RunControl) => Promise<readonly (readonly number[])[]>;
 
@@ -10,7 +24,7 @@ export type ChoiceTokens = (choices: readonly string[], control: RunControl) => 
 export function createChoiceTokens(
   tokenizer: TextTokenizer,
   limit: number,
-  words: (choice: string) => string = (choice) => choice,
+  words?: (choice: string) => string,
 ): ChoiceTokens {
   return async (choices, control) => {
     const pause = async (): Promise<void> => {
@@ -19,12 +33,7 @@ export function createChoiceTokens(
       await nextTurn();
     };
     const all: (readonly number[])[] = [];
-    for (const choice of choices) {
-      const found = await boundedTokens(tokenizer, words(choice), countingFactor * limit, pause);
-      const tokens = found.kind === 'tokens' ? found.ids.length : found.count;
-      if (found.kind === 'more_than' || tokens > limit) throw new ChoiceTooLong(choice, tokens);
-      all.push(found.ids);
-    }
+    for (const choice of choices) all.push(await tokensOfChoice(tokenizer, choice, limit, pause, words?.(choice)));
     return all;
   };
 }

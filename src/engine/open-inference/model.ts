@@ -1,7 +1,7 @@
 /** One loaded package of the family: its texts are read here, its rows scored by the server. */
 import { join } from 'node:path';
 import type { CostProfile } from '../cost-profile.ts';
-import { boundedTokens, countingFactor } from '../families/bounded-tokens.ts';
+import { tokensOfChoice } from '../families/choice-tokens.ts';
 import type { ChoiceVectors } from '../families/choice-vectors.ts';
 import { ChoiceTooLong, InvalidOptions, JobStopped, type TextTokenizer } from '../families/family.ts';
 import { readPremise } from '../families/premise.ts';
@@ -96,15 +96,11 @@ export async function loadInferenceModel(parts: InferenceModelOptions): Promise<
   const scorer = scorerWith(options.independent ? vectors : undefined);
 
   const readChoices = async (choices: readonly string[], signal: AbortSignal): Promise<readonly ReadChoice[]> => {
-    const bound = countingFactor * limits.candidateTokens;
     const pace = createPace(signal);
     const read: ReadChoice[] = [];
     for (const text of choices) {
-      const found = await boundedTokens(tokenizer, text, bound, pace);
+      read.push({ text, ids: await tokensOfChoice(tokenizer, text, limits.candidateTokens, pace) });
       await pace();
-      const tokens = found.kind === 'tokens' ? found.ids.length : found.count;
-      if (found.kind === 'more_than' || tokens > limits.candidateTokens) throw new ChoiceTooLong(text, tokens);
-      read.push({ text, ids: found.ids });
     }
     return read;
   };
