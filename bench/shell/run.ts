@@ -21,7 +21,7 @@ type Send = () => Promise<unknown>;
 interface Row {
   readonly name: string;
   /** Rows of one name share a process. */
-  readonly server: 'echo' | 'connect-http1' | 'connect-http2' | 'umpire' | 'observed';
+  readonly server: 'echo' | 'echo-engine' | 'connect-http1' | 'connect-http2' | 'umpire' | 'observed';
   /** Which of its servers, where it has several. */
   readonly port?: number;
   readonly body: DecisionBody;
@@ -37,6 +37,13 @@ const WARM_UP = 3000;
 const all: readonly Row[] = [
   { name: 'node:http echo, 5 choices', server: 'echo', body: small, send: rest },
   {
+    name: 'echo and messages to an engine, 5 choices',
+    server: 'echo-engine',
+    body: small,
+    send: rest,
+    baseline: 'node:http echo, 5 choices',
+  },
+  {
     name: 'Umpire REST, 5 choices',
     server: 'umpire',
     body: small,
@@ -45,6 +52,13 @@ const all: readonly Row[] = [
     bound: 3,
   },
   { name: 'node:http echo, 300 choices', server: 'echo', body: large, send: rest },
+  {
+    name: 'echo and messages to an engine, 300 choices',
+    server: 'echo-engine',
+    body: large,
+    send: rest,
+    baseline: 'node:http echo, 300 choices',
+  },
   {
     name: 'Umpire REST, 300 choices',
     server: 'umpire',

@@ -2,12 +2,14 @@
  * Servers under test, a process of their own: `node bench/shell/server.ts <kind> [settings of one Umpire or more, as JSON]`. Tells the ports over IPC, and its CPU time so far,
  * microseconds, whenever it is asked.
  */
+import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { createApp } from '../../src/app.ts';
@@ -15,15 +17,37 @@ import { readConfig } from '../../src/config.ts';
 import { createLogSink } from '../../src/logger.ts';
 import { processVitals, type Vitals } from '../../src/wire/watchdog.ts';
 import { createInstantEngine } from './instant-engine.ts';
+import type { DecisionBody } from './requests.ts';
 
-/** Reads a JSON body and sends it back: what any JSON service over node:http costs. */
-function echo(request: IncomingMessage, response: ServerResponse): void {
-  const chunks: Buffer[] = [];
-  request.on('data', (chunk: Buffer) => chunks.push(chunk));
-  request.on('end', () => {
-    const body = JSON.stringify(JSON.parse(Buffer.concat(chunks).toString()));
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
-    response.end(body);
+/** Reads a JSON body and sends it back: what any JSON service over node:http costs. `between` gets it first. */
+function echo(between: (body: DecisionBody, go: () => void) => void) {
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const content = JSON.parse(Buffer.concat(chunks).toString());
+      between(content, () => {
+        const body = JSON.stringify(content);
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+        response.end(body);
+      });
+    });
+  };
+}
+
+/** The same with a message to an engine process and back, as the pool sends them. */
+function echoThroughEngine() {
+  const engine = fork(fileURLToPath(new URL('./echo-engine.ts', import.meta.url)), [], { serialization: 'advanced' });
+  const waiting = new Map<number, () => void>();
+  let jobs = 0;
+  engine.on('message', ({ job }: { job: number }) => {
+    waiting.get(job)?.();
+    waiting.delete(job);
+  });
+  return echo(({ input, instruction, choices }, go) => {
+    const job = ++jobs;
+    waiting.set(job, go);
+    engine.send({ kind: 'score', job, key: 'instant@r1', input, instruction, choices, timeLeft: 10_000 });
   });
 }
 
@@ -71,7 +95,8 @@ async function umpire(settings: Readonly<Record<string, string>>): Promise<numbe
 }
 
 const kinds: Readonly<Record<string, () => Promise<number | readonly number[]>>> = {
-  echo: () => listen(createServer(echo)),
+  echo: () => listen(createServer(echo((_body, go) => go()))),
+  'echo-engine': () => listen(createServer(echoThroughEngine())),
   'connect-http1': () => listen(createServer(bareConnect)),
   'connect-http2': () => listen(createHttp2Server(bareConnect)),
   umpire: () => Promise.all(JSON.parse(process.argv[3] ?? '[{}]').map(umpire)),
