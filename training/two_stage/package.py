@@ -11,7 +11,7 @@ from .stage_b import PACK_TOKENS, StageB
 from .tokens import CLS, MASK, SEP, UNK
 from .windows import CARRIED_INSTRUCTION, PREMISE, READ, SEGMENT, STRIDE
 
-LIMITS = {"input_tokens": 4096, "candidate_tokens": 128, "choices": 300}
+LIMITS = {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300}
 CANARY = {
     "input": "I was charged twice for my order",
     "instruction": "Which team should handle this?",
