@@ -17,6 +17,20 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 BLOCKED = -10000.0
 
 
+def has_bfloat16() -> bool:
+    """Whether bfloat16 is worth using: a GPU, or a CPU that multiplies in it (others emulate it, three times as slow as float32)."""
+    flags = Path("/proc/cpuinfo")
+    return DEVICE == "cuda" or (flags.exists() and any(name in flags.read_text() for name in ("avx512_bf16", "amx_bf16")))
+
+
+HALF = has_bfloat16()
+
+
+def mixed() -> torch.autocast:
+    """The precision of products in training and in scoring."""
+    return torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=HALF)
+
+
 class Layer(nn.Module):
     """One post-norm transformer layer."""
 

@@ -1,6 +1,8 @@
 """Measures a package on a folder of data sets through the reference implementation (the shipped int8 graphs).
 
 `python -m two_stage.evaluate --package FOLDER --sets FOLDER [--rows N] [--only a,b]`: a line a set, then the means, as JSON with `--out`.
+Beside the package's own accuracy stand those of each stage alone (`a`, `b`: B decides among the 32 choices that A finds best).
+With `--train FOLDER` (data/train) it also hides texts of held-out sets in filler (`--hidden-in` tokens) and asks for them.
 """
 
 import argparse
@@ -10,9 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
+from .fit_stack import HIDDEN_ROWS, HIDDEN_SETS
+from .held_out import held_out
 from .metrics import measure
-from .records import read_folder
+from .needles import hide
+from .records import Decision, read_folder
 from .reference import Package
+from .tasks import KEPT_BACK
+from .windows import join
 
 
 def negation_pairs(path: Path) -> list[tuple[str, str, str, str]]:
@@ -37,6 +44,25 @@ def negations(package: Package) -> dict[str, float]:
     return {"pairs": len(opposite), "opposite": float(np.mean(opposite)), "right": float(np.mean(right))}
 
 
+def decide(package: Package, row: Decision) -> tuple[np.ndarray, int, int]:
+    """P in the order asked, and the choices that either stage alone would take."""
+    parts = package.parts(row.input, row.instruction, list(row.choices))
+    probabilities = np.empty(len(row.choices))
+    probabilities[parts.order] = join(parts.scored, parts.relevance, package.stack, package.kappa)
+    a, b = np.max([s.a for s in parts.scored], 0), np.sum([s.b for s in parts.scored], 0)
+    return probabilities, parts.order[int(a.argmax())], parts.order[int(parts.scored[0].best[int(b.argmax())])]
+
+
+def hidden(package: Package, train: Path, tokens: int) -> dict[str, float]:
+    """Accuracy of held-out texts alone, and hidden in `tokens` tokens of filler; other rows than the ones that kappa was fitted on."""
+    sets = read_folder(train)
+    rows = [row for name in HIDDEN_SETS for row in random.Random(23).sample(held_out(sets, 60, 41)[name], HIDDEN_ROWS)]
+    filler = [row.input for row in sets["boolq"][KEPT_BACK["boolq"] :]]
+    right = lambda rows: float(np.mean([row.choices[int(np.argmax(package.decide(row.input, row.instruction, list(row.choices)).probabilities))] == row.label for row in rows]))
+    alone, found = right(rows), right(hide(rows, filler, package.reader, tokens, 29))
+    return {"rows": len(rows), "tokens": tokens, "alone": alone, "hidden": found, "kept": found / alone}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--package", type=Path, required=True)
@@ -44,18 +70,24 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=0, help="at most this many a set (0: all)")
     parser.add_argument("--only", default="")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--train", type=Path)
+    parser.add_argument("--hidden-in", type=int, default=3900)
     arguments = parser.parse_args()
     package = Package(arguments.package)
     result = {}
     for name, rows in read_folder(arguments.sets, [n for n in arguments.only.split(",") if n] or None).items():
         if arguments.rows and len(rows) > arguments.rows:
             rows = random.Random(3).sample(rows, arguments.rows)
-        answers = [package.decide(row.input, row.instruction, list(row.choices)).probabilities for row in rows]
-        result[name] = measure(answers, [row.choices.index(row.label) for row in rows]) | {"rows": len(rows)}
+        answers, labels = [decide(package, row) for row in rows], [row.choices.index(row.label) for row in rows]
+        alone = {stage: float(np.mean([answer[place] == label for answer, label in zip(answers, labels)])) for place, stage in ((1, "a"), (2, "b"))}
+        result[name] = measure([p for p, _, _ in answers], labels) | alone | {"rows": len(rows)}
         print(name, {k: round(v, 3) for k, v in result[name].items()}, flush=True)
-    result["mean"] = {k: float(np.mean([m[k] for m in result.values()])) for k in ("accuracy", "ece", "brier", "wrong_and_sure")}
+    result["mean"] = {k: float(np.mean([m[k] for m in result.values()])) for k in ("accuracy", "a", "b", "ece", "brier", "wrong_and_sure")}
     result["negations"] = negations(package)
     print("mean", result["mean"], "negations", result["negations"])
+    if arguments.train:
+        result["hidden"] = hidden(package, arguments.train, arguments.hidden_in)
+        print("hidden", result["hidden"])
     if arguments.out:
         arguments.out.write_text(json.dumps(result, indent=1) + "\n")
 

@@ -54,9 +54,9 @@ def stage_a(encoder: Encoder, precision: str) -> bytes:
     return encoder_graph.build(bert_names(encoder), precision)
 
 
-def stage_b(model: StageB, precision: str) -> bytes:
+def stage_b(model: StageB, precision: str, large: dict[str, np.ndarray]) -> bytes:
     """Graph of `stage_b_graph`."""
-    return stage_b_graph.build({name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}, precision)
+    return stage_b_graph.build({name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}, precision, large)
 
 
 def without_words(graph: bytes) -> tuple[bytes, bytes]:

@@ -1,14 +1,15 @@
 """Label sets that no stage was trained on, for stacking and calibration: the held-out sets as they are, and decisions made of them.
 
-Kinds of decision that users bring: intents among few and among many choices, "none of these", yes/no and its negation, polarity,
-emotions, moderation-like two-way labels, topics, multiple choice, entailment, questions on a passage.
+Kinds of decision that users bring (`KINDS`): intents among few and among many choices, "none of these", yes/no and its negation, polarity,
+emotions, two-way labels that need a convention, topics, kinds of text, multiple choice with short and with sentence-long choices,
+entailment, questions on a passage. The negated questions are worded otherwise than the training's.
 """
 
 import random
 from dataclasses import replace
 
 from .records import Decision
-from .tasks import HELD_OUT, KEPT_BACK, Mix
+from .tasks import HELD_OUT, KEPT_BACK, Mix, sentences
 
 FIELDS = {
     "snips": {"add to playlist": "music", "book restaurant": "restaurants", "get weather": "weather", "play music": "music", "search screening event": "cinema", "rate book": "books"},
@@ -18,6 +19,35 @@ FIELDS = {
     "multidogo_media": "television and internet contracts",
     "scicite": "scientific research",
 }
+BROAD = {"entertainment": ["music", "cinema", "television and internet contracts"], "money": ["personal finance"], "computers": ["software support", "email"], "food and drink": ["restaurants"], "reading": ["books", "news"], "science": ["scientific research"], "weather": ["weather"]}
+SOURCES = {
+    "vader_tweets": ["a tweet", "a post on social media", "someone's personal remark"],
+    "clickbait": ["a headline", "a news title", "a newspaper headline"],
+    "scicite": ["a scientific article", "an academic paper", "a research paper"],
+    "xed_en": ["a line of film dialogue", "a film subtitle", "spoken dialogue"],
+    "snips": ["a command to a voice assistant", "an order to a smart speaker", "a spoken command"],
+    "multidogo_finance": ["a message to a bank", "a chat with a bank", "a bank customer's message"],
+}
+KINDS = {
+    "intent": ["multidogo_finance", "multidogo_software", "multidogo_media", "ms_va", "snips"],
+    "many": ["many_intents"],
+    "residual": ["residual"],
+    "yes_no": ["yes_no", "negated"],
+    "polarity": ["vader_tweets", "tweet_polarity", "dialogue_polarity"],
+    "emotion": ["xed_en", "four_emotions"],
+    "convention": ["clickbait", "scicite"],
+    "topic": ["topic", "broad_topic", "titles"],
+    "kind_of_text": ["sources", "two_sources"],
+    "sentences": ["codah", "continuation", "answered_by"],
+    "entailment": ["mnli"],
+    "passage": ["boolq"],
+}
+# Wordings of questions and their opposites that no training row has.
+ASKED_LABEL = [("Is the message to do with {}?", "Is the message to do with anything besides {}?"), ("Does this come under {}?", "Does this fall outside {}?"), ("Would {} be a fitting name for it?", "Would {} be an unfitting name for it?")]
+ASKED_SIDE = [("Is the writer cheerful?", "Is the writer gloomy?"), ("Was it a good experience?", "Was it not a good experience?"), ("Does it sound optimistic?", "Does it sound pessimistic?"), ("Is the author fond of this?", "Is the author tired of this?"), ("Would the company enjoy reading this?", "Would the company hate reading this?")]
+ASKED_FEELING = [("Does the speaker show {}?", "Does the speaker show no sign of {}?"), ("Can one hear {} here?", "Is {} absent here?")]
+ASKED_CLAIM = [('Can you confirm that "{}"?', 'Must you deny that "{}"?'), ("So: {} Agreed?", "So: {} Mistaken?"), ('Would it be honest to claim "{}"?', 'Would it be a lie to claim "{}"?')]
+ASKED_PASSAGE = [("{}", 'Is the reply to "{}" negative?'), ("Please decide: {}", "Should I answer this with a no? {}")]
 SIDES = {"positive": ["joy", "trust"], "negative": ["anger", "disgust", "fear", "sadness"]}
 PLAIN = ["confirms or agrees", "declines or says no", "greets", "says goodbye", "says thank you", "something outside the domain"]
 
@@ -71,4 +101,49 @@ def held_out(sets: dict[str, list[Decision]], count: int, seed: int) -> dict[str
     titled = [tuple(r.input.split(" -- ", 1)) for r in sets["boolq"][: KEPT_BACK["boolq"]] if " -- " in r.input]
     names = sorted({t for t, _ in titled})
     result["titles"] = [Decision(text[:400], "What is the passage about?", tuple({t: 0 for t in [title, *rng.sample(names, 19)]}), title, "titles") for title, text in take(titled)]
+    broad = {fine: coarse for coarse, fields in BROAD.items() for fine in fields}
+    result["broad_topic"] = [replace(r, instruction="Which area is this text from?", choices=tuple(BROAD), label=broad[field(r)]) for r in take([r for r in texts * 2 if field(r) in broad])]
+
+    def source(row: Decision, most: int) -> Decision:
+        others = rng.sample([n for n in SOURCES if n != row.set], most - 1)
+        names = [rng.choice(SOURCES[n]) for n in (row.set, *others)]
+        return replace(row, instruction="What is this?", choices=tuple(names), label=names[0])
+
+    mixed = [rng.choice(sets[rng.choice(sorted(SOURCES))]) for _ in range(2 * count)]
+    result["sources"] = [source(r, 5) for r in mixed[:count]]
+    result["two_sources"] = [source(r, 2) for r in mixed[count:]]
+    kept = [r for r in sets["boolq"][: KEPT_BACK["boolq"]] if " -- " in r.input]
+    split = [sentences(r.input.split(" -- ", 1)[1]) for r in kept]
+    long = [(r, parts) for r, parts in zip(kept, split) if len(parts) > 2]
+    result["continuation"] = [Decision(parts[0], "Which sentence comes next?", tuple({p: 0 for p in [parts[1], *(rng.choice(o)[:200] for _, o in rng.sample(long, 4))]}), parts[1], "") for _, parts in take(long)]
+    result["answered_by"] = [Decision(r.instruction, "Which sentence is about the same thing as the question?", tuple({p: 0 for p in [parts[0], *(o[0] for _, o in rng.sample(long, 3))]}), parts[0], "") for r, parts in take(long)]
+    result["negated"] = [row for row in take(negated_pairs(sets, even, rng, count), count)]
     return {name: [replace(r, set=name) for r in rows] for name, rows in result.items()}
+
+
+def negated_pairs(sets: dict[str, list[Decision]], intents: list[Decision], rng: random.Random, count: int) -> list[Decision]:
+    """Questions with their opposites, over all kinds of held-out texts; each row carries its opposite."""
+    rows = []
+
+    def add(row: Decision, words: tuple[str, str], asked: str, truth: bool) -> None:
+        flip = rng.random() < 0.5
+        one, other = (w.format(asked) for w in (reversed(words) if flip else words))
+        choices, true = ("yes", "no"), truth != flip
+        second = replace(row, instruction=other, choices=choices, label="no" if true else "yes", set="negated")
+        rows.append(replace(row, instruction=one, choices=choices, label="yes" if true else "no", opposite=second))
+
+    labels = sorted({r.label for r in intents})
+    for row in rng.sample(intents, count // 4):
+        true = rng.random() < 0.5
+        add(row, rng.choice(ASKED_LABEL), row.label if true else rng.choice([l for l in labels if l != row.label]), true)
+    for row in rng.sample([r for r in sets["vader_tweets"] if r.label != "neutral"], count // 4):
+        add(row, rng.choice(ASKED_SIDE), "", row.label == "positive")
+    feelings = sorted({f for felt in SIDES.values() for f in felt})
+    for row in rng.sample([r for r in sets["xed_en"] if r.label in feelings], count // 8):
+        true = rng.random() < 0.5
+        add(row, rng.choice(ASKED_FEELING), row.label if true else rng.choice(SIDES["negative" if row.label in SIDES["positive"] else "positive"]), true)
+    for row in rng.sample([r for r in sets["mnli"][: KEPT_BACK["mnli"]] if r.label in r.choices[:2]], count // 4):
+        add(row, rng.choice(ASKED_CLAIM), Mix.claim(row).strip(), row.label == row.choices[0])
+    for row in rng.sample(sets["boolq"][: KEPT_BACK["boolq"]], count // 8):
+        add(row, rng.choice(ASKED_PASSAGE), row.instruction, row.label == "yes")
+    return rows

@@ -4,12 +4,14 @@ import hashlib
 import json
 from pathlib import Path
 
+import numpy as np
+
 from . import export
 from .encoder import Encoder
 from .stack import BEST, FEATURES, Stack
 from .stage_b import PACK_TOKENS, StageB
 from .tokens import CLS, MASK, SEP, UNK
-from .windows import CARRIED_INSTRUCTION, PREMISE, READ, SEGMENT, STRIDE
+from .windows import CARRIED_INSTRUCTION, LEAST, PREMISE, READ, SEGMENT, STOPS
 
 LIMITS = {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300}
 CANARY = {
@@ -20,11 +22,14 @@ CANARY = {
 }
 
 
-def write(folder: Path, encoder: Encoder, model: StageB, stack: Stack, kappa: tuple[float, float], tokenizer: str, symbols: dict[str, str]) -> dict:
-    """All files that the engine loads; returns model.json's content. The same weights give the same bytes."""
+UNFITTED = Stack((0,), np.zeros(1), np.zeros(1)), (0.0, 0.0)
+
+
+def write(folder: Path, encoder: Encoder, model: StageB, large: dict[str, np.ndarray], tokenizer: str, symbols: dict[str, str]) -> None:
+    """All files that the engine loads, with a rule that is still to be fitted. The same weights give the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     stage_a, words = export.without_words(export.stage_a(encoder, "int8"))
-    stage_b, same_words = export.without_words(export.stage_b(model, "int8"))
+    stage_b, same_words = export.without_words(export.stage_b(model, "int8", large))
     if words != same_words:
         raise ValueError("the stages do not share their word embeddings")
     files = {
@@ -36,6 +41,15 @@ def write(folder: Path, encoder: Encoder, model: StageB, stack: Stack, kappa: tu
     }
     for name, data in files.items():
         (folder / name).write_bytes(data)
+    describe(folder, *UNFITTED)
+
+
+FILES = ("stage-a.onnx", "stage-b.onnx", "words.bin", "tokenizer.json", "symbols.json")
+
+
+def describe(folder: Path, stack: Stack, kappa: tuple[float, float]) -> dict:
+    """Writes model.json over the files that are there; returns its content."""
+    files = {name: (folder / name).read_bytes() for name in FILES}
     manifest = {
         "schema": 1,
         "id": "umpire-mini",
@@ -63,7 +77,8 @@ def write(folder: Path, encoder: Encoder, model: StageB, stack: Stack, kappa: tu
                 "premise_tokens": PREMISE,
                 "carried_instruction_tokens": CARRIED_INSTRUCTION,
                 "segment_tokens": SEGMENT,
-                "stride_tokens": STRIDE,
+                "least_tokens": LEAST,
+                "stop_tokens": list(STOPS),
                 "read": READ,
                 "kappa_confidence": kappa[0],
                 "kappa_relevance": kappa[1],

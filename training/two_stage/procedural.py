@@ -109,4 +109,35 @@ def routing(text: str, label: str, others: list[str], rng: random.Random) -> Dec
     return Decision(text, question, tuple(names), names[labels.index(label)], "procedural/routing")
 
 
+UNWANTED = {
+    "prize": ["CONGRATULATIONS! You have won {prize}. Claim it now at {url}", "Winner!! Your number was drawn for {prize}. Call {phone} before midnight, {cost} per min", "You are our lucky visitor no. {n}! {prize} is waiting, reply WIN to {short}", "U have been selected 4 {prize}! txt CLAIM to {short}. T&Cs apply"],
+    "offer": ["{off}% OFF everything this weekend only!! Shop now {url}", "Lowest rates on loans, no credit check, approved in {n} minutes. Apply {url}", "Lose {n} kg in two weeks with our miracle pill, free trial! {url}", "Hot singles near you want to chat. Txt MEET to {short}, {cost}/msg", "FREE ringtone! Reply TONE to {short}. Subscription {cost}/week. Stop? send STOP", "Work from home and earn ${money} a day, no experience needed. Limited places!", "Final notice: your upgrade to the latest phone is ready. Call {phone} FREE"],
+    "fraud": ["Your account has been suspended. Verify your password at {url} within 24 hours", "URGENT: unusual login. Confirm your card number here {url}", "Dear customer, a parcel could not be delivered, pay {cost} customs fee: {url}", "I am the lawyer of a late prince who left ${money}. Send me your bank details in confidence", "Tax office: you are due a refund of ${money}. Enter your card at {url}"],
+}
+WANTED_MESSAGES = {
+    "private": ["Hey {p}, are we still on for {day}? I can bring the {item}.", "running late, be there in {n} min", "Mum says dinner is at {n}. Don't forget the {item}!", "haha that was so funny, tell {p} I said hi", "ok see u at the station then", "Happy birthday {p}! Hope you have a lovely day", "Did you get home all right? Call me when you can", "sorry i was asleep, what did {p} want", "Can you pick up {p} from school on {day}?", "I miss you, when do you come back to {city}?", "cant talk now, in a lecture, text u later", "Love you too, sleep well", "Where did you put the {item}? I've looked everywhere"],
+    "work": ["Please find the minutes of {day}'s meeting attached. Regards, {p}", "{p}, could you send me the figures for {city} before {day}?", "The meeting has been moved to {day}, {n} o'clock.", "I have reviewed your draft, two small comments on page {n}.", "Thanks for the call. I will prepare the offer by {day}. {p}"],
+    "notice": ["Reminder: your dentist appointment is on {day} at {n}:30. Reply C to cancel.", "Your order of a {item} has been shipped and should arrive on {day}.", "Your table for {n} is booked for {day}. See you soon!", "The library book you reserved is ready to collect until {day}.", "School is closed on {day} because of the snow."],
+}
+MESSAGE_NAMES = [("spam", "not spam"), ("unwanted advertising", "a wanted message"), ("junk", "not junk"), ("spam", "a legitimate message"), ("unsolicited", "personal or expected"), ("scam or advertising", "ordinary message"), ("spam", "ham"), ("block it", "let it through")]
+KIND_NAMES = {"prize": ["prize notification", "a lottery scam"], "offer": ["advertisement", "a commercial offer"], "fraud": ["phishing", "an attempt at fraud"], "private": ["personal message", "a note from a friend or relative"], "work": ["work message", "a message from a colleague"], "notice": ["reminder or notice", "a notice from a service"]}
+
+
+def message(rng: random.Random) -> Decision:
+    """A short message or mail: wanted or not, or of which kind."""
+    unwanted = rng.random() < 0.5
+    kinds = UNWANTED if unwanted else WANTED_MESSAGES
+    kind = rng.choice(list(kinds))
+    text = rng.choice(kinds[kind]).format(
+        prize=rng.choice(["a £1000 voucher", "a brand new phone", "$5,000 cash", "a free holiday", "two concert tickets"]), url=rng.choice(["www.claim-now.example", "bit.example/x7", "http://deals4u.example"]), phone=f"0{rng.randint(800, 909)} {rng.randint(100000, 999999)}",
+        cost=rng.choice(["£1.50", "$2", "150p"]), short=rng.randint(60000, 89999), n=rng.randint(2, 12), off=rng.choice([20, 50, 70]), money=rng.choice([300, 900, "2,500", "9 million"]), p=rng.choice(PEOPLE), day=rng.choice("Monday Tuesday Friday Saturday tomorrow".split()), item=rng.choice(ITEMS), city=rng.choice(CITIES))
+    text = text.lower() if rng.random() < 0.15 else text
+    if rng.random() < 0.7:
+        bad, good = rng.choice(MESSAGE_NAMES)
+        return Decision(text, rng.choice(["What kind of message is this?", "Should this message be blocked?", "Is this message wanted?", "Filter the inbox.", "Classify this message.", f"Is this {bad} or {good}?"]), (bad, good), bad if unwanted else good, "procedural/message")
+    others = rng.sample([k for k in KIND_NAMES if k != kind], rng.randint(1, 5))
+    gold = rng.choice(KIND_NAMES[kind])
+    return Decision(text, rng.choice(["What kind of message is this?", "Sort the mail.", "Which folder does this go to?"]), (gold, *(rng.choice(KIND_NAMES[k]) for k in others)), gold, "procedural/message")
+
+
 MAKERS = [threshold, date_order, table, status]

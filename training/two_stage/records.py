@@ -13,7 +13,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Decision:
-    """One labelled decision. `label` is one of `choices`; `choices` is a tuple so that label sets can be shared and hashed."""
+    """One labelled decision. `label` is one of `choices`; `choices` is a tuple so that label sets can be shared and hashed.
+
+    `opposite` is the same text and choices with the opposite question, which a training row may carry with it.
+    """
 
     input: str
     instruction: str
@@ -21,6 +24,7 @@ class Decision:
     label: str
     set: str
     task: str = ""
+    opposite: "Decision | None" = None
 
 
 def read_set(path: Path) -> list[Decision]:

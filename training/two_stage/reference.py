@@ -27,6 +27,16 @@ def session(path: Path) -> onnxruntime.InferenceSession:
 
 
 @dataclass(frozen=True)
+class Parts:
+    """What the stages say of a request's windows, over the choices in code-unit order; `order`: their places as asked."""
+
+    scored: list[Scored]
+    relevance: np.ndarray
+    order: list[int]
+    tokens: int
+
+
+@dataclass(frozen=True)
 class Answer:
     """P [choices] in the order asked, the joined scores of a single window (None for several), and the tokens read."""
 
@@ -70,11 +80,12 @@ class Package:
         feed = {"input_ids": [packed.ids], "position_ids": [packed.positions], "block_ids": [packed.blocks], "markers": packed.markers}
         return self.b.run(None, {name: np.array(value, np.int64) for name, value in feed.items()})[0]
 
-    def decide(self, text: str, instruction: str, choices: list[str]) -> Answer:
+    def parts(self, text: str, instruction: str, choices: list[str], longest: int | None = None) -> Parts:
+        """What the stages say of every window that is read. `longest`: cut the input to so many tokens."""
         order = sorted(range(len(choices)), key=lambda i: choices[i].encode("utf-16-be"))
         options = [self.reader.choice(choices[i]) for i in order]
         vectors = np.stack([self.vector(o, keep=True) for o in options])
-        question, whole = self.reader.plain(instruction), self.reader.plain(text)
+        question, whole = self.reader.plain(instruction), self.reader.plain(text)[:longest]
         carried, windows = split_premise(question, whole)
         asked = self.vector(carried, keep=True)
         segments = np.stack([self.vector(w) for w in windows])
@@ -82,8 +93,11 @@ class Package:
         a = segments[chosen] @ vectors.T
         best = np.sort(np.argsort(-a.max(0), kind="stable")[: self.best])
         near, size = closeness(vectors[best]), float(np.mean([len(options[i]) for i in best]))
-        parts = [Scored(a[j], best, self.scores(carried, windows[w], [options[i] for i in best]), near, size, float(segments[w] @ asked), -1, "") for j, w in enumerate(chosen)]
-        ordered = join(parts, relevance[chosen], self.stack, self.kappa)
+        scored = [Scored(a[j], best, self.scores(carried, windows[w], [options[i] for i in best]), near, size, float(segments[w] @ asked), -1, "") for j, w in enumerate(chosen)]
+        return Parts(scored, relevance[chosen], order, len(question) + len(whole))
+
+    def decide(self, text: str, instruction: str, choices: list[str]) -> Answer:
+        parts = self.parts(text, instruction, choices)
         probabilities = np.empty(len(choices))
-        probabilities[order] = ordered
-        return Answer(probabilities, parts[0] if len(parts) == 1 else None, len(question) + len(whole))
+        probabilities[parts.order] = join(parts.scored, parts.relevance, self.stack, self.kappa)
+        return Answer(probabilities, parts.scored[0] if len(parts.scored) == 1 else None, parts.tokens)

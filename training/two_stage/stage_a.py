@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .encoder import BLOCKED, DEVICE, Encoder
+from .encoder import BLOCKED, DEVICE, Encoder, mixed
 from .tokens import CLS, SEP
 
 LONGEST = 256
@@ -50,7 +50,7 @@ def vectors(encoder: Encoder, sequences: Sequence[list[int]], tokens_a_batch: in
         while end < len(order) and (end + 1 - start) * len(sequences[order[end]]) <= tokens_a_batch:
             end += 1
         chosen = order[start:end]
-        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        with mixed():
             result[chosen] = embed(encoder, [sequences[i] for i in chosen]).float().cpu().numpy()
         start = end
     return result

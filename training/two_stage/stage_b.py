@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .encoder import BLOCKED, DEVICE, WIDTH, Encoder
+from .encoder import BLOCKED, DEVICE, WIDTH, Encoder, mixed
 from .tokens import CLS, MASK, SEP
 
 PACK_TOKENS = 1024
@@ -112,7 +112,7 @@ def scores(model: StageB, packs: Sequence[Pack], tokens_a_batch: int = 4096) -> 
     """Scores of many packs, in their order."""
     result: list[np.ndarray] = [np.empty(0)] * len(packs)
     for batch in by_length(packs, tokens_a_batch):
-        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        with mixed():
             for index, values in zip(batch, model([packs[i] for i in batch])):
                 result[index] = values.float().cpu().numpy()
     return result

@@ -17,8 +17,9 @@ from onnx import TensorProto, helper
 from .encoder import BLOCKED, EPSILON, HEADS, LAYERS
 
 
-def build(weights: dict[str, np.ndarray], precision: str) -> bytes:
-    """The serialised model from the state of a `StageB` by name; precision `int8` or `fp32`."""
+def build(weights: dict[str, np.ndarray], precision: str, large: dict[str, np.ndarray]) -> bytes:
+    """The serialised model from the state of a `StageB` by name; precision `int8` or `fp32`. `large`: what the input channels of a product
+    are divided by before it is quantised (see outliers.py), by the name of its first layer."""
     quantised = {"int8": True, "fp32": False}[precision]
     graph = GraphWriter()
     zero, minus_one = graph.constant(np.array(0, np.int64)), graph.constant(np.array([-1], np.int64))
@@ -28,6 +29,9 @@ def build(weights: dict[str, np.ndarray], precision: str) -> bytes:
         matrix = np.concatenate([weights[f"{n}.weight"] for n in names]).T
         offset = graph.constant(np.concatenate([weights[f"{n}.bias"] for n in names]))
         if quantised:
+            if names[0] in large:
+                x = graph.node("Mul", [x, graph.constant(1 / large[names[0]])])
+                matrix = matrix * large[names[0]][:, None]
             values, scales = quantise_columns(matrix, WEIGHT_LEVELS)
             return graph.node("DynamicQuantizeMatMul", [x, graph.constant(values), graph.constant(scales), "", offset], domain=RUNTIME)
         return graph.node("Add", [graph.node("MatMul", [x, graph.constant(matrix)]), offset])

@@ -10,9 +10,10 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
-from . import procedural
+from . import negation, procedural
+from .catalogs import catalog
 from .records import Decision
-from .wordings import (DOMAINS, EMOTION, FOLLOWS, INSTRUCTIONS, INTENT, KINDS_WANTED, NAMES, POLARITY, POLARITY_OF, RESIDUAL,
+from .wordings import (CHOOSE, DOMAINS, EMOTION, FOLLOWS, INSTRUCTIONS, INTENT, KINDS_WANTED, NAMES, POLARITY, POLARITY_OF, RESIDUAL,
                        REVIEW, SERVICE_DOMAINS, STATEMENTS, TITLE, TOPIC, TOPICS, VERDICTS, WANTED, YES_NO, renamed, respelled)
 
 HELD_OUT = ["multidogo_finance", "multidogo_software", "multidogo_media", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah"]
@@ -77,6 +78,9 @@ class Mix:
         self.contrasted = sorted(p for p, claims in self.premises.items() if claims["true"] and (claims["false"] or claims["cannot be determined"]))
         self.texts = [r.input for n, rows in sorted(self.sets.items()) for r in rows[:2500] if len(r.input) < 300]
         self.phrases = sorted({*TOPICS, *self.all_intents, *(l for l in NAMES), *(t for t, _ in self.titled), *(c for r in self.sets["openbookqa"][:1500] for c in r.choices)})
+        self.long_phrases = sorted({c for n in ("openbookqa", "figqa") for r in self.sets[n][:2500] for c in r.choices if len(c) > 20} | {self.claim(r).strip() for r in self.sets["cad_nli"][:2500]})
+        self.decided = [r for n in ("cad_nli", "cad_nli", "mnli", "conjnli") for r in self.sets[n] if r.label in r.choices[:2] and len(self.claim(r)) < 160]
+        self.sided = [r for n in ("vader_nyt", "newsmtsc") for r in self.sets[n] if r.label != "neutral"]
         self.queries = [(r.input, kinds) for r in self.sets["query_wellformed"] for kinds in [self.kind_wanted(r.input)] if kinds]
         self.nlupp = self.sets["nlupp_banking"]
         self.tasks = self.build()
@@ -115,7 +119,9 @@ class Mix:
         rng.shuffle(order)
         spelled = respelled(choices, rng) if rng.random() < 0.2 else choices
         label = spelled[choices.index(row.label)] if row.label != TEACHER else TEACHER
-        return replace(row, input=row.input[:LONGEST_INPUT], choices=tuple(spelled[i] for i in order), label=label)
+        ordered = tuple(spelled[i] for i in order)
+        opposite = row.opposite and replace(row.opposite, input=row.input[:LONGEST_INPUT], choices=ordered, label=spelled[choices.index(row.opposite.label)])
+        return replace(row, input=row.input[:LONGEST_INPUT], choices=ordered, label=label, opposite=opposite)
 
     def asked(self, row: Decision, rng: random.Random) -> str:
         """The row's own instruction or one of the set's wordings."""
@@ -168,15 +174,7 @@ class Mix:
         true = rng.random() < 0.5
         asked = row.label if true else rng.choice([c for c in self.all_intents if c != row.label and (not self.similarity or self.similarity(c, row.label) < 0.5)])
         asked = renamed(asked, rng)
-        forms = ["Is the request about this: {}?", 'Does "{}" describe the message?', "Does the user want this: {}?", "Would you file the message under {}?"]
-        negated = ["Is the request about something other than {}?", 'Is "{}" the wrong label for the message?', "Is the message unrelated to this: {}?"]
-        return self.yes_no(row, asked, true, forms, negated, rng)
-
-    def yes_no(self, row, asked, true, forms, negated, rng) -> Decision:
-        flip = rng.random() < 0.4
-        yes, no = rng.choice(YES_NO)
-        question = rng.choice(negated if flip else forms).format(asked)
-        return replace(row, instruction=question, choices=(yes, no), label=yes if true != flip else no)
+        return negation.pair(row, rng.choice(negation.WANTS).format(asked), rng.choice(negation.WANTS_NOT).format(asked), true, rng)
 
     def emotion(self, rng) -> Decision:
         row = rng.choice(self.emotional if rng.random() < 0.85 else self.sets["goemotions"])
@@ -187,9 +185,7 @@ class Mix:
         true = rng.random() < 0.5
         opposite = POLARITY_OF["negative" if side == "positive" else "positive"]
         asked = renamed(row.label if true else rng.choice(opposite), rng)
-        forms = ["Does the writer express {}?", "Is this an expression of {}?", "Is the feeling here {}?", "Would you call this {}?"]
-        negated = ["Is the writer free of {}?", "Does the writer not express {}?", "Is {} missing from this text?", "Is the feeling anything but {}?"]
-        return self.yes_no(row, asked, true, forms, negated, rng)
+        return negation.pair(row, rng.choice(negation.FEELS).format(asked), rng.choice(negation.FEELS_NOT).format(asked), true, rng)
 
     def polarity_of_emotion(self, rng) -> Decision:
         row, side = rng.choice(self.polar)
@@ -198,10 +194,7 @@ class Mix:
     def polarity(self, row: Decision, instructions: list[str], rng, neutral: bool = False) -> Decision:
         """Two or three sides under one of their names, or yes/no about one side."""
         if rng.random() < 0.2 and not neutral:
-            true = rng.random() < 0.5
-            asked = row.label if true else ("negative" if row.label == "positive" else "positive")
-            forms = ["Is this {}?", "Is the opinion {}?", "Does the writer sound {}?", "Is the text {} in tone?"]
-            return self.yes_no(row, asked, true, forms, ["Is this anything but {}?", "Is it wrong to call this {}?", "Is the tone not {}?"], rng)
+            return negation.pair(row, *negation.side(rng), row.label == "positive", rng)
         if rng.random() < 0.45:
             index = rng.randrange(len(NAMES["positive"]))
             sides = {"positive": NAMES["positive"][index], "negative": NAMES["negative"][index], "neutral": rng.choice(NAMES["neutral"])}
@@ -237,7 +230,7 @@ class Mix:
         if rng.random() < 0.4:
             hate = row.label == "hate speech"
             if hate or row.label == "neither" or rng.random() < 0.3:
-                return self.yes_no(row, "", hate, ["Does this post attack a group of people?", "Is this hate speech?", "Should this be removed as hate?"], ["Is this post free of hate?", "Is it wrong to call this hate speech?"], rng)
+                return negation.pair(row, rng.choice(["Does this post attack a group of people?", "Is this hate speech?", "Should this be removed as hate?", "Is this hateful?"]), rng.choice(["Is this post free of hate?", "Is it wrong to call this hate speech?", "Does this post attack nobody?", "Is this something other than hate speech?", "Is this not hateful?"]), hate, rng)
         return self.with_choices(row, list(row.choices), rng)
 
     def well_formed(self, rng) -> Decision:
@@ -260,10 +253,91 @@ class Mix:
             index = row.choices.index(row.label)
             question = rng.choice(STATEMENTS).format(claim) if rng.random() < 0.7 else row.instruction
             if rng.random() < 0.15 and index < 2:
-                return self.yes_no(row, claim, index == 0, ['Does the text support this: "{}"?', 'Is it true that "{}"?'], ['Is it false that "{}"?', 'Does the text contradict this: "{}"?'], rng)
+                return negation.pair(row, *negation.about_claim(claim, rng), index == 0, rng)
             names = VERDICTS[0] if rng.random() < 0.5 else rng.choice(VERDICTS)
             return replace(row, instruction=question, choices=names, label=names[index])
         return draw
+
+    def claim_pair(self, rng) -> Decision:
+        """A claim that is true or false of a text, asked for and denied."""
+        row = rng.choice(self.decided)
+        return negation.pair(row, *negation.about_claim(self.claim(row).strip(), rng), row.label == row.choices[0], rng)
+
+    def side_pair(self, rng) -> Decision:
+        """Whether a text is favourable, and the opposite."""
+        draw = rng.random()
+        if draw < 0.45:
+            text, label = rng.choice(self.reviews)
+            row = Decision(text.lower() if rng.random() < 0.3 else text, "", (), label, "cad_imdb")
+        elif draw < 0.85:
+            row, label = rng.choice(self.polar)
+        else:
+            row = rng.choice(self.sided)
+            label = row.label
+        return negation.pair(row, *negation.side(rng), label == "positive", rng)
+
+    def world_pair(self, rng) -> Decision:
+        """Small written facts with antonyms, "not", "free of", "other than"."""
+        text, question, opposite = negation.world(rng)
+        return negation.pair(Decision(text, "", (), "", "procedural/world"), question, opposite, True, rng)
+
+    def domain_pair(self, rng) -> Decision:
+        """Whether a text is about a field."""
+        row = self.domain(rng)
+        true = rng.random() < 0.5
+        asked = row.label if true else rng.choice([c for c in row.choices if c != row.label])
+        return negation.pair(row, rng.choice(negation.ABOUT).format(asked), rng.choice(negation.ABOUT_NOT).format(asked), true, rng)
+
+    def passage_pair(self, rng) -> Decision:
+        """A question on a passage, and whether its answer is no."""
+        row = rng.choice(self.sets["boolq"])
+        return negation.pair(row, rng.choice(negation.ASSERTS_ANSWER).format(row.instruction).strip(), rng.choice(negation.DENIES_ANSWER).format(row.instruction), row.label == "yes", rng)
+
+    def answer_pair(self, rng) -> Decision:
+        """Whether an answer is the right one."""
+        row = rng.choice(self.sets[rng.choice(["openbookqa", "figqa"])])
+        true = rng.random() < 0.5
+        asked = row.label if true else rng.choice([c for c in row.choices if c != row.label])
+        return negation.pair(row, rng.choice(negation.RIGHT).format(asked), rng.choice(negation.WRONG).format(asked), true, rng)
+
+    def bank_pair(self, rng) -> Decision:
+        """The yes/no questions of nlupp_banking, negated."""
+        row = rng.choice(self.sets["nlupp_banking"])
+        asked = row.instruction
+        for start, other in ((r"^Is the intent to (.*)\?$", ["Is the intent something other than to {}?", "Is the intent not to {}?", "Does the user want anything but to {}?", "Is it false that the user wants to {}?"]),
+                             (r"^Is the intent (?:about|related to) (.*)\?$", ["Is the intent unrelated to {}?", "Is the intent about something other than {}?", "Does this have nothing to do with {}?"])):
+            found = re.match(start, asked)
+            if found:
+                return negation.pair(row, asked, rng.choice(other).format(found[1]), row.label == "yes", rng)
+        return negation.pair(row, asked, rng.choice(negation.DENIES_ANSWER).format(asked), row.label == "yes", rng)
+
+    def residual_row(self, rng) -> Decision:
+        """"None of these" beside other choices, the right one there or not: intents, fields, feelings."""
+        draw = rng.random()
+        if draw < 0.6:
+            row = rng.choice(self.sets[rng.choice(INTENT_SETS)])
+            if self.residual(row.label):
+                return self.residual_row(rng)
+            pool = [c for c in (self.all_intents if row.set == "sgd_intent" or rng.random() < 0.4 else row.choices) if not self.residual(c)]
+            if self.similarity:
+                pool = [p for p in rng.sample(pool, min(60, len(pool))) if self.similarity(row.label, p) < 0.6]
+            instruction = self.asked(row, rng)
+        elif draw < 0.85:
+            row = self.domain(rng)
+            pool, instruction = [c for c in row.choices if c != row.label], row.instruction
+        else:
+            row = rng.choice(self.emotional)
+            pool, instruction = [c for c in row.choices if c not in (row.label, "neutral")], self.asked(row, rng)
+        others = [renamed(o, rng) for o in self.negatives(row.label, pool, self.size(len(pool), rng), rng)]
+        residual, gone = rng.choice(RESIDUAL), rng.random() < 0.45
+        gold = residual if gone else renamed(row.label, rng)
+        choices = list(dict.fromkeys([*others, residual] if gone else [gold, *others, residual]))
+        if len(choices) < 2:
+            return self.residual_row(rng)
+        return replace(row, instruction=instruction, choices=tuple(choices), label=gold)
+
+    def message(self, rng) -> Decision:
+        return procedural.message(rng)
 
     def follows(self, rng) -> Decision:
         premise = rng.choice(self.contrasted)
@@ -337,52 +411,63 @@ class Mix:
 
     def echo(self, rng) -> Decision:
         """Any text among any phrases; the target is stage A's own distribution."""
+        instruction = rng.choice([TOPIC, INTENT, TITLE, CHOOSE, WANTED])
+        if rng.random() < 0.55:
+            return Decision(rng.choice(self.texts), rng.choice(instruction), catalog(rng, self.long_phrases), TEACHER, "echo")
         count = rng.choice([2, 3, 4, 6, 8, 12, 16, 24])
         pool = TOPICS if rng.random() < 0.5 else self.phrases
-        instruction = rng.choice([TOPIC, INTENT, TITLE])
         return Decision(rng.choice(self.texts), rng.choice(instruction), tuple(rng.sample(pool, count)), TEACHER, "echo")
 
     def build(self) -> dict[str, Task]:
         tasks = {
-            "sgd": Task(self.intent("sgd_intent"), 6),
-            "airline": Task(self.intent("multidogo_airline"), 1.5),
-            "fastfood": Task(self.intent("multidogo_fastfood"), 1.5),
+            "sgd": Task(self.intent("sgd_intent"), 5),
+            "airline": Task(self.intent("multidogo_airline"), 1),
+            "fastfood": Task(self.intent("multidogo_fastfood"), 1),
             "insurance": Task(self.intent("multidogo_insurance"), 1),
-            "any_intent": Task(self.any_intent, 4),
-            "intent_yes_no": Task(self.intent_yes_no, 4),
-            "nlupp": Task(self.as_is("nlupp_banking"), 4),
-            "emotion": Task(self.emotion, 8),
-            "emotion_yes_no": Task(self.emotion_yes_no, 3),
+            "any_intent": Task(self.any_intent, 3),
+            "intent_yes_no": Task(self.intent_yes_no, 3),
+            "nlupp": Task(self.as_is("nlupp_banking"), 1),
+            "bank_pair": Task(self.bank_pair, 2),
+            "emotion": Task(self.emotion, 6),
+            "emotion_yes_no": Task(self.emotion_yes_no, 2),
             "emotion_polarity": Task(self.polarity_of_emotion, 4),
-            "review_sentence": Task(self.review_sentence, 7),
-            "review": Task(self.review, 2),
+            "review_sentence": Task(self.review_sentence, 8),
+            "review": Task(self.review, 1),
             "editorial": Task(self.editorial, 2),
-            "target": Task(self.target_sentiment, 4),
-            "offence": Task(self.offence, 4),
-            "well_formed": Task(self.well_formed, 1),
+            "target": Task(self.target_sentiment, 2),
+            "offence": Task(self.offence, 3),
+            "well_formed": Task(self.well_formed, 0.5),
             "wanted": Task(self.wanted, 1),
             "mnli": Task(self.entailment("mnli"), 6),
-            "conjnli": Task(self.entailment("conjnli"), 6),
-            "cad_nli": Task(self.entailment("cad_nli"), 6),
+            "conjnli": Task(self.entailment("conjnli"), 2),
+            "cad_nli": Task(self.entailment("cad_nli"), 5),
             "follows": Task(self.follows, 3),
-            "defeasible": Task(self.defeasible, 2),
-            "boolq": Task(self.passage_question, 5),
+            "defeasible": Task(self.defeasible, 1),
+            "boolq": Task(self.passage_question, 4),
             "openbookqa": Task(self.as_is("openbookqa"), 4),
-            "figqa": Task(self.as_is("figqa"), 3),
-            "csqa2": Task(self.as_is("csqa2"), 1.5),
-            "relation": Task(self.relation, 2),
+            "figqa": Task(self.as_is("figqa"), 2),
+            "csqa2": Task(self.as_is("csqa2"), 0.5),
+            "relation": Task(self.relation, 1),
             "domain": Task(self.domain, 5),
             "title": Task(self.title, 3),
-            "mention": Task(self.mention, 2),
-            "routing": Task(self.routing, 3),
-            "written": Task(self.written, 4),
-            "echo": Task(self.echo, 14),
+            "mention": Task(self.mention, 1),
+            "routing": Task(self.routing, 2),
+            "written": Task(self.written, 2),
+            "message": Task(self.message, 2),
+            "residual": Task(self.residual_row, 6),
+            "claim_pair": Task(self.claim_pair, 6),
+            "side_pair": Task(self.side_pair, 4),
+            "world_pair": Task(self.world_pair, 7),
+            "domain_pair": Task(self.domain_pair, 2),
+            "passage_pair": Task(self.passage_pair, 2),
+            "answer_pair": Task(self.answer_pair, 1),
+            "echo": Task(self.echo, 20),
         }
         return tasks
 
-    def rows(self, count: int, seed: int, without: tuple[str, ...] = ()) -> list[tuple[str, Decision]]:
-        """`count` (task, decision) pairs in random order, by weight."""
+    def rows(self, count: int, seed: int, weights: dict[str, float] | None = None) -> list[tuple[str, Decision]]:
+        """`count` (task, decision) pairs in random order, by the tasks' weights or by `weights`."""
         rng = random.Random(seed)
-        tasks = {n: t for n, t in self.tasks.items() if n not in without}
-        names = rng.choices(list(tasks), [t.weight for t in tasks.values()], k=count)
-        return [(name, self.finish(tasks[name].draw(rng), rng)) for name in names]
+        weights = weights or {name: task.weight for name, task in self.tasks.items()}
+        names = rng.choices(list(weights), list(weights.values()), k=count)
+        return [(name, self.finish(self.tasks[name].draw(rng), rng)) for name in names]

@@ -3,7 +3,8 @@
 The rows are drawn in chunks, each a function of the seed and the chunk's number, so a run that was cut off goes on from its last
 checkpoint with the same rows. The loss of a row is taken on z = alpha * a + b with the scores `a` of a fixed stage A and a random
 `alpha` (0, 8 or 16), so that b is useful alone and beside A: cross-entropy + 0.5 Brier. `echo` rows have stage A's distribution
-as their target. The weights that are kept are an exponential moving average.
+as their target. A row with an opposite is trained with it in one batch, and pays for every bit by which the two answers fail to be each
+other's mirror. The weights that are kept are an exponential moving average.
 """
 
 import copy
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .encoder import DEVICE, LAYERS, Encoder
+from .encoder import DEVICE, LAYERS, Encoder, mixed
 from .records import Decision
 from .stage_a import framed, vectors
 from .stage_b import Pack, StageB, by_length, pack, scores
@@ -44,16 +45,19 @@ class Settings:
     layer_decay: float = 0.85
     warm_up: float = 0.04
     average: float = 0.997
+    consistency: float = 0.5
     seed: int = 1
 
 
 @dataclass(frozen=True)
 class Example:
-    """A packed row: similarities [options] by stage A, and the index of the label (-1: the teacher's distribution)."""
+    """A packed row: similarities [options] by stage A, the index of the label (-1: the teacher's distribution), and the row's
+    opposite: the same text and choices, the opposite question."""
 
     packed: Pack
     similar: np.ndarray
     label: int
+    opposite: "Example | None" = None
 
 
 def similarities(encoder: Encoder, rows: Sequence[Decision], reader: Reader, cache: dict[str, np.ndarray]) -> list[np.ndarray]:
@@ -74,10 +78,26 @@ def chunk(number: int, mix: Mix, encoder: Encoder, reader: Reader, seed: int, ca
     """The batches of one chunk, in random order."""
     rows = [row for _, row in mix.rows(CHUNK, seed * 10007 + number)]
     similar = similarities(encoder, rows, reader, cache)
-    examples = [Example(packed(row, reader), a, -1 if row.label == TEACHER else row.choices.index(row.label)) for row, a in zip(rows, similar)]
+    examples = [Example(packed(row, reader), a, label_of(row), row.opposite and Example(packed(row.opposite, reader), a, label_of(row.opposite))) for row, a in zip(rows, similar)]
     batches = [[examples[i] for i in batch] for batch in by_length([e.packed for e in examples], TOKENS_A_BATCH)]
     random.Random(seed + number).shuffle(batches)
     return batches
+
+
+def label_of(row: Decision) -> int:
+    return -1 if row.label == TEACHER else row.choices.index(row.label)
+
+
+def flat(batch: Sequence[Example]) -> list[Example]:
+    """The examples of a batch, each followed by its opposite."""
+    return [e for example in batch for e in (example, example.opposite) if e is not None]
+
+
+def inconsistency(one: Tensor, other: Tensor) -> Tensor:
+    """How far the answers to a question and to its opposite are from mirroring each other: symmetric divergence, bounded by clamping.
+    Scores [2] each, of the same two choices in the same order."""
+    p, q = torch.log_softmax(one, -1), torch.log_softmax(other.flip(0), -1)
+    return 0.5 * ((p.exp() - q.exp()) * (p - q)).sum().clamp(max=4.0)
 
 
 def loss_of(b: Tensor, example: Example, alpha: float) -> Tensor:
@@ -121,10 +141,10 @@ def watch(model: StageB, held: dict[str, list[Decision]], similar: dict[str, lis
     return result
 
 
-def train(mix: Mix, stage_a: Encoder, start: Encoder, reader: Reader, held: dict[str, list[Decision]], settings: Settings, folder: Path, log) -> StageB:
+def train(mix: Mix, stage_a: Encoder, start: StageB, reader: Reader, held: dict[str, list[Decision]], settings: Settings, folder: Path, log) -> StageB:
     """Stage B trained from the weights of `start`; goes on from `folder/stage_b.pt` if that is there."""
     torch.manual_seed(settings.seed)
-    model = StageB(copy.deepcopy(start)).train()
+    model = copy.deepcopy(start).train()
     freeze(model)
     average = copy.deepcopy(model).eval()
     optimiser = torch.optim.AdamW(groups(model, settings), lr=1.0, weight_decay=0.01, fused=True)
@@ -160,10 +180,12 @@ def train(mix: Mix, stage_a: Encoder, start: Encoder, reader: Reader, held: dict
             for group in optimiser.param_groups:
                 group["lr"] = group["rate"] * min(1.0, progress / settings.warm_up + 0.01) * (1 - progress)
             batch = batches[number]
-            with torch.autocast(DEVICE, dtype=torch.bfloat16):
-                b = model([e.packed for e in batch])
+            with mixed():
+                b = model([e.packed for e in flat(batch)])
             rng = random.Random(done["steps"])
-            loss = torch.stack([loss_of(s, e, rng.choice(ALPHAS)) for s, e in zip(b, batch)]).mean()
+            losses_of_rows = [loss_of(s, e, rng.choice(ALPHAS)) for s, e in zip(b, flat(batch))]
+            pairs = [settings.consistency * 2 * inconsistency(b[i], b[i + 1]) for i, e in enumerate(flat(batch)) if e.opposite]
+            loss = (torch.stack(losses_of_rows).sum() + sum(pairs)) / len(losses_of_rows)
             optimiser.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(learned(model).values(), 1.0)
@@ -174,7 +196,7 @@ def train(mix: Mix, stage_a: Encoder, start: Encoder, reader: Reader, held: dict
                 for theirs, ours in zip(learned(average).values(), learned(model).values()):
                     theirs.lerp_(ours, 1 - keep)
             losses.append(loss.item())
-            done["batch"], done["rows"] = number + 1, done["rows"] + len(batch)
+            done["batch"], done["rows"] = number + 1, done["rows"] + len(losses_of_rows)
             if done["steps"] % 20 == 0:
                 log(f"stage B: {done['rows']} rows, {done['seconds'] / 60:.1f} min, {progress:.3f} of the way, loss {np.mean(losses[-100:]):.3f}")
             if time.time() - saved_at > 300:

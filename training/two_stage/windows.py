@@ -1,4 +1,5 @@
-"""Inputs that do not fit one window: cut into overlapping segments, each of which is a decision of its own; the decisions are joined.
+"""Inputs that do not fit one window: cut into segments at the ends of sentences, each of which is a decision of its own; the decisions
+are joined.
 
 Stage A encodes every segment. Stage B reads the `READ` segments that matter most, by relevance
 r_w = cos(segment, instruction) + max_i a_i^w, in the order of the text. Each read segment gives z^w as a short input would; they are
@@ -9,16 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .encoder import Encoder
-from .records import Decision
-from .stack import BEST, Scored, Stack, closeness, softmax
-from .scoring import CARRIED_INSTRUCTION, best_choices
-from .scoring import LONGEST_PREMISE as PREMISE
-from .stage_a import framed, vectors
-from .stage_b import PACK_TOKENS, StageB, pack, scores
-from .tokens import Reader
+from .stack import BEST, Scored, Stack, softmax
+from .stage_b import PACK_TOKENS
 
-SEGMENT, STRIDE, READ = 24, 12, 12
+PREMISE, CARRIED_INSTRUCTION = 380, 128
+SEGMENT, LEAST, READ = 40, 8, 12
+STOPS = (1012, 1029, 999)  # the tokens . ? !
 PACKS = 6
 
 
@@ -28,8 +25,12 @@ def split_premise(instruction: list[int], text: list[int]) -> tuple[list[int], l
     carried, text = instruction[:CARRIED_INSTRUCTION], instruction[CARRIED_INSTRUCTION:] + text
     if len(text) <= PREMISE - 3 - len(carried):
         return carried, [text]
-    starts = [*range(0, len(text) - SEGMENT, STRIDE), len(text) - SEGMENT]
-    return carried, [text[start : start + SEGMENT] for start in starts]
+    windows, start = [], 0
+    for end, token in enumerate(text, start=1):
+        if end - start == SEGMENT or (end - start >= LEAST and token in STOPS):
+            windows.append(text[start:end])
+            start = end
+    return carried, windows + ([text[start:]] if start < len(text) else [])
 
 
 def readable(carried: list[int], options: Sequence[list[int]]) -> int:
@@ -43,21 +44,6 @@ def relevant(segments: np.ndarray, instruction: np.ndarray, choices: np.ndarray,
     relevance = segments @ instruction + (segments @ choices.T).max(1)
     chosen = np.sort(np.argsort(-relevance, kind="stable")[:read])
     return relevance, chosen
-
-
-def score_long(encoder: Encoder, model: StageB, row: Decision, reader: Reader) -> tuple[list[Scored], np.ndarray]:
-    """One `Scored` a read segment (all with the same best choices), and their relevances."""
-    carried, windows = split_premise(reader.plain(row.instruction), reader.plain(row.input))
-    options = [reader.choice(c) for c in row.choices]
-    found = vectors(encoder, [framed(w, 512) for w in windows] + [framed(carried, 512)] + [framed(o, 512) for o in options])
-    segments, instruction, choices = found[: len(windows)], found[len(windows)], found[len(windows) + 1 :]
-    relevance, chosen = relevant(segments, instruction, choices, readable(carried, options)) if len(windows) > 1 else (np.zeros(1), np.array([0]))
-    a = segments[chosen] @ choices.T
-    best = best_choices(a.max(0), row.choices)
-    near, size = closeness(choices[best]), float(np.mean([len(options[i]) for i in best]))
-    packs = [pack(carried, windows[w], [options[i] for i in best]) for w in chosen]
-    label = row.choices.index(row.label)
-    return [Scored(a[j], best, b, near, size, float(segments[chosen[j]] @ instruction), label, row.set) for j, b in enumerate(scores(model, packs))], relevance[chosen]
 
 
 def join(parts: Sequence[Scored], relevance: np.ndarray, stack: Stack, kappa: tuple[float, float]) -> np.ndarray:

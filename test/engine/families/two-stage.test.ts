@@ -8,7 +8,7 @@ import {
   stackLogits,
 } from '../../../src/engine/families/two-stage/stack.ts';
 import { createTextRules } from '../../../src/engine/families/two-stage/text-rules.ts';
-import { highest, readableWindows, splitPremise, windowCount } from '../../../src/engine/families/two-stage/windows.ts';
+import { highest, readableWindows, splitPremise } from '../../../src/engine/families/two-stage/windows.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../support/engine.ts';
 import { encoderGraph, modelsFolder, packReaderGraph, tokenId, writePackage } from '../support/packages.ts';
 
@@ -81,29 +81,30 @@ test('options are split when a pack is full, one at least in each', (t) => {
   t.deepEqual(splitOptions(50, [[1], [2]], 10), [[[1]], [[2]]]);
 });
 
-test('a long premise is cut into segments that cover it', (t) => {
+test('a long premise is cut at the ends of sentences into segments that cover it', (t) => {
   const options = {
     premise: 20,
     carriedInstruction: 4,
     segment: 8,
-    stride: 6,
+    least: 3,
+    stops: [7, 8, 9],
     read: 2,
     kappaConfidence: 0,
     kappaRelevance: 0,
   };
   const numbers = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
   t.deepEqual(splitPremise([1, 2], numbers(10, 15), options), { instruction: [1, 2], windows: [numbers(10, 15)] });
-  t.deepEqual(splitPremise([1, 2], numbers(10, 16), options).windows, [numbers(10, 8), numbers(16, 8), numbers(18, 8)]);
+  t.deepEqual(splitPremise([1, 2], numbers(10, 16), options).windows, [numbers(10, 8), numbers(18, 8)]);
+  const sentences = [[10, 11, 7], [12, 9, 13, 8], numbers(14, 8), [22, 23, 9], [24]];
+  t.deepEqual(splitPremise([], sentences.flat(), options).windows, sentences);
   // An instruction that is not carried whole loses nothing.
   const long = splitPremise(numbers(1, 6), numbers(10, 5), options);
   t.deepEqual(long, { instruction: [1, 2, 3, 4], windows: [[5, 6, ...numbers(10, 5)]] });
   for (const tokens of [18, 19, 20, 26, 27, 100]) {
-    const { windows } = splitPremise([], numbers(0, tokens), options);
-    t.deepEqual(
-      [...new Set(windows.flat())].sort((a, b) => a - b),
-      numbers(0, tokens),
-    );
-    t.is(windows.length, windowCount(tokens, options));
+    const text = numbers(0, tokens).map((i) => i % 11);
+    const { windows } = splitPremise([], text, options);
+    t.deepEqual(windows.flat(), text);
+    t.true(windows.slice(0, -1).every(({ length }) => length >= options.least && length <= options.segment));
   }
   // 10 tokens of premise, and six full packs of 20.
   const sizes = { windows: { ...options, segment: 5, read: 3 }, best: 2, packTokens: 20 };
@@ -159,7 +160,8 @@ const small = {
         premise_tokens: 30,
         carried_instruction_tokens: 10,
         segment_tokens: 12,
-        stride_tokens: 8,
+        least_tokens: 4,
+        stop_tokens: [1, 2, 3],
         read: 3,
         kappa_confidence: 1,
         kappa_relevance: 1,
@@ -222,7 +224,7 @@ test('wrong options are all named', async (t) => {
     ...small,
     manifest: {
       ...small.manifest,
-      options: { ...options, best: 1, stack, windows: { ...options.windows, stride_tokens: 13 } },
+      options: { ...options, best: 1, stack, windows: { ...options.windows, least_tokens: 13 } },
     },
   });
   await writePackage(modelsDir);
@@ -233,6 +235,6 @@ test('wrong options are all named', async (t) => {
     'options.best must be a number from 2 to 300',
     'options.stack.alpha must be a list of 3 numbers',
     'options.stack.beta must be a list of 3 numbers',
-    'options.windows.stride_tokens would leave tokens unread',
+    'options.windows.least_tokens is more than a segment has',
   ]);
 });

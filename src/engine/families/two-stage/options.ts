@@ -7,8 +7,11 @@ import { type FeatureName, featureNames, type StackRule } from './stack.ts';
 export interface WindowOptions {
   readonly premise: number;
   readonly carriedInstruction: number;
+  /** A segment is a sentence: it ends with a stop once it has `least` tokens, and at the latest with `segment`. */
   readonly segment: number;
-  readonly stride: number;
+  readonly least: number;
+  /** Ids of the tokens that end a sentence. */
+  readonly stops: readonly number[];
   /** Segments that stage B reads. */
   readonly read: number;
   readonly kappaConfidence: number;
@@ -72,16 +75,17 @@ export function readTwoStageOptions(raw: unknown): TwoStageOptions {
       premise: windows.integer('premise_tokens', 8, 100_000),
       carriedInstruction: windows.integer('carried_instruction_tokens', 0, 100_000),
       segment: windows.integer('segment_tokens', 1, 100_000),
-      stride: windows.integer('stride_tokens', 1, 100_000),
+      least: windows.integer('least_tokens', 1, 100_000),
+      stops: windows.numbers('stop_tokens', 3),
       read: windows.integer('read', 1, 1000),
       kappaConfidence: windows.number('kappa_confidence', -1e6, 1e6),
       kappaRelevance: windows.number('kappa_relevance', -1e6, 1e6),
     },
   };
-  const { premise, carriedInstruction, segment, stride } = options.windows;
+  const { premise, carriedInstruction, segment, least } = options.windows;
   if (carriedInstruction + segment + 3 > premise)
     windows.problem('has segments that do not fit the premise', 'segment_tokens');
-  if (stride > segment) windows.problem('would leave tokens unread', 'stride_tokens');
+  if (least > segment) windows.problem('is more than a segment has', 'least_tokens');
   if (problems.length > 0) throw new InvalidOptions(problems);
   return options;
 }

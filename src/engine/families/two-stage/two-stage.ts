@@ -11,7 +11,7 @@ import { readTwoStageOptions } from './options.ts';
 import { type Ids, packFeeds, splitOptions } from './packs.ts';
 import { closenessOf, composeDistribution, type RequestFacts, stackLogits } from './stack.ts';
 import { createTextRules, readSymbols } from './text-rules.ts';
-import { fullPacks, highest, readableWindows, splitPremise, type Windows, windowCount } from './windows.ts';
+import { fullPacks, highest, readableWindows, splitPremise, type Windows } from './windows.ts';
 
 const unhindered: RunControl = { checkpoint() {} };
 
@@ -154,31 +154,30 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     },
     async profile(): Promise<CostProfile> {
       const ids = (tokens: number): Ids => new Array<number>(tokens).fill(special.sep);
-      const encoding = await measureCurve([1, windows.segment, windows.premise - 2], (tokens) =>
+      const encoding = await measureCurve([1, windows.least, windows.segment, windows.premise - 2], (tokens) =>
         encode(ids(tokens), unhindered),
       );
-      const segment = encoding[1]?.[1] ?? 0;
+      const [, shortest = 0, longest = 0, full = 0] = encoding.map(([, cost]) => cost);
+      // Beyond one window the text is encoded sentence by sentence, and the instruction once: short ones are many, long ones few.
+      const inSegments = (tokens: number): number => {
+        const few = Math.ceil(tokens / windows.segment) * longest;
+        return longest + Math.max(few, Math.ceil(tokens / windows.least) * shortest);
+      };
       const cut = windows.premise - 2;
       const whole = Math.max(cut + 1, limits.inputTokens);
-      const full = windows.premise - 3;
-      const longest = limits.candidateTokens;
+      const longestPremise = windows.premise - 3;
+      const longestChoice = limits.candidateTokens;
       // Half a small run is premise, as with a few choices; the largest has a whole window and the longest choices, so that a graph without
       // positions for them fails here.
       const packed = await measureCurve([16, options.packTokens / 4, options.packTokens], (tokens) => {
-        const premise = Math.min(full, Math.floor(tokens / 2) - 3);
+        const premise = Math.min(longestPremise, Math.floor(tokens / 2) - 3);
         const room = tokens - premise - 3;
-        const blocks = Math.max(1, Math.floor(room / (longest + 1)));
-        const block = ids(Math.min(longest, Math.floor(room / blocks) - 1));
+        const blocks = Math.max(1, Math.floor(room / (longestChoice + 1)));
+        const block = ids(Math.min(longestChoice, Math.floor(room / blocks) - 1));
         return read([], ids(premise), new Array<Ids>(blocks).fill(block), unhindered);
       });
       return {
-        // Beyond one window the text is encoded segment by segment, and the instruction once.
-        premise: [
-          ...encoding.slice(0, 1),
-          [cut - 1, encoding[2]?.[1] ?? 0],
-          [cut, (windowCount(cut, windows) + 1) * segment],
-          [whole, (windowCount(whole, windows) + 1) * segment],
-        ],
+        premise: [...encoding.slice(0, 1), [cut - 1, full], [cut, inSegments(cut)], [whole, inSegments(whole)]],
         choice: await measureCurve([1, limits.candidateTokens], (tokens) => encode(ids(tokens), unhindered)),
         choiceReadsPremise: false,
         choicesCached: true,

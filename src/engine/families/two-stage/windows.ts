@@ -11,14 +11,19 @@ export interface Windows {
 
 /** An instruction's tokens past those that are carried go before the input's. */
 export function splitPremise(instruction: Ids, input: Ids, options: WindowOptions): Windows {
-  const { premise, carriedInstruction, segment, stride } = options;
+  const { premise, carriedInstruction, segment, least, stops } = options;
   const carried = instruction.slice(0, carriedInstruction);
   const text = [...instruction.slice(carriedInstruction), ...input];
   if (text.length <= premise - 3 - carried.length) return { instruction: carried, windows: [text] };
-  const last = text.length - segment;
   const windows: Ids[] = [];
-  for (let start = 0; start < last; start += stride) windows.push(text.slice(start, start + segment));
-  windows.push(text.slice(last));
+  let start = 0;
+  for (const [i, token] of text.entries()) {
+    const length = i + 1 - start;
+    if (length < segment && (length < least || !stops.includes(token))) continue;
+    windows.push(text.slice(start, i + 1));
+    start = i + 1;
+  }
+  if (start < text.length) windows.push(text.slice(start));
   return { instruction: carried, windows };
 }
 
@@ -36,11 +41,6 @@ export function readableWindows(
   const longest = [...choices].sort((a, b) => b - a).slice(0, best);
   const tokens = longest.reduce((sum, length) => sum + length + 1, carried + segment + 3);
   return Math.min(read, Math.max(1, Math.floor((fullPacks * packTokens) / tokens)));
-}
-
-/** How many windows a text of so many tokens has. */
-export function windowCount(tokens: number, { premise, segment, stride }: WindowOptions): number {
-  return tokens <= premise - 3 ? 1 : Math.ceil((tokens - segment) / stride) + 1;
 }
 
 /** The places of the `most` highest values, in rising order; of equal ones the first. */

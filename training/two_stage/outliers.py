@@ -1,0 +1,40 @@
+"""Channels of stage B's activations that are far larger than the others, and what they are divided by before a quantised product.
+
+The runtime quantises activations to 8 bits with one scale a tensor, so a few large channels leave the others 3 or 4 bits. Dividing
+a channel by a power of two and multiplying its row of the weights by the same changes nothing but the rounding (SmoothQuant's
+idea, arXiv 2211.10438, for outliers alone). Stage A has fixed ones: `training/minilm/divisors.json`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from .stage_b import Pack, StageB, scores
+
+# A channel is large when its greatest magnitude is over so many times the median channel's, by kind of product.
+LARGE = {"query": 1.5, "inner": 3.0, "outer": 2.0}
+
+
+def divisors(model: StageB, packs: Sequence[Pack]) -> dict[str, np.ndarray]:
+    """For each product with large channels, by its layer's name: powers of two [channels]."""
+    greatest: dict[str, torch.Tensor] = {}
+
+    def watch(name: str):
+        def hook(_, inputs):
+            most = inputs[0].detach().abs().flatten(0, -2).amax(0).float()
+            greatest[name] = torch.maximum(greatest.get(name, most), most)
+        return hook
+
+    layers = {f"encoder.layers.{i}.{kind}": getattr(layer, kind) for i, layer in enumerate(model.encoder.layers) for kind in LARGE}
+    hooks = [layer.register_forward_pre_hook(watch(name)) for name, layer in layers.items()]
+    scores(model, packs)
+    for hook in hooks:
+        hook.remove()
+    result = {}
+    for name, most in greatest.items():
+        ratio = most / (LARGE[name.rsplit(".", 1)[1]] * most.median())
+        exponents = ratio.clamp(min=1).log2().round()
+        if exponents.any():
+            result[name] = (2.0**exponents).cpu().numpy().astype(np.float32)
+    return result
