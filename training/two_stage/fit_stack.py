@@ -32,7 +32,7 @@ AS_GOOD = 0.01
 SCALE = ("one", "ln_n", "a_spread", "b_spread")
 NOISY = ("ms_va", "xed_en")
 KAPPAS_CONFIDENCE = (0.0, 4.0, 8.0, 16.0, 32.0)
-KAPPAS_RELEVANCE = (0.0, 10.0, 20.0, 40.0, 80.0)
+KAPPAS_RELEVANCE = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 HIDDEN_ROWS, HIDDEN_IN = 12, 3900
 HIDDEN_SETS = ("many_intents", "tweet_polarity", "yes_no", "multidogo_finance", "snips")
 

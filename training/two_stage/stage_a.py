@@ -39,6 +39,15 @@ def embed(encoder: Encoder, sequences: Sequence[list[int]]) -> Tensor:
     return F.normalize(pooled, dim=-1)
 
 
+def embed_many(encoder: Encoder, sequences: Sequence[list[int]], together: int = 24) -> Tensor:
+    """`embed` of sequences of very different lengths: those of like length together, so that little is padding."""
+    order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))
+    parts = [embed(encoder, [sequences[i] for i in order[start : start + together]]) for start in range(0, len(order), together)]
+    places = torch.empty(len(order), dtype=torch.long)
+    places[torch.tensor(order)] = torch.arange(len(order))
+    return torch.cat(parts)[places.to(parts[0].device)]
+
+
 @torch.inference_mode()
 def vectors(encoder: Encoder, sequences: Sequence[list[int]], tokens_a_batch: int = 6144) -> np.ndarray:
     """Vectors [texts, width] of many sequences, batched by length."""

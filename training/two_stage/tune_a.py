@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from .encoder import Encoder, mixed
 from .records import Decision
-from .stage_a import embed, framed, vectors
+from .stage_a import embed_many, framed, vectors
 from .tasks import TEACHER
 from .tokens import Reader
 from .wordings import RESIDUAL
@@ -51,8 +51,8 @@ def tune(base: Encoder, rows: Sequence[Decision], reader: Reader, minutes: float
         texts = sorted({c for row in batch for c in row.choices})
         place = {text: i for i, text in enumerate(texts)}
         with mixed():
-            inputs = embed(encoder, [framed(reader.plain(row.input), 128) for row in batch])
-            choices = embed(encoder, [framed(reader.choice(text), 48) for text in texts])
+            inputs = embed_many(encoder, [framed(reader.plain(row.input), 96) for row in batch])
+            choices = embed_many(encoder, [framed(reader.choice(text), 40) for text in texts])
         loss = 0.0
         for row, vector in zip(batch, inputs):
             logits = SCALE * choices[[place[c] for c in row.choices]] @ vector
@@ -63,8 +63,8 @@ def tune(base: Encoder, rows: Sequence[Decision], reader: Reader, minutes: float
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimiser.step()
         losses.append(loss.item())
-        if len(losses) % 50 == 0:
-            log(f"stage A: {start + len(batch)} rows, {progress:.2f} of the way, loss {np.mean(losses[-50:]):.3f}")
+        if len(losses) % 20 == 0:
+            log(f"stage A: {start + len(batch)} rows, {progress:.2f} of the way, loss {np.mean(losses[-20:]):.3f}")
     return encoder.eval()
 
 

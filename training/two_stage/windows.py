@@ -1,8 +1,9 @@
 """Inputs that do not fit one window: cut into segments at the ends of sentences, each of which is a decision of its own; the decisions
 are joined.
 
-Stage A encodes every segment. Stage B reads the `READ` segments that matter most, by relevance
-r_w = cos(segment, instruction) + max_i a_i^w, in the order of the text. Each read segment gives z^w as a short input would; they are
+Stage A encodes every segment. Stage B reads the `READ` segments that matter most: those that are nearer to a choice, or to the
+instruction, than the text is elsewhere. r_w = max_i s(a_i^w) + s(cos(segment, instruction)) / 2, where s counts standard deviations from the
+mean over the text's segments: what is near everywhere tells nothing. Each read segment gives z^w as a short input would; they are
 joined as z = sum_w omega_w z^w with omega = softmax_w(kappa_confidence c_w + kappa_relevance r_w), c_w = max softmax(z^w).
 """
 
@@ -14,7 +15,7 @@ from .stack import BEST, Scored, Stack, softmax
 from .stage_b import PACK_TOKENS
 
 PREMISE, CARRIED_INSTRUCTION = 380, 128
-SEGMENT, LEAST, READ = 40, 8, 12
+SEGMENT, LEAST, READ = 40, 10, 12
 STOPS = (1012, 1029, 999)  # the tokens . ? !
 PACKS = 6
 
@@ -39,9 +40,14 @@ def readable(carried: list[int], options: Sequence[list[int]]) -> int:
     return min(READ, max(1, PACKS * PACK_TOKENS // (len(carried) + SEGMENT + 3 + sum(longest) + len(longest))))
 
 
+def standardised(values: np.ndarray) -> np.ndarray:
+    """[segments, ...] in standard deviations from the mean over the segments."""
+    return (values - values.mean(0)) / (values.std(0) + 1e-6)
+
+
 def relevant(segments: np.ndarray, instruction: np.ndarray, choices: np.ndarray, read: int) -> tuple[np.ndarray, np.ndarray]:
     """Relevance [segments] and the indices of the `read` highest, in text order. Rows are vectors."""
-    relevance = segments @ instruction + (segments @ choices.T).max(1)
+    relevance = standardised(segments @ choices.T).max(1) + 0.5 * standardised(segments @ instruction)
     chosen = np.sort(np.argsort(-relevance, kind="stable")[:read])
     return relevance, chosen
 

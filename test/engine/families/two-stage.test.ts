@@ -8,7 +8,7 @@ import {
   stackLogits,
 } from '../../../src/engine/families/two-stage/stack.ts';
 import { createTextRules } from '../../../src/engine/families/two-stage/text-rules.ts';
-import { highest, readableWindows, splitPremise } from '../../../src/engine/families/two-stage/windows.ts';
+import { highest, readableWindows, relevanceOf, splitPremise } from '../../../src/engine/families/two-stage/windows.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../support/engine.ts';
 import { encoderGraph, modelsFolder, packReaderGraph, tokenId, writePackage } from '../support/packages.ts';
 
@@ -114,6 +114,17 @@ test('a long premise is cut at the ends of sentences into segments that cover it
   t.is(readableWindows(2, [20, 23], sizes), 2);
   t.deepEqual(highest([1, 5, 3, 5, 4], 3), [1, 3, 4]);
   t.deepEqual(highest([2, 2, 2], 2), [0, 1]);
+});
+
+test('a segment matters by how far it stands out, not by what is near everywhere', (t) => {
+  // The first choice is near to all segments, the second to the last alone.
+  const cosines = [Float64Array.of(0.9, 0.1), Float64Array.of(0.9, 0.1), Float64Array.of(0.8, 0.3)];
+  const relevance = relevanceOf(cosines, [0.2, 0.2, 0.2]);
+  for (const [w, expected] of [Math.SQRT1_2, Math.SQRT1_2, Math.SQRT2].entries()) {
+    t.true(Math.abs((relevance[w] ?? 0) - expected) < 1e-4, `segment ${w}: ${relevance[w]}`);
+  }
+  const [first = 0, second = 0, third = 0] = relevanceOf(cosines, [0.9, 0, 0]);
+  t.true(first > third && third > second);
 });
 
 test('the stack weighs the stages by the features that the rule names', (t) => {

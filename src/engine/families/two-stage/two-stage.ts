@@ -11,7 +11,7 @@ import { readTwoStageOptions } from './options.ts';
 import { type Ids, packFeeds, splitOptions } from './packs.ts';
 import { closenessOf, composeDistribution, type RequestFacts, stackLogits } from './stack.ts';
 import { createTextRules, readSymbols } from './text-rules.ts';
-import { fullPacks, highest, readableWindows, splitPremise, type Windows } from './windows.ts';
+import { fullPacks, highest, readableWindows, relevanceOf, splitPremise, type Windows } from './windows.ts';
 
 const unhindered: RunControl = { checkpoint() {} };
 
@@ -85,7 +85,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     const cosines = segments.map((segment) => Float64Array.from(choiceVectors, (vector) => dot(segment, vector)));
     const question = texts.length > 1 || usesAbout ? await encodeInstruction(instruction, control) : undefined;
     const about = segments.map((segment) => (question === undefined ? 0 : dot(segment, question)));
-    const relevance = about.map((cosine, w) => cosine + Math.max(...(cosines[w] as Float64Array)));
+    const relevance = relevanceOf(cosines, about);
     return highest(relevance, most).map((w) => ({
       text: texts[w] as Ids,
       a: cosines[w] as Float64Array,

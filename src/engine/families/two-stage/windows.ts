@@ -43,6 +43,26 @@ export function readableWindows(
   return Math.min(read, Math.max(1, Math.floor((fullPacks * packTokens) / tokens)));
 }
 
+/**
+ * How much each segment matters: how far it is nearer to a choice, or to the instruction, than the text's segments are on the whole, in standard
+ * deviations. `cosines`: of each segment with every choice; `about`: of each with the instruction.
+ */
+export function relevanceOf(cosines: readonly Float64Array[], about: readonly number[]): readonly number[] {
+  const asked = standardised(about);
+  const near = new Array<number>(cosines.length).fill(Number.NEGATIVE_INFINITY);
+  for (let choice = 0; choice < (cosines[0]?.length ?? 0); choice++) {
+    const values = standardised(cosines.map((segment) => segment[choice] as number));
+    for (const [w, value] of values.entries()) near[w] = Math.max(near[w] as number, value);
+  }
+  return near.map((value, w) => value + 0.5 * (asked[w] as number));
+}
+
+function standardised(values: readonly number[]): readonly number[] {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const square = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
+  return values.map((value) => (value - mean) / (Math.sqrt(square) + 1e-6));
+}
+
 /** The places of the `most` highest values, in rising order; of equal ones the first. */
 export function highest(values: ArrayLike<number>, most: number): readonly number[] {
   return Array.from(values, (_, i) => i)
