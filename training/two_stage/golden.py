@@ -63,7 +63,7 @@ def main() -> None:
     worst = 0.0
     fp32_a, fp32_b = arguments.work / "stage-a.fp32.onnx", arguments.work / "stage-b.fp32.onnx"
     fp32_a.write_bytes(graph_of_a(encoder, "fp32"))
-    fp32_b.write_bytes(graph_of_b(model, "fp32"))
+    fp32_b.write_bytes(graph_of_b(model, "fp32", {}))
     graph_a, graph_b = session(fp32_a), session(fp32_b)
     for case in layouts:
         feed = {name: np.array([case[name]], np.int64) for name in ("input_ids", "position_ids", "block_ids")} | {"markers": np.array(case["markers"], np.int64)}

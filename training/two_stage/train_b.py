@@ -29,6 +29,7 @@ from .tokens import Reader
 ALPHAS = (0.0, 8.0, 16.0)
 TEACHER_SCALE = 20.0
 CHUNK = 3000
+WATCH_EVERY = 1800  # seconds
 TOKENS_A_BATCH = 4096
 FROZEN_LAYERS = 1
 MOST_INSTRUCTION, MOST_INPUT, MOST_OPTION = 96, 160, 40
@@ -202,7 +203,7 @@ def train(mix: Mix, stage_a: Encoder, start: StageB, reader: Reader, held: dict[
             if time.time() - saved_at > 300:
                 save()
                 saved_at = time.time()
-            if time.time() - watched_at > 600:
+            if time.time() - watched_at > WATCH_EVERY:
                 seen = watch(average, held, held_similar, reader)
                 log(f"watch: b {np.mean([v[0] for v in seen.values()]):.3f}, 16a+b {np.mean([v[1] for v in seen.values()]):.3f}, " + ", ".join(f"{n} {b:.2f}/{z:.2f}" for n, (b, z) in seen.items()))
                 watched_at = time.time()
