@@ -75,7 +75,7 @@ test('every command runs, in the order of the page, on what the quick start serv
     t.deepEqual(JSON.parse(grpc ?? '').decision.output, shown.output);
     t.true(
       JSON.parse(models ?? '').data.some(
-        ({ id, status }: Record<string, unknown>) => id === 'minilm-l6' && status === 'ready',
+        ({ id, status }: Record<string, unknown>) => id === 'umpire-mini' && status === 'ready',
       ),
     );
     t.like(JSON.parse(created ?? ''), { id: 'support-teams', version: '1', visibility: 'private' });

@@ -83,8 +83,10 @@ def main() -> None:
         result[name] = measure([p for p, _, _ in answers], labels) | alone | {"rows": len(rows)}
         print(name, {k: round(v, 3) for k, v in result[name].items()}, flush=True)
     result["mean"] = {k: float(np.mean([m[k] for m in result.values()])) for k in ("accuracy", "a", "b", "ece", "brier", "wrong_and_sure")}
-    result["negations"] = negations(package)
-    print("mean", result["mean"], "negations", result["negations"])
+    print("mean", result["mean"], flush=True)
+    if not arguments.only:
+        result["negations"] = negations(package)
+        print("negations", result["negations"], flush=True)
     if arguments.train:
         result["hidden"] = hidden(package, arguments.train, arguments.hidden_in)
         print("hidden", result["hidden"])
