@@ -133,7 +133,7 @@ def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: fl
     Log loss, L-BFGS; `strength` pulls all but the constant to 0. How the stages share the word is a matter of accuracy on unseen
     sets; the log loss would answer it from the sets that resemble the training data. How sure the answer is, is fitted here.
     """
-    used = tuple(dict.fromkeys([*scale, LN_N, *([CLOSENESS] if share.by_closeness else []), ABOUT]))
+    used = tuple(dict.fromkeys([*scale, LN_N, *([CLOSENESS] if share.by_closeness else []), *([ABOUT] if share.by_about else [])]))
     f, a, b, mask, label, weight = tensors(rows)
     f = f[:, list(used)]
     tilt = torch.zeros(len(used), dtype=torch.float64)
@@ -141,7 +141,8 @@ def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: fl
     tilt[used.index(LN_N)] = share.by_ln_n
     if share.by_closeness:
         tilt[used.index(CLOSENESS)] = -share.by_closeness
-    tilt[used.index(ABOUT)] = -share.by_about
+    if share.by_about:
+        tilt[used.index(ABOUT)] = -share.by_about
     free = torch.tensor([float(i in scale) for i in used], dtype=torch.float64)
     w = torch.zeros(len(used), dtype=torch.float64)
     w[0] = np.log(0.5)

@@ -17,7 +17,7 @@ from .stage_b import PACK_TOKENS
 PREMISE, CARRIED_INSTRUCTION = 380, 128
 SEGMENT, LEAST, READ = 40, 10, 12
 STOPS = (1012, 1029, 999)  # the tokens . ? !
-PACKS = 6
+PACKS = 4
 
 
 def split_premise(instruction: list[int], text: list[int]) -> tuple[list[int], list[list[int]]]:

@@ -28,7 +28,7 @@ export function splitPremise(instruction: Ids, input: Ids, options: WindowOption
 }
 
 /** Full packs that the windows of one request may take together, if there are more than one. */
-export const fullPacks = 6;
+export const fullPacks = 4;
 
 /**
  * How many windows stage B reads: `read`, or as many as `fullPacks` packs have room for if the choices are long. `choices`: the tokens of each.
