@@ -37,7 +37,8 @@ interface DecisionCase {
 
 const golden = <T>(name: string): T =>
   JSON.parse(readFileSync(new URL(`../../golden/umpire-mini/${name}.json`, import.meta.url), 'utf8'));
-const folder = join(shippedModels, 'umpire-mini', 'r2');
+const revision = 'r2';
+const folder = join(shippedModels, 'umpire-mini', revision);
 const fileOf = (name: string): unknown => JSON.parse(readFileSync(join(folder, name), 'utf8'));
 const { special } = readTwoStageOptions((fileOf('model.json') as { options: unknown }).options);
 const rules = createTextRules(readSymbols(fileOf('symbols.json')));
@@ -84,7 +85,7 @@ for (const pack of golden<readonly PackCase[]>('packs')) {
 }
 
 async function decide(request: Pick<DecisionCase, 'input' | 'instruction' | 'choices'>) {
-  const asked = job({ ...request, model: 'umpire-mini' });
+  const asked = job({ ...request, model: 'umpire-mini', revision });
   const outcome = await engine.score(asked, terms());
   return { outcome, probabilities: probabilitiesOf(asked, outcome) };
 }
