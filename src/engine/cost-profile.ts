@@ -92,12 +92,6 @@ export function worstCost(profile: CostProfile, limits: ModelLimits): number {
   });
 }
 
-/**
- * What a busy host does to a measurement: the same core was seen to take up to three times as long from one hour to the next. A model that is
- * near its bound is served; where its largest request would not be done in time, that request alone is refused as overload.
- */
-const NOISE = 2;
-
 /** Why a model cannot be served with its limits, or undefined: its largest legal request must be done within `deadline` milliseconds. */
 export function limitsProblem(
   profile: CostProfile,
@@ -105,12 +99,12 @@ export function limitsProblem(
   deadline: number,
 ): string | undefined {
   const worst = worstCost(profile, limits);
-  if (worst <= NOISE * deadline) return undefined;
+  if (worst <= deadline) return undefined;
   const where =
     family === 'open-inference' ? 'by its inference server, one batch at a time' : 'on one core of this machine';
   return (
     `limits: the largest legal request takes ${Math.round(worst)} ms ${where}, ` +
-    `more than ${NOISE} times the default deadline of ${deadline} ms`
+    `more than the default deadline of ${deadline} ms`
   );
 }
 
