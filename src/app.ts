@@ -76,6 +76,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     authenticator: createAuthenticator({ keys: stores.keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
     limits: createLimits({ settings: config.limits, store: stores.limits, log: logger }),
     trustedProxies: config.trustedProxies,
+    engine,
     refusing: () => watchdog.refusing,
   });
   const gate = overrides.gate?.(ownGate) ?? ownGate;

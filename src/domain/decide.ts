@@ -1,5 +1,5 @@
 /** Making a decision: which model, which choices, what the engine says, and the distribution that the caller reads. */
-import type { Engine, JobTerms, JobTimings, ScoreOutcome } from '../engine/engine.ts';
+import type { CallerTerms, Engine, JobTerms, JobTimings, ScoreOutcome } from '../engine/engine.ts';
 import type { StoreBudget } from '../stores/budget.ts';
 import { applyTemperature } from './calibration.ts';
 import type { Caller } from './callers.ts';
@@ -112,10 +112,15 @@ export function createDecider(options: {
 }
 
 /** How the engine shares its time: by owner, or by address where nobody is known. */
-export function jobTerms({ caller, signal, deadline }: Omit<DecisionTerms, 'retain'>): JobTerms {
+export function callerTerms({ caller, deadline }: Pick<DecisionTerms, 'caller' | 'deadline'>): CallerTerms {
   return caller.kind === 'key'
-    ? { signal, deadline, tenant: caller.owner, keyed: true }
-    : { signal, deadline, tenant: caller.address, keyed: false };
+    ? { deadline, tenant: caller.owner, keyed: true }
+    : { deadline, tenant: caller.address, keyed: false };
+}
+
+/** The terms of a job for that caller. */
+export function jobTerms(terms: Omit<DecisionTerms, 'retain'>): JobTerms {
+  return { ...callerTerms(terms), signal: terms.signal };
 }
 
 async function score(

@@ -9,13 +9,16 @@ import {
 } from '../engine/errors.ts';
 import { DomainError } from './errors.ts';
 
+/** There is more to do than time for it. `retryAfter` in whole seconds. */
+export function overloaded(retryAfter: number): DomainError {
+  return new DomainError('OVERLOADED', 'the service has more work than it can do in time; try again later', {
+    retryAfter,
+  });
+}
+
 /** Turns an error of the engine's into a DomainError; any other error is returned as it is. */
 export function engineFault(error: unknown): unknown {
-  if (error instanceof EngineOverloaded) {
-    return new DomainError('OVERLOADED', 'the service has more work than it can do in time; try again later', {
-      retryAfter: error.retryAfter,
-    });
-  }
+  if (error instanceof EngineOverloaded) return overloaded(error.retryAfter);
   if (error instanceof ModelUnavailable) {
     return new DomainError('MODEL_UNAVAILABLE', 'the model cannot serve requests now', {
       param: 'model',

@@ -61,6 +61,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   return {
     models: () => revisions.models(),
     score: (job, terms) => poolOf(job).score(job, terms),
+    // A decision for an inference server does not wait for the engines here.
+    crowded: (terms) => (inference.all.length > 0 ? undefined : engines.pool.crowded(terms)),
     prepare: (job, terms) => poolOf(job).prepare(job, terms),
     ready: () => groups().some((group) => group.ready()),
     settled: () => revisions.wanted().every(({ state }) => state !== 'loading'),

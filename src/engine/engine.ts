@@ -9,16 +9,20 @@ export interface ScoreJob {
   readonly choices: readonly string[];
 }
 
-/** How a job may wait and for whom. */
-export interface JobTerms {
-  /** Aborted when the caller is gone: a queued job is then dropped, a running one's answer thrown away. */
-  readonly signal: AbortSignal;
+/** Who asks, and until when. */
+export interface CallerTerms {
   /** When the answer is worthless, on the clock of `performance.now()`, milliseconds. */
   readonly deadline: number;
   /** Who shares fairly: the owner of a key, or the address of an anonymous caller. */
   readonly tenant: string;
   /** Callers with a key keep a part of the queue that others cannot take. */
   readonly keyed: boolean;
+}
+
+/** How a job may wait and for whom. */
+export interface JobTerms extends CallerTerms {
+  /** Aborted when the caller is gone: a queued job is then dropped, a running one's answer thrown away. */
+  readonly signal: AbortSignal;
   /**
    * Called exactly once, when the job takes up nothing any more: for a refused one at once, for one that was answered in mid-run because its
    * caller left or its deadline passed when the run ends.
@@ -118,6 +122,11 @@ export interface Engine {
   models(): readonly ModelRevision[];
   /** Makes one decision. Throws the errors of errors.ts. */
   score(job: ScoreJob, terms: JobTerms): Promise<ScoreOutcome>;
+  /**
+   * Whether a decision of this caller would be refused now, whatever it asks: the whole seconds until a retry may help, or undefined if it has to be
+   * read to know. Cheap; says nothing unless many were refused just now.
+   */
+  crowded(terms: CallerTerms): number | undefined;
   /** Checks choices against the model's token limit and encodes them ahead of their first decision, in every engine. */
   prepare(job: Pick<ScoreJob, 'model' | 'revision' | 'choices'>, terms: JobTerms): Promise<PrepareOutcome>;
   /** Whether at least one live engine has made the canary decision of at least one model. */

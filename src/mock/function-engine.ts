@@ -47,6 +47,7 @@ export function createFunctionEngine(options: FunctionEngineOptions): Engine {
       assertOpen(job, terms);
       return (await prepare?.(job, terms)) ?? { kind: 'prepared' };
     },
+    crowded: () => undefined,
     ready: () => !closed && (ready?.() ?? true),
     settled: () => settled?.() ?? true,
     stats: () => ({

@@ -75,6 +75,29 @@ test('a job that is over before it begins is not taken in', async (t) => {
   await t.throwsAsync(engine.score(slowJob(many(30)), terms({ within: 2 })), { instanceOf: EngineOverloaded });
 });
 
+test('in a flood a caller is told that nothing of his would be taken in, others are not', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir, slow);
+  const engine = await startEngine(t, { modelsDir });
+  await engine.score(slowJob(), terms());
+  const caller = (tenant: string, keyed = false) => ({ tenant, keyed, deadline: performance.now() + 2000 });
+  t.is(engine.crowded(caller('a')), undefined);
+  // More than two seconds hold, on a fast machine, too.
+  const flood = Array.from({ length: 2000 }, () =>
+    engine.score(slowJob(), terms({ within: 2000 })).catch((error) => error),
+  );
+  const outcomes = Promise.all(flood);
+  const told = engine.crowded(caller('a'));
+  t.true(Number.isInteger(told) && (told as number) >= 1, `${told}`);
+  t.is(engine.crowded(caller('b')), undefined, 'another address has its share of the queue');
+  t.is(engine.crowded(caller('a', true)), undefined, 'as has an owner');
+  t.is(engine.crowded({ ...caller('a'), deadline: performance.now() + 30_000 }), undefined, 'who has time may wait');
+  t.is(engine.crowded({ ...caller('a'), deadline: performance.now() - 1 }), undefined, 'over is not crowded');
+  t.true((await outcomes).some((outcome) => outcome instanceof EngineOverloaded));
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  t.is(engine.crowded(caller('a')), undefined, 'the flood is over');
+});
+
 test('overload: what cannot be done in time is refused at once, what is taken in is done in time', async (t) => {
   const modelsDir = await modelsFolder(t);
   await writePackage(modelsDir, slow);

@@ -33,30 +33,25 @@ const ALLOWED: Readonly<Record<string, string>> = {
   '/health/ready': 'GET, HEAD',
 };
 
+/** The check that `/health/<state>` says just that. */
+function saysOf(state: 'live' | 'ready', section: string, promise: string): Check {
+  return {
+    id: `health.${state}`,
+    section,
+    promise,
+    tried: `GET /health/${state} is 200 {"status":"${state}"}`,
+    async run(kit) {
+      const answer = await kit.http1({ path: `/health/${state}` });
+      hasStatus(answer, 200);
+      same('body', jsonOf(answer), { status: state });
+    },
+  };
+}
+
 /** The checks. */
 export const healthAndRouteChecks: readonly Check[] = [
-  {
-    id: 'health.live',
-    section: '4.7',
-    promise: 'the process says that it lives',
-    tried: 'GET /health/live is 200 {"status":"live"}',
-    async run(kit) {
-      const answer = await kit.http1({ path: '/health/live' });
-      hasStatus(answer, 200);
-      same('body', jsonOf(answer), { status: 'live' });
-    },
-  },
-  {
-    id: 'health.ready',
-    section: '4.8',
-    promise: 'the process says that it can decide',
-    tried: 'GET /health/ready is 200 {"status":"ready"}',
-    async run(kit) {
-      const answer = await kit.http1({ path: '/health/ready' });
-      hasStatus(answer, 200);
-      same('body', jsonOf(answer), { status: 'ready' });
-    },
-  },
+  saysOf('live', '4.7', 'the process says that it lives'),
+  saysOf('ready', '4.8', 'the process says that it can decide'),
   {
     id: 'health.keyless',
     section: '5',

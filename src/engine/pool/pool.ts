@@ -2,7 +2,7 @@
  * The pool: takes decisions in, queues them fairly, gives each to the engine that will have done it first, and sees every job to its end. A caller
  * is answered at once when it leaves or its time is up; the engine's slot is free again when the run ends.
  */
-import type { JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
+import type { CallerTerms, JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
 import {
   EngineClosing,
   EngineFailed,
@@ -14,9 +14,9 @@ import {
 import type { EngineSettings } from '../options.ts';
 import type { Revision, Revisions } from '../revisions.ts';
 import type { JobResult } from '../worker/messages.ts';
-import { admit } from './admission.ts';
 import { choiceSetOf } from './choice-sets.ts';
 import { createDeadlines } from './deadlines.ts';
+import { createDoor } from './door.ts';
 import type { EngineProcess } from './engine-process.ts';
 import type { EngineSlot } from './engine-slot.ts';
 import { createEstimates, shapeOf } from './estimates.ts';
@@ -29,6 +29,8 @@ import { createPreparations, type PrepareRequest } from './preparations.ts';
 export interface Pool {
   score(request: ScoreJob, terms: JobTerms): Promise<ScoreOutcome>;
   prepare(request: PrepareRequest, terms: JobTerms): Promise<PrepareOutcome>;
+  /** See `Engine.crowded`. */
+  crowded(terms: CallerTerms): number | undefined;
   /** Gives waiting jobs to engines that are free; called when an engine can do more than before. */
   dispatch(): void;
   /** `occupied`: milliseconds for which the job kept the engine from the next one. */
@@ -43,9 +45,6 @@ export interface Pool {
   close(): Promise<void>;
 }
 
-/** What an engine takes from its start to its first decision, milliseconds. */
-const typicalStart = 1500;
-
 /** Catalogs that may be prepared at a time. */
 const maxPreparations = 256;
 
@@ -55,6 +54,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
   const running = new Map<number, Job>();
   const estimates = createEstimates();
   const deadlines = createDeadlines<Job>((job) => abandon(job, new JobDeadlinePassed()));
+  const door = createDoor(settings, queue, slots);
   let sequence = 0;
   const preparations = createPreparations({
     nextJob: () => ++sequence,
@@ -141,29 +141,6 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     }
   };
 
-  const admitted = (job: Job, timeLeft: number): void => {
-    const engines = serving(job.revision);
-    const outage = engines.length > 0 ? 0 : Math.min(...slots.map(({ restartsIn }) => restartsIn)) + typicalStart;
-    const inFlight = engines.reduce((sum, process) => sum + process.remaining(), 0);
-    const admission = admit({
-      keyed: job.keyed,
-      bytes: job.bytes,
-      cost: job.cost,
-      ahead: inFlight + queue.costAhead(job.tenant, job.keyed, 0),
-      engines: Math.max(
-        1,
-        engines.reduce((sum, { lanes }) => sum + lanes, 0),
-      ),
-      outage,
-      timeLeft,
-      all: queue.backlog('all'),
-      anonymous: queue.backlog('anonymous'),
-      maxJobs: settings.queueJobs,
-      maxBytes: settings.queueBytes,
-    });
-    if (admission.kind === 'refused') throw new EngineOverloaded(admission.retryAfter);
-  };
-
   const estimated = (request: ScoreJob, revision: Revision) => {
     const shape = shapeOf(request, revision);
     const choiceSet = choiceSetOf(request.choices);
@@ -195,7 +172,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
         arrived,
         answer,
       });
-      admitted(job, terms.deadline - arrived);
+      door.admit(job, serving(job.revision), arrived);
       return job;
     } catch (error) {
       answer.released();
@@ -221,6 +198,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
         checkEmpty();
       });
     },
+    crowded: (terms) => door.crowded(terms, processes()),
     async score(request, terms) {
       const { promise, resolve, reject } = Promise.withResolvers<ScoreOutcome>();
       const job = takeIn(request, terms, { resolve, reject, released: () => terms.released?.() });
@@ -249,7 +227,9 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       } else {
         if (result.kind === 'scored') estimates.observe(job.shape, result, occupied);
         else process.choiceSets.remove(job.revision.key, job.choiceSet);
-        answer(job, () => job.answer.resolve(outcomeOf(result, job)));
+        // One that was canceled has been answered, or else its time was up by the engine's clock a moment before it is by this one.
+        if (result.kind === 'canceled') answer(job, () => job.answer.reject(new JobDeadlinePassed()));
+        else answer(job, () => job.answer.resolve(outcomeOf(result, job)));
         conclude(job);
       }
       dispatch();
@@ -279,7 +259,10 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
   };
 }
 
-function outcomeOf(result: Exclude<JobResult, { kind: 'failed' | 'unavailable' }>, job: Job): ScoreOutcome {
+function outcomeOf(
+  result: Exclude<JobResult, { kind: 'failed' | 'unavailable' | 'canceled' }>,
+  job: Job,
+): ScoreOutcome {
   if (result.kind === 'scored') {
     const { probabilities, inputTokens, tokenize, infer, waited } = result;
     return {
@@ -290,6 +273,6 @@ function outcomeOf(result: Exclude<JobResult, { kind: 'failed' | 'unavailable' }
     };
   }
   if (result.kind === 'input_too_long' || result.kind === 'choice_too_long') return result;
-  // A canceled job was answered when it was canceled, and a decision never ends as prepared.
+  // A decision never ends as prepared.
   throw new Error(`a decision ended as ${result.kind}`);
 }

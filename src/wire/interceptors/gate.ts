@@ -1,8 +1,11 @@
 /** What a call must pass before its request is read, in every protocol: who is it, may it call this, and is it within its limits. */
 import type { Authenticator } from '../../domain/authenticate.ts';
 import { clientAddress, type TrustedProxies } from '../../domain/client-address.ts';
+import { callerTerms } from '../../domain/decide.ts';
+import { overloaded } from '../../domain/engine-faults.ts';
 import { DomainError } from '../../domain/errors.ts';
 import type { LimitedWork, Limits } from '../../domain/limits.ts';
+import type { Engine } from '../../engine/engine.ts';
 import type { Procedure } from '../../service/procedure.ts';
 import type { Exchange } from '../exchange.ts';
 
@@ -14,16 +17,20 @@ export function createGate(options: {
   readonly authenticator: Authenticator;
   readonly limits: Limits;
   readonly trustedProxies: TrustedProxies;
+  readonly engine: Pick<Engine, 'crowded'>;
   /** Whether the process is too near its bounds to take work. */
   readonly refusing: () => boolean;
 }): Gate {
-  const { authenticator, limits, trustedProxies, refusing } = options;
+  const { authenticator, limits, trustedProxies, engine, refusing } = options;
   const admit = async (exchange: Exchange, work: LimitedWork): Promise<void> => {
     if (refusing()) {
       throw new DomainError('OVERLOADED', 'this process has no room for more work; try again later', { retryAfter: 1 });
     }
     const admitted = limits.admit(exchange.caller, work, exchange.storeBudget);
     exchange.hold(admitted instanceof Promise ? await admitted : admitted);
+    if (work !== 'decision') return;
+    const retryAfter = engine.crowded(callerTerms(exchange));
+    if (retryAfter !== undefined) throw overloaded(retryAfter);
   };
   return async (exchange, procedure) => {
     const { headers, socket } = exchange.request;

@@ -30,6 +30,7 @@ import { compileMessageChecker } from './check-message.ts';
 import { toConnectError } from './connect-error.ts';
 import type { UniversalHandler } from './connect-private.ts';
 import { MAX_TIMEOUT, takeTimeout } from './deadline.ts';
+import { answerGrpcFault, isGrpc } from './grpc-fault.ts';
 import { createGrpcHealth } from './grpc-health.ts';
 import { repairFault } from './protocol-faults.ts';
 import { createReflector, type Reflector } from './reflection.ts';
@@ -73,7 +74,7 @@ export function createRpcHandler(options: {
       const exchange = exchangeOf(context);
       exchange.protocol = context.protocolName === 'connect' ? 'connect' : 'grpc';
       const procedure = byMethod.get(context.method);
-      if (procedure === undefined) return;
+      if (procedure === undefined || exchange.admittedAt !== undefined) return;
       try {
         await gate(exchange, procedure);
       } catch (error) {
@@ -96,6 +97,17 @@ export function createRpcHandler(options: {
     const { request, response } = exchange;
     exchange.route = handler.requestPath;
     exchange.deadline = exchange.startedAt + takeTimeout(request.headers);
+    const procedure = byMethod.get(handler.method);
+    if (procedure !== undefined && isGrpc(request) && isHttp2(request) && request.method === 'POST') {
+      // Through Connect a refusal costs as much as a decision, and many come at once.
+      exchange.protocol = 'grpc';
+      try {
+        await gate(exchange, procedure);
+      } catch (error) {
+        answerGrpcFault(exchange, visibleFault(error, exchange));
+        return;
+      }
+    }
     const values = createContextValues().set(exchangeKey, exchange);
     // A stream of requests, reflection's alone, may outlast a call's usual time.
     const bodyTimeout =

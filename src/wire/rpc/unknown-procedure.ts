@@ -3,8 +3,8 @@ import { DomainError } from '../../domain/errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { visibleFault } from '../faults.ts';
 import { toConnectError } from './connect-error.ts';
-import { errorToJsonBytes, setTrailerStatus } from './connect-private.ts';
-import { unescapeMessage } from './protocol-faults.ts';
+import { errorToJsonBytes } from './connect-private.ts';
+import { answerGrpcFault, isGrpc } from './grpc-fault.ts';
 
 /** `/package.Service/Method`: no REST resource has a dot in its first segment and exactly one more. */
 const RPC_PATH = /^\/[\w]+(\.[\w]+)+\/[\w]+$/;
@@ -12,21 +12,16 @@ const RPC_PATH = /^\/[\w]+(\.[\w]+)+\/[\w]+$/;
 /** Answers the request if it is an RPC by its content type or its path, and says whether it was. */
 export function answerUnknownProcedure(exchange: Exchange, path: string): boolean {
   const { request, response } = exchange;
-  const type = request.headers['content-type'] ?? '';
-  const grpc = type.startsWith('application/grpc') && !type.startsWith('application/grpc-web');
+  const grpc = isGrpc(request);
   if (!grpc && !(path.includes('.') && request.method === 'POST' && RPC_PATH.test(path))) return false;
   exchange.protocol = grpc ? 'grpc' : 'connect';
-  const error = toConnectError(
-    visibleFault(new DomainError('UNIMPLEMENTED', 'this server has no such procedure'), exchange),
-  );
-  request.resume();
+  const fault = visibleFault(new DomainError('UNIMPLEMENTED', 'this server has no such procedure'), exchange);
   if (grpc) {
-    const status = Object.fromEntries(unescapeMessage(setTrailerStatus(new Headers(), error)));
-    response.writeHead(200, { 'content-type': 'application/grpc', 'x-request-id': exchange.requestId, ...status });
-    response.end();
+    answerGrpcFault(exchange, fault);
     return true;
   }
-  const body = errorToJsonBytes(error, undefined);
+  request.resume();
+  const body = errorToJsonBytes(toConnectError(fault), undefined);
   response.writeHead(404, {
     'content-type': 'application/json',
     'content-length': body.byteLength,

@@ -31,6 +31,20 @@ test.serial('a deadline is passed on, and kept while the server dawdles', async 
   await eventually(() => server.requests.slice(-2).every(({ canceled }) => canceled));
 });
 
+test.serial('a deadline that the process keeps a moment before the pool does is a deadline still', async (t) => {
+  const { engine, server } = await startScene(t);
+  server.behaviour.delay = 400;
+  for (let round = 0; round < 12; round += 1) {
+    const asked = Array.from({ length: 8 }, (_, index) => engine.score(request, terms({ within: 60 + 5 * index })));
+    for (const outcome of await Promise.allSettled(asked)) {
+      t.is(outcome.status, 'rejected');
+      if (outcome.status !== 'rejected') continue;
+      const { reason } = outcome;
+      t.true(reason instanceof JobDeadlinePassed || reason instanceof EngineOverloaded, String(reason));
+    }
+  }
+});
+
 test.serial('a caller that leaves is given up at the server, too', async (t) => {
   const { engine, server } = await startScene(t);
   server.behaviour.delay = 3000;

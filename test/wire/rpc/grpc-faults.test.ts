@@ -3,7 +3,7 @@ import type { ClientHttp2Session } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 import { Metadata } from '@grpc/grpc-js';
 import anyTest, { type TestFn } from 'ava';
-import { envelopeFault } from '../../support/answers.ts';
+import { envelopeFault, validBody } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { openSession } from '../../support/http.ts';
 import { DECIDE, frame, type RawRpcCall, sendGrpc, validMessage } from '../../support/raw-rpc.ts';
@@ -142,6 +142,31 @@ test('the session outlives all that was wrong with its calls', async (t) => {
   }
   t.is((await sendGrpc(session)).trailers['grpc-status'], '0');
   t.false(session.closed);
+});
+
+test('a flood is refused in one frame each, unread, and the session outlives it', async (t) => {
+  const crowded = await startService({}, { engine: { ...createScriptedEngine(), crowded: () => 7 } });
+  const flooding = openSession(crowded.port);
+  t.teardown(async () => {
+    flooding.destroy();
+    await crowded.stop();
+  });
+  const grpc = openGrpc(crowded.port);
+  const { error, trailers: status } = await callGrpc(grpc.decisions, 'CreateDecision', validBody);
+  grpc.close();
+  t.is(error?.code, 14);
+  t.like(errorDetails(status), { reason: 'OVERLOADED', domain: 'umpire' });
+  for (let round = 0; round < 30; round++) {
+    const answers = await Promise.all(Array.from({ length: 90 }, () => sendGrpc(flooding)));
+    for (const { status, headers, trailers, body } of answers) {
+      t.is(status, 200);
+      t.is(headers['grpc-status'], '14');
+      t.is(headers['grpc-retry-pushback-ms'], '7000');
+      t.is(trailers, headers, 'there is nothing but the first frame');
+      t.is(body.length, 0);
+    }
+  }
+  t.false(flooding.destroyed);
 });
 
 test('messages read as they were written, not percent-encoded', async (t) => {
