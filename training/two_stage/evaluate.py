@@ -15,10 +15,9 @@ import numpy as np
 from .fit_stack import HIDDEN_ROWS, HIDDEN_SETS
 from .held_out import held_out
 from .metrics import measure
-from .needles import hide
+from .needles import fillers, hide
 from .records import Decision, read_folder
 from .reference import Package
-from .tasks import KEPT_BACK
 from .windows import join
 
 
@@ -57,10 +56,10 @@ def hidden(package: Package, train: Path, tokens: int) -> dict[str, float]:
     """Accuracy of held-out texts alone, and hidden in `tokens` tokens of filler; other rows than the ones that kappa was fitted on."""
     sets = read_folder(train)
     rows = [row for name in HIDDEN_SETS for row in random.Random(23).sample(held_out(sets, 60, 41)[name], HIDDEN_ROWS)]
-    filler = [row.input for row in sets["boolq"][KEPT_BACK["boolq"] :]]
     right = lambda rows: float(np.mean([row.choices[int(np.argmax(package.decide(row.input, row.instruction, list(row.choices)).probabilities))] == row.label for row in rows]))
-    alone, found = right(rows), right(hide(rows, filler, package.reader, tokens, 29))
-    return {"rows": len(rows), "tokens": tokens, "alone": alone, "hidden": found, "kept": found / alone}
+    alone = right(rows)
+    found = [right(hide(rows, filler, package.reader, tokens, 29)) for filler in fillers(sets)]
+    return {"rows": len(rows), "tokens": tokens, "alone": alone, "hidden": found, "kept": [accuracy / alone for accuracy in found]}
 
 
 def main() -> None:

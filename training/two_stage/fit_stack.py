@@ -1,11 +1,11 @@
 """Fitting how the stages speak together, on the held-out sets.
 
-1. How they share the word (`Share`). Every kind of decision weighs the same. A shape of the rule is judged by leaving out one kind at a time:
+1. How they share the word (`Share`). Every kind of decision weighs the same, and so does answering a question and its opposite differently. A shape of the rule is judged by leaving out one kind at a time:
    its numbers are chosen on the other kinds and tried on the one left out.
 2. How sure the answer is: log loss over the sets that are decided clearly better than chance and whose labels a person could give
    (`NOISY` are left out: their own notes call them noisy or cryptic). A set at chance only says "be unsure of everything", which no
    scale of logits can know from a request.
-3. How windows are joined: held-out texts hidden in filler, a grid over both kappas.
+3. How windows are joined: held-out texts hidden in two kinds of filler, a grid over both kappas.
 """
 
 import itertools
@@ -19,26 +19,27 @@ from .needles import hide
 from .records import Decision
 from .reference import Package
 from .scoring import score, score_long
-from .stack import BEST, FEATURES, Scored, Share, Stack, accuracy, fit
+from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, accuracy, features, fit
 from .windows import join
 
-RATIOS = (4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128)
-BY_LN_N, BY_CLOSENESS, BY_ABOUT = (0.0, 0.5, 1.0, 1.5), (0.0, 0.5, 1.0), (0.0, 0.5, 1.0, 1.5)
-# The shapes tried: which of ln n, closeness and about the ratio may depend on. The first that is as good as the best is taken: that many choices
-# want more of stage A is known from elsewhere, and a rule without `about` spares a run of the encoder.
-SHAPES = {"ln n": ("n",), "constant": (), "about": ("about",), "ln n, about": ("n", "about"), "ln n, closeness, about": ("n", "closeness", "about")}
-AS_GOOD = 0.005
-SCALE = ("one", "ln_n", "a_spread", "b_spread")
+RATIOS = (4, 6, 8, 12, 16, 20, 24, 32, 48, 64)
+BY_LN_N, BY_CLOSENESS, BY_ABOUT, BY_VERDICTS, BY_RESIDUAL = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 0.5, 1.0), (0.0, 0.5, 1.0, 1.5), (0.0, 1.0, 2.0), (0.0, 1.0, 2.0)
+# The shapes tried: what of ln n, closeness, about, verdicts and residual the ratio may depend on. The first that is as good as the best is taken: stage
+# A cannot know whether a question is answered yes or no, nor whether none of the choices fits, and `about` would cost a run of the encoder.
+SHAPES = {"ln n, verdicts, residual": ("n", "verdicts", "residual"), "ln n, verdicts": ("n", "verdicts"), "ln n": ("n",), "constant": (), "about": ("about",), "ln n, about": ("n", "about"), "ln n, closeness, verdicts": ("n", "closeness", "verdicts")}
+# What two points or shapes may differ by and still be as good: about two standard errors of the mean over kinds for shapes, one for points.
+AS_GOOD, RIDGE = 0.01, 0.004
+SCALE = ("one", "ln_n", "a_spread", "b_spread", "verdicts", "residual")
 NOISY = ("ms_va", "xed_en")
 KAPPAS_CONFIDENCE = (0.0, 4.0, 8.0, 16.0, 32.0)
 KAPPAS_RELEVANCE = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-HIDDEN_ROWS, HIDDEN_IN = 8, 3900
+HIDDEN_ROWS, HIDDEN_IN = 12, 3900
 HIDDEN_SETS = ("many_intents", "tweet_polarity", "yes_no", "multidogo_finance", "snips")
 
 
 def grid_of(shape: str) -> list[Share]:
     free = SHAPES[shape]
-    ranges = (RATIOS, BY_LN_N if "n" in free else (0.0,), BY_CLOSENESS if "closeness" in free else (0.0,), BY_ABOUT if "about" in free else (0.0,))
+    ranges = (RATIOS, *(values if name in free else (0.0,) for name, values in (("n", BY_LN_N), ("closeness", BY_CLOSENESS), ("about", BY_ABOUT), ("verdicts", BY_VERDICTS), ("residual", BY_RESIDUAL))))
     return [Share(*point) for point in itertools.product(*ranges)]
 
 
@@ -48,21 +49,23 @@ def heard(share: Share, sets: dict[str, tuple[np.ndarray, ...]]) -> float:
 
 
 def chosen_share(means: np.ndarray, grid: list[Share], sets: dict) -> Share:
-    """The best point, and of equals the one that listens most to stage A. (The one of all within a point of the best lost half a point on kinds
-    left out, whatever the shape.)"""
-    good = [share for share, mean in zip(grid, means) if mean >= means.max() - 1e-9]
-    return max(good, key=lambda share: heard(share, sets))
+    """Of the points on the ridge around the best the one that listens most to stage A: on labels that it has never seen stage B is the weaker of the
+    two, unless a choice names nothing."""
+    return max((share for share, mean in zip(grid, means) if mean >= means.max() - RIDGE), key=lambda share: heard(share, sets))
 
 
-def best_share(scored: dict[str, list[Scored]], log: Callable[[str], None]) -> tuple[Share, dict[str, float]]:
-    """The share, and for each shape the accuracy on kinds left out."""
+def best_share(scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]) -> tuple[Share, dict[str, float]]:
+    """The share, and for each shape the accuracy on kinds left out. `opposites`: the questions opposite to those of the set "negated"; the share of
+    them that are answered the other way counts as one more kind."""
     sets = {name: prepared(rows) for name, rows in scored.items() if name not in NOISY}
     kinds = {kind: [n for n in names if n in sets] for kind, names in KINDS.items()}
-    kinds = {kind: names for kind, names in kinds.items() if names}
+    kinds = {kind: names for kind, names in kinds.items() if names} | {"opposites": []}
+    denied = prepared(opposites)
+    measured = lambda names, share: np.mean([right(sets[n], share) for n in names]) if names else np.mean(answers(sets["negated"], share) != answers(denied, share))
     left_out, picked = {}, {}
     for shape in SHAPES:
         grid = grid_of(shape)
-        table = np.array([[np.mean([right(sets[n], share) for n in names]) for names in kinds.values()] for share in grid])
+        table = np.array([[measured(names, share) for names in kinds.values()] for share in grid])
         places = {share: i for i, share in enumerate(grid)}
         tried = []
         for k in range(len(kinds)):
@@ -77,7 +80,7 @@ def best_share(scored: dict[str, list[Scored]], log: Callable[[str], None]) -> t
 
 
 def weights_of(share: Share) -> np.ndarray:
-    return np.array([share.by_ln_n, -share.by_closeness, -share.by_about])
+    return np.array([share.by_ln_n, -share.by_closeness, -share.by_about, -share.by_verdicts, -share.by_residual])
 
 
 def prepared(rows: list[Scored]) -> tuple[np.ndarray, ...]:
@@ -86,15 +89,19 @@ def prepared(rows: list[Scored]) -> tuple[np.ndarray, ...]:
     for i, s in enumerate(rows):
         a[i, : len(s.best)], b[i, : len(s.best)] = s.a[s.best], s.b
     label = np.array([int(np.flatnonzero(s.best == s.label)[0]) if s.label in s.best else -1 for s in rows])
-    f = np.array([[np.log(len(s.a)) / 3, 2 * s.closeness, 2 * s.about] for s in rows])
+    f = np.array([features(s)[[LN_N, CLOSENESS, ABOUT, VERDICTS, RESIDUAL]] for s in rows])
     return a, b, label, f
+
+
+def answers(rows: tuple[np.ndarray, ...], share: Share) -> np.ndarray:
+    """The places of the answers to prepared rows."""
+    a, b, _, f = rows
+    return np.argmax((share.ratio * np.exp(f @ weights_of(share)))[:, None] * a + b, 1)
 
 
 def right(rows: tuple[np.ndarray, ...], share: Share) -> float:
     """`stack.accuracy` of prepared rows."""
-    a, b, label, f = rows
-    ratio = share.ratio * np.exp(f @ weights_of(share))
-    return float(np.mean(np.argmax(ratio[:, None] * a + b, 1) == label))
+    return float(np.mean(answers(rows, share) == rows[2]))
 
 
 def above_chance(rows: list[Scored], share: Share) -> bool:
@@ -102,17 +109,17 @@ def above_chance(rows: list[Scored], share: Share) -> bool:
     return accuracy(rows, share) > 1.2 * float(np.mean([1 / len(s.a) for s in rows]))
 
 
-def fit_stack(scored: dict[str, list[Scored]], log: Callable[[str], None]) -> Stack:
-    share, _ = best_share(scored, log)
+def fit_stack(scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]) -> Stack:
+    share, _ = best_share(scored, opposites, log)
     kept = {name: rows for name, rows in scored.items() if name not in NOISY and above_chance(rows, share)}
     log(f"scale fitted on {sorted(kept)}")
     return fit([s for rows in kept.values() for s in rows], [FEATURES.index(name) for name in SCALE], share)
 
 
-def fit_windows(package: Package, held: dict[str, list[Decision]], filler: list[str], stack: Stack, log: Callable[[str], None]) -> tuple[float, float]:
-    """(kappa_confidence, kappa_relevance) with the most right answers on hidden texts."""
+def fit_windows(package: Package, held: dict[str, list[Decision]], fillers: list[list[str]], stack: Stack, log: Callable[[str], None]) -> tuple[float, float]:
+    """(kappa_confidence, kappa_relevance) with the most right answers on texts hidden in each filler."""
     rows = [row for name in HIDDEN_SETS for row in random.Random(7).sample(held[name], HIDDEN_ROWS)]
-    parts = [score_long(package, row) for row in hide(rows, filler, package.reader, HIDDEN_IN, 7)]
+    parts = [score_long(package, row) for seed, filler in enumerate(fillers, 7) for row in hide(rows, filler, package.reader, HIDDEN_IN, seed)]
     grid = {
         (c, r): float(np.mean([int(np.argmax(join(p, relevance, stack, (c, r)))) == p[0].label for p, relevance in parts]))
         for c in KAPPAS_CONFIDENCE

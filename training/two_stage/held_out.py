@@ -32,7 +32,7 @@ KINDS = {
     "intent": ["multidogo_finance", "multidogo_software", "multidogo_media", "ms_va", "snips"],
     "many": ["many_intents"],
     "residual": ["residual"],
-    "yes_no": ["yes_no", "negated"],
+    "yes_no": ["yes_no", "negated", "or_not"],
     "polarity": ["vader_tweets", "tweet_polarity", "dialogue_polarity"],
     "emotion": ["xed_en", "four_emotions"],
     "convention": ["clickbait", "scicite"],
@@ -49,6 +49,7 @@ ASKED_FEELING = [("Does the speaker show {}?", "Does the speaker show no sign of
 ASKED_CLAIM = [('Can you confirm that "{}"?', 'Must you deny that "{}"?'), ("So: {} Agreed?", "So: {} Mistaken?"), ('Would it be honest to claim "{}"?', 'Would it be a lie to claim "{}"?')]
 ASKED_PASSAGE = [("{}", 'Is the reply to "{}" negative?'), ("Please decide: {}", "Should I answer this with a no? {}")]
 SIDES = {"positive": ["joy", "trust"], "negative": ["anger", "disgust", "fear", "sadness"]}
+SIDE_NAMES = {"positive": ["favourable", "cheerful", "complimentary"], "negative": ["unfavourable", "gloomy", "a complaint"]}
 PLAIN = ["confirms or agrees", "declines or says no", "greets", "says goodbye", "says thank you", "something outside the domain"]
 
 
@@ -97,6 +98,7 @@ def held_out(sets: dict[str, list[Decision]], count: int, seed: int) -> dict[str
     four = ["anger", "joy", "sadness", "fear"]
     result["four_emotions"] = [replace(r, choices=tuple(four), set="four_emotions") for r in take([r for r in sets["xed_en"] if r.label in four])]
     polar = [r for r in sets["vader_tweets"] if r.label != "neutral"]
+    result["or_not"] = [or_not(r, rng) for r in take(polar)]
     result["tweet_polarity"] = [replace(r, choices=("negative", "positive"), set="tweet_polarity") for r in take(polar)]
     titled = [tuple(r.input.split(" -- ", 1)) for r in sets["boolq"][: KEPT_BACK["boolq"]] if " -- " in r.input]
     names = sorted({t for t, _ in titled})
@@ -119,6 +121,13 @@ def held_out(sets: dict[str, list[Decision]], count: int, seed: int) -> dict[str
     result["answered_by"] = [Decision(r.instruction, "Which sentence is about the same thing as the question?", tuple({p: 0 for p in [parts[0], *(o[0] for _, o in rng.sample(long, 3))]}), parts[0], "") for r, parts in take(long)]
     result["negated"] = [row for row in take(negated_pairs(sets, even, rng, count), count)]
     return {name: [replace(r, set=name) for r in rows] for name, rows in result.items()}
+
+
+def or_not(row: Decision, rng: random.Random) -> Decision:
+    """A two-sided row asked for one side: that, or not."""
+    side = rng.choice(("positive", "negative"))
+    name = rng.choice(SIDE_NAMES[side])
+    return replace(row, instruction=rng.choice(("Is this {}?", "Would you call this tweet {}?", "Decide whether the message is {}.")).format(name), choices=(name, f"not {name}"), label=name if row.label == side else f"not {name}", set="or_not")
 
 
 def negated_pairs(sets: dict[str, list[Decision]], intents: list[Decision], rng: random.Random, count: int) -> list[Decision]:

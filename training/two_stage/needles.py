@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .records import Decision
+from .tasks import KEPT_BACK
 from .tokens import Reader
+
+
+def fillers(sets: dict[str, list[Decision]]) -> list[list[str]]:
+    """What texts are hidden in: an encyclopaedia's paragraphs, and sentences of news."""
+    return [[row.input for row in sets["boolq"][KEPT_BACK["boolq"] :]], [row.input for row in sets["newsmtsc"]]]
 
 
 def hide(rows: Sequence[Decision], filler: Sequence[str], reader: Reader, tokens: int, seed: int) -> list[Decision]:

@@ -11,9 +11,13 @@ from .encoder import Encoder
 from .stack import BEST, FEATURES, Stack
 from .stage_b import PACK_TOKENS, StageB
 from .tokens import CLS, MASK, SEP, UNK
+from .wordings import RESIDUAL
 from .windows import CARRIED_INSTRUCTION, LEAST, PREMISE, READ, SEGMENT, STOPS
 
 LIMITS = {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300}
+# Choices that answer the question and name nothing that a text could be near to.
+VERDICTS = ["yes", "no", "true", "false", "correct", "incorrect", "right", "wrong", "maybe", "perhaps", "unknown", "unclear", "cannot be determined", "can't be determined", "cannot tell", "not enough information", "it depends"]
+NEGATION = "not"
 CANARY = {
     "input": "I was charged twice for my order",
     "instruction": "Which team should handle this?",
@@ -25,15 +29,16 @@ CANARY = {
 UNFITTED = Stack((0,), np.zeros(1), np.zeros(1)), (0.0, 0.0)
 
 
-def write(folder: Path, encoder: Encoder, model: StageB, large: dict[str, np.ndarray], tokenizer: str, symbols: dict[str, str]) -> None:
-    """All files that the engine loads, with a rule that is still to be fitted. The same weights give the same bytes."""
+def write(folder: Path, encoder: Encoder, model: StageB, large: dict[str, np.ndarray], tokenizer: str, symbols: dict[str, str], kept_a: Path | None = None) -> None:
+    """All files that the engine loads, with a rule that is still to be fitted. The same weights give the same bytes, but for a graph that was read back,
+    whose scales are rounded once more: stage A's is copied from `kept_a` if it is the one of another package."""
     folder.mkdir(parents=True, exist_ok=True)
     stage_a, words = export.without_words(export.stage_a(encoder, "int8"))
     stage_b, same_words = export.without_words(export.stage_b(model, "int8", large))
     if words != same_words:
         raise ValueError("the stages do not share their word embeddings")
     files = {
-        "stage-a.onnx": stage_a,
+        "stage-a.onnx": kept_a.read_bytes() if kept_a else stage_a,
         "stage-b.onnx": stage_b,
         "words.bin": words,
         "tokenizer.json": json.dumps(json.loads(tokenizer), ensure_ascii=False, separators=(",", ":")).encode(),
@@ -72,6 +77,9 @@ def describe(folder: Path, stack: Stack, kappa: tuple[float, float]) -> dict:
                 "alpha": [round(float(x), 6) for x in stack.alpha],
                 "beta": [round(float(x), 6) for x in stack.beta],
                 "a_temperature": [round(float(x), 6) for x in stack.a_temperature],
+                "verdicts": VERDICTS,
+                "negation": NEGATION,
+                "residuals": RESIDUAL,
             },
             "windows": {
                 "premise_tokens": PREMISE,

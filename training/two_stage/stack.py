@@ -14,15 +14,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-FEATURES = ("one", "ln_n", "a_spread", "a_margin", "b_spread", "b_margin", "agreement", "closeness", "option_tokens", "a_top", "about")
+FEATURES = ("one", "ln_n", "a_spread", "a_margin", "b_spread", "b_margin", "agreement", "closeness", "option_tokens", "a_top", "about", "verdicts", "residual")
 BEST = 32
-LN_N, CLOSENESS, ABOUT = FEATURES.index("ln_n"), FEATURES.index("closeness"), FEATURES.index("about")
+LN_N, CLOSENESS, ABOUT, VERDICTS, RESIDUAL = (FEATURES.index(name) for name in ("ln_n", "closeness", "about", "verdicts", "residual"))
 
 
 @dataclass(frozen=True)
 class Scored:
     """What the stages say about one request: cosines a [choices], indices of the best k, b [k], how near the best choices' vectors are
-    to each other, their mean tokens, the cosine of input and instruction, and the label's index."""
+    to each other, their mean tokens, the cosine of input and instruction, the share of verdicts among the best choices, whether one of them
+    says that none fits, and the label's index."""
 
     a: np.ndarray
     best: np.ndarray
@@ -30,21 +31,31 @@ class Scored:
     closeness: float
     option_tokens: float
     about: float
+    verdicts: float
+    residual: bool
     label: int
     set: str
 
 
 @dataclass(frozen=True)
 class Share:
-    """alpha / beta = ratio * exp(by_ln_n * f_ln_n - by_closeness * f_closeness - by_about * f_about)."""
+    """alpha / beta = ratio * exp(by_ln_n * f_ln_n - by_closeness * f_closeness - by_about * f_about - by_verdicts * f_verdicts
+    - by_residual * f_residual)."""
 
     ratio: float
     by_ln_n: float
     by_closeness: float
     by_about: float
+    by_verdicts: float
+    by_residual: float
+
+    def tilt(self) -> dict[int, float]:
+        """ln(alpha / beta) as weights by feature."""
+        return {0: float(np.log(self.ratio)), LN_N: self.by_ln_n, CLOSENESS: -self.by_closeness, ABOUT: -self.by_about, VERDICTS: -self.by_verdicts, RESIDUAL: -self.by_residual}
 
     def of(self, s: Scored) -> float:
-        return self.ratio * float(np.exp(self.by_ln_n * np.log(len(s.a)) / 3 - self.by_closeness * 2 * s.closeness - self.by_about * 2 * s.about))
+        f = features(s)
+        return float(np.exp(sum(weight * f[i] for i, weight in self.tilt().items())))
 
 
 def margin(x: np.ndarray) -> float:
@@ -70,6 +81,8 @@ def features(s: Scored) -> np.ndarray:
         np.log(s.option_tokens) / 2,
         3 * float(a.max()),
         2 * s.about,
+        s.verdicts,
+        float(s.residual),
     ])
 
 
@@ -78,6 +91,29 @@ def closeness(choices: np.ndarray) -> float:
     n = len(choices)
     total = choices.sum(0)
     return float((total @ total - n) / (n * (n - 1)))
+
+
+def verdicts(choices: Sequence[Sequence[int]], known: Sequence[Sequence[int]], negation: Sequence[int]) -> float:
+    """Share of choices (token ids) that answer the question instead of naming something: one of the `known` ones (yes, no, ...), or a
+    choice that stands beside its own negation ("urgent", "not urgent")."""
+    texts, words = {tuple(c) for c in choices}, {tuple(k) for k in known}
+    head = tuple(negation)
+    is_one = lambda c: c in words or head + c in texts or (c[: len(head)] == head and c[len(head) :] in texts)
+    return float(np.mean([is_one(tuple(c)) for c in choices]))
+
+
+@dataclass(frozen=True)
+class Words:
+    """Token ids of the choices that name nothing: answers to a question, the word that denies a choice, and the ways to say that none fits."""
+
+    verdicts: Sequence[Sequence[int]]
+    negation: Sequence[int]
+    residuals: Sequence[Sequence[int]]
+
+    def of(self, choices: Sequence[Sequence[int]]) -> tuple[float, bool]:
+        """The share of verdicts among choices, and whether one of them says that none fits."""
+        known = {tuple(ids) for ids in self.residuals}
+        return verdicts(choices, self.verdicts, self.negation), any(tuple(choice) in known for choice in choices)
 
 
 @dataclass(frozen=True)
@@ -133,16 +169,11 @@ def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: fl
     Log loss, L-BFGS; `strength` pulls all but the constant to 0. How the stages share the word is a matter of accuracy on unseen
     sets; the log loss would answer it from the sets that resemble the training data. How sure the answer is, is fitted here.
     """
-    used = tuple(dict.fromkeys([*scale, LN_N, *([CLOSENESS] if share.by_closeness else []), *([ABOUT] if share.by_about else [])]))
+    by_feature = {i: weight for i, weight in share.tilt().items() if weight or i == 0}
+    used = tuple(dict.fromkeys([*scale, *by_feature]))
     f, a, b, mask, label, weight = tensors(rows)
     f = f[:, list(used)]
-    tilt = torch.zeros(len(used), dtype=torch.float64)
-    tilt[0] = np.log(share.ratio)
-    tilt[used.index(LN_N)] = share.by_ln_n
-    if share.by_closeness:
-        tilt[used.index(CLOSENESS)] = -share.by_closeness
-    if share.by_about:
-        tilt[used.index(ABOUT)] = -share.by_about
+    tilt = torch.tensor([by_feature.get(i, 0.0) for i in used], dtype=torch.float64)
     free = torch.tensor([float(i in scale) for i in used], dtype=torch.float64)
     w = torch.zeros(len(used), dtype=torch.float64)
     w[0] = np.log(0.5)

@@ -10,7 +10,6 @@ The mask is built inside: a token attends to block 0 and to its own block. The h
 """
 
 import numpy as np
-import onnx
 from encoder_graph import EMBEDDING_LEVELS, RUNTIME, WEIGHT_LEVELS, GraphWriter, quantise_columns
 from onnx import TensorProto, helper
 

@@ -13,14 +13,21 @@ from dataclasses import dataclass, replace
 from . import negation, procedural
 from .catalogs import catalog
 from .records import Decision
-from .wordings import (CHOOSE, DOMAINS, EMOTION, FOLLOWS, INSTRUCTIONS, INTENT, KINDS_WANTED, NAMES, POLARITY, POLARITY_OF, RESIDUAL,
+from .wordings import (CHOOSE, DOMAINS, FOLLOWS, INSTRUCTIONS, INTENT, KINDS_WANTED, NAMES, POLARITY, POLARITY_OF, RESIDUAL,
                        REVIEW, SERVICE_DOMAINS, STATEMENTS, TITLE, TOPIC, TOPICS, VERDICTS, WANTED, YES_NO, renamed, respelled)
 
 HELD_OUT = ["multidogo_finance", "multidogo_software", "multidogo_media", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah"]
 INTENT_SETS = ["sgd_intent", "multidogo_airline", "multidogo_fastfood", "multidogo_insurance"]
 KEPT_BACK = {"boolq": 300, "mnli": 500}
-TEACHER = "\0teacher"
+# Targets other than a label: stage A's own distribution, and every choice alike.
+TEACHER, EVEN = "\0teacher", "\0even"
 LONGEST_INPUT = 700
+# Texts that people wrote to each other or to a service.
+CHATTER = ["goemotions", "sgd_intent", "multidogo_airline", "multidogo_insurance", "nlupp_banking"]
+# Tasks whose question an encyclopaedia's sentence does not answer, texts that answer nothing, and choices that say that nothing fits.
+UNRELATED = ["sgd", "airline", "fastfood", "insurance", "any_intent", "emotion", "emotion_polarity", "review_sentence", "residual", "routing", "message"]
+BLANKS = ["", "...", "-", "n/a", "text", "(no text)", "?", "unknown", "lorem ipsum", "hello", "ok", "see attachment"]
+OF_NOTHING = {name.lower() for name in (*RESIDUAL, *NAMES["neutral"])}
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,8 @@ class Mix:
         self.sided = [r for n in ("vader_nyt", "newsmtsc") for r in self.sets[n] if r.label != "neutral"]
         self.queries = [(r.input, kinds) for r in self.sets["query_wellformed"] for kinds in [self.kind_wanted(r.input)] if kinds]
         self.nlupp = self.sets["nlupp_banking"]
+        self.chatter = [r.input for n in CHATTER for r in self.sets[n] if len(r.input) < 160]
+        self.filler = [part[:240] for _, text in self.titled for part in sentences(text) if len(part) > 30]
         self.tasks = self.build()
 
     # -- pieces -------------------------------------------------------------------------------------------------------
@@ -118,7 +127,7 @@ class Mix:
         order = list(range(len(choices)))
         rng.shuffle(order)
         spelled = respelled(choices, rng) if rng.random() < 0.2 else choices
-        label = spelled[choices.index(row.label)] if row.label != TEACHER else TEACHER
+        label = row.label if row.label in (TEACHER, EVEN) else spelled[choices.index(row.label)]
         ordered = tuple(spelled[i] for i in order)
         opposite = row.opposite and replace(row.opposite, input=row.input[:LONGEST_INPUT], choices=ordered, label=spelled[choices.index(row.opposite.label)])
         return replace(row, input=row.input[:LONGEST_INPUT], choices=ordered, label=label, opposite=opposite)
@@ -337,7 +346,17 @@ class Mix:
         return replace(row, instruction=instruction, choices=tuple(choices), label=gold)
 
     def message(self, rng) -> Decision:
-        return procedural.message(rng)
+        return procedural.message(rng, self.chatter)
+
+    def unrelated(self, rng) -> Decision:
+        """A question on a text that has nothing to do with it: no choice is better than another, unless one says so. Whoever has learned what
+        a label's own pull is when nothing speaks for it leaves the word to texts that say something."""
+        row = self.tasks[rng.choice(UNRELATED)].draw(rng)
+        if row.opposite or row.label == TEACHER:
+            return self.unrelated(rng)
+        text = rng.choice(BLANKS) if rng.random() < 0.25 else rng.choice(self.filler)
+        fitting = [c for c in row.choices if self.residual(c) or c.lower() in OF_NOTHING]
+        return replace(row, input=text, label=fitting[0] if fitting else EVEN)
 
     def follows(self, rng) -> Decision:
         premise = rng.choice(self.contrasted)
@@ -453,7 +472,8 @@ class Mix:
             "mention": Task(self.mention, 1),
             "routing": Task(self.routing, 2),
             "written": Task(self.written, 2),
-            "message": Task(self.message, 2),
+            "message": Task(self.message, 3),
+            "unrelated": Task(self.unrelated, 8),
             "residual": Task(self.residual_row, 6),
             "claim_pair": Task(self.claim_pair, 6),
             "side_pair": Task(self.side_pair, 4),

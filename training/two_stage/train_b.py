@@ -3,8 +3,8 @@
 The rows are drawn in chunks, each a function of the seed and the chunk's number, so a run that was cut off goes on from its last
 checkpoint with the same rows. The loss of a row is taken on z = alpha * a + b with the scores `a` of a fixed stage A and a random
 `alpha` (0, 8 or 16), so that b is useful alone and beside A: cross-entropy + 0.5 Brier. `echo` rows have stage A's distribution
-as their target. A row with an opposite is trained with it in one batch, and pays for every bit by which the two answers fail to be each
-other's mirror. The weights that are kept are an exponential moving average.
+as their target, and rows whose text answers nothing an even one. A row with an opposite is trained with it in one batch, and pays for every bit by which the two answers fail to be each
+other's mirror. The weights that count are an exponential moving average; whole held-out sets are watched, and the average that does best there is kept.
 """
 
 import copy
@@ -23,14 +23,17 @@ from .encoder import DEVICE, LAYERS, Encoder, mixed
 from .records import Decision
 from .stage_a import framed, vectors
 from .stage_b import Pack, StageB, by_length, pack, scores
-from .tasks import TEACHER, Mix
+from .tasks import EVEN, TEACHER, Mix
 from .tokens import Reader
 
 ALPHAS = (0.0, 8.0, 16.0)
 TEACHER_SCALE = 20.0
 CHUNK = 3000
-WATCH_EVERY = 1800  # seconds
-TOKENS_A_BATCH = 4096
+WATCH_EVERY = 360  # seconds
+RATIOS = (0, 16, 48)
+TARGETS = {TEACHER: -1, EVEN: -2}
+# Small batches: what bounds a run on a CPU is its rows, and more steps get more out of them.
+TOKENS_A_BATCH = 1536
 FROZEN_LAYERS = 1
 MOST_INSTRUCTION, MOST_INPUT, MOST_OPTION = 96, 160, 40
 
@@ -52,7 +55,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Example:
-    """A packed row: similarities [options] by stage A, the index of the label (-1: the teacher's distribution), and the row's
+    """A packed row: similarities [options] by stage A, the index of the label or one of TARGETS, and the row's
     opposite: the same text and choices, the opposite question."""
 
     packed: Pack
@@ -86,7 +89,7 @@ def chunk(number: int, mix: Mix, encoder: Encoder, reader: Reader, seed: int, ca
 
 
 def label_of(row: Decision) -> int:
-    return -1 if row.label == TEACHER else row.choices.index(row.label)
+    return TARGETS[row.label] if row.label in TARGETS else row.choices.index(row.label)
 
 
 def flat(batch: Sequence[Example]) -> list[Example]:
@@ -105,7 +108,7 @@ def loss_of(b: Tensor, example: Example, alpha: float) -> Tensor:
     """The loss of one row with scores b [options]."""
     a = torch.from_numpy(example.similar).to(b.device)
     if example.label < 0:
-        target = torch.softmax(TEACHER_SCALE * a, -1)
+        target = torch.softmax(TEACHER_SCALE * a if example.label == TARGETS[TEACHER] else torch.zeros_like(a), -1)
         return -(target * torch.log_softmax(b, -1)).sum() + (target * target.log()).sum()
     z = alpha * a + b
     truth = F.one_hot(torch.tensor(example.label, device=z.device), len(z))
@@ -132,13 +135,13 @@ def learned(model: StageB) -> dict[str, Tensor]:
     return {name: p for name, p in model.named_parameters() if p.requires_grad}
 
 
-def watch(model: StageB, held: dict[str, list[Decision]], similar: dict[str, list[np.ndarray]], reader: Reader) -> dict[str, tuple[float, float]]:
-    """Accuracy on held-out sets: of b alone, and of 16 a + b."""
+def watch(model: StageB, held: dict[str, list[Decision]], similar: dict[str, list[np.ndarray]], reader: Reader) -> dict[str, list[float]]:
+    """Accuracy on held-out sets of ratio * a + b, by RATIOS; the first is b alone."""
     result = {}
     for name, rows in held.items():
         b = scores(model, [packed(row, reader) for row in rows])
         right = lambda z: float(np.mean([row.choices[int(np.argmax(s))] == row.label for row, s in zip(rows, z)]))
-        result[name] = (right(b), right([16 * a + s for a, s in zip(similar[name], b)]))
+        result[name] = [right([ratio * a + s for a, s in zip(similar[name], b)]) for ratio in RATIOS]
     return result
 
 
@@ -149,22 +152,33 @@ def train(mix: Mix, stage_a: Encoder, start: StageB, reader: Reader, held: dict[
     freeze(model)
     average = copy.deepcopy(model).eval()
     optimiser = torch.optim.AdamW(groups(model, settings), lr=1.0, weight_decay=0.01, fused=True)
-    done = {"chunk": 0, "batch": 0, "rows": 0, "steps": 0, "seconds": 0.0}
+    done = {"chunk": 0, "batch": 0, "rows": 0, "steps": 0, "seconds": 0.0, "kept_rows": 0, "kept_accuracy": 0.0}
+    kept = average.state_dict()
     checkpoint = folder / "stage_b.pt"
     if checkpoint.exists():
         saved = torch.load(checkpoint, map_location=DEVICE)
         model.load_state_dict(saved["model"])
         average.load_state_dict(saved["average"])
         optimiser.load_state_dict(saved["optimiser"])
-        done = saved["done"]
+        done, kept = saved["done"], saved["kept"]
         log(f"stage B: goes on from {done}")
     cache: dict[str, np.ndarray] = {}
     held_similar = {name: similarities(stage_a, rows, reader, cache) for name, rows in held.items()}
 
     def save():
         temporary = checkpoint.with_suffix(".new")
-        torch.save({"model": model.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(), "done": done}, temporary)
+        torch.save({"model": model.state_dict(), "average": average.state_dict(), "kept": kept, "optimiser": optimiser.state_dict(), "done": done}, temporary)
         temporary.replace(checkpoint)
+
+    def look():
+        nonlocal kept
+        seen = watch(average, held, held_similar, reader)
+        means = np.mean(list(seen.values()), 0)
+        log(f"watch: ratios {RATIOS} {means.round(3)}, " + ", ".join(f"{n} {'/'.join(f'{v:.2f}' for v in values)}" for n, values in seen.items()))
+        accuracy = float(means[0] + means.max()) / 2
+        if accuracy >= done["kept_accuracy"]:
+            done["kept_accuracy"], done["kept_rows"] = accuracy, done["rows"]
+            kept = {name: value.clone() for name, value in average.state_dict().items()}
 
     losses: list[float] = []
     last, saved_at, watched_at = time.time(), time.time(), time.time()
@@ -198,16 +212,17 @@ def train(mix: Mix, stage_a: Encoder, start: StageB, reader: Reader, held: dict[
                     theirs.lerp_(ours, 1 - keep)
             losses.append(loss.item())
             done["batch"], done["rows"] = number + 1, done["rows"] + len(losses_of_rows)
-            if done["steps"] % 20 == 0:
+            if done["steps"] % 100 == 0:
                 log(f"stage B: {done['rows']} rows, {done['seconds'] / 60:.1f} min, {progress:.3f} of the way, loss {np.mean(losses[-100:]):.3f}")
             if time.time() - saved_at > 300:
                 save()
                 saved_at = time.time()
             if time.time() - watched_at > WATCH_EVERY:
-                seen = watch(average, held, held_similar, reader)
-                log(f"watch: b {np.mean([v[0] for v in seen.values()]):.3f}, 16a+b {np.mean([v[1] for v in seen.values()]):.3f}, " + ", ".join(f"{n} {b:.2f}/{z:.2f}" for n, (b, z) in seen.items()))
+                look()
                 watched_at = time.time()
         else:
             done["chunk"], done["batch"] = done["chunk"] + 1, 0
+    look()
     save()
+    average.load_state_dict(kept)
     return average

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from .encoder import Encoder, mixed
 from .records import Decision
 from .stage_a import embed_many, framed, vectors
-from .tasks import TEACHER
+from .tasks import EVEN, TEACHER
 from .tokens import Reader
 from .wordings import RESIDUAL
 
@@ -32,7 +32,7 @@ TASKS = {
 
 def usable(row: Decision) -> bool:
     """A similarity of texts can be taught by it: it has a label, and that is not "none of these"."""
-    return row.label != TEACHER and row.label.lower().replace("_", " ") not in RESIDUAL and len(row.choices) <= MOST_CHOICES
+    return row.label not in (TEACHER, EVEN) and row.label.lower().replace("_", " ") not in RESIDUAL and len(row.choices) <= MOST_CHOICES
 
 
 def tune(base: Encoder, rows: Sequence[Decision], reader: Reader, minutes: float, log) -> Encoder:

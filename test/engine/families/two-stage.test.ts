@@ -4,8 +4,10 @@ import { packFeeds, splitOptions } from '../../../src/engine/families/two-stage/
 import {
   closenessOf,
   composeDistribution,
+  hasResidual,
   type StackRule,
   stackLogits,
+  verdictsAmong,
 } from '../../../src/engine/families/two-stage/stack.ts';
 import { createTextRules } from '../../../src/engine/families/two-stage/text-rules.ts';
 import { highest, readableWindows, relevanceOf, splitPremise } from '../../../src/engine/families/two-stage/windows.ts';
@@ -127,19 +129,50 @@ test('a segment matters by how far it stands out, not by what is near everywhere
   t.true(first > third && third > second);
 });
 
+test('verdicts are known words, and choices beside their own negation; a residual is a known word', (t) => {
+  const [yes, no, not, urgent, sure] = [[1], [2], [3], [4], [5, 6]] as const;
+  const share = (...choices: readonly (readonly number[])[]): number => verdictsAmong(choices, [yes, no], not);
+  t.is(share(yes, no), 1);
+  t.is(share(yes, urgent), 0.5);
+  t.is(share(urgent, sure), 0);
+  t.is(share(urgent, [...not, ...urgent], sure), 2 / 3);
+  t.is(share([...not, ...sure], urgent), 0, 'the negation of a choice that is not there');
+  t.is(share(sure, [...not, ...sure]), 1);
+  t.is(verdictsAmong([sure, urgent], [sure], not), 0.5, 'a word of several tokens');
+  t.true(hasResidual([urgent, sure], [yes, sure]));
+  t.false(hasResidual([urgent, [5]], [yes, sure]));
+  t.false(hasResidual([urgent], []));
+});
+
 test('the stack weighs the stages by the features that the rule names', (t) => {
   const rule: StackRule = {
     features: ['one', 'ln_n'],
     alpha: [Math.log(10), 0],
     beta: [0, Math.log(2)],
     aTemperature: [Math.log(0.5), 0],
+    verdicts: [],
+    negation: '',
+    residuals: [],
   };
   const scores = { a: Float64Array.of(0.5, 0.1), b: Float64Array.of(-1, 1), about: 0.3 };
-  const z = stackLogits(rule, scores, { choices: Math.exp(3), closeness: 0, optionTokens: 1 });
+  const z = stackLogits(rule, scores, {
+    choices: Math.exp(3),
+    closeness: 0,
+    optionTokens: 1,
+    verdicts: 0,
+    residual: false,
+  });
   t.true(Math.abs((z[0] ?? 0) - (5 - 2)) < 1e-9 && Math.abs((z[1] ?? 0) - (1 + 2)) < 1e-9);
   const further: StackRule = { ...rule, features: ['a_top', 'about'], alpha: [1, 0], beta: [0, 1] };
-  const w = stackLogits(further, scores, { choices: 2, closeness: 0, optionTokens: 1 });
+  const w = stackLogits(further, scores, { choices: 2, closeness: 0, optionTokens: 1, verdicts: 0, residual: false });
   t.true(Math.abs((w[0] ?? 0) - (0.5 * Math.exp(1.5) - Math.exp(0.6))) < 1e-9);
+  const plain: StackRule = { ...rule, features: ['verdicts'], alpha: [-1], beta: [0] };
+  const v = stackLogits(plain, scores, { choices: 2, closeness: 0, optionTokens: 1, verdicts: 0.5, residual: false });
+  t.true(Math.abs((v[0] ?? 0) - (0.5 * Math.exp(-0.5) - 1)) < 1e-9);
+  const none: StackRule = { ...rule, features: ['residual'], alpha: [-2], beta: [0] };
+  const facts = { choices: 2, closeness: 0, optionTokens: 1, verdicts: 0 };
+  const u = [false, true].map((residual) => stackLogits(none, scores, { ...facts, residual })[0] ?? 0);
+  t.true(Math.abs((u[0] ?? 0) - (0.5 - 1)) < 1e-9 && Math.abs((u[1] ?? 0) - (0.5 * Math.exp(-2) - 1)) < 1e-9);
   // Outside the best choices A holds, inside its mass is shared by z.
   const p = composeDistribution(rule, Float64Array.of(0.5, 0.1, 0.1), [0, 1], z);
   const a = [1, 0.2, 0.2].map(Math.exp);

@@ -70,6 +70,9 @@ export function readTwoStageOptions(raw: unknown): TwoStageOptions {
       alpha: stack.numbers('alpha', features.length),
       beta: stack.numbers('beta', features.length),
       aTemperature: [a0, a1] as const,
+      verdicts: features.includes('verdicts') ? stack.texts('verdicts', 1) : [],
+      negation: features.includes('verdicts') ? stack.text('negation') : '',
+      residuals: features.includes('residual') ? stack.texts('residuals', 1) : [],
     },
     windows: {
       premise: windows.integer('premise_tokens', 8, 100_000),

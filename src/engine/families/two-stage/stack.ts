@@ -19,6 +19,8 @@ export const featureNames = [
   'option_tokens',
   'a_top',
   'about',
+  'verdicts',
+  'residual',
 ] as const;
 export type FeatureName = (typeof featureNames)[number];
 
@@ -28,6 +30,11 @@ export interface StackRule {
   readonly alpha: readonly number[];
   readonly beta: readonly number[];
   readonly aTemperature: readonly [number, number];
+  /** Words that are verdicts, and the word that makes one of another choice; needed by the feature `verdicts` alone. */
+  readonly verdicts: readonly string[];
+  readonly negation: string;
+  /** Ways to say that none of the choices fits; needed by the feature `residual` alone. */
+  readonly residuals: readonly string[];
 }
 
 /** What the stages say of one window. `a` and `b` are over K, in code-unit order. */
@@ -46,6 +53,10 @@ export interface RequestFacts {
   readonly closeness: number;
   /** Mean tokens of a choice in K. */
   readonly optionTokens: number;
+  /** Share of verdicts among the choices in K; 0 if the rule does not ask for it. */
+  readonly verdicts: number;
+  /** Whether a choice in K says that none fits; false if the rule does not ask for it. */
+  readonly residual: boolean;
 }
 
 /** z over K. */
@@ -85,6 +96,35 @@ export function closenessOf(vectors: readonly Float32Array[]): number {
   return (square - count) / (count * (count - 1));
 }
 
+/**
+ * Share of choices, as token ids, that answer the question instead of naming something: one of the `known` ones (yes, no), or one that stands beside
+ * its own negation ("urgent", "not urgent").
+ */
+export function verdictsAmong(
+  choices: readonly (readonly number[])[],
+  known: readonly (readonly number[])[],
+  negation: readonly number[],
+): number {
+  const text = (ids: readonly number[]): string => ids.join(' ');
+  const words = new Set(known.map(text));
+  const texts = new Set(choices.map(text));
+  const not = text(negation);
+  const isOne = (choice: string): boolean =>
+    words.has(choice) ||
+    texts.has(`${not} ${choice}`) ||
+    (choice.startsWith(`${not} `) && texts.has(choice.slice(not.length + 1)));
+  return choices.filter((ids) => isOne(text(ids))).length / choices.length;
+}
+
+/** Whether one of the choices, as token ids, is one of the `residuals`. */
+export function hasResidual(
+  choices: readonly (readonly number[])[],
+  residuals: readonly (readonly number[])[],
+): boolean {
+  const known = new Set(residuals.map((ids) => ids.join(' ')));
+  return choices.some((ids) => known.has(ids.join(' ')));
+}
+
 function features({ a, b, about }: WindowScores, facts: RequestFacts): Readonly<Record<FeatureName, number>> {
   const spreadA = deviation(a);
   const spreadB = deviation(b);
@@ -102,6 +142,8 @@ function features({ a, b, about }: WindowScores, facts: RequestFacts): Readonly<
     option_tokens: Math.log(facts.optionTokens) / 2,
     a_top: 3 * Math.max(...a),
     about: 2 * about,
+    verdicts: facts.verdicts,
+    residual: Number(facts.residual),
   };
 }
 

@@ -9,7 +9,14 @@ import type { Family, FamilyParts, Premise, RunControl, TextTokenizer } from '..
 import { dot, softmax } from '../probabilities.ts';
 import { readTwoStageOptions } from './options.ts';
 import { type Ids, packFeeds, splitOptions } from './packs.ts';
-import { closenessOf, composeDistribution, type RequestFacts, stackLogits } from './stack.ts';
+import {
+  closenessOf,
+  composeDistribution,
+  hasResidual,
+  type RequestFacts,
+  stackLogits,
+  verdictsAmong,
+} from './stack.ts';
 import { createTextRules, readSymbols } from './text-rules.ts';
 import { fullPacks, highest, readableWindows, relevanceOf, splitPremise, type Windows } from './windows.ts';
 
@@ -50,6 +57,9 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
   };
 
   const usesAbout = stack.features.includes('about');
+  const verdicts = stack.verdicts.map((word) => tokenizer.ids(word));
+  const negation = tokenizer.ids(stack.negation);
+  const residuals = stack.residuals.map((words) => tokenizer.ids(words));
 
   /** The instruction's vector. Instructions come again and again, so it is cached like a choice's, under a name that no choice can have. */
   const encodeInstruction = async (instruction: Ids, control: RunControl): Promise<Float32Array> => {
@@ -114,6 +124,8 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
       choices: choices.length,
       closeness: closenessOf(best.map((place) => choiceVectors[place] as Float32Array)),
       optionTokens: blocks.reduce((sum, block) => sum + block.length, 0) / blocks.length,
+      verdicts: verdicts.length === 0 ? 0 : verdictsAmong(blocks, verdicts, negation),
+      residual: hasResidual(blocks, residuals),
     };
     const logits: Float64Array[] = [];
     for (const window of chosen) {
