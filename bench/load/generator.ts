@@ -82,7 +82,8 @@ export async function makeLoad(plan: LoadPlan): Promise<LoadResult> {
     };
     while (performance.now() < until) {
       for (; next <= performance.now(); next += -Math.log(1 - Math.random()) * gap) void send();
-      await new Promise((resolve) => setTimeout(resolve, 1));
+      // Woken for arrivals alone: every other time an engine would give way for nothing.
+      await new Promise((resolve) => setTimeout(resolve, Math.max(1, next - performance.now())));
     }
     for (const end = performance.now() + 12_000; open > 0 && performance.now() < end; ) {
       await new Promise((resolve) => setTimeout(resolve, 10));

@@ -1,6 +1,6 @@
 /**
- * Servers under test, a process of their own: `node bench/shell/server.ts <kind> [settings of one Umpire or more, as JSON]`. Tells the ports over IPC, and its CPU time so far,
- * microseconds, whenever it is asked.
+ * Servers under test, a process of their own: `node bench/shell/server.ts <kind> [settings of one Umpire or more, as JSON]`. Tells the ports over
+ * IPC, and its CPU time so far, microseconds, whenever it is asked.
  */
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

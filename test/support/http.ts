@@ -1,6 +1,7 @@
 /** Callers of a service over HTTP: one that keeps the rules, one that writes bytes as it likes, one over HTTP/2. */
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { type ClientHttp2Session, connect } from 'node:http2';
+import { type Agent, request as requestTls } from 'node:https';
 import { connect as connectSocket, type Socket } from 'node:net';
 import type { Answer } from './answers.ts';
 
@@ -17,14 +18,19 @@ export interface Call {
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** Sends a request with node:http; a body goes with its length and, unless the headers say otherwise, as JSON. */
+/**
+ * Sends a request with node:http, or over TLS with the agent that is given; a body goes with its length and, unless the headers say otherwise, as
+ * JSON.
+ */
 export function send(
   port: number,
   { method, path = '/v1/decisions', headers = {}, body, host = '127.0.0.1', localAddress }: Call,
+  agent?: Agent,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const sent = request(
+    const sent = (agent === undefined ? request : requestTls)(
       {
+        ...(agent === undefined ? {} : { agent }),
         port,
         host,
         ...(localAddress === undefined ? {} : { localAddress }),

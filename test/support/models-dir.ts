@@ -6,10 +6,15 @@ import { fileURLToPath } from 'node:url';
 
 const shipped = fileURLToPath(new URL('../../models', import.meta.url));
 
+const made: string[] = [];
+process.once('exit', () => {
+  for (const folder of made) rmSync(folder, { recursive: true, force: true });
+});
+
 /** The folder; it goes with the process. */
 export function modelsDir(...ids: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'umpire-models-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  made.push(folder);
   for (const id of ids) {
     for (const revision of readdirSync(join(shipped, id))) {
       mkdirSync(join(folder, id, revision), { recursive: true });

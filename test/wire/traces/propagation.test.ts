@@ -1,0 +1,142 @@
+/** Whose trace a request belongs to, whether it is recorded, and where it is sent. */
+import test from 'ava';
+import { callGrpc, openGrpc } from '../../support/grpc.ts';
+import { decide, send } from '../../support/http.ts';
+import { createScriptedEngine } from '../../support/scripted-engine.ts';
+import { startService } from '../../support/service.ts';
+import { startTraceReceiver } from '../../support/trace-receiver.ts';
+import { body, PARENT, spansOf, startTraced, TRACE, traceparent } from '../../support/traced-service.ts';
+
+const malformed: readonly string[] = [
+  '',
+  'junk',
+  TRACE,
+  `00-${TRACE}-${PARENT}`,
+  `00-${TRACE}-${PARENT}-01-more`,
+  `00-${TRACE}-${PARENT}-0`,
+  `ff-${TRACE}-${PARENT}-01`,
+  `00-${'0'.repeat(32)}-${PARENT}-01`,
+  `00-${TRACE}-${'0'.repeat(16)}-01`,
+  `00-${TRACE.toUpperCase()}-${PARENT}-01`,
+  `00-${TRACE.slice(1)}-${PARENT}-01`,
+  `${traceparent}, ${traceparent}`,
+];
+
+test.serial('a malformed traceparent begins a trace of its own, whatever tracestate says', async (t) => {
+  const service = await startTraced(t, {}, { engine: createScriptedEngine() });
+  for (const header of malformed) {
+    t.is((await decide(service.port, body, { traceparent: header, tracestate: 'vendor=1' })).status, 200, header);
+  }
+  const spans = await spansOf(t, service, malformed.length);
+  const servers = spans.filter(({ kind }) => kind === 'SPAN_KIND_SERVER');
+  for (const { traceId, parentSpanId, traceState } of servers) {
+    t.not(traceId, TRACE);
+    t.is(parentSpanId, '');
+    t.is(traceState, '');
+  }
+  t.is(new Set(servers.map(({ traceId }) => traceId)).size, malformed.length);
+});
+
+test.serial('a traceparent of a later version counts, and an odd tracestate harms nobody', async (t) => {
+  const service = await startTraced(t, {}, { engine: createScriptedEngine() });
+  const odd = ['=', ',,,', 'a=b,a=b', 'ä=ö', 'x'.repeat(5000), `${'k=v,'.repeat(40)}z=1`, '__proto__=1'];
+  for (const tracestate of odd) {
+    const headers = { traceparent: `01-${TRACE}-${PARENT}-03-what.the.future.will-be`, tracestate };
+    t.is((await decide(service.port, body, headers)).status, 200, tracestate);
+  }
+  const spans = await spansOf(t, service, odd.length);
+  for (const span of spans.filter(({ kind }) => kind === 'SPAN_KIND_SERVER')) {
+    t.like(span, { traceId: TRACE, parentSpanId: PARENT });
+    t.true(span.traceState.length <= 512);
+  }
+});
+
+const SAMPLERS: readonly (readonly [
+  name: string,
+  argument: string,
+  fromRoot: boolean,
+  fromOff: boolean,
+  fromOn: boolean,
+])[] = [
+  ['parentbased_always_on', '', true, false, true],
+  ['parentbased_always_off', '', false, false, true],
+  ['parentbased_traceidratio', '0', false, false, true],
+  ['parentbased_traceidratio', '1', true, false, true],
+  ['always_on', '', true, true, true],
+  ['always_off', '', false, false, false],
+  ['traceidratio', '1', true, true, true],
+  ['traceidratio', '0', false, false, false],
+];
+
+for (const [name, argument, fromRoot, fromOff, fromOn] of SAMPLERS) {
+  test.serial(`${name} ${argument}: the caller's flag is honoured where the sampler asks for it`, async (t) => {
+    const service = await startTraced(
+      t,
+      { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: argument },
+      { engine: createScriptedEngine() },
+    );
+    await decide(service.port, body);
+    await decide(service.port, body, { traceparent: `00-${TRACE}-${PARENT}-00` });
+    await decide(service.port, body, { traceparent: `00-${'c'.repeat(32)}-${PARENT}-01` });
+    await service.stop();
+    const traces = new Set(service.receiver.spans.map(({ traceId }) => traceId));
+    t.is(traces.has(TRACE), fromOff);
+    t.is(traces.has('c'.repeat(32)), fromOn);
+    t.is(traces.size, Number(fromRoot) + Number(fromOff) + Number(fromOn));
+    const lines = service.log.filter(({ msg }) => msg === 'request');
+    t.is('trace_id' in (lines[0] as object), fromRoot);
+    t.is(lines[1]?.trace_id, TRACE);
+    t.is(lines[1]?.span_id === PARENT, !fromOff);
+    t.is(lines[2]?.span_id === PARENT, !fromOn);
+  });
+}
+
+test.serial('probes are not recorded', async (t) => {
+  const service = await startTraced(t, {}, { engine: createScriptedEngine() });
+  const clients = openGrpc(service.port);
+  t.teardown(clients.close);
+  await send(service.port, { path: '/health/live', headers: { traceparent } });
+  await send(service.port, { path: '/health/ready' });
+  await callGrpc(clients.health, 'Check', { service: '' });
+  clients.close();
+  await service.stop();
+  t.deepEqual(service.receiver.requests, []);
+});
+
+test.serial('without an endpoint, or switched off, nothing is sent; a traceparent is still logged', async (t) => {
+  const receiver = await startTraceReceiver();
+  t.teardown(receiver.close);
+  for (const env of [
+    {},
+    { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_SDK_DISABLED: 'true' },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_TRACES_EXPORTER: 'none' },
+  ]) {
+    const service = await startService(env, { engine: createScriptedEngine() });
+    await decide(service.port, body, { traceparent });
+    await decide(service.port, body, { traceparent: 'junk' });
+    await service.stop();
+    const [first, second] = service.log.filter(({ msg }) => msg === 'request');
+    t.like(first, { trace_id: TRACE, span_id: PARENT });
+    t.false('trace_id' in (second as object));
+  }
+  t.deepEqual(receiver.requests, []);
+});
+
+test.serial('headers and the whole URL go with every export', async (t) => {
+  const receiver = await startTraceReceiver();
+  t.teardown(receiver.close);
+  const service = await startService(
+    {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1/never',
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${receiver.url}/my/traces`,
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20token,x-tenant=a',
+    },
+    { engine: createScriptedEngine() },
+  );
+  await decide(service.port, body);
+  await service.stop();
+  t.is(receiver.requests.length, 1);
+  t.is(receiver.requests[0]?.url, '/my/traces');
+  t.like(receiver.requests[0]?.headers, { authorization: 'Bearer token', 'x-tenant': 'a' });
+  t.notRegex(JSON.stringify(service.log), /token"|Bearer/);
+});
