@@ -53,6 +53,10 @@ export interface Listener {
 /** Milliseconds that a connection which was accepted last has for its first request, which may be on the way. */
 const FIRST_REQUEST_TIME = 100;
 
+/** Milliseconds that a round of the event loop with nothing to do takes at most, and those after which no such round is waited for. */
+const EMPTY_ROUND = 0.05;
+const MAX_WAIT_FOR_EMPTY = 500;
+
 /** Sockets that wait for the system to accept them. */
 const BACKLOG = 1024;
 
@@ -88,7 +92,7 @@ export function createListener({ dispatch, logger, maxConnections, tls }: Listen
     setCertificate: (files) => secure?.setSecureContext(files),
     startLeaving: () => sessions.startLeaving(),
     close: async (grace) => {
-      await acceptWaiting();
+      await acceptWaiting(server);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       http1Connections.closeIdleConnections();
       if (unknown.size + sessions.fresh > 0) await sleep(FIRST_REQUEST_TIME);
@@ -118,14 +122,23 @@ export function createListener({ dispatch, logger, maxConnections, tls }: Listen
 
 /**
  * Resolves when no connection waits to be accepted: closing the port would reset it, and its first request with it. Connections are accepted
- * and bytes read just before immediates run, so one that ran at once leaves next to no time for another.
+ * just before immediates run, one in each round, so a round that took no time and brought none leaves next to none for another.
  */
-async function acceptWaiting(): Promise<void> {
-  for (let round = 0; round < 20; round++) {
-    const started = performance.now();
+async function acceptWaiting(server: Server): Promise<void> {
+  let came = false;
+  const onConnection = (): void => {
+    came = true;
+  };
+  server.on('connection', onConnection);
+  const giveUp = performance.now() + MAX_WAIT_FOR_EMPTY;
+  for (let now = performance.now(); now < giveUp; ) {
+    came = false;
+    const started = now;
     await new Promise(setImmediate);
-    if (performance.now() - started < 1) return;
+    now = performance.now();
+    if (!came && now - started < EMPTY_ROUND) break;
   }
+  server.off('connection', onConnection);
 }
 
 function createCleartextServer(
