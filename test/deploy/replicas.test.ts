@@ -57,8 +57,7 @@ test.after.always(async ({ context: { redis, stores, replicas, proxy, rest, grpc
 /** How many requests of a protocol from a key's owner each replica has logged. */
 const served = (replicas: readonly Replica[], protocol: string, owner: string): readonly number[] =>
   replicas.map(
-    ({ server }) =>
-      server.output().match(new RegExp(`"protocol":"${protocol}".*"owner":"${owner}"`, 'g'))?.length ?? 0,
+    ({ server }) => server.output().match(new RegExp(`"protocol":"${protocol}".*"owner":"${owner}"`, 'g'))?.length ?? 0,
   );
 
 test.serial('the load is spread over all three, over REST and over gRPC', async (t) => {
