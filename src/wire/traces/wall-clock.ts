@@ -23,10 +23,11 @@ export function createWallClock(): WallClock {
     },
     at(milliseconds) {
       // Apart from one another: a double holds the nanoseconds of an hour, not those of an epoch.
-      const whole = Math.floor(offset + milliseconds);
       const fraction = milliseconds - Math.floor(milliseconds) + (offset - Math.floor(offset));
+      const carried = Math.floor(fraction);
+      const whole = Math.floor(offset) + Math.floor(milliseconds) + carried;
       const seconds = Math.floor(whole / 1000);
-      return [seconds, (whole - seconds * 1000) * 1e6 + Math.floor((fraction - Math.floor(fraction)) * 1e6)];
+      return [seconds, (whole - seconds * 1000) * 1e6 + Math.floor((fraction - carried) * 1e6)];
     },
   };
 }
