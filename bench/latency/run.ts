@@ -8,6 +8,7 @@ import { runLoad } from '../load/run-load.ts';
 import { startService } from '../load/service.ts';
 import { median, quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
+import { idealQueue } from './ideal-queue.ts';
 
 /** The least that answers with a run made in another process: see nearest-server.ts. */
 async function startNearest(tokens: number): Promise<{ readonly child: ChildProcess; readonly port: number }> {
@@ -17,54 +18,73 @@ async function startNearest(tokens: number): Promise<{ readonly child: ChildProc
   return { child, port };
 }
 
-/** Rounds in which one caller and its baselines take turns. */
-const ROUNDS = 4;
+/** Rounds of everything. In each the tail is compared with the bare runs just before and after it: the machine's speed changes from minute to minute. */
+const ROUNDS = 5;
 
-/** `--seconds N`, `--engines N`, `--tokens N`, `--choices N`, `--capacity N`: decisions a second, measured if it is not given. */
+/** The share of the capacity that arrives. */
+const SHARE = 0.7;
+
+/** `--seconds N`: of each round's arrivals; `--engines N`, `--tokens N`, `--choices N`, `--capacity N`: decisions a second, measured if it is not given. */
 export async function run(options: Record<string, number>): Promise<void> {
-  const { seconds = 15, engines = availableParallelism(), tokens = 58, choices = 8 } = options;
+  const { seconds = 10, engines = availableParallelism(), tokens = 58, choices = 8 } = options;
   const service = await startService({ UMPIRE_ENGINES: String(engines) });
+  const nearest = await startNearest(tokens);
   try {
     const plan = { port: service.port, protocol: 'rest', seconds, warmUp: 1, tokens, choices } as const;
-    const nearest = await startNearest(tokens);
-    const alone = { ...plan, seconds: seconds / ROUNDS, shape: { callers: 1 } };
-    const times: Record<'bare' | 'nearest' | 'one', number[]> = { bare: [], nearest: [], one: [] };
+    const part = seconds / 3;
+    const alone = { ...plan, seconds: part, shape: { callers: 1 } };
+    const times: Record<'bare' | 'nearest' | 'one' | 'crowd' | 'poisson', number[]> = {
+      ...{ bare: [], nearest: [], one: [], crowd: [], poisson: [] },
+    };
+    const capacities: number[] = [];
+    const tails: number[] = [];
+    const ideal: number[] = [];
+    const trouble = { refused: 0, failed: 0 };
     for (let round = 0; round < ROUNDS; round += 1) {
-      times.bare.push(...(await runBare(1, seconds / ROUNDS, tokens)).latencies);
+      times.bare.push(...(await runBare(1, part, tokens)).latencies);
       times.nearest.push(...(await runLoad({ ...alone, port: nearest.port })).latencies.ok);
       times.one.push(...(await runLoad(alone)).latencies.ok);
+      const full = await runLoad({ ...plan, seconds: part, shape: { callers: 16 } });
+      const capacity = options.capacity ?? full.latencies.ok.length / full.seconds;
+      const before = await runBare(engines, part, tokens);
+      const poisson = await runLoad({ ...plan, shape: { perSecond: SHARE * capacity } });
+      const after = await runBare(engines, part, tokens);
+      const crowd = [...before.latencies, ...after.latencies];
+      capacities.push(capacity);
+      tails.push(quantile(poisson.latencies.ok, 0.99) / median(crowd));
+      ideal.push(quantile(idealQueue(engines, crowd, SHARE), 0.99) / median(crowd));
+      times.crowd.push(...crowd);
+      times.poisson.push(...poisson.latencies.ok);
+      trouble.refused += poisson.latencies.refused.length;
+      trouble.failed += poisson.failed;
     }
-    nearest.child.disconnect();
-    const full = await runLoad({ ...plan, seconds: seconds / 2, shape: { callers: 16 } });
-    const capacity = options.capacity ?? full.latencies.ok.length / full.seconds;
-    const poisson = await runLoad({ ...plan, shape: { perSecond: 0.7 * capacity } });
-    const crowd = await runBare(engines, seconds / 2, tokens);
     const time = median(times.bare);
     const over = (latencies: readonly number[]): string => `p50 +${(median(latencies) - time).toFixed(2)} ms`;
-    const busy = median(crowd.latencies);
     const row = (name: string, latencies: readonly number[], ratio: string, bound: string): readonly string[] => {
       return [name, quantile(latencies, 0.5).toFixed(2), quantile(latencies, 0.99).toFixed(2), ratio, bound];
     };
-    const tail = quantile(poisson.latencies.ok, 0.99);
     printTable(
       [`${engines} engines, ${tokens} + 6 tokens, ${choices} choices`, 'p50 ms', 'p99 ms', 'against bare', 'at most'],
       [
         row('bare run, one process', times.bare, '', ''),
-        row(`bare run, ${engines} processes`, crowd.latencies, '', ''),
+        row(`bare run, ${engines} processes`, times.crowd, '', ''),
         row('one caller, bare run behind node:http and fork', times.nearest, over(times.nearest), ''),
         row('one caller over REST', times.one, over(times.one), '+0.50 ms'),
         row(
-          `${(0.7 * capacity).toFixed(0)} arrivals/s over REST`,
-          poisson.latencies.ok,
-          `p99 ${(tail / busy).toFixed(2)} ×`,
+          `${(SHARE * median(capacities)).toFixed(0)} arrivals/s over REST`,
+          times.poisson,
+          `p99 ${median(tails).toFixed(2)} ×`,
           '5.00 ×',
         ),
       ],
     );
+    const each = (ratios: readonly number[]): string => ratios.map((ratio) => ratio.toFixed(2)).join(', ');
     console.log(
-      `capacity ${capacity.toFixed(0)}/s; refused ${poisson.latencies.refused.length}, failed ${poisson.failed}`,
+      `p99 of each round against its bare runs: ${each(tails)}; of an ideal queue of such runs: ${each(ideal)}
+capacity ${median(capacities).toFixed(0)}/s; refused ${trouble.refused}, failed ${trouble.failed}`,
     );
   } finally {
+    nearest.child.disconnect();
     await service.stop();
   }
 }
