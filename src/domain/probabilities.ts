@@ -15,8 +15,8 @@ export interface Rounded {
 }
 
 /**
- * Rounds `raw`, of 1 to 300 non-negative numbers that need not sum to exactly 1. An exact tie of remainders goes to the lower index, so an
- * input in code-unit order of the choices gives the same result for every order of submission.
+ * Rounds `raw`, of 1 to 300 non-negative numbers that need not sum to exactly 1. An exact tie of remainders goes to the greater number, and of
+ * equal ones to the lower index, so an input in code-unit order of the choices gives the same result for every order of submission.
  *
  * @throws RangeError if a number is negative or not finite, or if all are 0.
  */
@@ -45,26 +45,29 @@ export function roundDistribution(raw: Float64Array): Rounded {
     remainders[index] = share - whole;
     left -= whole;
   }
-  giveToLargest(units, remainders, left);
+  giveToLargest(units, remainders, left, raw);
   for (let index = 0; index < count; index += 1) units[index] = (units[index] as number) / MILLION;
   return { winner, probabilities: units };
 }
 
-/** Adds 1 to the units of the `wanted` largest remainders, of equal ones to those with the lower index. */
-function giveToLargest(units: Float64Array, remainders: Float64Array, wanted: number): void {
+/**
+ * Adds 1 to the units of the `wanted` largest remainders. Of equal ones those of the greater numbers come first: two numbers that differ in their last
+ * bits can have one share.
+ */
+function giveToLargest(units: Float64Array, remainders: Float64Array, wanted: number, raw: Float64Array): void {
   if (wanted <= 0) return;
   const least = nthSmallest(remainders.slice(), remainders.length - wanted);
   let left = wanted;
+  const tied: number[] = [];
   for (let index = 0; index < units.length; index += 1) {
-    if ((remainders[index] as number) <= least) continue;
+    const remainder = remainders[index] as number;
+    if (remainder === least) tied.push(index);
+    if (remainder <= least) continue;
     units[index] = (units[index] as number) + 1;
     left -= 1;
   }
-  for (let index = 0; left > 0; index += 1) {
-    if (remainders[index] !== least) continue;
-    units[index] = (units[index] as number) + 1;
-    left -= 1;
-  }
+  if (tied.length > left) tied.sort((a, b) => (raw[b] as number) - (raw[a] as number) || a - b);
+  for (const index of tied.slice(0, left)) units[index] = (units[index] as number) + 1;
 }
 
 /**

@@ -148,13 +148,14 @@ test('a permuted request gives each choice the same probability, bit for bit', a
   for (const order of orders) t.deepEqual(await probabilitiesOf(order), expected);
 });
 
-test('a decision alone is the one among 32 at a time', async (t) => {
+// Before the others: it takes all that the one engine can do.
+test.serial('a decision alone is the one among 32 at a time', async (t) => {
   const { port } = t.context.service;
   const alone = substance(json(await decide(port, validBody)) as unknown as Decision);
   const others = Array.from({ length: 31 }, (_, index) =>
     decide(port, {
       ...validBody,
-      input: `case ${index}: ${'something else '.repeat(index * 3)}`,
+      input: `case ${index}: ${'something else '.repeat(index)}`,
       choices: hundred.slice(0, index + 2),
     }),
   );

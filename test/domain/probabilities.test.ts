@@ -49,6 +49,14 @@ test('the winner is the greatest of the model’s, and stays the greatest; order
   t.pass();
 });
 
+test('of two numbers with one share the greater gets the odd millionth', (t) => {
+  const { winner, probabilities } = roundDistribution(
+    Float64Array.of(0, 0.9999999999999998, 0, 0.9999999999999999, 0, 0.9345560083498484, 0),
+  );
+  t.is(winner, 3);
+  t.is(probabilities[3], Math.max(...probabilities));
+});
+
 test('no probability moves by more than the floor and one unit', (t) => {
   fc.assert(
     fc.property(softmaxed, (raw) => {
