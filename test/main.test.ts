@@ -13,6 +13,7 @@ import { validBody } from './support/answers.ts';
 import { makeCertificate } from './support/certificates.ts';
 import { callGrpc, openGrpc } from './support/grpc.ts';
 import { decide, openSession, send, sendH2 } from './support/http.ts';
+import { modelsDir } from './support/models-dir.ts';
 import { DECIDE } from './support/raw-rpc.ts';
 import { startServer } from './support/server-process.ts';
 
@@ -71,7 +72,11 @@ test('a port that is taken: said in the log, and the status is 1', async (t) => 
 });
 
 test('SIGTERM: what was asked is answered, then the status is 0', async (t) => {
-  const server = await startServer({ UMPIRE_DATA_DIR: folder(), UMPIRE_DRAIN_DELAY: '0.3' });
+  const server = await startServer({
+    UMPIRE_DATA_DIR: folder(),
+    UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
+    UMPIRE_DRAIN_DELAY: '0.3',
+  });
   const choices = Array.from({ length: 100 }, (_, index) => `a department with the number ${index}`);
   // Enough work to be under way when the signal comes.
   const asked = Array.from({ length: 6 }, (_, index) =>
@@ -87,7 +92,11 @@ test('SIGTERM: what was asked is answered, then the status is 0', async (t) => {
 });
 
 test('one line a request, with what happened and never with a key, an input or a choice', async (t) => {
-  const server = await startServer({ UMPIRE_DATA_DIR: folder(), LOG_LEVEL: 'trace' });
+  const server = await startServer({
+    UMPIRE_DATA_DIR: folder(),
+    UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
+    LOG_LEVEL: 'trace',
+  });
   const { port } = server;
   const secret = {
     input: 'geheimer-text',

@@ -12,6 +12,7 @@ import { type Answer, json, validBody } from '../support/answers.ts';
 import { openEmbedded } from '../support/embedded.ts';
 import { decide, send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
+import { modelsDir } from '../support/models-dir.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 
@@ -36,11 +37,10 @@ test.before(async (t) => {
     startRedis(['--appendonly', 'yes', '--appendfsync', 'always']),
     openEmbedded(),
   ]);
-  const place = async (env: Record<string, string>, stores: Stores): Promise<Place> => ({
-    env,
-    stores,
-    servers: await Promise.all([startServer(env), startServer(env)]),
-  });
+  const place = async (store: Record<string, string>, stores: Stores): Promise<Place> => {
+    const env = { ...store, UMPIRE_MODELS_DIR: modelsDir('minilm-l6') };
+    return { env, stores, servers: await Promise.all([startServer(env), startServer(env)]) };
+  };
   const redisEnv = { REDIS_URL: redis.url };
   t.context = {
     redis,

@@ -23,7 +23,7 @@ process.on('exit', () => {
 });
 
 /**
- * Starts one with one engine and, unless `env` says otherwise, without limits. Resolves once it is ready. `within` is what runs it, such as
+ * Starts one with one engine and, unless `env` says otherwise, without limits. Resolves once all its models are ready. `within` is what runs it, such as
  * `ip netns exec NAME`.
  */
 export async function startServer(env: Record<string, string>, within: readonly string[] = []): Promise<ServerProcess> {
@@ -35,6 +35,8 @@ export async function startServer(env: Record<string, string>, within: readonly 
       PORT: '0',
       HOST: '127.0.0.1',
       UMPIRE_ENGINES: '1',
+      // While its one engine loads a second model it decides nothing.
+      UMPIRE_LISTEN_WHEN: 'ready',
       UMPIRE_DRAIN_DELAY: '0',
       UMPIRE_RATE_ANONYMOUS: 'off',
       UMPIRE_RATE_KEY: 'off',
