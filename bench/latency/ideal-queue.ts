@@ -1,21 +1,18 @@
-/** A queue before servers that cost nothing: what is left of a tail when nothing but the runs themselves takes time. */
+/** A queue before servers that cost nothing: what is left of a tail when nothing but the work itself takes time. */
+
 const ARRIVALS = 200_000;
 
-/**
- * Milliseconds from arrival to answer of Poisson arrivals, first come first served, at `share` of what the servers can do. `times`: of one run,
- * drawn at random.
- */
-export function idealQueue(servers: number, times: readonly number[], share: number): readonly number[] {
-  const mean = times.reduce((sum, time) => sum + time, 0) / times.length;
+/** Milliseconds from arrival to answer of Poisson arrivals, first come first served. `works`: milliseconds of one, drawn at random. */
+export function idealQueue(servers: number, works: readonly number[], perSecond: number): readonly number[] {
   const free = new Array<number>(servers).fill(0);
-  const waited: number[] = [];
+  const taken: number[] = [];
   let now = 0;
   for (let arrival = 0; arrival < ARRIVALS; arrival += 1) {
-    now -= (Math.log(1 - Math.random()) * mean) / (servers * share);
+    now -= (Math.log(1 - Math.random()) * 1000) / perSecond;
     const first = free.indexOf(Math.min(...free));
-    const done = Math.max(now, free[first] ?? 0) + (times[Math.floor(Math.random() * times.length)] ?? 0);
+    const done = Math.max(now, free[first] ?? 0) + (works[Math.floor(Math.random() * works.length)] ?? 0);
     free[first] = done;
-    waited.push(done - now);
+    taken.push(done - now);
   }
-  return waited;
+  return taken;
 }

@@ -47,12 +47,19 @@ export async function run(options: Record<string, number>): Promise<void> {
       const full = await runLoad({ ...plan, seconds: part, shape: { callers: 16 } });
       const capacity = options.capacity ?? full.latencies.ok.length / full.seconds;
       const before = await runBare(engines, part, tokens);
+      const logged = service.log().length;
       const poisson = await runLoad({ ...plan, shape: { perSecond: SHARE * capacity } });
+      const works = service
+        .log()
+        .slice(logged)
+        .flatMap(({ timings }) => (timings ? [timings.tokenize + timings.infer] : []));
       const after = await runBare(engines, part, tokens);
       const crowd = [...before.latencies, ...after.latencies];
       capacities.push(capacity);
       tails.push(quantile(poisson.latencies.ok, 0.99) / median(crowd));
-      ideal.push(quantile(idealQueue(engines, crowd, SHARE), 0.99) / median(crowd));
+      ideal.push(
+        quantile(idealQueue(engines, works, poisson.latencies.ok.length / poisson.seconds), 0.99) / median(crowd),
+      );
       times.crowd.push(...crowd);
       times.poisson.push(...poisson.latencies.ok);
       trouble.refused += poisson.latencies.refused.length;
@@ -80,7 +87,7 @@ export async function run(options: Record<string, number>): Promise<void> {
     );
     const each = (ratios: readonly number[]): string => ratios.map((ratio) => ratio.toFixed(2)).join(', ');
     console.log(
-      `p99 of each round against its bare runs: ${each(tails)}; of an ideal queue of such runs: ${each(ideal)}
+      `p99 of each round against its bare runs: ${each(tails)}; of an ideal queue of the very works that these arrivals took: ${each(ideal)}
 capacity ${median(capacities).toFixed(0)}/s; refused ${trouble.refused}, failed ${trouble.failed}`,
     );
   } finally {

@@ -26,6 +26,8 @@ export interface LogLine {
   readonly reason?: string;
   /** Milliseconds from the first header to the end of the answer, on the service's own clock. */
   readonly durationMs?: number;
+  /** Milliseconds of a decision's stages in the engine. */
+  readonly timings?: { readonly queue: number; readonly tokenize: number; readonly infer: number };
 }
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
