@@ -21,6 +21,8 @@ async function startNearest(tokens: number): Promise<{ readonly child: ChildProc
 /** Rounds of everything. In each the tail is compared with the bare runs just before and after it: the machine's speed changes from minute to minute. */
 const ROUNDS = 5;
 
+const none = (): number[] => [];
+
 /** The share of the capacity that arrives. */
 const SHARE = 0.7;
 
@@ -33,9 +35,7 @@ export async function run(options: Record<string, number>): Promise<void> {
     const plan = { port: service.port, protocol: 'rest', seconds, warmUp: 1, tokens, choices } as const;
     const part = seconds / 3;
     const alone = { ...plan, seconds: part, shape: { callers: 1 } };
-    const times: Record<'bare' | 'nearest' | 'one' | 'crowd' | 'poisson', number[]> = {
-      ...{ bare: [], nearest: [], one: [], crowd: [], poisson: [] },
-    };
+    const times = { bare: none(), nearest: none(), one: none(), crowd: none(), poisson: none() };
     const capacities: number[] = [];
     const tails: number[] = [];
     const ideal: number[] = [];

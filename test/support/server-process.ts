@@ -23,8 +23,8 @@ process.on('exit', () => {
 });
 
 /**
- * Starts one with one engine and, unless `env` says otherwise, without limits. Resolves once all its models are ready. `within` is what runs it, such as
- * `ip netns exec NAME`.
+ * Starts one with one engine and, unless `env` says otherwise, without limits. Resolves once all its models are ready. `within` is what runs it,
+ * such as `ip netns exec NAME`.
  */
 export async function startServer(env: Record<string, string>, within: readonly string[] = []): Promise<ServerProcess> {
   const [command = process.execPath, ...prefix] = [...within, process.execPath];

@@ -19,7 +19,7 @@ from .needles import hide
 from .records import Decision
 from .reference import Package
 from .scoring import score, score_long
-from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, accuracy, features, fit
+from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, features, fit
 from .windows import join
 
 RATIOS = (4, 6, 8, 12, 16, 20, 24, 32, 48, 64)
@@ -100,13 +100,13 @@ def answers(rows: tuple[np.ndarray, ...], share: Share) -> np.ndarray:
 
 
 def right(rows: tuple[np.ndarray, ...], share: Share) -> float:
-    """`stack.accuracy` of prepared rows."""
+    """Share of right answers to prepared rows."""
     return float(np.mean(answers(rows, share) == rows[2]))
 
 
 def above_chance(rows: list[Scored], share: Share) -> bool:
     """Whether a set is decided clearly better than by chance (a fifth better)."""
-    return accuracy(rows, share) > 1.2 * float(np.mean([1 / len(s.a) for s in rows]))
+    return right(prepared(rows), share) > 1.2 * float(np.mean([1 / len(s.a) for s in rows]))
 
 
 def fit_stack(scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]) -> Stack:

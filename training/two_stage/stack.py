@@ -53,10 +53,6 @@ class Share:
         """ln(alpha / beta) as weights by feature."""
         return {0: float(np.log(self.ratio)), LN_N: self.by_ln_n, CLOSENESS: -self.by_closeness, ABOUT: -self.by_about, VERDICTS: -self.by_verdicts, RESIDUAL: -self.by_residual}
 
-    def of(self, s: Scored) -> float:
-        f = features(s)
-        return float(np.exp(sum(weight * f[i] for i, weight in self.tilt().items())))
-
 
 def margin(x: np.ndarray) -> float:
     """The highest value less the second highest."""
@@ -192,12 +188,6 @@ def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: fl
     optimiser.step(loss)
     beta = (w.detach() * free).numpy()
     return Stack(used, beta + tilt.numpy(), beta, fit_a_temperature(rows))
-
-
-def accuracy(rows: Sequence[Scored], share: Share) -> float:
-    """Share of right answers where the stages share the word so."""
-    right = [s.best[int(np.argmax(share.of(s) * s.a[s.best] + s.b))] == s.label for s in rows]
-    return float(np.mean(right))
 
 
 def fit_a_temperature(rows: Sequence[Scored]) -> tuple[float, float]:

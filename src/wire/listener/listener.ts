@@ -92,6 +92,7 @@ export function createListener({ dispatch, logger, maxConnections, tls }: Listen
     setCertificate: (files) => secure?.setSecureContext(files),
     startLeaving: () => sessions.startLeaving(),
     close: async (grace) => {
+      const graceEnds = performance.now() + grace;
       await acceptWaiting(server);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       http1Connections.closeIdleConnections();
@@ -101,7 +102,7 @@ export function createListener({ dispatch, logger, maxConnections, tls }: Listen
       const timer = setTimeout(() => {
         sessions.destroyAll();
         for (const socket of sockets) socket.destroy();
-      }, grace);
+      }, graceEnds - performance.now());
       // A keep-alive connection whose last response is under way becomes idle later.
       const sweep = setInterval(() => http1Connections.closeIdleConnections(), 50);
       await closed;
