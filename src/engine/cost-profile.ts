@@ -35,6 +35,8 @@ export interface PackedRuns {
   readonly segment: number;
   readonly windows: number;
   readonly fullPacks: number;
+  /** The most tokens of an instruction that is read once more without a text, if it and its choices are new and all are read; 0: none is. */
+  readonly silent: number;
 }
 
 /** How large a job is. Tokens may be estimates. */
@@ -74,12 +76,16 @@ function packedCost(packed: PackedRuns, size: JobSize): number {
   const { run, tokens, segment, windows, fullPacks } = packed;
   const read = Math.min(size.choices, packed.best);
   const block = size.choiceTokens + 1;
+  const over = (premise: number): number => {
+    const fitting = Math.min(read, Math.max(1, Math.floor((tokens - premise) / block)));
+    return Math.ceil(read / fitting) * costAt(run, premise + fitting * block);
+  };
   const whole = size.premiseTokens + 3 <= packed.window;
   const premise = whole ? size.premiseTokens + 3 : segment;
-  const fitting = Math.min(read, Math.max(1, Math.floor((tokens - premise) / block)));
   const room = Math.max(1, Math.floor((fullPacks * tokens) / (premise + read * block)));
-  const runs = (whole ? 1 : Math.min(windows, room)) * Math.ceil(read / fitting);
-  return runs * costAt(run, premise + fitting * block);
+  const asksSilently = packed.silent > 0 && size.uncached > 0 && size.choices <= packed.best;
+  const silent = asksSilently ? over(Math.min(premise, packed.silent + 3)) : 0;
+  return (whole ? 1 : Math.min(windows, room)) * over(premise) + silent;
 }
 
 /** Milliseconds of the largest request that the limits allow, with nothing cached. */

@@ -1,6 +1,6 @@
 """Fitting how the stages speak together, on the held-out sets.
 
-1. How they share the word (`Share`). Every kind of decision weighs the same, and so does answering a question and its opposite differently. A shape of the rule is judged by leaving out one kind at a time:
+1. How much of what a question leans to by itself is taken from stage B's scores, and how the stages share the word (`Share`). Every kind of decision weighs the same, and so does answering a question and its opposite differently. A shape of the rule is judged by leaving out one kind at a time:
    its numbers are chosen on the other kinds and tried on the one left out.
 2. How sure the answer is: log loss over the sets that are decided clearly better than chance and whose labels a person could give
    (`NOISY` are left out: their own notes call them noisy or cryptic). A set at chance only says "be unsure of everything", which no
@@ -11,6 +11,7 @@
 import itertools
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from .scoring import score, score_long
 from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, features, fit
 from .windows import join
 
+LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)
 RATIOS = (4, 6, 8, 12, 16, 20, 24, 32, 48, 64)
 BY_LN_N, BY_CLOSENESS, BY_ABOUT, BY_VERDICTS, BY_RESIDUAL = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 0.5, 1.0), (0.0, 0.5, 1.0, 1.5), (0.0, 1.0, 2.0), (0.0, 1.0, 2.0)
 # The shapes tried: what of ln n, closeness, about, verdicts and residual the ratio may depend on. The first that is as good as the best is taken: stage
@@ -31,8 +33,8 @@ SHAPES = {"ln n, verdicts, residual": ("n", "verdicts", "residual"), "ln n, verd
 AS_GOOD, RIDGE = 0.01, 0.004
 SCALE = ("one", "ln_n", "a_spread", "b_spread", "verdicts", "residual")
 NOISY = ("ms_va", "xed_en")
-KAPPAS_CONFIDENCE = (0.0, 4.0, 8.0, 16.0, 32.0)
-KAPPAS_RELEVANCE = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+KAPPAS_CONFIDENCE = (0.0, 2.0, 4.0, 8.0)
+KAPPAS_RELEVANCE = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0)
 HIDDEN_ROWS, HIDDEN_IN = 12, 3900
 HIDDEN_SETS = ("many_intents", "tweet_polarity", "yes_no", "multidogo_finance", "snips")
 
@@ -44,25 +46,26 @@ def grid_of(shape: str) -> list[Share]:
 
 
 def heard(share: Share, sets: dict[str, tuple[np.ndarray, ...]]) -> float:
-    """How much stage A is listened to: ln(alpha / beta), the mean over sets."""
-    return float(np.mean([np.mean(np.log(share.ratio) + f @ weights_of(share)) for _, _, _, f in sets.values()]))
+    """How much stage A is listened to where every choice names something: ln(alpha / beta), the mean over such sets."""
+    return float(np.mean([np.mean(np.log(share.ratio) + f @ weights_of(share)) for _, _, _, f in sets.values() if not f[:, -2:].any()]))
 
 
 def chosen_share(means: np.ndarray, grid: list[Share], sets: dict) -> Share:
     """Of the points on the ridge around the best the one that listens most to stage A: on labels that it has never seen stage B is the weaker of the
-    two, unless a choice names nothing."""
-    return max((share for share, mean in zip(grid, means) if mean >= means.max() - RIDGE), key=lambda share: heard(share, sets))
+    two. Verdicts and residuals name nothing that a text could be near to, so for them the more accurate point is taken."""
+    ridge = [(share, mean) for share, mean in zip(grid, means) if mean >= means.max() - RIDGE]
+    return max(ridge, key=lambda point: (round(heard(point[0], sets), 6), point[1]))[0]
 
 
-def best_share(scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]) -> tuple[Share, dict[str, float]]:
-    """The share, and for each shape the accuracy on kinds left out. `opposites`: the questions opposite to those of the set "negated"; the share of
+def best_share(scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]) -> tuple[Share, dict[str, float], float]:
+    """The share, for each shape the accuracy on kinds left out, and the accuracy of the shapes' best points on all kinds, the mean over shapes. `opposites`: the questions opposite to those of the set "negated"; the share of
     them that are answered the other way counts as one more kind."""
     sets = {name: prepared(rows) for name, rows in scored.items() if name not in NOISY}
     kinds = {kind: [n for n in names if n in sets] for kind, names in KINDS.items()}
     kinds = {kind: names for kind, names in kinds.items() if names} | {"opposites": []}
     denied = prepared(opposites)
     measured = lambda names, share: np.mean([right(sets[n], share) for n in names]) if names else np.mean(answers(sets["negated"], share) != answers(denied, share))
-    left_out, picked = {}, {}
+    left_out, picked, reached = {}, {}, []
     for shape in SHAPES:
         grid = grid_of(shape)
         table = np.array([[measured(names, share) for names in kinds.values()] for share in grid])
@@ -74,9 +77,10 @@ def best_share(scored: dict[str, list[Scored]], opposites: list[Scored], log: Ca
             tried.append(table[places[share], k])
         left_out[shape], means = float(np.mean(tried)), table.mean(1)
         picked[shape] = chosen_share(means, grid, sets)
+        reached.append(means.max())
         log(f"{shape}: best {means.max():.4f} {grid[int(means.argmax())]}, kinds left out {left_out[shape]:.4f}, taken {picked[shape]} {means[places[picked[shape]]]:.4f}")
         log("  " + ", ".join(f"{kind} {value:.3f}" for kind, value in zip(kinds, table[places[picked[shape]]])))
-    return picked[next(shape for shape, value in left_out.items() if value >= max(left_out.values()) - AS_GOOD)], left_out
+    return picked[next(shape for shape, value in left_out.items() if value >= max(left_out.values()) - AS_GOOD)], left_out, float(np.mean(reached))
 
 
 def weights_of(share: Share) -> np.ndarray:
@@ -109,11 +113,25 @@ def above_chance(rows: list[Scored], share: Share) -> bool:
     return right(prepared(rows), share) > 1.2 * float(np.mean([1 / len(s.a) for s in rows]))
 
 
+def best_lean(scored: dict[str, list[Scored]], opposites: list[Scored]) -> tuple[float, float]:
+    """The lean whose shapes reach the most, and the accuracy on kinds left out beside it. It is one number, and so chosen on all kinds."""
+    found = {lean: best_share(*upright(scored, opposites, lean), lambda line: None) for lean in LEANS}
+    lean = max(found, key=lambda lean: found[lean][2])
+    return lean, max(found[lean][1].values())
+
+
+def upright(scored: dict[str, list[Scored]], opposites: list[Scored], lean: float) -> tuple[dict[str, list[Scored]], list[Scored]]:
+    return {name: [s.upright(lean) for s in rows] for name, rows in scored.items()}, [s.upright(lean) for s in opposites]
+
+
 def fit_stack(scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]) -> Stack:
-    share, _ = best_share(scored, opposites, log)
+    lean, left_out = best_lean(scored, opposites)
+    log(f"lean {lean}: kinds left out {left_out:.4f}")
+    scored, opposites = upright(scored, opposites, lean)
+    share, *_ = best_share(scored, opposites, log)
     kept = {name: rows for name, rows in scored.items() if name not in NOISY and above_chance(rows, share)}
     log(f"scale fitted on {sorted(kept)}")
-    return fit([s for rows in kept.values() for s in rows], [FEATURES.index(name) for name in SCALE], share)
+    return replace(fit([s for rows in kept.values() for s in rows], [FEATURES.index(name) for name in SCALE], share), lean=lean)
 
 
 def fit_windows(package: Package, held: dict[str, list[Decision]], fillers: list[list[str]], stack: Stack, log: Callable[[str], None]) -> tuple[float, float]:

@@ -83,7 +83,9 @@ def main() -> None:
         raise SystemExit("the graphs do not agree with PyTorch")
     filler = " ".join(f"Paragraph {i} of the minutes records what was said about item {i}." for i in range(90))
     long_text = filler + " I want my money back, the kettle is broken. " + filler
-    requests = [*REQUESTS, (long_text, "What does the customer want?", ["a refund", "a recipe", "a train ticket", "directions"])]
+    lines = "\n\n".join([*(f"{i}. the minutes of meeting number {i} and who was there" for i in range(60)), "book me a table for two", *(f"{i}. a list of what was bought in week {i}" for i in range(60))])
+    wanted = ["a refund", "a recipe", "a train ticket", "a table in a restaurant"]
+    requests = [*REQUESTS, (long_text, "What does the customer want?", wanted), (lines, "What does the user want?", wanted)]
     answers = []
     for text, instruction, choices in requests:
         answer = package.decide(text, instruction, choices)

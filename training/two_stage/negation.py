@@ -53,6 +53,18 @@ def about_claim(claim: str, rng: random.Random) -> tuple[str, str]:
     return rng.choice(ASSERTS).format(claim), rng.choice(DENIES).format(claim)
 
 
+def about_contrast(true: str, false: str, rng: random.Random) -> tuple[str, str]:
+    """A question that asserts a true claim or denies a false one, and a question for which it is the other way round. The claims
+    contradict one another in people's own words, so nothing but their sense tells the questions apart."""
+    asked, other = fronted(true, False), fronted(false, False)
+    if asked and other and rng.random() < 0.7:
+        return asked, other
+    if rng.random() < 0.25:
+        return rng.choice(DENIES).format(false), rng.choice(DENIES).format(true)
+    form = rng.choice(ASSERTS)
+    return form.format(true), (form if rng.random() < 0.5 else rng.choice(ASSERTS)).format(false)
+
+
 # -- labels ------------------------------------------------------------------------------------------------------------
 
 WANTS = ["Is the request about this: {}?", 'Does "{}" describe the message?', "Does the user want this: {}?", "Would you file the message under {}?", "Is the user asking to {}?",

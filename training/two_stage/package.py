@@ -8,6 +8,7 @@ import numpy as np
 
 from . import export
 from .encoder import Encoder
+from .finder import Finder
 from .stack import BEST, FEATURES, Stack
 from .stage_b import PACK_TOKENS, StageB
 from .tokens import CLS, MASK, SEP, UNK
@@ -29,7 +30,7 @@ CANARY = {
 UNFITTED = Stack((0,), np.zeros(1), np.zeros(1)), (0.0, 0.0)
 
 
-def write(folder: Path, encoder: Encoder, model: StageB, large: dict[str, np.ndarray], tokenizer: str, symbols: dict[str, str], kept_a: Path | None = None) -> None:
+def write(folder: Path, encoder: Encoder, model: StageB, large: dict[str, np.ndarray], tokenizer: str, symbols: dict[str, str], finder: Finder, kept_a: Path | None = None) -> None:
     """All files that the engine loads, with a rule that is still to be fitted. The same weights give the same bytes, but for a graph that was read back,
     whose scales are rounded once more: stage A's is copied from `kept_a` if it is the one of another package."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -46,10 +47,11 @@ def write(folder: Path, encoder: Encoder, model: StageB, large: dict[str, np.nda
     }
     for name, data in files.items():
         (folder / name).write_bytes(data)
+    finder.save(folder / "finder.json")
     describe(folder, *UNFITTED)
 
 
-FILES = ("stage-a.onnx", "stage-b.onnx", "words.bin", "tokenizer.json", "symbols.json")
+FILES = ("stage-a.onnx", "stage-b.onnx", "words.bin", "tokenizer.json", "symbols.json", "finder.json")
 
 
 def describe(folder: Path, stack: Stack, kappa: tuple[float, float]) -> dict:
@@ -73,6 +75,7 @@ def describe(folder: Path, stack: Stack, kappa: tuple[float, float]) -> dict:
             "best": BEST,
             "pack_tokens": PACK_TOKENS,
             "stack": {
+                "lean": stack.lean,
                 "features": [FEATURES[i] for i in stack.used],
                 "alpha": [round(float(x), 6) for x in stack.alpha],
                 "beta": [round(float(x), 6) for x in stack.beta],
@@ -88,6 +91,7 @@ def describe(folder: Path, stack: Stack, kappa: tuple[float, float]) -> dict:
                 "least_tokens": LEAST,
                 "stop_tokens": list(STOPS),
                 "read": READ,
+                "finder": "finder.json",
                 "kappa_confidence": kappa[0],
                 "kappa_relevance": kappa[1],
             },

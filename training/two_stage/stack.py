@@ -1,14 +1,15 @@
 """How the two stages speak together: order-free features of a request set the weights of a and b.
 
+    b_i = s_i - lean * l_i: stage B's scores, less what the question and the choices say without a text (`leaning`)
     alpha = exp(w_alpha . f), beta = exp(w_beta . f), z_i = alpha a_i + beta b_i over the best k choices
     P(i) = A(i) outside the best k; inside, P(i) = A(K) softmax_K(z)(i); A = softmax(a / T_A) over all, ln T_A = t0 + t1 ln n
 
-Both are fitted on whole sets that neither stage was trained on, each set weighing the same: alpha / beta by accuracy, beta by log
+All are fitted on whole sets that neither stage was trained on, each set weighing the same: lean and alpha / beta by accuracy, beta by log
 loss, so the probabilities come out calibrated and no separate temperature is needed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,13 +22,14 @@ LN_N, CLOSENESS, ABOUT, VERDICTS, RESIDUAL = (FEATURES.index(name) for name in (
 
 @dataclass(frozen=True)
 class Scored:
-    """What the stages say about one request: cosines a [choices], indices of the best k, b [k], how near the best choices' vectors are
-    to each other, their mean tokens, the cosine of input and instruction, the share of verdicts among the best choices, whether one of them
+    """What the stages say about one request: cosines a [choices], indices of the best k, b [k], what they lean to without a text [k], how near the best
+    choices' vectors are to each other, their mean tokens, the cosine of input and instruction, the share of verdicts among the best choices, whether one of them
     says that none fits, and the label's index."""
 
     a: np.ndarray
     best: np.ndarray
     b: np.ndarray
+    leaning: np.ndarray
     closeness: float
     option_tokens: float
     about: float
@@ -35,6 +37,10 @@ class Scored:
     residual: bool
     label: int
     set: str
+
+    def upright(self, lean: float) -> "Scored":
+        """With b less its leaning."""
+        return replace(self, b=self.b - lean * self.leaning, leaning=np.zeros_like(self.leaning))
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,14 @@ def features(s: Scored) -> np.ndarray:
     ])
 
 
+def leaning(silent: np.ndarray, residual: Sequence[bool]) -> np.ndarray:
+    """l [k] of scores for an empty text: how much more a choice is scored than the others are. A choice that says that none fits is right then, and
+    has none."""
+    residual = np.array(residual)
+    named = ~residual if not residual.all() else residual
+    return np.where(named, silent - silent[named].mean(), 0.0)
+
+
 def closeness(choices: np.ndarray) -> float:
     """Mean cosine between different choices' vectors [choices, width]."""
     n = len(choices)
@@ -106,10 +120,14 @@ class Words:
     negation: Sequence[int]
     residuals: Sequence[Sequence[int]]
 
+    def residual(self, choices: Sequence[Sequence[int]]) -> list[bool]:
+        """Which choices say that none fits."""
+        known = {tuple(ids) for ids in self.residuals}
+        return [tuple(choice) in known for choice in choices]
+
     def of(self, choices: Sequence[Sequence[int]]) -> tuple[float, bool]:
         """The share of verdicts among choices, and whether one of them says that none fits."""
-        known = {tuple(ids) for ids in self.residuals}
-        return verdicts(choices, self.verdicts, self.negation), any(tuple(choice) in known for choice in choices)
+        return verdicts(choices, self.verdicts, self.negation), any(self.residual(choices))
 
 
 @dataclass(frozen=True)
@@ -120,8 +138,10 @@ class Stack:
     alpha: np.ndarray
     beta: np.ndarray
     a_temperature: tuple[float, float] = (np.log(0.05), 0.0)
+    lean: float = 0.0
 
     def weights(self, s: Scored) -> tuple[float, float]:
+        """alpha and beta of an upright request."""
         f = features(s)[list(self.used)]
         return float(np.exp(np.clip(self.alpha @ f, -5, 4.5))), float(np.exp(np.clip(self.beta @ f, -5, 2)))
 
@@ -131,6 +151,7 @@ class Stack:
 
     def probabilities(self, s: Scored) -> np.ndarray:
         """P [choices]."""
+        s = s.upright(self.lean)
         alpha, beta = self.weights(s)
         whole = self.a_alone(s.a)
         whole[s.best] = whole[s.best].sum() * softmax(alpha * s.a[s.best] + beta * s.b)
@@ -160,7 +181,7 @@ def tensors(rows: Sequence[Scored]) -> tuple[Tensor, ...]:
 
 
 def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: float = 0.003) -> Stack:
-    """The stack with ln(alpha / beta) as `share` says, and ln(beta) fitted over the features `scale`.
+    """The stack of upright rows with ln(alpha / beta) as `share` says, and ln(beta) fitted over the features `scale`.
 
     Log loss, L-BFGS; `strength` pulls all but the constant to 0. How the stages share the word is a matter of accuracy on unseen
     sets; the log loss would answer it from the sets that resemble the training data. How sure the answer is, is fitted here.

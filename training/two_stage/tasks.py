@@ -26,6 +26,8 @@ LONGEST_INPUT = 700
 CHATTER = ["goemotions", "sgd_intent", "multidogo_airline", "multidogo_insurance", "nlupp_banking"]
 # Tasks whose question an encyclopaedia's sentence does not answer, texts that answer nothing, and choices that say that nothing fits.
 UNRELATED = ["sgd", "airline", "fastfood", "insurance", "any_intent", "emotion", "emotion_polarity", "review_sentence", "residual", "routing", "message"]
+# Pairs of questions that such a text leaves open, so that neither answer is better.
+OPEN = ["claim_pair", "contrast_pair", "figure_pair", "world_pair", "side_pair"]
 BLANKS = ["", "...", "-", "n/a", "text", "(no text)", "?", "unknown", "lorem ipsum", "hello", "ok", "see attachment"]
 OF_NOTHING = {name.lower() for name in (*RESIDUAL, *NAMES["neutral"])}
 
@@ -83,6 +85,8 @@ class Mix:
         for row in self.sets["cad_nli"]:
             self.premises[row.input][row.label].append(self.claim(row))
         self.contrasted = sorted(p for p, claims in self.premises.items() if claims["true"] and (claims["false"] or claims["cannot be determined"]))
+        self.opposed = self.opposed_claims()
+        self.figures = [r for r in self.sets["figqa"] if len(r.choices) == 2]
         self.texts = [r.input for n, rows in sorted(self.sets.items()) for r in rows[:2500] if len(r.input) < 300]
         self.phrases = sorted({*TOPICS, *self.all_intents, *(l for l in NAMES), *(t for t, _ in self.titled), *(c for r in self.sets["openbookqa"][:1500] for c in r.choices)})
         self.long_phrases = sorted({c for n in ("openbookqa", "figqa") for r in self.sets[n][:2500] for c in r.choices if len(c) > 20} | {self.claim(r).strip() for r in self.sets["cad_nli"][:2500]})
@@ -104,6 +108,16 @@ class Mix:
     def claim(row: Decision) -> str:
         """The statement inside an instruction of an entailment set."""
         return row.instruction.split('"', 1)[1].rsplit('"', 1)[0]
+
+    def opposed_claims(self) -> list[tuple[str, list[str], list[str]]]:
+        """(text, claims that it makes true, claims that it makes false), where there are both."""
+        claims = defaultdict(lambda: ([], []))
+        for name in ("cad_nli", "conjnli", "mnli"):
+            for row in self.sets[name]:
+                index = row.choices.index(row.label)
+                if index < 2 and len(self.claim(row)) < 160:
+                    claims[row.input][index].append(self.claim(row).strip())
+        return [(text, true, false) for text, (true, false) in sorted(claims.items()) if true and false]
 
     @staticmethod
     def kind_wanted(query: str) -> list[str] | None:
@@ -272,6 +286,18 @@ class Mix:
         row = rng.choice(self.decided)
         return negation.pair(row, *negation.about_claim(self.claim(row).strip(), rng), row.label == row.choices[0], rng)
 
+    def contrast_pair(self, rng) -> Decision:
+        """Two claims that people wrote about one text, of which it makes one true and the other false."""
+        premise, true, false = rng.choice(self.opposed)
+        return negation.pair(Decision(premise, "", (), "", "cad_nli"), *negation.about_contrast(rng.choice(true), rng.choice(false), rng), True, rng)
+
+    def figure_pair(self, rng) -> Decision:
+        """What a figurative sentence means, and the opposite; half of the time the meaning itself is the text."""
+        row = rng.choice(self.figures)
+        false = next(c for c in row.choices if c != row.label)
+        text = row.input if rng.random() < 0.5 else row.label
+        return negation.pair(replace(row, input=text), *negation.about_contrast(row.label, false, rng), True, rng)
+
     def side_pair(self, rng) -> Decision:
         """Whether a text is favourable, and the opposite."""
         draw = rng.random()
@@ -357,6 +383,11 @@ class Mix:
         text = rng.choice(BLANKS) if rng.random() < 0.25 else rng.choice(self.filler)
         fitting = [c for c in row.choices if self.residual(c) or c.lower() in OF_NOTHING]
         return replace(row, input=text, label=fitting[0] if fitting else EVEN)
+
+    def open_question(self, rng) -> Decision:
+        """A yes/no question on a text that leaves it open: what a question suggests by itself is no answer to it."""
+        row = self.tasks[rng.choice(OPEN)].draw(rng)
+        return replace(row, input=rng.choice(BLANKS) if rng.random() < 0.5 else rng.choice(self.filler), label=EVEN, opposite=None)
 
     def follows(self, rng) -> Decision:
         premise = rng.choice(self.contrasted)
@@ -474,8 +505,11 @@ class Mix:
             "written": Task(self.written, 2),
             "message": Task(self.message, 3),
             "unrelated": Task(self.unrelated, 8),
+            "open_question": Task(self.open_question, 9),
             "residual": Task(self.residual_row, 6),
             "claim_pair": Task(self.claim_pair, 6),
+            "contrast_pair": Task(self.contrast_pair, 10),
+            "figure_pair": Task(self.figure_pair, 5),
             "side_pair": Task(self.side_pair, 4),
             "world_pair": Task(self.world_pair, 7),
             "domain_pair": Task(self.domain_pair, 2),

@@ -1,6 +1,7 @@
 """Tokenising: WordPiece ids without special tokens (the caller places them), cached a text."""
 
 import json
+import re
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -40,6 +41,11 @@ class Reader:
         if ids is None:
             ids = self._plain[text] = self._raw(self.text.plain(text))
         return ids
+
+    def lines(self, text: str) -> list[list[int]]:
+        """Ids of an input line by line; one line if there are more lines than tokens (most have none then)."""
+        whole, lines = self.plain(text), [line for line in re.split(r"[\n\r]", text) if line.strip()]
+        return [self._raw(self.text.plain(line)) for line in lines] if len(lines) <= len(whole) else [whole]
 
     def choice(self, text: str) -> list[int]:
         """Ids of a choice; never empty (an unreadable choice is one [UNK])."""

@@ -49,7 +49,7 @@ class Settings:
     layer_decay: float = 0.85
     warm_up: float = 0.04
     average: float = 0.997
-    consistency: float = 0.5
+    consistency: float = 1.0
     seed: int = 1
 
 

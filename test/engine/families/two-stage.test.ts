@@ -1,16 +1,19 @@
 /** The two-stage family: its rules one by one, and a small package in the real runtime. */
 import test from 'ava';
+import { InvalidOptions } from '../../../src/engine/families/family.ts';
+import { readFinder } from '../../../src/engine/families/two-stage/finder.ts';
 import { packFeeds, splitOptions } from '../../../src/engine/families/two-stage/packs.ts';
 import {
   closenessOf,
   composeDistribution,
-  hasResidual,
+  leaningOf,
+  residualsAmong,
   type StackRule,
   stackLogits,
   verdictsAmong,
 } from '../../../src/engine/families/two-stage/stack.ts';
 import { createTextRules } from '../../../src/engine/families/two-stage/text-rules.ts';
-import { highest, readableWindows, relevanceOf, splitPremise } from '../../../src/engine/families/two-stage/windows.ts';
+import { highest, linesOf, readableWindows, splitPremise } from '../../../src/engine/families/two-stage/windows.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../support/engine.ts';
 import { encoderGraph, modelsFolder, packReaderGraph, tokenId, writePackage } from '../support/packages.ts';
 
@@ -90,21 +93,32 @@ test('a long premise is cut at the ends of sentences into segments that cover it
     segment: 8,
     least: 3,
     stops: [7, 8, 9],
+    finder: 'finder.json',
     read: 2,
     kappaConfidence: 0,
     kappaRelevance: 0,
   };
   const numbers = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
-  t.deepEqual(splitPremise([1, 2], numbers(10, 15), options), { instruction: [1, 2], windows: [numbers(10, 15)] });
-  t.deepEqual(splitPremise([1, 2], numbers(10, 16), options).windows, [numbers(10, 8), numbers(18, 8)]);
+  const cut = (instruction: readonly number[], ...lines: readonly (readonly number[])[]) =>
+    splitPremise(instruction, lines, options);
+  t.deepEqual(cut([1, 2], numbers(10, 15)), { instruction: [1, 2], windows: [numbers(10, 15)] });
+  t.deepEqual(cut([1, 2], numbers(10, 10), numbers(20, 5)).windows, [numbers(10, 15)]);
+  t.deepEqual(cut([1, 2], numbers(10, 16)).windows, [numbers(10, 8), numbers(18, 8)]);
   const sentences = [[10, 11, 7], [12, 9, 13, 8], numbers(14, 8), [22, 23, 9], [24]];
-  t.deepEqual(splitPremise([], sentences.flat(), options).windows, sentences);
-  // An instruction that is not carried whole loses nothing.
-  const long = splitPremise(numbers(1, 6), numbers(10, 5), options);
+  t.deepEqual(cut([], sentences.flat()).windows, sentences);
+  // A line ends a segment, however short it is.
+  const lines = [numbers(10, 5), [15], numbers(16, 9), [25, 26, 27]];
+  t.deepEqual(cut([1], ...lines).windows, [numbers(10, 5), [15], numbers(16, 8), [24], [25, 26, 27]]);
+  // Unless there would be more of them than a text without lines can have.
+  const short = numbers(10, 21).map((token) => [token]);
+  t.deepEqual(cut([1], ...short).windows, [numbers(10, 8), numbers(18, 8), numbers(26, 5)]);
+  // An instruction that is not carried whole loses nothing: its end is a line.
+  const long = cut(numbers(1, 6), numbers(10, 5));
   t.deepEqual(long, { instruction: [1, 2, 3, 4], windows: [[5, 6, ...numbers(10, 5)]] });
+  t.deepEqual(cut(numbers(1, 6), numbers(20, 16)).windows, [[5, 6], numbers(20, 8), numbers(28, 8)]);
   for (const tokens of [18, 19, 20, 26, 27, 100]) {
     const text = numbers(0, tokens).map((i) => i % 11);
-    const { windows } = splitPremise([], text, options);
+    const { windows } = cut([], text);
     t.deepEqual(windows.flat(), text);
     t.true(windows.slice(0, -1).every(({ length }) => length >= options.least && length <= options.segment));
   }
@@ -118,15 +132,64 @@ test('a long premise is cut at the ends of sentences into segments that cover it
   t.deepEqual(highest([2, 2, 2], 2), [0, 1]);
 });
 
-test('a segment matters by how far it stands out, not by what is near everywhere', (t) => {
+test('a text is read line by line if its lines say something', (t) => {
+  // One token a letter; "x" has none.
+  const ids = (text: string): number[] => Array.from(text.replace(/[x\s]/g, ''), (letter) => letter.charCodeAt(0));
+  const read = (text: string, tokens = ids(text)) => linesOf(text, tokens, { ids });
+  t.deepEqual(read('ab\n\n \nc\r\nde'), [ids('ab'), ids('c'), ids('de')]);
+  t.deepEqual(read('abc'), [ids('abc')]);
+  t.deepEqual(read('a\nx\nx'), [ids('a')], 'more lines than tokens');
+  t.deepEqual(read('ab\ncd', ids('abcde')), [ids('abcde')], 'lines with other tokens than the text');
+});
+
+test('a segment matters by how far it stands out and by what kind of sentence it is', (t) => {
+  const vectors = [Float32Array.of(1, 0), Float32Array.of(1, 0), Float32Array.of(0, 1)];
+  const still = { near: 0, asked: 0, own: [0, 0], segment: [], instruction: [] };
   // The first choice is near to all segments, the second to the last alone.
-  const cosines = [Float64Array.of(0.9, 0.1), Float64Array.of(0.9, 0.1), Float64Array.of(0.8, 0.3)];
-  const relevance = relevanceOf(cosines, [0.2, 0.2, 0.2]);
-  for (const [w, expected] of [Math.SQRT1_2, Math.SQRT1_2, Math.SQRT2].entries()) {
-    t.true(Math.abs((relevance[w] ?? 0) - expected) < 1e-4, `segment ${w}: ${relevance[w]}`);
+  const view = {
+    segments: vectors,
+    instruction: Float32Array.of(0.6, 0.8),
+    cosines: [Float64Array.of(0.9, 0.1), Float64Array.of(0.9, 0.1), Float64Array.of(0.8, 0.3)],
+  };
+  const close = (found: readonly number[], expected: readonly number[]): void => {
+    t.is(found.length, expected.length);
+    for (const [w, value] of expected.entries()) {
+      t.true(Math.abs((found[w] ?? 0) - value) < 1e-4, `segment ${w}: ${found[w]} instead of ${value}`);
+    }
+  };
+  close(readFinder({ ...still, near: 2 })(view), [Math.SQRT2, Math.SQRT2, 2 * Math.SQRT2]);
+  close(readFinder({ ...still, asked: 1 })(view), [-Math.SQRT1_2, -Math.SQRT1_2, Math.SQRT2]);
+  close(readFinder({ ...still, own: [3, -1] })(view), [3, 3, -1]);
+  const form = {
+    segment: [
+      [1, 0],
+      [0, 2],
+    ],
+    instruction: [
+      [1, 0],
+      [1, 1],
+    ],
+  };
+  close(readFinder({ ...still, ...form })(view), [0.6, 0.6, 2.8]);
+});
+
+test('a finder that is not one is refused with every problem', (t) => {
+  const right = { near: 1, asked: 1, own: [1, 2], segment: [[1, 2]], instruction: [[3, 4]] };
+  t.notThrows(() => readFinder(right));
+  const shapes = 'finder must have vectors of one length: one of its own, as many for segments as for instructions';
+  for (const wrong of [
+    { own: [1] },
+    { own: 'x' },
+    { segment: [] },
+    { segment: [[1, null]] },
+    { instruction: [[1], [2]] },
+  ]) {
+    const refused = t.throws(() => readFinder({ ...right, ...wrong }), { instanceOf: InvalidOptions });
+    t.deepEqual(refused.problems, [shapes], JSON.stringify(wrong));
   }
-  const [first = 0, second = 0, third = 0] = relevanceOf(cosines, [0.9, 0, 0]);
-  t.true(first > third && third > second);
+  const refused = t.throws(() => readFinder({ ...right, near: '1' }), { instanceOf: InvalidOptions });
+  t.deepEqual(refused.problems, ['finder.near must be a number from -1000000 to 1000000']);
+  t.throws(() => readFinder(null), { instanceOf: InvalidOptions });
 });
 
 test('verdicts are known words, and choices beside their own negation; a residual is a known word', (t) => {
@@ -139,9 +202,19 @@ test('verdicts are known words, and choices beside their own negation; a residua
   t.is(share([...not, ...sure], urgent), 0, 'the negation of a choice that is not there');
   t.is(share(sure, [...not, ...sure]), 1);
   t.is(verdictsAmong([sure, urgent], [sure], not), 0.5, 'a word of several tokens');
-  t.true(hasResidual([urgent, sure], [yes, sure]));
-  t.false(hasResidual([urgent, [5]], [yes, sure]));
-  t.false(hasResidual([urgent], []));
+  t.deepEqual(residualsAmong([urgent, sure], [yes, sure]), [false, true]);
+  t.deepEqual(residualsAmong([urgent, [5]], [yes, sure]), [false, false]);
+  t.deepEqual(residualsAmong([urgent], []), [false]);
+});
+
+test('what a question leans to is what it gives one choice more than the others without a text', (t) => {
+  t.deepEqual([...leaningOf([1, 3, 5], [false, false, false])], [-2, 0, 2]);
+  t.deepEqual(
+    [...leaningOf([1, 3, 50], [false, false, true])],
+    [-1, 1, 0],
+    'that none fits is right for an empty text',
+  );
+  t.deepEqual([...leaningOf([1, 3], [true, true])], [-1, 1]);
 });
 
 test('the stack weighs the stages by the features that the rule names', (t) => {
@@ -150,6 +223,7 @@ test('the stack weighs the stages by the features that the rule names', (t) => {
     alpha: [Math.log(10), 0],
     beta: [0, Math.log(2)],
     aTemperature: [Math.log(0.5), 0],
+    lean: 0,
     verdicts: [],
     negation: '',
     residuals: [],
@@ -184,10 +258,16 @@ test('the stack weighs the stages by the features that the rule names', (t) => {
   t.true(Math.abs(closenessOf([Float32Array.of(1, 0), Float32Array.of(1, 0)]) - 1) < 1e-9);
 });
 
+const zeros = new Array<number>(8).fill(0);
+const finder = { near: 1, asked: 0.5, own: zeros, segment: [zeros], instruction: [zeros] };
 const small = {
   id: 'staged',
   graph: encoderGraph(),
-  files: { 'b.onnx': packReaderGraph(), 'symbols.json': Buffer.from('{"😀": " z "}') },
+  files: {
+    'b.onnx': packReaderGraph(),
+    'symbols.json': Buffer.from('{"😀": " z "}'),
+    'finder.json': Buffer.from(JSON.stringify(finder)),
+  },
   manifest: {
     family: 'two-stage',
     limits: { input_tokens: 200, candidate_tokens: 12, choices: 100 },
@@ -199,13 +279,21 @@ const small = {
       special_tokens: { cls: tokenId('[CLS]'), sep: tokenId('[SEP]'), mask: tokenId('[UNK]'), unk: tokenId('[UNK]') },
       best: 8,
       pack_tokens: 40,
-      stack: { features: ['one', 'about'], alpha: [-5, 0], beta: [1, 0.1], a_temperature: [0, 0] },
+      stack: {
+        lean: 0.5,
+        residuals: ['none'],
+        features: ['one', 'about'],
+        alpha: [-5, 0],
+        beta: [1, 0.1],
+        a_temperature: [0, 0],
+      },
       windows: {
         premise_tokens: 30,
         carried_instruction_tokens: 10,
         segment_tokens: 12,
         least_tokens: 4,
         stop_tokens: [1, 2, 3],
+        finder: 'finder.json',
         read: 3,
         kappa_confidence: 1,
         kappa_relevance: 1,
@@ -230,8 +318,10 @@ test('a small package decides by both stages, in any order and with any length o
   const reversed = job({ model: 'staged', choices: offered.toReversed() });
   t.deepEqual(probabilitiesOf(reversed, await engine.score(reversed, terms())), first);
   for (const words of [5, 9, 30, 60]) {
-    const long = job({ ...request, input: 'abc '.repeat(words) });
-    t.like(await engine.score(long, terms()), { kind: 'scored', inputTokens: 3 * words + 5 });
+    for (const end of [' ', '\n']) {
+      const long = job({ ...request, input: `abc${end}`.repeat(words) });
+      t.like(await engine.score(long, terms()), { kind: 'scored', inputTokens: 3 * words + 5 });
+    }
   }
   t.deepEqual(await engine.prepare(request, terms()), { kind: 'prepared' });
 });

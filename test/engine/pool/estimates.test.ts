@@ -33,6 +33,31 @@ test('curves are straight between points and beyond them', (t) => {
   t.is(jobCost(reading, { premiseTokens: 100, choices: 2, uncached: 2, choiceTokens: 0 }), 10 + 2 * 11);
 });
 
+test('runs over packs are counted, and once more without a text where question and choices are new', (t) => {
+  // A token costs a millisecond; a run has 100, a window 60.
+  const packed = {
+    run: [
+      [0, 0],
+      [1000, 1000],
+    ],
+    tokens: 100,
+    best: 8,
+    window: 60,
+    segment: 30,
+    windows: 3,
+    fullPacks: 4,
+    silent: 10,
+  } as const;
+  const cost = (premiseTokens: number, choices: number, uncached: number, choiceTokens = 1): number =>
+    jobCost({ ...profile, premise: [], choice: [], packed }, { premiseTokens, choices, uncached, choiceTokens });
+  t.is(cost(17, 5, 0), 20 + 5 * 2);
+  t.is(cost(17, 5, 1), 20 + 5 * 2 + (13 + 5 * 2));
+  t.is(cost(2, 5, 5), 2 * (5 + 5 * 2));
+  t.is(cost(17, 9, 9), 20 + 8 * 2, 'more choices than are read');
+  t.is(cost(57, 8, 0, 9), 2 * (60 + 4 * 10), 'two packs');
+  t.is(cost(500, 5, 0), 3 * (30 + 5 * 2), 'three windows');
+});
+
 test('estimates learn the density of texts and the speed of the machine', (t) => {
   const { manifest } = readManifest('{}', 'm', 'r1');
   const revision = createRevision({ folder: '', manifest: { ...manifest, limits }, problems: [], signature: '' }, 1);

@@ -12,6 +12,8 @@ export interface WindowOptions {
   readonly least: number;
   /** Ids of the tokens that end a sentence. */
   readonly stops: readonly number[];
+  /** The file of the finder, which says which segments matter. */
+  readonly finder: string;
   /** Segments that stage B reads. */
   readonly read: number;
   readonly kappaConfidence: number;
@@ -51,6 +53,7 @@ export function readTwoStageOptions(raw: unknown): TwoStageOptions {
   const windows = fields.object('windows');
   const features = stack.texts('features', 1);
   for (const name of features) if (!isFeature(name)) stack.problem(`has the unknown feature "${name}"`, 'features');
+  const lean = stack.number('lean', 0, 10);
   const [a0 = 0, a1 = 0] = stack.numbers('a_temperature', 2);
   const options = {
     stageA: graphs.text('stage_a', /./u),
@@ -70,9 +73,10 @@ export function readTwoStageOptions(raw: unknown): TwoStageOptions {
       alpha: stack.numbers('alpha', features.length),
       beta: stack.numbers('beta', features.length),
       aTemperature: [a0, a1] as const,
+      lean,
       verdicts: features.includes('verdicts') ? stack.texts('verdicts', 1) : [],
       negation: features.includes('verdicts') ? stack.text('negation') : '',
-      residuals: features.includes('residual') ? stack.texts('residuals', 1) : [],
+      residuals: features.includes('residual') || lean > 0 ? stack.texts('residuals', 1) : [],
     },
     windows: {
       premise: windows.integer('premise_tokens', 8, 100_000),
@@ -80,6 +84,7 @@ export function readTwoStageOptions(raw: unknown): TwoStageOptions {
       segment: windows.integer('segment_tokens', 1, 100_000),
       least: windows.integer('least_tokens', 1, 100_000),
       stops: windows.numbers('stop_tokens', 3),
+      finder: windows.text('finder', /./u),
       read: windows.integer('read', 1, 1000),
       kappaConfidence: windows.number('kappa_confidence', -1e6, 1e6),
       kappaRelevance: windows.number('kappa_relevance', -1e6, 1e6),

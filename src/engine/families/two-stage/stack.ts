@@ -1,6 +1,7 @@
 /**
  * How the two stages speak together. Features of a request, in which the order of choices leaves no trace, set the weights of a and b:
  *
+ *     b = s − lean · l, what stage B says less what it leans to without a text
  *     z = exp(clamp(alpha · f, −5, 4.5)) · a + exp(clamp(beta · f, −5, 2)) · b   over the best choices K
  *     P = A outside K;  A(K) · softmax(z) inside;  A = softmax(a / exp(t0 + t1 ln n)) over all
  */
@@ -30,10 +31,12 @@ export interface StackRule {
   readonly alpha: readonly number[];
   readonly beta: readonly number[];
   readonly aTemperature: readonly [number, number];
+  /** How much of what the question and the choices lean to by themselves is taken from stage B's scores; 0: it is not asked for. */
+  readonly lean: number;
   /** Words that are verdicts, and the word that makes one of another choice; needed by the feature `verdicts` alone. */
   readonly verdicts: readonly string[];
   readonly negation: string;
-  /** Ways to say that none of the choices fits; needed by the feature `residual` alone. */
+  /** Ways to say that none of the choices fits; needed by the feature `residual` and by `lean`. */
   readonly residuals: readonly string[];
 }
 
@@ -116,13 +119,24 @@ export function verdictsAmong(
   return choices.filter((ids) => isOne(text(ids))).length / choices.length;
 }
 
-/** Whether one of the choices, as token ids, is one of the `residuals`. */
-export function hasResidual(
+/** Which of the choices, as token ids, are among the `residuals`. */
+export function residualsAmong(
   choices: readonly (readonly number[])[],
   residuals: readonly (readonly number[])[],
-): boolean {
+): readonly boolean[] {
   const known = new Set(residuals.map((ids) => ids.join(' ')));
-  return choices.some((ids) => known.has(ids.join(' ')));
+  return choices.map((ids) => known.has(ids.join(' ')));
+}
+
+/**
+ * l over K: how much more stage B gives a choice than the others when there is no text. One that says that none fits is right then, and leans
+ * to nothing. `silent`: the scores for an empty text.
+ */
+export function leaningOf(silent: ArrayLike<number>, residual: readonly boolean[]): Float64Array {
+  const scores = Float64Array.from(silent);
+  const named = residual.every((is) => is) ? scores : scores.filter((_, i) => !residual[i]);
+  const middle = mean(named);
+  return scores.map((score, i) => (residual[i] && named !== scores ? 0 : score - middle));
 }
 
 function features({ a, b, about }: WindowScores, facts: RequestFacts): Readonly<Record<FeatureName, number>> {

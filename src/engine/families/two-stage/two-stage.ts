@@ -7,18 +7,20 @@ import { createChoiceEncoder } from '../choice-encoder.ts';
 import { createChoiceTokens } from '../choice-tokens.ts';
 import type { Family, FamilyParts, Premise, RunControl, TextTokenizer } from '../family.ts';
 import { dot, softmax } from '../probabilities.ts';
+import { readFinder } from './finder.ts';
 import { readTwoStageOptions } from './options.ts';
 import { type Ids, packFeeds, splitOptions } from './packs.ts';
 import {
   closenessOf,
   composeDistribution,
-  hasResidual,
+  leaningOf,
   type RequestFacts,
+  residualsAmong,
   stackLogits,
   verdictsAmong,
 } from './stack.ts';
 import { createTextRules, readSymbols } from './text-rules.ts';
-import { fullPacks, highest, readableWindows, relevanceOf, splitPremise, type Windows } from './windows.ts';
+import { fitsOneWindow, fullPacks, highest, linesOf, readableWindows, splitPremise, type Windows } from './windows.ts';
 
 const unhindered: RunControl = { checkpoint() {} };
 
@@ -37,6 +39,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
   const { special, windows, stack } = options;
   const words = await parts.tokenizer(options.tokenizer);
   const rules = createTextRules(readSymbols(await parts.json(options.symbols)));
+  const relevanceOf = readFinder(await parts.json(windows.finder));
   const stageA = await parts.graph(options.stageA);
   const stageB = await parts.graph(options.stageB);
 
@@ -81,6 +84,23 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     return scores.data;
   };
 
+  /** Stage B's scores of all blocks, in as many packs as they need. */
+  const readAll = async (instruction: Ids, text: Ids, blocks: readonly Ids[], control: RunControl) => {
+    const found: number[] = [];
+    for (const part of splitOptions(instruction.length + text.length + 3, blocks, options.packTokens)) {
+      found.push(...(await read(instruction, text, part, control)));
+    }
+    return Float32Array.from(found);
+  };
+
+  /** The scores for an empty text. The same question and choices come again and again, so they are cached, under a name that no choice can have. */
+  const readSilent = async (instruction: Ids, blocks: readonly Ids[], control: RunControl): Promise<Float32Array> => {
+    const name = `\ud801${[instruction, ...blocks].map((ids) => ids.join(' ')).join()}`;
+    const found = vectors.get(name) ?? (await readAll(instruction, [], blocks, control));
+    vectors.set(name, found);
+    return found;
+  };
+
   const encodeChoices = createChoiceEncoder(vectors, choicesIds, encode);
 
   /** The windows for stage B, in text order: all of them, or the `most` most relevant. */
@@ -95,7 +115,8 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     const cosines = segments.map((segment) => Float64Array.from(choiceVectors, (vector) => dot(segment, vector)));
     const question = texts.length > 1 || usesAbout ? await encodeInstruction(instruction, control) : undefined;
     const about = segments.map((segment) => (question === undefined ? 0 : dot(segment, question)));
-    const relevance = relevanceOf(cosines, about);
+    const relevance =
+      texts.length === 1 || question === undefined ? [0] : relevanceOf({ segments, instruction: question, cosines });
     return highest(relevance, most).map((w) => ({
       text: texts[w] as Ids,
       a: cosines[w] as Float64Array,
@@ -109,9 +130,10 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     return readableWindows(instruction.length, lengths, options);
   };
 
-  const score = async ({ instruction, input }: Premise, choices: readonly string[], control: RunControl) => {
+  const score = async ({ instruction, input, inputText }: Premise, choices: readonly string[], control: RunControl) => {
     const { vectors: choiceVectors, encoded } = await encodeChoices(choices, control);
-    const premise = splitPremise(instruction, input, windows);
+    const fits = fitsOneWindow(instruction.length + input.length, windows);
+    const premise = splitPremise(instruction, fits ? [input] : linesOf(inputText, input, tokenizer), windows);
     const most = premise.windows.length === 1 ? 1 : await readable(premise, choices, control);
     const chosen = await chooseWindows(premise, most, choiceVectors, control);
     const a = Float64Array.from(choices, (_, i) => Math.max(...chosen.map((window) => window.a[i] as number)));
@@ -120,22 +142,23 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
       best.map((place) => choices[place] as string),
       control,
     );
+    const residual = residualsAmong(blocks, residuals);
     const facts: RequestFacts = {
       choices: choices.length,
       closeness: closenessOf(best.map((place) => choiceVectors[place] as Float32Array)),
       optionTokens: blocks.reduce((sum, block) => sum + block.length, 0) / blocks.length,
       verdicts: verdicts.length === 0 ? 0 : verdictsAmong(blocks, verdicts, negation),
-      residual: hasResidual(blocks, residuals),
+      residual: residual.includes(true),
     };
+    // Of more choices than stage B reads it would be others for every text, so nothing could be kept.
+    const leans = stack.lean > 0 && choices.length <= options.best;
+    const leaning = leans ? leaningOf(await readSilent(premise.instruction, blocks, control), residual) : undefined;
     const logits: Float64Array[] = [];
     for (const window of chosen) {
-      const b: number[] = [];
-      const length = premise.instruction.length + window.text.length + 3;
-      for (const part of splitOptions(length, blocks, options.packTokens)) {
-        b.push(...(await read(premise.instruction, window.text, part, control)));
-      }
+      const scores = await readAll(premise.instruction, window.text, blocks, control);
+      const b = Float64Array.from(scores, (score, i) => score - stack.lean * (leaning?.[i] ?? 0));
       const a = Float64Array.from(best, (place) => window.a[place] as number);
-      logits.push(stackLogits(stack, { a, b: Float64Array.from(b), about: window.about }, facts));
+      logits.push(stackLogits(stack, { a, b, about: window.about }, facts));
     }
     const z = joined(
       logits,
@@ -201,6 +224,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
           segment: windows.carriedInstruction + windows.segment + 3,
           windows: windows.read,
           fullPacks,
+          silent: stack.lean > 0 ? windows.carriedInstruction : 0,
         },
       };
     },

@@ -1,5 +1,6 @@
 /** A premise of any length as windows that the stages can read. Nothing is lost. */
 
+import type { TextTokenizer } from '../family.ts';
 import type { TwoStageOptions, WindowOptions } from './options.ts';
 import type { Ids } from './packs.ts';
 
@@ -9,22 +10,47 @@ export interface Windows {
   readonly windows: readonly Ids[];
 }
 
-/** An instruction's tokens past those that are carried go before the input's. */
-export function splitPremise(instruction: Ids, input: Ids, options: WindowOptions): Windows {
-  const { premise, carriedInstruction, segment, least, stops } = options;
-  const carried = instruction.slice(0, carriedInstruction);
-  const text = [...instruction.slice(carriedInstruction), ...input];
-  if (text.length <= premise - 3 - carried.length) return { instruction: carried, windows: [text] };
-  const windows: Ids[] = [];
+/** Whether a premise of so many tokens is read as one window. */
+export function fitsOneWindow(tokens: number, { premise }: Pick<WindowOptions, 'premise'>): boolean {
+  return tokens <= premise - 3;
+}
+
+/**
+ * A text that does not fit is cut into segments at the ends of sentences and of `lines`. An instruction's tokens past those that are carried are
+ * a line before the input's.
+ */
+export function splitPremise(instruction: Ids, lines: readonly Ids[], options: WindowOptions): Windows {
+  const carried = instruction.slice(0, options.carriedInstruction);
+  const all = [instruction.slice(options.carriedInstruction), ...lines];
+  const text = all.flat();
+  if (fitsOneWindow(carried.length + text.length, options)) return { instruction: carried, windows: [text] };
+  const segments = all.flatMap((line) => sentencesOf(line, options));
+  // Many short lines would be many runs: then a text is cut as if it were one line.
+  const most = Math.ceil(text.length / options.least);
+  return { instruction: carried, windows: segments.length <= most ? segments : sentencesOf(text, options) };
+}
+
+/** Tokens cut after a stop, or where a segment is full. */
+function sentencesOf(tokens: Ids, { segment, least, stops }: WindowOptions): readonly Ids[] {
+  const segments: Ids[] = [];
   let start = 0;
-  for (const [i, token] of text.entries()) {
+  for (const [i, token] of tokens.entries()) {
     const length = i + 1 - start;
     if (length < segment && (length < least || !stops.includes(token))) continue;
-    windows.push(text.slice(start, i + 1));
+    segments.push(tokens.slice(start, i + 1));
     start = i + 1;
   }
-  if (start < text.length) windows.push(text.slice(start));
-  return { instruction: carried, windows };
+  if (start < tokens.length) segments.push(tokens.slice(start));
+  return segments;
+}
+
+/** The tokens of a text line by line, or as one line if its lines are more than its tokens: then most of them say nothing. */
+export function linesOf(text: string, tokens: Ids, { ids }: Pick<TextTokenizer, 'ids'>): readonly Ids[] {
+  const lines = text.split(/[\n\r]/u).filter((line) => line.trim() !== '');
+  if (lines.length > tokens.length) return [tokens];
+  const read = lines.map((line) => ids(line));
+  // A tokenizer for which the end of a line is not the end of a word.
+  return read.reduce((sum, line) => sum + line.length, 0) === tokens.length ? read : [tokens];
 }
 
 /** Full packs that the windows of one request may take together, if there are more than one. */
@@ -41,26 +67,6 @@ export function readableWindows(
   const longest = [...choices].sort((a, b) => b - a).slice(0, best);
   const tokens = longest.reduce((sum, length) => sum + length + 1, carried + segment + 3);
   return Math.min(read, Math.max(1, Math.floor((fullPacks * packTokens) / tokens)));
-}
-
-/**
- * How much each segment matters: how far it is nearer to a choice, or to the instruction, than the text's segments are on the whole, in standard
- * deviations. `cosines`: of each segment with every choice; `about`: of each with the instruction.
- */
-export function relevanceOf(cosines: readonly Float64Array[], about: readonly number[]): readonly number[] {
-  const asked = standardised(about);
-  const near = new Array<number>(cosines.length).fill(Number.NEGATIVE_INFINITY);
-  for (let choice = 0; choice < (cosines[0]?.length ?? 0); choice++) {
-    const values = standardised(cosines.map((segment) => segment[choice] as number));
-    for (const [w, value] of values.entries()) near[w] = Math.max(near[w] as number, value);
-  }
-  return near.map((value, w) => value + 0.5 * (asked[w] as number));
-}
-
-function standardised(values: readonly number[]): readonly number[] {
-  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  const square = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
-  return values.map((value) => (value - mean) / (Math.sqrt(square) + 1e-6));
 }
 
 /** The places of the `most` highest values, in rising order; of equal ones the first. */
