@@ -31,7 +31,10 @@ export interface PackedRuns {
   readonly best: number;
   /** The most tokens of a premise that is read whole. */
   readonly window: number;
-  /** A longer one is read in windows of so many tokens: up to `windows`, or as many as fit into `fullPacks` full runs, and one at least. */
+  /**
+   * A longer one is read in windows of so many tokens: up to `windows`, or as many as fit into `fullPacks` full runs, and one at least; and its
+   * first `window` tokens once, if one run holds them and the choices.
+   */
   readonly segment: number;
   readonly windows: number;
   readonly fullPacks: number;
@@ -85,7 +88,8 @@ function packedCost(packed: PackedRuns, size: JobSize): number {
   const room = Math.max(1, Math.floor((fullPacks * tokens) / (premise + read * block)));
   const asksSilently = packed.silent > 0 && size.uncached > 0 && size.choices <= packed.best;
   const silent = asksSilently ? over(Math.min(premise, packed.silent + 3)) : 0;
-  return (whole ? 1 : Math.min(windows, room)) * over(premise) + silent;
+  const first = !whole && packed.window + read * block <= tokens ? over(packed.window) : 0;
+  return (whole ? 1 : Math.min(windows, room)) * over(premise) + first + silent;
 }
 
 /** Milliseconds of the largest request that the limits allow, with nothing cached. */

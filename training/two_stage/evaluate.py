@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from .fit_stack import HIDDEN_ROWS, HIDDEN_SETS
 from .held_out import held_out
 from .metrics import measure
-from .needles import fillers, hide
+from .needles import HIDDEN_ROWS, HIDDEN_SETS, fillers, hide
 from .records import Decision, read_folder
 from .reference import Package
 from .windows import join
@@ -53,7 +52,7 @@ def decide(package: Package, row: Decision) -> tuple[np.ndarray, int, int]:
 
 
 def hidden(package: Package, train: Path, tokens: int) -> dict[str, float]:
-    """Accuracy of held-out texts alone, and hidden in `tokens` tokens of filler; other rows than the ones that kappa was fitted on."""
+    """Accuracy of held-out texts alone, and hidden in `tokens` tokens of filler."""
     sets = read_folder(train)
     rows = [row for name in HIDDEN_SETS for row in random.Random(23).sample(held_out(sets, 60, 41)[name], HIDDEN_ROWS)]
     right = lambda rows: float(np.mean([row.choices[int(np.argmax(package.decide(row.input, row.instruction, list(row.choices)).probabilities))] == row.label for row in rows]))

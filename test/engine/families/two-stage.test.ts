@@ -13,7 +13,13 @@ import {
   verdictsAmong,
 } from '../../../src/engine/families/two-stage/stack.ts';
 import { createTextRules } from '../../../src/engine/families/two-stage/text-rules.ts';
-import { highest, linesOf, readableWindows, splitPremise } from '../../../src/engine/families/two-stage/windows.ts';
+import {
+  highest,
+  holdsFirst,
+  linesOf,
+  readableWindows,
+  splitPremise,
+} from '../../../src/engine/families/two-stage/windows.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../support/engine.ts';
 import { encoderGraph, modelsFolder, packReaderGraph, tokenId, writePackage } from '../support/packages.ts';
 
@@ -94,6 +100,7 @@ test('a long premise is cut at the ends of sentences into segments that cover it
     least: 3,
     stops: [7, 8, 9],
     finder: 'finder.json',
+    firstLead: 0,
     read: 2,
     kappaConfidence: 0,
     kappaRelevance: 0,
@@ -128,6 +135,8 @@ test('a long premise is cut at the ends of sentences into segments that cover it
   t.is(readableWindows(2, [20, 29, 29], sizes), 1);
   t.is(readableWindows(2, [500, 500], sizes), 1);
   t.is(readableWindows(2, [14, 14], sizes), 2);
+  t.true(holdsFirst([3, 1, 4], { ...sizes, packTokens: 29 }));
+  t.false(holdsFirst([3, 1, 4], { ...sizes, packTokens: 28 }));
   t.deepEqual(highest([1, 5, 3, 5, 4], 3), [1, 3, 4]);
   t.deepEqual(highest([2, 2, 2], 2), [0, 1]);
 });
@@ -294,6 +303,7 @@ const small = {
         least_tokens: 4,
         stop_tokens: [1, 2, 3],
         finder: 'finder.json',
+        first_lead: 1,
         read: 3,
         kappa_confidence: 1,
         kappa_relevance: 1,

@@ -55,7 +55,8 @@ test('runs over packs are counted, and once more without a text where question a
   t.is(cost(2, 5, 5), 2 * (5 + 5 * 2));
   t.is(cost(17, 9, 9), 20 + 8 * 2, 'more choices than are read');
   t.is(cost(57, 8, 0, 9), 2 * (60 + 4 * 10), 'two packs');
-  t.is(cost(500, 5, 0), 3 * (30 + 5 * 2), 'three windows');
+  t.is(cost(500, 5, 0), 3 * (30 + 5 * 2) + (60 + 5 * 2), 'three windows and the first one whole');
+  t.is(cost(500, 8, 0, 9), 3 * 2 * (30 + 7 * 10), 'no room for the first one');
 });
 
 test('estimates learn the density of texts and the speed of the machine', (t) => {

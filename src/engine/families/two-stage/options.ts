@@ -16,6 +16,8 @@ export interface WindowOptions {
   readonly finder: string;
   /** Segments that stage B reads. */
   readonly read: number;
+  /** How much more relevant than its segments on the whole a text's first window is. */
+  readonly firstLead: number;
   readonly kappaConfidence: number;
   readonly kappaRelevance: number;
 }
@@ -86,6 +88,7 @@ export function readTwoStageOptions(raw: unknown): TwoStageOptions {
       stops: windows.numbers('stop_tokens', 3),
       finder: windows.text('finder', /./u),
       read: windows.integer('read', 1, 1000),
+      firstLead: windows.number('first_lead', -1e6, 1e6),
       kappaConfidence: windows.number('kappa_confidence', -1e6, 1e6),
       kappaRelevance: windows.number('kappa_relevance', -1e6, 1e6),
     },

@@ -20,7 +20,16 @@ import {
   verdictsAmong,
 } from './stack.ts';
 import { createTextRules, readSymbols } from './text-rules.ts';
-import { fitsOneWindow, fullPacks, highest, linesOf, readableWindows, splitPremise, type Windows } from './windows.ts';
+import {
+  fitsOneWindow,
+  fullPacks,
+  highest,
+  holdsFirst,
+  linesOf,
+  readableWindows,
+  splitPremise,
+  type Windows,
+} from './windows.ts';
 
 const unhindered: RunControl = { checkpoint() {} };
 
@@ -30,6 +39,12 @@ interface ReadWindow {
   readonly a: Float64Array;
   readonly about: number;
   readonly relevance: number;
+}
+
+/** Which windows of a premise stage B reads: so many of the most relevant, and whether the first one of the whole text. */
+interface Reading {
+  readonly most: number;
+  readonly first: boolean;
 }
 
 /** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
@@ -103,39 +118,51 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
 
   const encodeChoices = createChoiceEncoder(vectors, choicesIds, encode);
 
-  /** The windows for stage B, in text order: all of them, or the `most` most relevant. */
+  /** The windows for stage B: the only one, or the `most` most relevant in text order and the `first` one of the whole text. */
   const chooseWindows = async (
     { instruction, windows: texts }: Windows,
-    most: number,
+    { most, first }: Reading,
     choiceVectors: readonly Float32Array[],
     control: RunControl,
   ): Promise<readonly ReadWindow[]> => {
+    const cosinesOf = (text: Float32Array) => Float64Array.from(choiceVectors, (vector) => dot(text, vector));
+    const question = texts.length > 1 || usesAbout ? await encodeInstruction(instruction, control) : undefined;
+    const aboutOf = (text: Float32Array) => (question === undefined ? 0 : dot(text, question));
     const segments: Float32Array[] = [];
     for (const text of texts) segments.push(await encode(text, control));
-    const cosines = segments.map((segment) => Float64Array.from(choiceVectors, (vector) => dot(segment, vector)));
-    const question = texts.length > 1 || usesAbout ? await encodeInstruction(instruction, control) : undefined;
-    const about = segments.map((segment) => (question === undefined ? 0 : dot(segment, question)));
+    const cosines = segments.map(cosinesOf);
     const relevance =
       texts.length === 1 || question === undefined ? [0] : relevanceOf({ segments, instruction: question, cosines });
-    return highest(relevance, most).map((w) => ({
+    const chosen: ReadWindow[] = highest(relevance, most).map((w) => ({
       text: texts[w] as Ids,
       a: cosines[w] as Float64Array,
-      about: about[w] as number,
+      about: aboutOf(segments[w] as Float32Array),
       relevance: relevance[w] as number,
     }));
+    if (first) {
+      const text = texts.flat().slice(0, windows.premise - 3 - instruction.length);
+      const vector = await encode(text, control);
+      const mean = relevance.reduce((sum, value) => sum + value, 0) / relevance.length;
+      chosen.push({ text, a: cosinesOf(vector), about: aboutOf(vector), relevance: mean + windows.firstLead });
+    }
+    return chosen;
   };
 
-  const readable = async ({ instruction }: Windows, choices: readonly string[], control: RunControl) => {
+  const readingOf = async (premise: Windows, choices: readonly string[], control: RunControl): Promise<Reading> => {
+    if (premise.windows.length === 1) return { most: 1, first: false };
     const lengths = (await choicesIds(choices, control)).map((ids) => ids.length);
-    return readableWindows(instruction.length, lengths, options);
+    return {
+      most: readableWindows(premise.instruction.length, lengths, options),
+      first: holdsFirst(lengths, options),
+    };
   };
 
   const score = async ({ instruction, input, inputText }: Premise, choices: readonly string[], control: RunControl) => {
     const { vectors: choiceVectors, encoded } = await encodeChoices(choices, control);
     const fits = fitsOneWindow(instruction.length + input.length, windows);
     const premise = splitPremise(instruction, fits ? [input] : linesOf(inputText, input, tokenizer), windows);
-    const most = premise.windows.length === 1 ? 1 : await readable(premise, choices, control);
-    const chosen = await chooseWindows(premise, most, choiceVectors, control);
+    const reading = await readingOf(premise, choices, control);
+    const chosen = await chooseWindows(premise, reading, choiceVectors, control);
     const a = Float64Array.from(choices, (_, i) => Math.max(...chosen.map((window) => window.a[i] as number)));
     const best = highest(a, options.best);
     const blocks = await choicesIds(

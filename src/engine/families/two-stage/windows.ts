@@ -69,6 +69,15 @@ export function readableWindows(
   return Math.min(read, Math.max(1, Math.floor((fullPacks * packTokens) / tokens)));
 }
 
+/** Whether one run holds the first window of a long text and any of the choices that are read. `choices`: the tokens of each. */
+export function holdsFirst(
+  choices: readonly number[],
+  { windows: { premise }, best, packTokens }: Pick<TwoStageOptions, 'windows' | 'best' | 'packTokens'>,
+): boolean {
+  const longest = [...choices].sort((a, b) => b - a).slice(0, best);
+  return longest.reduce((sum, length) => sum + length + 1, premise) <= packTokens;
+}
+
 /** The places of the `most` highest values, in rising order; of equal ones the first. */
 export function highest(values: ArrayLike<number>, most: number): readonly number[] {
   return Array.from(values, (_, i) => i)
