@@ -9,7 +9,6 @@ among segments of other sets; the loss is the log probability of the hidden one.
 
 import json
 import random
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,7 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from .encoder import WIDTH, Encoder
-from .records import Decision
 from .stage_a import framed, vectors
 from .tasks import EVEN, INTENT_SETS, TEACHER, Mix
 from .tokens import Reader
