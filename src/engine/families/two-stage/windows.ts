@@ -64,8 +64,7 @@ export function readableWindows(
   choices: readonly number[],
   { windows: { segment, read }, best, packTokens }: Pick<TwoStageOptions, 'windows' | 'best' | 'packTokens'>,
 ): number {
-  const longest = [...choices].sort((a, b) => b - a).slice(0, best);
-  const tokens = longest.reduce((sum, length) => sum + length + 1, carried + segment + 3);
+  const tokens = carried + segment + 3 + longestBlocks(choices, best);
   return Math.min(read, Math.max(1, Math.floor((fullPacks * packTokens) / tokens)));
 }
 
@@ -74,8 +73,13 @@ export function holdsFirst(
   choices: readonly number[],
   { windows: { premise }, best, packTokens }: Pick<TwoStageOptions, 'windows' | 'best' | 'packTokens'>,
 ): boolean {
+  return premise + longestBlocks(choices, best) <= packTokens;
+}
+
+/** The tokens of the `best` longest choices with their markers. */
+function longestBlocks(choices: readonly number[], best: number): number {
   const longest = [...choices].sort((a, b) => b - a).slice(0, best);
-  return longest.reduce((sum, length) => sum + length + 1, premise) <= packTokens;
+  return longest.reduce((sum, length) => sum + length + 1, 0);
 }
 
 /** The places of the `most` highest values, in rising order; of equal ones the first. */
