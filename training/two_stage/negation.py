@@ -8,6 +8,7 @@ The measured list (`lists/negations.txt`) is not used here.
 import random
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from .records import Decision
 from .wordings import YES_NO
@@ -244,9 +245,33 @@ def chosen(rng: random.Random) -> Fact:
     return Fact(text, [q.format(p=person, v=other) for q in no], [yes.format(p=person, v=other)])
 
 
+def read_frames() -> list[dict[str, list[str]]]:
+    """The frames of `lists/frames.txt`: their alternatives by the sign that starts the line."""
+    lines = (Path(__file__).parent / "lists" / "frames.txt").read_text(encoding="utf-8").splitlines()
+    found: list[dict[str, list[str]]] = []
+    for line in lines:
+        if line.startswith("= "):
+            found.append({})
+        if not line.startswith("#"):
+            found[-1][line[0]] = line[2:].split(" | ")
+    return found
+
+
+FRAMES = read_frames()
+
+
+def matter(rng: random.Random) -> Fact:
+    """An everyday matter, said and asked for in different words."""
+    frame = rng.choice(FRAMES)
+    said, asks, denies = ("+", "?", "!") if rng.random() < 0.5 else ("-", "!", "?")
+    subject = rng.choice(frame["="])
+    fill = lambda text: cap(text.replace("{s}", subject))
+    return Fact(fill(rng.choice(frame[said])) + rng.choice([".", ".", "!"]), [fill(q) for q in frame[asks]], [fill(q) for q in frame[denies]])
+
+
 def world(rng: random.Random) -> tuple[str, str, str]:
     """(text, a question with the answer yes, an opposite): one to three facts, one of them asked for."""
-    facts = [rng.choice([state, state, deed, deed, owned, chosen])(rng) for _ in range(rng.choice([1, 1, 2, 3]))]
+    facts = [rng.choice([state, state, deed, deed, owned, chosen, matter, matter, matter, matter, matter, matter])(rng) for _ in range(rng.choice([1, 1, 2, 3]))]
     asked = facts[0]
     rng.shuffle(facts)
     return " ".join(f.text for f in facts), rng.choice(asked.asks), rng.choice(asked.denies)

@@ -74,7 +74,7 @@ class Workshop:
     def label_similarity(self):
         """Cosine of two labels by the base model; 0 where a label is not among the known ones."""
         mix = self.mix
-        labels = {*mix.all_intents, *(l for n in INTENT_SETS for l in mix.labels[n]), *NAMES, *(n for names in NAMES.values() for n in names)}
+        labels = {*mix.all_intents, *(l for n in INTENT_SETS for l in mix.labels[n]), *NAMES, *(n for names in NAMES.values() for n in names), *(n for request in mix.requests for n in request.names)}
         labels |= {n for fields in (*DOMAINS.values(), *SERVICE_DOMAINS.values()) for n in fields}
         known = sorted(labels)
         table = dict(zip(known, vectors(self.base, [framed(self.reader.choice(label)) for label in known])))
@@ -188,7 +188,7 @@ def settle_a(workshop: Workshop, held: dict) -> None:
     if path.exists():
         return
     model, tuned = settled_b(workshop), workshop.stage_a()
-    found = {share: tried(workshop, average(workshop.base, tuned, share), model, held) for share in (BASE_SHARES if workshop.start_from else BASE_SHARES[:1])}
+    found = {share: tried(workshop, average(workshop.base, tuned, share), model, held) for share in (BASE_SHARES if workshop.start_from and not workshop.keep_a else BASE_SHARES[:1])}
     log(f"stage A, by its share beside the base weights: {found}")
     best = max(trial.left_out for trial in found.values())
     share = min(share for share, trial in found.items() if trial.left_out >= best - RIDGE)
@@ -242,13 +242,14 @@ def main() -> None:
     parser.add_argument("--finish", action="store_true", help="train nothing: fit and write from the last checkpoint")
     parser.add_argument("--rows", type=int, default=190_000)
     parser.add_argument("--minutes", type=float, default=75)
+    parser.add_argument("--without", nargs="*", default=[], help="tasks of the mix to leave out, for ablations")
     arguments = parser.parse_args()
     torch.set_num_threads(2)
     random.seed(SEED)
     np.random.seed(SEED)
     workshop = Workshop(arguments.data, arguments.work, arguments.start_from, arguments.keep_stage_a)
     if not arguments.finish:
-        workshop.stage_b(Settings(arguments.rows, arguments.minutes, **RATES["package" if arguments.start_from else "base"]))
+        workshop.stage_b(Settings(arguments.rows, arguments.minutes, **RATES["package" if arguments.start_from else "base"], without=tuple(arguments.without)))
     finish(workshop, arguments.package)
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from . import negation, procedural
 from .catalogs import catalog
 from .records import Decision
+from .services import read_requests
 from .wordings import (CHOOSE, DOMAINS, FOLLOWS, INSTRUCTIONS, INTENT, KINDS_WANTED, NAMES, POLARITY, POLARITY_OF, RESIDUAL,
-                       REVIEW, SERVICE_DOMAINS, STATEMENTS, TITLE, TOPIC, TOPICS, VERDICTS, WANTED, YES_NO, renamed, respelled)
+                       REVIEW, SERVICE, SERVICE_DOMAINS, STATEMENTS, TITLE, TOPIC, TOPICS, VERDICTS, WANTED, YES_NO, renamed, respelled)
 
 HELD_OUT = ["multidogo_finance", "multidogo_software", "multidogo_media", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah"]
 INTENT_SETS = ["sgd_intent", "multidogo_airline", "multidogo_fastfood", "multidogo_insurance"]
@@ -94,6 +95,7 @@ class Mix:
         self.sided = [r for n in ("vader_nyt", "newsmtsc") for r in self.sets[n] if r.label != "neutral"]
         self.queries = [(r.input, kinds) for r in self.sets["query_wellformed"] for kinds in [self.kind_wanted(r.input)] if kinds]
         self.nlupp = self.sets["nlupp_banking"]
+        self.requests = read_requests()
         self.chatter = [r.input for n in CHATTER for r in self.sets[n] if len(r.input) < 160]
         self.filler = [part[:240] for _, text in self.titled for part in sentences(text) if len(part) > 30]
         self.tasks = self.build()
@@ -189,6 +191,34 @@ class Mix:
     def any_intent(self, rng) -> Decision:
         row = rng.choice(self.sets[rng.choice(INTENT_SETS)])
         return self.mixed_intent(row, rng)
+
+    def request(self, rng) -> Decision:
+        """A request to a service among that service's others, or which service it is made to, or whether it is that one."""
+        asked = rng.choice(self.requests)
+        near = [r for r in self.requests if r.service == asked.service and r is not asked]
+        row = Decision(rng.choice(asked.said), rng.choice(INTENT), (), rng.choice(asked.names), "requests")
+        draw = rng.random()
+        if draw < 0.15:
+            services = list(dict.fromkeys(r.service for r in self.requests))
+            return self.with_choices(replace(row, instruction=rng.choice(SERVICE), label=asked.service), services, rng, rename=False)
+        if draw < 0.35:
+            true = rng.random() < 0.5
+            name = row.label if true else rng.choice(rng.choice(near).names)
+            return negation.pair(row, rng.choice(negation.WANTS).format(name), rng.choice(negation.WANTS_NOT).format(name), true, rng)
+        return self.with_choices(row, [row.label, *(rng.choice(r.names) for r in near)], rng, rename=False)
+
+    def crowded(self, rng) -> Decision:
+        """A request among the intents of every source at once; what stage A finds nearest of them is read."""
+        row = rng.choice(self.sets[rng.choice(INTENT_SETS)])
+        service = None
+        if self.residual(row.label) or rng.random() < 0.6:
+            asked = rng.choice(self.requests)
+            service = asked.service
+            row = Decision(rng.choice(asked.said), "", (), rng.choice(asked.names), "requests")
+        far = lambda name: not self.similarity or self.similarity(name, row.label) < 0.6
+        others = [rng.choice(r.names) for r in self.requests if row.label not in r.names and (r.service == service or all(map(far, r.names)))]
+        choices = [row.label, *others, *(name for name in self.all_intents if name != row.label and far(name))]
+        return replace(row, instruction=rng.choice(INTENT), choices=tuple(dict.fromkeys(choices)))
 
     def intent_yes_no(self, rng) -> Decision:
         row = rng.choice(self.sets[rng.choice(INTENT_SETS)])
@@ -415,6 +445,11 @@ class Mix:
             return replace(row, instruction=self.asked(row, rng))
         return draw
 
+    def knowledge(self, rng) -> Decision:
+        """A question of general knowledge. Every other one is even: without a text to read, what so small a model knows is what it learned by heart."""
+        row = self.as_is("openbookqa")(rng)
+        return row if rng.random() < 0.5 else replace(row, label=EVEN)
+
     def relation(self, rng) -> Decision:
         row = rng.choice(self.sets["semeval2010_relation"])
         if row.label.startswith("none") and rng.random() < 0.6:
@@ -475,6 +510,8 @@ class Mix:
             "fastfood": Task(self.intent("multidogo_fastfood"), 1),
             "insurance": Task(self.intent("multidogo_insurance"), 1),
             "any_intent": Task(self.any_intent, 3),
+            "request": Task(self.request, 6),
+            "crowded": Task(self.crowded, 5),
             "intent_yes_no": Task(self.intent_yes_no, 3),
             "nlupp": Task(self.as_is("nlupp_banking"), 1),
             "bank_pair": Task(self.bank_pair, 2),
@@ -488,13 +525,13 @@ class Mix:
             "offence": Task(self.offence, 3),
             "well_formed": Task(self.well_formed, 0.5),
             "wanted": Task(self.wanted, 1),
-            "mnli": Task(self.entailment("mnli"), 6),
+            "mnli": Task(self.entailment("mnli"), 5),
             "conjnli": Task(self.entailment("conjnli"), 2),
             "cad_nli": Task(self.entailment("cad_nli"), 5),
             "follows": Task(self.follows, 3),
             "defeasible": Task(self.defeasible, 1),
-            "boolq": Task(self.passage_question, 4),
-            "openbookqa": Task(self.as_is("openbookqa"), 4),
+            "boolq": Task(self.passage_question, 1.5),
+            "openbookqa": Task(self.knowledge, 3),
             "figqa": Task(self.as_is("figqa"), 2),
             "csqa2": Task(self.as_is("csqa2"), 0.5),
             "relation": Task(self.relation, 1),
@@ -504,18 +541,18 @@ class Mix:
             "routing": Task(self.routing, 2),
             "written": Task(self.written, 2),
             "message": Task(self.message, 3),
-            "unrelated": Task(self.unrelated, 8),
-            "open_question": Task(self.open_question, 9),
+            "unrelated": Task(self.unrelated, 7),
+            "open_question": Task(self.open_question, 7),
             "residual": Task(self.residual_row, 6),
             "claim_pair": Task(self.claim_pair, 6),
-            "contrast_pair": Task(self.contrast_pair, 10),
+            "contrast_pair": Task(self.contrast_pair, 8),
             "figure_pair": Task(self.figure_pair, 5),
             "side_pair": Task(self.side_pair, 4),
-            "world_pair": Task(self.world_pair, 7),
+            "world_pair": Task(self.world_pair, 10),
             "domain_pair": Task(self.domain_pair, 2),
-            "passage_pair": Task(self.passage_pair, 2),
+            "passage_pair": Task(self.passage_pair, 1),
             "answer_pair": Task(self.answer_pair, 1),
-            "echo": Task(self.echo, 20),
+            "echo": Task(self.echo, 18),
         }
         return tasks
 

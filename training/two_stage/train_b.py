@@ -11,7 +11,7 @@ import copy
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from .encoder import DEVICE, LAYERS, Encoder, mixed
 from .records import Decision
 from .stage_a import framed, vectors
 from .stage_b import Pack, StageB, by_length, pack, scores
+from .stack import BEST
 from .tasks import EVEN, TEACHER, Mix
 from .tokens import Reader
 
@@ -40,7 +41,8 @@ MOST_INSTRUCTION, MOST_INPUT, MOST_OPTION = 96, 160, 40
 
 @dataclass(frozen=True)
 class Settings:
-    """How long and how fast. The learning rate warms up, then falls to 0 by `rows` or `minutes`, whichever comes first."""
+    """How long and how fast, and which tasks of the mix are left out. The learning rate warms up, then falls to 0 by `rows` or `minutes`, whichever
+    comes first."""
 
     rows: int
     minutes: float
@@ -51,6 +53,7 @@ class Settings:
     average: float = 0.997
     consistency: float = 1.0
     seed: int = 1
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,16 +75,28 @@ def similarities(encoder: Encoder, rows: Sequence[Decision], reader: Reader, cac
     return [np.stack([cache[c] for c in row.choices]) @ v for row, v in zip(rows, inputs)]
 
 
+def shortlisted(row: Decision, similar: np.ndarray) -> tuple[Decision, np.ndarray]:
+    """A row with more choices than stage B reads, cut to those that stage A finds best, and the right one; a [options] with it."""
+    if len(row.choices) <= BEST:
+        return row, similar
+    best = sorted(range(len(row.choices)), key=lambda i: (row.choices[i] != row.label, -similar[i]))[:BEST]
+    best.sort()
+    return replace(row, choices=tuple(row.choices[i] for i in best)), similar[best]
+
+
 def packed(row: Decision, reader: Reader) -> Pack:
     """The pack of a training row, its parts cut to training lengths."""
     options = [reader.choice(c)[:MOST_OPTION] for c in row.choices]
     return pack(reader.plain(row.instruction)[:MOST_INSTRUCTION], reader.plain(row.input)[:MOST_INPUT], options)
 
 
-def chunk(number: int, mix: Mix, encoder: Encoder, reader: Reader, seed: int, cache: dict) -> list[list[Example]]:
+def chunk(number: int, mix: Mix, encoder: Encoder, reader: Reader, settings: Settings, cache: dict) -> list[list[Example]]:
     """The batches of one chunk, in random order."""
-    rows = [row for _, row in mix.rows(CHUNK, seed * 10007 + number)]
-    similar = similarities(encoder, rows, reader, cache)
+    seed = settings.seed
+    weights = {name: task.weight for name, task in mix.tasks.items() if name not in settings.without}
+    rows = [row for _, row in mix.rows(CHUNK, seed * 10007 + number, weights)]
+    shortlists = [shortlisted(row, a) for row, a in zip(rows, similarities(encoder, rows, reader, cache))]
+    rows, similar = [row for row, _ in shortlists], [a for _, a in shortlists]
     examples = [Example(packed(row, reader), a, label_of(row), row.opposite and Example(packed(row.opposite, reader), a, label_of(row.opposite))) for row, a in zip(rows, similar)]
     batches = [[examples[i] for i in batch] for batch in by_length([e.packed for e in examples], TOKENS_A_BATCH)]
     random.Random(seed + number).shuffle(batches)
@@ -184,7 +199,7 @@ def train(mix: Mix, stage_a: Encoder, start: StageB, reader: Reader, held: dict[
     last, saved_at, watched_at = time.time(), time.time(), time.time()
     progress = 0.0
     while progress < 1:
-        batches = chunk(done["chunk"], mix, stage_a, reader, settings.seed, cache)
+        batches = chunk(done["chunk"], mix, stage_a, reader, settings, cache)
         for number in range(done["batch"], len(batches)):
             now = time.time()
             done["seconds"] += min(now - last, 30.0)  # a stopped process does not use up its minutes

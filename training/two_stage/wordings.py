@@ -55,6 +55,13 @@ REVIEW = [
     "Is the reviewer's verdict favourable?",
     *POLARITY,
 ]
+SERVICE = [
+    "Who should answer this?",
+    "Which service is this meant for?",
+    "Where does this request belong?",
+    "Who is the message addressed to?",
+    "Pass the request on to the right place.",
+]
 TOPIC = [
     "What is this about?",
     "What is this text about?",
