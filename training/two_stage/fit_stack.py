@@ -41,9 +41,11 @@ def heard(share: Share, sets: dict[str, tuple[np.ndarray, ...]]) -> float:
 
 def chosen_share(means: np.ndarray, grid: list[Share], sets: dict) -> Share:
     """Of the points on the ridge around the best the one that listens most to stage A: on labels that it has never seen stage B is the weaker of the
-    two. Verdicts and residuals name nothing that a text could be near to, so for them the more accurate point is taken."""
+    two. Verdicts name nothing that a text could be near to, so beside them stage A is then heard as little as does no more harm than a ridge."""
     ridge = [(share, mean) for share, mean in zip(grid, means) if mean >= means.max() - RIDGE]
-    return max(ridge, key=lambda point: (round(heard(point[0], sets), 6), point[1]))[0]
+    taken, reached = max(ridge, key=lambda point: (round(heard(point[0], sets), 6), point[1]))
+    deaf = [share for share, mean in zip(grid, means) if mean >= reached - RIDGE and replace(share, by_verdicts=taken.by_verdicts) == taken]
+    return max(deaf, key=lambda share: share.by_verdicts)
 
 
 def best_share(scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]) -> tuple[Share, dict[str, float], float]:

@@ -46,7 +46,7 @@ A_SHARES = (0.0, 0.35, 0.7, 1.0)
 B_SHARES = (0.5, 0.75, 1.0)
 # What two shares of stage B may differ by in the latter: a standard error of the 240 pairs.
 AS_OPPOSITE = 0.025
-# Of a stage A that goes on from a package, beside the base weights, which have seen the most: the least share that is as good beside stage B.
+# Of a stage A that was tuned on from a package, beside the base weights, which have seen the most: the least share that is as good beside stage B.
 BASE_SHARES = (1.0, 0.75, 0.5, 0.25)
 # What the stages' rates were in the run from the base weights, and in one that goes on from a package.
 RATES = {"base": {"learning_rate": 1e-4, "head_rate": 4e-4}, "package": {"learning_rate": 6e-5, "head_rate": 1.2e-4}}
@@ -182,13 +182,17 @@ def settled_b(workshop: Workshop) -> StageB:
 
 
 def settle_a(workshop: Workshop, held: dict) -> None:
-    """Stage A averaged with the base weights once more, beside the settled stage B: the least share of it that is as good as any. What it was tuned on is
+    """Stage A, if it went on from a package, averaged with the base weights once more, beside the settled stage B: the least share of it that is as good as any. What it was tuned on is
     near to the held-out sets, nearer than what callers bring; the base weights have seen the most."""
     path = workshop.work / "stage_a_settled.pt"
     if path.exists():
         return
-    model, tuned = settled_b(workshop), workshop.stage_a()
-    found = {share: tried(workshop, average(workshop.base, tuned, share), model, held) for share in (BASE_SHARES if workshop.start_from and not workshop.keep_a else BASE_SHARES[:1])}
+    tuned = workshop.stage_a()
+    if workshop.keep_a or not workshop.start_from:
+        torch.save(tuned.state_dict(), path)
+        return
+    model = settled_b(workshop)
+    found = {share: tried(workshop, average(workshop.base, tuned, share), model, held) for share in BASE_SHARES}
     log(f"stage A, by its share beside the base weights: {found}")
     best = max(trial.left_out for trial in found.values())
     share = min(share for share, trial in found.items() if trial.left_out >= best - RIDGE)
@@ -209,9 +213,11 @@ def finish(workshop: Workshop, folder: Path) -> None:
     settle_a(workshop, held)
     encoder, model = final_stages(workshop)
     packs = [packed(row, workshop.reader) for rows in held.values() for row in rows[:6]]
-    unchanged = workshop.start_from and workshop.keep_a and json.loads((workshop.work / "stage_a.json").read_text())["beside_base"] == 1.0
-    kept_a = workshop.start_from / "stage-a.onnx" if unchanged else None
-    package.write(folder, encoder, model, divisors(model, packs), workshop.tokenizer_json, workshop.reader.symbols, finder.train(workshop.mix, encoder, workshop.reader, SEED, log), kept_a)
+    if workshop.keep_a:  # the finder reads stage A's vectors alone, so it stays as well
+        kept_a, segments = workshop.start_from / "stage-a.onnx", finder.Finder.load(workshop.start_from / "finder.json")
+    else:
+        kept_a, segments = None, finder.train(workshop.mix, encoder, workshop.reader, SEED, log)
+    package.write(folder, encoder, model, divisors(model, packs), workshop.tokenizer_json, workshop.reader.symbols, segments, kept_a)
     written = Package(folder)
     scored = {name: score(written, rows) for name, rows in held.items()}
     others = score(written, [row.opposite for row in held["negated"]])
@@ -238,7 +244,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="checkpoints; a run goes on from what is there")
     parser.add_argument("--package", type=Path, required=True, help="models/umpire-mini/<revision>")
     parser.add_argument("--start-from", type=Path, help="a package of this family whose stages are trained on, instead of the base weights")
-    parser.add_argument("--keep-stage-a", action="store_true", help="leave stage A as that package has it")
+    parser.add_argument("--keep-stage-a", action="store_true", help="leave stage A as that package has it, not tuned and not averaged")
     parser.add_argument("--finish", action="store_true", help="train nothing: fit and write from the last checkpoint")
     parser.add_argument("--rows", type=int, default=190_000)
     parser.add_argument("--minutes", type=float, default=75)

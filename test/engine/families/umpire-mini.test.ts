@@ -37,7 +37,7 @@ interface DecisionCase {
 
 const golden = <T>(name: string): T =>
   JSON.parse(readFileSync(new URL(`../../golden/umpire-mini/${name}.json`, import.meta.url), 'utf8'));
-const revision = 'r4';
+const revision = 'r5';
 const folder = join(shippedModels, 'umpire-mini', revision);
 const fileOf = (name: string): unknown => JSON.parse(readFileSync(join(folder, name), 'utf8'));
 const { special } = readTwoStageOptions((fileOf('model.json') as { options: unknown }).options);
