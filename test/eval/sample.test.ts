@@ -9,14 +9,14 @@ import { startService } from '../support/service.ts';
 /** Rows of each set: enough to notice, few enough to wait for. */
 const rows = 32;
 
-// Two answers a set under what umpire-mini@r4 reaches on these rows: .531, .656, .781, .656, .719. A CPU with other int8 kernels answers a few
+// Two answers a set under what umpire-mini@r5 reaches on these rows: .563, .656, .813, .625, .813. A CPU with other int8 kernels answers a few
 // rows in a hundred differently.
 const floors: Readonly<Record<string, number>> = {
-  banking77: 0.46,
+  banking77: 0.49,
   clinc150: 0.59,
-  clinc150_oos: 0.71,
-  metatool: 0.59,
-  negations: 0.65,
+  clinc150_oos: 0.74,
+  metatool: 0.56,
+  negations: 0.74,
 };
 
 test('umpire-mini decides the sample as well as it did', async (t) => {
@@ -33,6 +33,6 @@ test('umpire-mini decides the sample as well as it did', async (t) => {
   }
   const { accuracy = 0, wrongAndSure = 1 } = result?.mean ?? {};
   t.log(`mean accuracy ${accuracy.toFixed(3)}, wrong and sure ${wrongAndSure.toFixed(3)}`);
-  t.true(accuracy >= 0.64, `mean accuracy: ${accuracy}`);
+  t.true(accuracy >= 0.65, `mean accuracy: ${accuracy}`);
   t.true(wrongAndSure <= 0.06, `wrong and sure: ${wrongAndSure}`);
 });
