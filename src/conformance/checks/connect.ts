@@ -16,7 +16,7 @@ const keyMissing = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
 export const connectChecks: readonly Check[] = [
   {
     id: 'connect.decide-json',
-    section: 'Connect',
+    section: '12',
     promise: 'a decision by Connect in JSON is that of REST, number for number',
     tried: 'one question by both',
     async run(kit) {
@@ -34,7 +34,7 @@ export const connectChecks: readonly Check[] = [
   },
   {
     id: 'connect.decide-proto',
-    section: 'Connect',
+    section: '12',
     promise: 'a decision by Connect as a protobuf is that of REST, number for number',
     tried: 'one question by both',
     async run(kit) {
@@ -48,7 +48,7 @@ export const connectChecks: readonly Check[] = [
   },
   {
     id: 'connect.invalid',
-    section: 'Connect',
+    section: '12',
     promise: 'a bad request is 400 invalid_argument with ErrorInfo',
     tried: 'choices and catalog together',
     async run(kit) {
@@ -58,7 +58,7 @@ export const connectChecks: readonly Check[] = [
   },
   {
     id: 'connect.unauthenticated',
-    section: 'Connect',
+    section: '12',
     promise: 'a missing key is 401 unauthenticated',
     tried: 'GetCatalog without a key',
     async run(kit) {
@@ -67,7 +67,7 @@ export const connectChecks: readonly Check[] = [
   },
   {
     id: 'connect.unknown-property',
-    section: 'Connect',
+    section: '12',
     promise: 'a property that the message does not have is 400, not ignored',
     tried: 'temperature beside a valid question',
     async run(kit) {
@@ -78,7 +78,7 @@ export const connectChecks: readonly Check[] = [
   },
   {
     id: 'connect.unimplemented',
-    section: 'Connect',
+    section: '12',
     promise: 'a procedure that does not exist is 404 unimplemented',
     tried: 'DecisionService/NoSuchMethod',
     async run(kit) {

@@ -38,7 +38,7 @@ function listed({ id, status, limits }: MessageShape<typeof ModelSchema>): Liste
 export const grpcChecks: readonly Check[] = [
   {
     id: 'grpc.decide',
-    section: 'gRPC',
+    section: '11',
     promise: 'a decision by gRPC is that of REST, number for number',
     tried: 'one question by both',
     async run(kit) {
@@ -49,7 +49,7 @@ export const grpcChecks: readonly Check[] = [
   },
   {
     id: 'grpc.request-id',
-    section: 'gRPC',
+    section: '11',
     promise: 'answers by gRPC carry x-request-id, errors included',
     tried: 'a decision and a bad request',
     async run(kit) {
@@ -61,7 +61,7 @@ export const grpcChecks: readonly Check[] = [
   },
   {
     id: 'grpc.models',
-    section: 'gRPC',
+    section: '11',
     promise: 'models by gRPC are those of REST',
     tried: 'ListModels, and GetModel of the model to decide with',
     async run(kit) {
@@ -76,7 +76,7 @@ export const grpcChecks: readonly Check[] = [
   },
   {
     id: 'grpc.catalogs',
-    section: 'gRPC',
+    section: '11',
     promise: 'a catalog that is made by gRPC is the same over REST, decides, and is gone everywhere when it is deleted',
     tried: 'CreateCatalog, GET, GetCatalog, CreateDecision with it, DeleteCatalog, GET',
     needs: ['key'],
@@ -100,7 +100,7 @@ export const grpcChecks: readonly Check[] = [
   },
   {
     id: 'grpc.invalid',
-    section: 'gRPC',
+    section: '11',
     promise: 'a bad request is INVALID_ARGUMENT with the reason and the field in ErrorInfo',
     tried: 'choices and catalog together',
     async run(kit) {
@@ -113,7 +113,7 @@ export const grpcChecks: readonly Check[] = [
   },
   {
     id: 'grpc.unreadable',
-    section: 'gRPC',
+    section: '11',
     promise: 'a message that is no protobuf is the caller’s fault, not the server’s',
     tried: 'a frame of bytes that end in the middle of a field',
     async run(kit) {
@@ -123,7 +123,7 @@ export const grpcChecks: readonly Check[] = [
   },
   {
     id: 'grpc.unauthenticated',
-    section: 'gRPC',
+    section: '11',
     promise: 'a missing and a wrong key are UNAUTHENTICATED',
     tried: 'GetCatalog without a key, a decision with a wrong one',
     async run(kit) {
@@ -133,7 +133,7 @@ export const grpcChecks: readonly Check[] = [
   },
   {
     id: 'grpc.not-found',
-    section: 'gRPC',
+    section: '11',
     promise: 'a model that does not exist is NOT_FOUND',
     tried: 'GetModel',
     async run(kit) {
@@ -143,7 +143,7 @@ export const grpcChecks: readonly Check[] = [
   },
   {
     id: 'grpc.unavailable',
-    section: 'gRPC',
+    section: '11',
     promise: 'a model that is unavailable is UNAVAILABLE, and both RetryInfo and pushback say when to try again',
     tried: 'a decision by a model that the list shows as unavailable, if there is one',
     async run(kit) {
@@ -159,7 +159,7 @@ export const grpcChecks: readonly Check[] = [
   },
   {
     id: 'grpc.unimplemented',
-    section: 'gRPC',
+    section: '11',
     promise: 'a procedure that does not exist is UNIMPLEMENTED',
     tried: 'DecisionService/NoSuchMethod',
     async run(kit) {
@@ -169,7 +169,7 @@ export const grpcChecks: readonly Check[] = [
   },
   {
     id: 'grpc.deadline',
-    section: 'gRPC',
+    section: '11',
     promise: 'a deadline that has passed is DEADLINE_EXCEEDED',
     tried: 'a decision with grpc-timeout: 1n',
     async run(kit) {
@@ -180,7 +180,7 @@ export const grpcChecks: readonly Check[] = [
   },
   {
     id: 'grpc.health',
-    section: 'gRPC',
+    section: '11',
     promise: 'grpc.health.v1.Health says SERVING for the whole server and for each service',
     tried: 'Check of "" and of the three services',
     async run(kit) {
@@ -192,7 +192,7 @@ export const grpcChecks: readonly Check[] = [
   },
   {
     id: 'grpc.health-unknown',
-    section: 'gRPC',
+    section: '11',
     promise: 'the health of a service that does not exist is NOT_FOUND',
     tried: 'Check of no.such.Service',
     async run(kit) {

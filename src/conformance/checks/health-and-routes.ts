@@ -145,7 +145,7 @@ export const healthAndRouteChecks: readonly Check[] = [
   },
   {
     id: 'answers.json',
-    section: 'bodies',
+    section: '10',
     promise: 'bodies are application/json',
     tried: 'answers of seven kinds',
     async run(kit) {

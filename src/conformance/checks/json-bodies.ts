@@ -97,7 +97,7 @@ export const bodyChecks: readonly Check[] = [
   ),
   {
     id: 'bodies.charset',
-    section: 'bodies',
+    section: '10',
     promise: 'UTF-8 may be named, in any case, and the type may be spelt in capitals',
     tried: 'Content-Type: Application/JSON; Charset=UTF-8',
     async run(kit) {
