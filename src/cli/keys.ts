@@ -1,7 +1,7 @@
 /** `umpire keys …`: API keys are made, listed, rotated and revoked here and nowhere else. */
 import { hashKey, isKey, mintKey, mintKeyId } from '../domain/keys.ts';
 import { parseCount, parseRate } from '../domain/limit-settings.ts';
-import type { KeyLimits, KeyRecord, KeyStore } from '../stores/key-store.ts';
+import { type KeyLimits, type KeyRecord, type KeyStore, REVOKED } from '../stores/key-store.ts';
 import { durationFrom, ownerFrom, readArguments } from './arguments.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 import { printTable } from './table.ts';
@@ -53,7 +53,7 @@ export const keyCommands: readonly Command[] = [
           throw new Error(`${old.keyId} has ended: create a key instead`);
         // The new one first, and shown whatever happens to the old one: no client may be locked out by a command that was cut off.
         const issued = await issue(keys, old.owner, old.limits);
-        const endsAt = Date.now() + grace;
+        const endsAt = grace === 0 ? REVOKED : Date.now() + grace;
         try {
           await keys.end(old.hash, endsAt, patience());
           terminal.out(`${old.keyId} ${grace === 0 ? 'has ended' : `ends ${new Date(endsAt).toISOString()}`}`);
@@ -75,7 +75,7 @@ export const keyCommands: readonly Command[] = [
       await withStores(terminal, async ({ keys }) => {
         const record = secret === undefined ? await find(keys, name) : await keys.find(hashKey(secret), patience());
         if (record === undefined) throw new Error('there is no such key');
-        await keys.end(record.hash, Date.now(), patience());
+        await keys.end(record.hash, REVOKED, patience());
         terminal.out(`${record.keyId} of ${record.owner} is revoked; every server refuses it within 5 seconds`);
       });
     },
@@ -132,6 +132,7 @@ function limitsFrom(values: {
 
 function stateOf({ endsAt }: KeyRecord): string {
   if (endsAt === undefined) return 'live';
+  if (endsAt === REVOKED) return 'revoked';
   return `${endsAt <= Date.now() ? 'ended' : 'ends'} ${new Date(endsAt).toISOString()}`;
 }
 

@@ -3,6 +3,9 @@
  * not hold a live key is refused everywhere, never served as anonymous. Known keys are answered from a cache without waiting: a key that was
  * found is looked up again after 3 s, one that was not after 1 s. While the store is away, a key that was found within ten minutes is still
  * believed; a decision can go on with it, whereas catalog work fails on the store itself.
+ *
+ * The check sum of a key costs nothing to make, so keys that pass it may still be junk. What was not found is remembered apart from what was,
+ * and an address whose keys are not found may ask for few more look-ups: junk neither pushes a good key out nor makes the store work.
  */
 import type { StoreBudget } from '../stores/budget.ts';
 import { createStoreBudget } from '../stores/budget.ts';
@@ -22,7 +25,7 @@ export interface Authenticator {
    * The caller of a request: at once (no promise) for anonymous callers, junk and keys in the cache. `address` is from client-address.ts.
    *
    * Throws AUTHENTICATION_REQUIRED (param null) for anything but a live key, RATE_LIMIT_EXCEEDED for bad keys beyond 60 a minute from one
-   * address, STORE_UNAVAILABLE when an unknown key cannot be looked up.
+   * address and for look-ups of unknown keys beyond 10 a second from there, STORE_UNAVAILABLE when an unknown key cannot be looked up.
    */
   authenticate(authorization: string | undefined, address: string, budget?: StoreBudget): Caller | Promise<Caller>;
 }
@@ -31,33 +34,42 @@ export interface AuthenticatorOptions {
   readonly keys: KeyStore;
   /** Whether bad keys from one address are limited. Off with UMPIRE_RATE_ANONYMOUS=off. */
   readonly limitBadKeys: boolean;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch: only the end of a key's grace time is told by it, since it can be set back. */
+  readonly wallClock?: () => number;
+  /** Milliseconds on a clock that never goes back. Everything else is told by it. */
   readonly clock?: () => number;
 }
 
 const FOUND_MS = 3_000;
 const ABSENT_MS = 1_000;
 const BELIEVED_MS = 10 * 60_000;
-const MAX_KEYS = 50_000;
+const MAX_FOUND = 50_000;
+const MAX_ABSENT = 10_000;
 const MAX_ADDRESSES = 50_000;
 const BAD_KEYS: Rate = { perSecond: 1, burst: 60 };
+/** Look-ups of keys that were not found. The burst is for many good keys at once behind one address: those that are found do not count. */
+const UNKNOWN_KEYS: Rate = { perSecond: 10, burst: 256 };
 /** Longer headers are not looked at: scheme, a few spaces, key. */
 const MAX_HEADER = KEY_LENGTH + 64;
 const BEARER = /^bearer +(?<token>[^\s]+) *$/i;
 
-/** What is known of a hash. `at`: when the store said so. A store that is away moves `nextLook` alone. */
-interface Known {
-  readonly record: KeyRecord | undefined;
+/** A key that was found. `at`: when the store said so. A store that is away moves `nextLook` alone. */
+interface Found {
+  readonly record: KeyRecord;
   readonly at: number;
   nextLook: number;
 }
 
 /** An authenticator over a key store. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const clock = options.clock ?? Date.now;
-  const known = createBoundedMap<string, Known>({ bound: MAX_KEYS });
-  const looking = new Map<string, Promise<Known>>();
-  const badKeys = createBoundedMap<string, number>({ bound: MAX_ADDRESSES });
+  const clock = options.clock ?? (() => performance.now());
+  const wallClock = options.wallClock ?? Date.now;
+  const found = createBoundedMap<string, Found>({ bound: MAX_FOUND });
+  // The values are when to look again.
+  const absent = createBoundedMap<string, number>({ bound: MAX_ABSENT });
+  const looking = new Map<string, Promise<KeyRecord | undefined>>();
+  const badKeys = createAddressRate(BAD_KEYS);
+  const unknownKeys = createAddressRate(UNKNOWN_KEYS);
 
   return {
     authenticate(authorization, address, budget) {
@@ -66,20 +78,40 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if (token === undefined) throw bad(address, "Authorization must be 'Bearer <API key>'");
       if (!isKey(token)) throw bad(address, 'the API key is not valid');
       const hash = hashKey(token);
-      const entry = known.get(hash);
-      if (entry !== undefined && clock() < entry.nextLook) return judge(entry, address);
-      return look(hash, budget ?? createStoreBudget()).then((found) => judge(found, address));
+      const entry = found.get(hash);
+      if (entry === undefined) {
+        const nextLook = absent.get(hash);
+        if (nextLook !== undefined && clock() < nextLook) throw bad(address, 'the API key is not valid');
+        return lookUnknown(hash, address, budget).then((record) => judge(record, address));
+      }
+      if (clock() < entry.nextLook) return judge(entry.record, address);
+      return look(hash, budget).then((record) => judge(record, address));
     },
   };
 
-  function judge({ record }: Known, address: string): Caller {
+  function judge(record: KeyRecord | undefined, address: string): Caller {
     if (record === undefined) throw bad(address, 'the API key is not valid');
-    if (record.endsAt !== undefined && record.endsAt <= clock()) throw bad(address, 'the API key was revoked');
+    if (record.endsAt !== undefined && record.endsAt <= wallClock()) throw bad(address, 'the API key was revoked');
     return { kind: 'key', owner: record.owner, keyId: record.keyId, address, limits: record.limits };
   }
 
+  /** A look-up that counts for its address until the key turns out to be there, or the store to be away. */
+  async function lookUnknown(hash: string, address: string, budget?: StoreBudget): Promise<KeyRecord | undefined> {
+    if (!options.limitBadKeys || looking.has(hash)) return look(hash, budget);
+    const waitMs = unknownKeys.take(address, clock());
+    if (waitMs !== undefined) throw tooManyBadKeys(waitMs);
+    try {
+      const record = await look(hash, budget);
+      if (record !== undefined) unknownKeys.giveBack(address);
+      return record;
+    } catch (error) {
+      unknownKeys.giveBack(address);
+      throw error;
+    }
+  }
+
   /** One look-up at a time for a key, however many requests wait for it. */
-  function look(hash: string, budget: StoreBudget): Promise<Known> {
+  function look(hash: string, budget = createStoreBudget()): Promise<KeyRecord | undefined> {
     const running = looking.get(hash);
     if (running !== undefined) return running;
     const started = clock();
@@ -87,21 +119,21 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       .find(hash, budget)
       .then(
         (record) => {
-          const entry: Known = {
-            record,
-            at: started,
-            nextLook: started + (record === undefined ? ABSENT_MS : FOUND_MS),
-          };
-          known.set(hash, entry);
-          return entry;
+          if (record === undefined) {
+            found.delete(hash);
+            absent.set(hash, started + ABSENT_MS);
+          } else {
+            absent.delete(hash);
+            found.set(hash, { record, at: started, nextLook: started + FOUND_MS });
+          }
+          return record;
         },
         (error: unknown) => {
-          const entry = known.get(hash);
-          const believed =
-            error instanceof StoreUnavailable && entry?.record !== undefined && started < entry.at + BELIEVED_MS;
+          const entry = found.get(hash);
+          const believed = error instanceof StoreUnavailable && entry !== undefined && started < entry.at + BELIEVED_MS;
           if (!believed) throw storeFailure(error);
           entry.nextLook = clock() + ABSENT_MS;
-          return entry;
+          return entry.record;
         },
       )
       .finally(() => looking.delete(hash));
@@ -110,18 +142,34 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 
   function bad(address: string, message: string): DomainError {
-    if (options.limitBadKeys) {
-      const now = clock();
-      const verdict = judgeRate(BAD_KEYS, badKeys.get(address), now);
-      if (verdict.kind === 'beyond') {
-        return new DomainError('RATE_LIMIT_EXCEEDED', 'too many bad API keys from this address', {
-          retryAfter: wholeSeconds(verdict.waitMs),
-        });
-      }
-      badKeys.set(address, verdict.tat);
-    }
-    return authenticationRequired(message);
+    const waitMs = options.limitBadKeys ? badKeys.take(address, clock()) : undefined;
+    return waitMs === undefined ? authenticationRequired(message) : tooManyBadKeys(waitMs);
   }
+}
+
+/** A rate for each address, of a bounded number of addresses. */
+function createAddressRate(rate: Rate) {
+  const tats = createBoundedMap<string, number>({ bound: MAX_ADDRESSES });
+  return {
+    /** Takes one; undefined, or how many milliseconds it is too early. */
+    take(address: string, now: number): number | undefined {
+      const verdict = judgeRate(rate, tats.get(address), now);
+      if (verdict.kind === 'beyond') return verdict.waitMs;
+      tats.set(address, verdict.tat);
+      return undefined;
+    },
+    /** What was taken did not count after all. */
+    giveBack(address: string): void {
+      const tat = tats.get(address);
+      if (tat !== undefined) tats.set(address, tat - 1000 / rate.perSecond);
+    },
+  };
+}
+
+function tooManyBadKeys(waitMs: number): DomainError {
+  return new DomainError('RATE_LIMIT_EXCEEDED', 'too many bad API keys from this address', {
+    retryAfter: wholeSeconds(waitMs),
+  });
 }
 
 /** The error of a missing or bad key; the message tells which. */

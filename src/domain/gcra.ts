@@ -17,9 +17,11 @@ export type RateVerdict =
 /** Judges one request at `now`; `tat` is the subject's, undefined if it has none. */
 export function judgeRate(rate: Rate, tat: number | undefined, now: number): RateVerdict {
   const interval = 1000 / rate.perSecond;
-  // A TAT further ahead than any request could have moved it comes from a clock that was set back or a limit that was lowered.
-  const start = Math.min(Math.max(tat ?? now, now), now + rate.burst * interval);
-  const early = start - now - (rate.burst - 1) * interval;
+  const reach = (rate.burst - 1) * interval;
+  // A TAT further ahead than a request could have moved it comes from a clock that was set back or a limit that was lowered. It counts as a
+  // bucket with one token left: were it believed, it would refuse everything until the clock has caught up.
+  const start = tat !== undefined && tat > now + reach + interval + 1 ? now + reach : Math.max(tat ?? now, now);
+  const early = start - now - reach;
   // A rounding error of a nanosecond must not refuse a caller that waited exactly as long as it was told.
   return early <= 1e-6 ? { kind: 'within', tat: start + interval } : { kind: 'beyond', waitMs: early };
 }

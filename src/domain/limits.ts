@@ -10,7 +10,7 @@ import type { StoreLog } from '../stores/log.ts';
 import type { Caller } from './callers.ts';
 import { DomainError } from './errors.ts';
 import type { Allowance, LimitSettings } from './limit-settings.ts';
-import { createLocalLimits } from './local-limits.ts';
+import { createLocalLimits, type LimitClocks } from './local-limits.ts';
 import { createSlowest } from './slowest.ts';
 
 /** A request that was admitted. */
@@ -30,13 +30,11 @@ export interface Limits {
   admit(caller: Caller, work: LimitedWork, budget?: StoreBudget): Admission | Promise<Admission>;
 }
 
-export interface LimitOptions {
+export interface LimitOptions extends LimitClocks {
   readonly settings: LimitSettings;
   /** Counts for all replicas; absent: this process counts for itself. */
   readonly store?: LimitStore | undefined;
   readonly log: StoreLog;
-  /** Milliseconds since the epoch. */
-  readonly clock?: () => number;
 }
 
 /** A lease outlives the longest deadline, 30 s, by a little: a replica that dies gives its leases back so. */
@@ -51,9 +49,8 @@ const free: Admission = { release() {} };
 
 /** Limits by the settings. */
 export function createLimits(options: LimitOptions): Limits {
-  const clock = options.clock ?? Date.now;
-  const { store, settings, log } = options;
-  const local = createLocalLimits(clock);
+  const { store, settings, log, clock = () => performance.now() } = options;
+  const local = createLocalLimits(options);
   const slowest = createSlowest(clock);
   // A lease's name must be unique over all replicas.
   const origin = crypto.randomUUID();

@@ -1,4 +1,4 @@
-/** Limits counted in this process: where there is no shared store, and while it is away. Times in milliseconds since the epoch. */
+/** Limits counted in this process: where there is no shared store, and while it is away. Times in milliseconds. */
 import type { LimitDemand, LimitVerdict } from '../stores/limit-store.ts';
 import { createBoundedMap } from './bounded-map.ts';
 import { judgeRate } from './gcra.ts';
@@ -26,8 +26,17 @@ export function nextDay(now: number): number {
   return (Math.floor(now / 86_400_000) + 1) * 86_400_000;
 }
 
-/** Empty counts. `clock`: milliseconds since the epoch. */
-export function createLocalLimits(clock: () => number = Date.now, maxSubjects: number = MAX_SUBJECTS): LocalLimits {
+/** What the counts are told by. */
+export interface LimitClocks {
+  /** A clock that never goes back, for rates and leases. */
+  readonly clock?: () => number;
+  /** Milliseconds since the epoch, for the day of a quota. */
+  readonly wallClock?: () => number;
+}
+
+/** Empty counts. */
+export function createLocalLimits(clocks: LimitClocks = {}, maxSubjects: number = MAX_SUBJECTS): LocalLimits {
+  const { clock = () => performance.now(), wallClock = Date.now } = clocks;
   const counts = createBoundedMap<string, Count>({ bound: maxSubjects, keep: (count) => count.leases.size > 0 });
 
   return {
@@ -45,13 +54,15 @@ export function createLocalLimits(clock: () => number = Date.now, maxSubjects: n
         const [oldest = now] = count.leases.values();
         return { kind: 'refused', by: 'concurrency', oldestMs: now - oldest };
       }
-      const day = Math.floor(now / 86_400_000);
-      if (count.day !== day) {
+      const today = wallClock();
+      const day = Math.floor(today / 86_400_000);
+      // A clock that is set back over midnight gives no second quota.
+      if (count.day < day) {
         count.day = day;
         count.taken = 0;
       }
       if (demand.quota !== undefined && count.taken >= demand.quota) {
-        return { kind: 'refused', by: 'quota', waitMs: nextDay(now) - now };
+        return { kind: 'refused', by: 'quota', waitMs: nextDay(today) - today };
       }
       if (rate !== undefined) count.tat = rate.tat;
       if (demand.quota !== undefined) count.taken++;

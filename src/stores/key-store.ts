@@ -19,9 +19,12 @@ export interface KeyRecord {
   readonly limits: KeyLimits;
   /** ISO 8601, UTC. */
   readonly createdAt: string;
-  /** When the key ends or ended, milliseconds since the epoch: set by a revocation (now) or a rotation (after its grace). */
+  /** When the key ends or ended, milliseconds since the epoch: set by a rotation (after its grace), or `REVOKED`. */
   readonly endsAt?: number;
 }
+
+/** The end of a revoked key: before every clock's now, so that a clock that is wrong or set back brings no revoked key back. */
+export const REVOKED = 0;
 
 /** Keys by hash. Every method throws StoreUnavailable; those that write StoreWriteUnconfirmed, those that read StoreCorrupt. */
 export interface KeyStore {

@@ -6,6 +6,7 @@ import { DomainError } from '../../src/domain/errors.ts';
 import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { StoreUnavailable } from '../../src/stores/errors.ts';
+import { REVOKED } from '../../src/stores/key-store.ts';
 import { openEmbedded } from '../support/embedded.ts';
 
 const stores = await openEmbedded();
@@ -13,7 +14,7 @@ test.after.always(() => stores.remove());
 
 /** An authenticator whose clock and store are in the test's hands. */
 function start({ limitBadKeys = false } = {}) {
-  const state = { now: 1_800_000_000_000, lookups: 0, away: false };
+  const state = { now: 1_800_000_000_000, wall: 1_800_000_000_000, lookups: 0, away: false };
   const authenticator = createAuthenticator({
     keys: {
       ...stores.keys,
@@ -24,6 +25,7 @@ function start({ limitBadKeys = false } = {}) {
     },
     limitBadKeys,
     clock: () => state.now,
+    wallClock: () => state.wall,
   });
   const outcome = async (authorization: string | undefined, address = '192.0.2.1'): Promise<Caller | DomainError> => {
     try {
@@ -124,19 +126,33 @@ test('a key in the cache is answered without a promise', async (t) => {
   t.false(authenticator.authenticate(`Bearer ${key}`, 'x') instanceof Promise);
 });
 
-test('a key that ended is refused within 3 s, one that is to end at that moment', async (t) => {
+test('a revoked key is refused within 3 s, one in its grace time until that ends', async (t) => {
   const [revoked, rotated] = [await issue(), await issue()];
   const { state, outcome } = start();
   await outcome(`Bearer ${revoked.key}`);
-  await stores.keys.end(revoked.hash, state.now, createStoreBudget());
-  await stores.keys.end(rotated.hash, state.now + 10_000, createStoreBudget());
+  await stores.keys.end(revoked.hash, REVOKED, createStoreBudget());
+  await stores.keys.end(rotated.hash, state.wall + 10_000, createStoreBudget());
   state.now += 3_000;
+  state.wall += 3_000;
   t.like(await outcome(`Bearer ${revoked.key}`), { reason: 'AUTHENTICATION_REQUIRED' });
   t.like(await outcome(`Bearer ${rotated.key}`), { kind: 'key' });
-  state.now += 6_999;
+  state.wall += 6_999;
   t.like(await outcome(`Bearer ${rotated.key}`), { kind: 'key' });
-  state.now += 1;
+  state.wall += 1;
   t.like(await outcome(`Bearer ${rotated.key}`), { reason: 'AUTHENTICATION_REQUIRED' });
+});
+
+test('a clock that is set back neither keeps a revoked key alive nor brings it back', async (t) => {
+  const { key, hash } = await issue();
+  const { state, outcome } = start();
+  t.like(await outcome(`Bearer ${key}`), { kind: 'key' });
+  await stores.keys.end(hash, REVOKED, createStoreBudget());
+  state.wall -= 3_600_000;
+  state.now += 3_000;
+  t.like(await outcome(`Bearer ${key}`), { reason: 'AUTHENTICATION_REQUIRED' });
+  state.wall = 1;
+  state.now += 3_000;
+  t.like(await outcome(`Bearer ${key}`), { reason: 'AUTHENTICATION_REQUIRED' });
 });
 
 test('while the store is away a key of the last ten minutes is believed, one never seen is 503', async (t) => {
@@ -173,4 +189,27 @@ test('bad keys of one address are limited; a good one from there, and other addr
   state.now += 1_000;
   t.like(await outcome('Bearer junk'), { reason: 'AUTHENTICATION_REQUIRED' });
   t.like(await outcome('Bearer junk'), { reason: 'RATE_LIMIT_EXCEEDED' });
+});
+
+test('junk that passes the check sum never pushes a good key out, and hardly makes the store work', async (t) => {
+  const { key } = await issue();
+  const { state, outcome } = start({ limitBadKeys: true });
+  t.like(await outcome(`Bearer ${key}`), { kind: 'key' });
+  const junk = Array.from({ length: 60_000 }, () => `Bearer ${mintKey()}`);
+  const answers = await Promise.all(junk.map((header) => outcome(header, '198.51.100.7')));
+  t.true(answers.every((answer) => answer instanceof DomainError));
+  t.true(state.lookups <= 1 + 256, `${state.lookups} look-ups`);
+  state.now += 1_000;
+  await Promise.all(junk.map((header) => outcome(header, '198.51.100.7')));
+  t.true(state.lookups <= 1 + 256 + 10, `${state.lookups} look-ups after another second`);
+  state.away = true;
+  state.now += 5_000;
+  t.like(await outcome(`Bearer ${key}`), { kind: 'key' }, 'it is still believed');
+});
+
+test('many good keys behind one address are all looked up, however fast they come', async (t) => {
+  const keys = await Promise.all(Array.from({ length: 600 }, () => issue()));
+  const { state, outcome } = start({ limitBadKeys: true });
+  for (const { key } of keys) t.like(await outcome(`Bearer ${key}`), { kind: 'key' });
+  t.is(state.lookups, 600);
 });

@@ -2,6 +2,7 @@
 import test from 'ava';
 import type { Caller, CallerLimits } from '../../src/domain/callers.ts';
 import { DomainError } from '../../src/domain/errors.ts';
+import { judgeRate } from '../../src/domain/gcra.ts';
 import type { LimitSettings } from '../../src/domain/limit-settings.ts';
 import { createLimits, type LimitedWork, type Limits } from '../../src/domain/limits.ts';
 import { createLocalLimits } from '../../src/domain/local-limits.ts';
@@ -27,7 +28,13 @@ const keyed = (limits: CallerLimits = {}, keyId = 'key_1'): Caller => ({
 function start(settings: Partial<LimitSettings>, store?: LimitStore) {
   let now = 1_800_000_000_000;
   const log = createRecordedLog();
-  const limits = createLimits({ settings: { anonymous: off, key: off, ...settings }, store, log, clock: () => now });
+  const limits = createLimits({
+    settings: { anonymous: off, key: off, ...settings },
+    store,
+    log,
+    clock: () => now,
+    wallClock: () => now,
+  });
   return { limits, log, pass: (milliseconds: number) => (now += milliseconds) };
 }
 
@@ -144,7 +151,7 @@ test('while the shared store is away this process counts, says so once, and stop
 });
 
 test('a hundred thousand addresses are counted, more push the idle out', (t) => {
-  const few = createLocalLimits(Date.now, 3);
+  const few = createLocalLimits({}, 3);
   const demand = (subject: string, lease: string) => ({
     subject,
     rate: { perSecond: 0.001, burst: 1 },
@@ -156,4 +163,22 @@ test('a hundred thousand addresses are counted, more push the idle out', (t) => 
   }
   t.is(few.take(demand('busy', 'again')).kind, 'refused');
   t.is(few.take(demand('a', 'again')).kind, 'admitted');
+});
+
+test('a clock that is set back locks nobody out and gives no second quota', async (t) => {
+  let wall = 1_800_000_000_000;
+  let now = 5_000;
+  const counter = createLocalLimits({ clock: () => now, wallClock: () => wall });
+  const demand = { subject: 'address:x', rate: { perSecond: 1, burst: 2 }, quota: 3 };
+  t.deepEqual([counter.take(demand).kind, counter.take(demand).kind], ['admitted', 'admitted']);
+  wall -= 86_400_000;
+  now += 1_000;
+  t.is(counter.take(demand).kind, 'admitted');
+  now += 1_000;
+  t.like(counter.take(demand), { kind: 'refused', by: 'quota' });
+});
+
+test('a stored arrival time that lies further ahead than a request can move it refuses nothing', (t) => {
+  const rate = { perSecond: 10, burst: 2 };
+  t.like(judgeRate(rate, 3_600_000, 1_000), { kind: 'within', tat: 1_200 });
 });

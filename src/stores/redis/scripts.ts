@@ -77,7 +77,8 @@ local limit, length, quota = tonumber(ARGV[3]), tonumber(ARGV[5]), tonumber(ARGV
 local tat
 if interval > 0 then
   tat = tonumber(redis.call('GET', KEYS[1]) or '') or now
-  tat = math.min(math.max(tat, now), now + burst * interval)
+  if tat > now + burst * interval + 1 then tat = now + (burst - 1) * interval end
+  tat = math.max(tat, now)
   local early = tat - now - (burst - 1) * interval
   if early > 0.001 then return {1, math.ceil(early)} end
   tat = tat + interval

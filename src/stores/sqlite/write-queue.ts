@@ -5,7 +5,7 @@ import { type StoreBudget, spend } from '../budget.ts';
 import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../errors.ts';
 import type { Write, WriteResult } from './writes.ts';
 
-/** One write on its way. `deadline`: when it may no longer begin, milliseconds since the epoch. */
+/** One write on its way. `deadline`: when it may no longer begin, by `sharedNow`. */
 export interface Order {
   readonly number: number;
   readonly deadline: number;
@@ -18,6 +18,11 @@ export interface Acknowledgement {
   readonly outcome:
     | { readonly kind: 'done'; readonly result: WriteResult }
     | { readonly kind: 'unavailable' | 'corrupt'; readonly message: string };
+}
+
+/** Milliseconds on the one clock that all threads of a process share and that nobody can set: `performance.now()` begins anew in each. */
+export function sharedNow(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n);
 }
 
 /** The number of no order: the thread has opened the database. */
@@ -61,7 +66,7 @@ export function createWriteQueue(file: string): WriteQueue {
         waiting.set(number, acknowledged);
         thread.ref();
         const turn = Math.max(budget.remaining, TURN_MS);
-        thread.postMessage({ number, deadline: Date.now() + turn, write } satisfies Order);
+        thread.postMessage({ number, deadline: sharedNow() + turn, write } satisfies Order);
         const timer = setTimeout(() => {
           acknowledged.reject(new StoreWriteUnconfirmed('the disk did not confirm the write in time'));
         }, turn + DISK_MS);

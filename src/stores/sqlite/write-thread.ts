@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { StoreCorrupt } from '../errors.ts';
 import { isLocked, sqliteFailure } from './failures.ts';
-import { type Acknowledgement, type Order, READY } from './write-queue.ts';
+import { type Acknowledgement, type Order, READY, sharedNow } from './write-queue.ts';
 import { createWrites, type WriteResult } from './writes.ts';
 
 const MOST_AT_ONCE = 128;
@@ -36,7 +36,7 @@ async function work(): Promise<void> {
     // The messages that have arrived by now are read first.
     await new Promise(setImmediate);
     const batch = orders.splice(0, MOST_AT_ONCE);
-    const expired = batch.filter(({ deadline }) => Date.now() >= deadline);
+    const expired = batch.filter(({ deadline }) => sharedNow() >= deadline);
     acknowledge(expired, { kind: 'unavailable', message: 'another process holds the database' });
     const due = batch.filter((order) => !expired.includes(order));
     if (due.length === 0) continue;
