@@ -32,6 +32,8 @@ export interface Overrides {
   readonly vitals?: Vitals;
   /** What stands in the gate's place, usually with the gate behind it. */
   readonly gate?: (gate: Gate) => Gate;
+  /** Log lines that were dropped, for the metrics. */
+  readonly droppedLogLines?: () => number;
 }
 
 export interface App {
@@ -91,6 +93,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
           ready: () => health.ready,
           connections: () => listener.connections,
           memoryLimit: config.memory,
+          droppedLogLines: overrides.droppedLogLines ?? (() => 0),
         });
   const tracing =
     config.traces === undefined

@@ -1,5 +1,6 @@
 /** Structured logs: JSON lines on standard output. */
-import { type DestinationStream, destination, type LevelWithSilent, type Logger as PinoLogger, pino } from 'pino';
+import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger, pino } from 'pino';
+import { createLogStream } from './log-stream.ts';
 
 export type Logger = PinoLogger;
 export type LogLevel = LevelWithSilent;
@@ -7,22 +8,22 @@ export type LogLevel = LevelWithSilent;
 /** The levels that LOG_LEVEL may name. */
 export const LOG_LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
-/** A logger, and a way to write out what it still holds. */
+/** A logger on standard output, and what becomes of its lines. */
 export interface LogSink {
   readonly logger: Logger;
-  flush(): void;
+  /** Lines that were dropped because nobody reads the output. */
+  dropped(): number;
+  /** Resolves when all lines are written, or after a second if nobody reads them. */
+  flush(): Promise<void>;
 }
 
-/** Milliseconds that a line may wait for others to be written with it. */
-const FLUSH_INTERVAL = 500;
+/** Milliseconds that the end of the process waits for a reader of its last lines. */
+const FLUSH_WITHIN = 1000;
 
-/**
- * A logger on standard output. Lines are gathered into blocks, since a system call each would cost more than a request's other bookkeeping;
- * a block waits at most half a second.
- */
+/** A logger on standard output. */
 export function createLogSink(level: LogLevel): LogSink {
-  const stream = destination({ dest: 1, sync: false, minLength: 12 * 1024, periodicFlush: FLUSH_INTERVAL });
-  return { logger: createLogger(level, stream), flush: () => stream.flushSync() };
+  const stream = createLogStream(process.stdout);
+  return { logger: createLogger(level, stream), dropped: stream.dropped, flush: () => stream.flush(FLUSH_WITHIN) };
 }
 
 /** A logger on a stream. Errors are written with their message and stack, so no error may hold a key, an input or a choice. */

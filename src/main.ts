@@ -16,26 +16,32 @@ function configured() {
 }
 
 const config = configured();
-const { logger, flush } = createLogSink(config.logLevel);
-process.on('exit', flush);
+const { logger, dropped, flush } = createLogSink(config.logLevel);
 
-function fail(error: unknown, message: string): never {
+async function exit(status: number): Promise<never> {
+  await flush();
+  process.exit(status);
+}
+
+function fail(error: unknown, message: string): Promise<never> {
   logger.fatal({ err: error }, message);
-  process.exit(1);
+  return exit(1);
 }
 
 process.on('uncaughtException', (error) => fail(error, 'a fault that nothing caught'));
 
-const app = await createApp(config, logger).catch((error: unknown) => fail(error, 'cannot start'));
+const app = await createApp(config, logger, { droppedLogLines: dropped }).catch((error: unknown) =>
+  fail(error, 'cannot start'),
+);
 
 let stopping = false;
 async function stop(signal: NodeJS.Signals): Promise<void> {
   // A second signal means that somebody does not want to wait.
-  if (stopping) process.exit(1);
+  if (stopping) return exit(1);
   stopping = true;
   logger.info({ signal }, 'asked to stop');
   await app.stop();
-  process.exit(0);
+  return exit(0);
 }
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);

@@ -84,6 +84,8 @@ export interface StateSources {
   connections(): number;
   /** Resident bytes of this process near which it refuses work. */
   readonly memoryLimit: number;
+  /** Log lines that were dropped because nobody read them. */
+  droppedLogLines(): number;
 }
 
 /** Adds what is read when somebody asks: readiness, the engine, the store, the models and the process itself. */
@@ -140,6 +142,9 @@ export function addStateMetrics(registry: Registry, sources: StateSources): void
     'umpire_choices_cached_total',
     'Choices whose vectors were there already.',
     () => engine.stats().choices.cached,
+  );
+  total('umpire_log_lines_dropped_total', 'Log lines that were dropped because nobody read them.', () =>
+    sources.droppedLogLines(),
   );
   total('umpire_store_reconnects_total', 'Connections to the store that were made anew.', () => store().reconnects);
   gauge('umpire_store_up', '1 while the store of catalogs and keys answers.', () => (store().up ? 1 : 0));

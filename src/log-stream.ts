@@ -1,0 +1,92 @@
+/**
+ * Log lines on their way to standard output, which may be a pipe that nobody reads. What waits is bounded: any more is dropped and counted, and
+ * a line says so once somebody reads again. Nothing here blocks: a write to a full pipe from a thread of the pool would keep the process from
+ * ever ending.
+ */
+import type { Writable } from 'node:stream';
+
+/** Where a logger writes. */
+export interface LogStream {
+  /** Takes one line with its end, or drops it. */
+  write(line: string): void;
+  /** Lines that were dropped. */
+  dropped(): number;
+  /** Resolves when all that was taken is written, or after `within` milliseconds: then it is given up. */
+  flush(within: number): Promise<void>;
+}
+
+export interface LogStreamOptions {
+  /** Bytes that may wait, in blocks and in the output's own queue. */
+  readonly maxBytes?: number;
+  /** Milliseconds that a line may wait for others to be written with it. */
+  readonly interval?: number;
+}
+
+/** Lines are gathered into blocks of this many characters, since a system call each would cost more than a request's other bookkeeping. */
+const BLOCK_LENGTH = 12 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
+const INTERVAL = 500;
+
+/** A stream to `output`. An output that fails, as a pipe whose reader left does, drops everything from then on. */
+export function createLogStream(output: Writable, options: LogStreamOptions = {}): LogStream {
+  const { maxBytes = MAX_BYTES, interval = INTERVAL } = options;
+  let block = '';
+  let dropped = 0;
+  let unreported = 0;
+  let failed = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  output.on('error', () => {
+    failed = true;
+    block = '';
+  });
+  output.on('drain', report);
+
+  const send = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (block === '' || failed) return;
+    const text = block;
+    block = '';
+    output.write(text);
+  };
+
+  /** Says what was lost, once there is room for it. */
+  function report(): void {
+    if (unreported === 0 || failed) return;
+    const line = {
+      level: 'warn',
+      time: new Date().toISOString(),
+      dropped: unreported,
+      msg: 'log lines were dropped: nobody read them',
+    };
+    unreported = 0;
+    block += `${JSON.stringify(line)}\n`;
+    send();
+  }
+
+  return {
+    write(line) {
+      // UTF-16 code units stand for bytes: lines are nearly all ASCII, and the bound is no exact one.
+      if (failed || output.writableLength + block.length + line.length > maxBytes) {
+        dropped += 1;
+        unreported += 1;
+        return;
+      }
+      block += line;
+      if (block.length >= BLOCK_LENGTH) send();
+      else timer ??= setTimeout(send, interval).unref();
+    },
+    dropped: () => dropped,
+    async flush(within) {
+      send();
+      if (failed || output.writableLength === 0) return;
+      const written = Promise.withResolvers<void>();
+      const timeout = setTimeout(written.resolve, within);
+      output.once('error', () => written.resolve());
+      output.write('', () => written.resolve());
+      await written.promise;
+      clearTimeout(timeout);
+    },
+  };
+}

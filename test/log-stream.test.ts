@@ -1,0 +1,117 @@
+/** Log lines when nobody reads them: bounded, counted, and no reason to stay. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { createLogStream } from '../src/log-stream.ts';
+import { send } from './support/http.ts';
+import { modelsDir } from './support/models-dir.ts';
+import { until } from './support/redis.ts';
+
+/** An output that takes a block only when it is read. */
+function pipeWithoutReader() {
+  const taken: string[] = [];
+  let release: (() => void) | undefined;
+  let open = false;
+  const output = new Writable({
+    decodeStrings: false,
+    write(block: string, _encoding, done) {
+      taken.push(block);
+      if (open) done();
+      else release = done;
+    },
+  });
+  const read = (): void => {
+    open = true;
+    release?.();
+  };
+  return { output, read, text: () => taken.join('') };
+}
+
+const line = (number: number): string => `${JSON.stringify({ number, text: 'x'.repeat(90) })}\n`;
+
+test('what nobody reads is bounded and counted; whoever reads again gets whole lines and is told what is missing', async (t) => {
+  const { output, read, text } = pipeWithoutReader();
+  const stream = createLogStream(output, { maxBytes: 100_000 });
+  for (let number = 0; number < 5_000; number++) stream.write(line(number));
+  t.true(output.writableLength <= 100_000, `${output.writableLength} bytes wait`);
+  const dropped = stream.dropped();
+  t.true(dropped > 3_000 && dropped < 4_900, `${dropped} dropped`);
+  read();
+  await stream.flush(1_000);
+  const lines = text()
+    .trimEnd()
+    .split('\n')
+    .map((json) => JSON.parse(json) as Record<string, unknown>);
+  t.is(lines.filter(({ number }) => number !== undefined).length, 5_000 - dropped);
+  t.like(lines.at(-1), { level: 'warn', dropped });
+  stream.write(line(1));
+  await stream.flush(1_000);
+  t.is(stream.dropped(), dropped);
+  t.true(text().endsWith(line(1)));
+});
+
+test('lines wait for one another, and not for long', async (t) => {
+  const { output, read, text } = pipeWithoutReader();
+  read();
+  const stream = createLogStream(output, { interval: 20 });
+  stream.write(line(1));
+  t.is(text(), '');
+  await sleep(100);
+  t.is(text(), line(1));
+});
+
+test('the end of the process waits for its lines no longer than it was told', async (t) => {
+  const stream = createLogStream(pipeWithoutReader().output);
+  stream.write(line(1));
+  const began = performance.now();
+  await stream.flush(50);
+  t.true(performance.now() - began < 5_000);
+});
+
+test('an output whose reader left fails nothing', async (t) => {
+  const output = new Writable({ write: (_block, _encoding, done) => done(new Error('EPIPE')) });
+  const stream = createLogStream(output);
+  stream.write(line(1));
+  await stream.flush(1_000);
+  await sleep(10);
+  stream.write(line(2));
+  t.is(stream.dropped(), 1);
+});
+
+test('a server whose log nobody reads answers, and ends when it is told to', async (t) => {
+  t.timeout(60_000);
+  const child = spawn(process.execPath, [fileURLToPath(new URL('../src/main.ts', import.meta.url))], {
+    env: {
+      PATH: process.env.PATH,
+      PORT: '0',
+      HOST: '127.0.0.1',
+      UMPIRE_ENGINES: '1',
+      UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
+      UMPIRE_DATA_DIR: mkdtempSync(join(tmpdir(), 'umpire-log-')),
+      UMPIRE_DRAIN_DELAY: '0',
+      UMPIRE_RATE_ANONYMOUS: 'off',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  const port = (): number => Number(/"port":(\d+)/.exec(output)?.[1] ?? 0);
+  await until(async () => port() > 0, 30_000);
+  child.stdout.pause();
+  // More lines than a pipe and the reader's own buffer hold.
+  for (let round = 0; round < 100; round++) {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => send(port(), { path: '/v1/models/none' })));
+    for (const { status } of answers) t.is(status, 404);
+  }
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+  t.is(child.exitCode, 0);
+});
