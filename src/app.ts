@@ -67,7 +67,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
       logger,
     }));
   const health = createHealth(() => engine.ready());
-  const catalogs = createCatalogs({ store: stores.catalogs, engine, cap: config.catalogsPerOwner });
+  const catalogs = createCatalogs({ store: stores.catalogs, engine, bounds: config.catalogBounds });
   const choiceSets = createChoiceSets();
   const procedures = [
     ...createDecisionService({ decider: createDecider({ engine, catalogs, choiceSets }), choiceSets }),

@@ -7,6 +7,7 @@ import { noProxies, parseTrustedProxies, type TrustedProxies } from './domain/cl
 import { type LimitSettings, parseLimitSettings } from './domain/limit-settings.ts';
 import { parseServers } from './engine/open-inference/address.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
+import type { CatalogBounds } from './stores/catalog-store.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
 import { parseTraceSettings, type TraceSettings } from './wire/traces/settings.ts';
 
@@ -35,7 +36,8 @@ export interface Config {
   /** Bytes of resident memory of the serving process near which it refuses work. */
   readonly memory: number;
   readonly store: StoreSettings;
-  readonly catalogsPerOwner: number;
+  /** What one owner may have. */
+  readonly catalogBounds: CatalogBounds;
   readonly limits: LimitSettings;
   readonly trustedProxies: TrustedProxies;
   /** Where traces go; undefined for nowhere. */
@@ -128,6 +130,11 @@ export const SETTINGS: readonly Setting[] = [
     meaning: 'Replicas that must have a write before it is confirmed',
   },
   { name: 'UMPIRE_CATALOGS_PER_OWNER', default: '1000', meaning: 'Catalogs that one owner may have' },
+  {
+    name: 'UMPIRE_CATALOG_MIB_PER_OWNER',
+    default: '16',
+    meaning: "MiB that the choices of all of one owner's catalogs may have together",
+  },
   {
     name: 'UMPIRE_RATE_ANONYMOUS',
     default: '200/s, burst 1000',
@@ -245,7 +252,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     engineMemory: whole('UMPIRE_ENGINE_MEMORY', 400, 100, 1_000_000) * MIB,
     memory: whole('UMPIRE_MEMORY', 1024, 128, 1_000_000) * MIB,
     store: store.value,
-    catalogsPerOwner: whole('UMPIRE_CATALOGS_PER_OWNER', 1000, 1, 1_000_000),
+    catalogBounds: {
+      catalogs: whole('UMPIRE_CATALOGS_PER_OWNER', 1000, 1, 1_000_000),
+      bytes: whole('UMPIRE_CATALOG_MIB_PER_OWNER', 16, 1, 1_000_000) * 1024 * 1024,
+    },
     limits: limits.value,
     trustedProxies: typeof trustedProxies === 'string' ? noProxies : trustedProxies,
     traces: traces.value,

@@ -27,7 +27,7 @@ test('an empty environment is a whole configuration', (t) => {
     drainGrace: 30_000,
     engineMemory: 400 * 1024 * 1024,
     store: { kind: 'sqlite', folder: 'data' },
-    catalogsPerOwner: 1000,
+    catalogBounds: { catalogs: 1000, bytes: 16 * 1024 * 1024 },
   });
   t.true(config.engines >= 1);
   t.true(config.modelsDir.endsWith('models'));

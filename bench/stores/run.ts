@@ -12,7 +12,7 @@ import { createCatalogCache } from '../../src/domain/catalog-cache.ts';
 import { DEFAULT_LIMITS } from '../../src/domain/limit-settings.ts';
 import { createLimits } from '../../src/domain/limits.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
-import type { CatalogRecord } from '../../src/stores/catalog-store.ts';
+import { type CatalogRecord, UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { createStores, type Stores } from '../../src/stores/create-stores.ts';
 import { silentLog } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
@@ -57,8 +57,8 @@ async function measure(work: Work, calls: number): Promise<{ readonly wall: numb
 async function worksOf(stores: Stores): Promise<readonly (readonly [string, Work, number])[]> {
   const { catalogs, keys, limits: limitStore } = stores;
   const issued = await issueKey(stores, 'bench');
-  await catalogs.create('bench', record('small', 8), 10, budget());
-  await catalogs.create('bench', record('large', 300), 10, budget());
+  await catalogs.create('bench', record('small', 8), UNBOUNDED, budget());
+  await catalogs.create('bench', record('large', 300), UNBOUNDED, budget());
   let ids = 0;
   let now = 0;
   const caller = {
@@ -79,8 +79,8 @@ async function worksOf(stores: Stores): Promise<readonly (readonly [string, Work
   const warm = createCatalogCache(catalogs);
   const stale = createCatalogCache(catalogs, () => (now += 1_000));
   return [
-    ['create, 8 choices', () => catalogs.create('bench', record(`c${ids++}`, 8), 1e9, budget()), 400],
-    ['create, 300 choices', () => catalogs.create('bench', record(`c${ids++}`, 300), 1e9, budget()), 400],
+    ['create, 8 choices', () => catalogs.create('bench', record(`c${ids++}`, 8), UNBOUNDED, budget()), 400],
+    ['create, 300 choices', () => catalogs.create('bench', record(`c${ids++}`, 300), UNBOUNDED, budget()), 400],
     ['read, 8 choices', () => catalogs.read('bench', 'small', budget()), 4_000],
     ['read, 300 choices', () => catalogs.read('bench', 'large', budget()), 4_000],
     ['catalog for a decision, copy of the last second', () => warm.resolve('bench', 'large', budget()), 20_000],

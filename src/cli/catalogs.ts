@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { DEFAULT_VERSION, draftFault, isCatalogId, PRIVATE } from '../domain/catalog-rules.ts';
 import { areCalibrations } from '../stores/catalog-record.ts';
-import type { CatalogRecord } from '../stores/catalog-store.ts';
+import { type CatalogRecord, UNBOUNDED } from '../stores/catalog-store.ts';
 import { StoreCorrupt } from '../stores/errors.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
 import { type Command, UsageError } from './command.ts';
@@ -74,7 +74,7 @@ export const catalogCommands: readonly Command[] = [
       await withStores(terminal, async ({ catalogs }) => {
         let created = 0;
         for (const record of records) {
-          const outcome = await catalogs.create(owner, record, Number.POSITIVE_INFINITY, patience());
+          const outcome = await catalogs.create(owner, record, UNBOUNDED, patience());
           if (outcome.kind === 'created') created++;
           else terminal.err(`${record.id}: exists, left as it is`);
         }

@@ -5,7 +5,7 @@
 import type { Engine, JobTerms, PrepareOutcome } from '../engine/engine.ts';
 import type { StoreBudget } from '../stores/budget.ts';
 import { createStoreBudget } from '../stores/budget.ts';
-import type { CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
+import type { CatalogBounds, CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
 import { createCatalogCache } from './catalog-cache.ts';
 import { type CatalogDraft, DEFAULT_VERSION, draftFault, isCatalogId, PRIVATE } from './catalog-rules.ts';
 import { engineFault } from './engine-faults.ts';
@@ -43,12 +43,12 @@ export interface Catalogs {
 export interface CatalogsOptions {
   readonly store: CatalogStore;
   readonly engine: Pick<Engine, 'models' | 'prepare'>;
-  /** The most catalogs that one owner may have. */
-  readonly cap: number;
+  /** The most that one owner may have. */
+  readonly bounds: CatalogBounds;
 }
 
 /** Catalogs over a store and an engine. */
-export function createCatalogs({ store, engine, cap }: CatalogsOptions): Catalogs {
+export function createCatalogs({ store, engine, bounds }: CatalogsOptions): Catalogs {
   const cache = createCatalogCache(store);
 
   return {
@@ -85,13 +85,18 @@ export function createCatalogs({ store, engine, cap }: CatalogsOptions): Catalog
         visibility: draft.visibility ?? PRIVATE,
       };
       const record = { ...catalog, createdAt: new Date().toISOString() };
-      const outcome = await throughStore(store.create(owner, record, cap, budget)).finally(() =>
+      const outcome = await throughStore(store.create(owner, record, bounds, budget)).finally(() =>
         cache.forget(owner, draft.id),
       );
       if (outcome.kind === 'exists') throw alreadyExists(draft.id);
       if (outcome.kind === 'full') {
         // No retryAfter: waiting does not help.
-        throw new DomainError('QUOTA_EXCEEDED', `there may be at most ${cap} catalogs; delete one first`);
+        throw new DomainError(
+          'QUOTA_EXCEEDED',
+          outcome.by === 'catalogs'
+            ? `there may be at most ${bounds.catalogs} catalogs; delete one first`
+            : `the choices of all catalogs may have at most ${bounds.bytes} bytes together; delete a catalog first`,
+        );
       }
       return catalog;
     },

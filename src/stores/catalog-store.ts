@@ -24,19 +24,29 @@ export interface StampedCatalog {
   readonly record: CatalogRecord;
 }
 
-/** `full`: the owner has as many catalogs as the cap allows. An id that exists is `exists` also when the owner is full. */
+/** The most that one owner may have. */
+export interface CatalogBounds {
+  readonly catalogs: number;
+  /** Bytes of the choices of all catalogs together, as the JSON text that is kept. */
+  readonly bytes: number;
+}
+
+/** No bounds: for the operator's commands. */
+export const UNBOUNDED: CatalogBounds = { catalogs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
+
+/** `full`: one more would be past a bound. An id that exists is `exists` also when the owner is full. */
 export type CatalogCreation =
   | { readonly kind: 'created'; readonly stamp: string }
   | { readonly kind: 'exists' }
-  | { readonly kind: 'full' };
+  | { readonly kind: 'full'; readonly by: keyof CatalogBounds };
 
 /**
  * Catalogs by owner and id. Owners and ids are valid when they come here. Every method throws StoreUnavailable; those that write throw
  * StoreWriteUnconfirmed, those that read StoreCorrupt.
  */
 export interface CatalogStore {
-  /** Writes a catalog whole or not at all, unless the id is taken or the owner has `cap` catalogs. Lasting when it resolves. */
-  create(owner: string, record: CatalogRecord, cap: number, budget: StoreBudget): Promise<CatalogCreation>;
+  /** Writes a catalog whole or not at all, unless the id is taken or the owner would be past `bounds`. Lasting when it resolves. */
+  create(owner: string, record: CatalogRecord, bounds: CatalogBounds, budget: StoreBudget): Promise<CatalogCreation>;
   /** The catalog, or undefined. */
   read(owner: string, id: string, budget: StoreBudget): Promise<StampedCatalog | undefined>;
   /** The stamp alone, for telling whether a copy is still current; undefined if there is no catalog. */

@@ -1,4 +1,5 @@
 /** The operator's command, on both stores, beside stores that are open. */
+
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,6 +9,7 @@ import test, { type ExecutionContext } from 'ava';
 import { runCommand } from '../../src/cli/run.ts';
 import { hashKey, isKey } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
+import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { createStores, type Stores } from '../../src/stores/create-stores.ts';
 import { silentLog } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
@@ -97,8 +99,8 @@ for (const [name, { env, stores }] of Object.entries(places)) {
 
   test.serial(`${name}: an owner's catalogs are listed and deleted, unreadable ones, too`, async (t) => {
     const owner = newOwner();
-    await stores.catalogs.create(owner, record('a', ['x', 'y', 'z']), 10, budget());
-    await stores.catalogs.create(owner, record('b'), 10, budget());
+    await stores.catalogs.create(owner, record('a', ['x', 'y', 'z']), UNBOUNDED, budget());
+    await stores.catalogs.create(owner, record('b'), UNBOUNDED, budget());
     const { out } = await run(env, `catalogs list --owner ${owner}`);
     t.regex(out[1] ?? '', /^a +minilm-l6 +1 +3 +2026-01-02/);
     t.is(out.length, 3);
@@ -116,8 +118,8 @@ test.serial('catalogs move from one store to the other and back, and nothing is 
     record('a', ['__proto__', 'é\n', '🟢']),
     { ...record('b'), version: 'v "2"', createdAt: '2026-03-03T00:00:00.000Z' },
   ];
-  for (const each of records) await sqlite.stores.catalogs.create(owner, each, 10, budget());
-  await shared.stores.catalogs.create(owner, record('b', ['mine', 'stays']), 10, budget());
+  for (const each of records) await sqlite.stores.catalogs.create(owner, each, UNBOUNDED, budget());
+  await shared.stores.catalogs.create(owner, record('b', ['mine', 'stays']), UNBOUNDED, budget());
   const exported = await run(sqlite.env, `catalogs export --owner ${owner}`);
   t.is(exported.out.length, 2);
   const imported = await run(shared.env, `catalogs import --owner ${owner}`, exported.out.join('\n'));

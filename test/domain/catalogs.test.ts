@@ -32,7 +32,7 @@ function start(options: Partial<CatalogsOptions> = {}) {
   const prepared: unknown[] = [];
   const catalogs = createCatalogs({
     store: stores.catalogs,
-    cap: 3,
+    bounds: { catalogs: 3, bytes: 1_000 },
     engine: {
       models: () => models,
       async prepare(job) {

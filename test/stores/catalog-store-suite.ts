@@ -1,7 +1,7 @@
 /** The contract of a catalog store: every store passes all of it. */
 import type { ExecutionContext } from 'ava';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
-import type { CatalogRecord, CatalogStore } from '../../src/stores/catalog-store.ts';
+import { type CatalogRecord, type CatalogStore, UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { StoreUnavailable } from '../../src/stores/errors.ts';
 
 /** `test` of ava, or its `serial`. */
@@ -10,6 +10,9 @@ export type DeclareTest = (title: string, run: (t: ExecutionContext) => Promise<
 let owners = 0;
 /** An owner that no other test has. */
 export const newOwner = (): string => `owner-${process.pid}-${owners++}`;
+
+/** Bounds on the number of catalogs alone. */
+const atMost = (catalogs: number) => ({ ...UNBOUNDED, catalogs });
 
 /** A record with this id. */
 export const record = (id: string, choices: readonly string[] = ['yes', 'no']): CatalogRecord => ({
@@ -40,7 +43,7 @@ export function catalogStoreSuite(test: DeclareTest, name: string, store: () => 
       'x'.repeat(5_000),
     ];
     const written = { ...record('every.kind_of-choice', choices), version: '', createdAt: '2026-11-21T05:50:23.532Z' };
-    const outcome = await store().create(owner, written, 10, budget());
+    const outcome = await store().create(owner, written, UNBOUNDED, budget());
     t.is(outcome.kind, 'created');
     const found = await store().read(owner, written.id, budget());
     t.deepEqual(found?.record, written);
@@ -53,7 +56,7 @@ export function catalogStoreSuite(test: DeclareTest, name: string, store: () => 
     t.is(await store().read(owner, 'a', budget()), undefined);
     t.is(await store().stamp(owner, 'a', budget()), undefined);
     t.false(await store().delete(owner, 'a', budget()));
-    await store().create(owner, record('a'), 10, budget());
+    await store().create(owner, record('a'), UNBOUNDED, budget());
     t.true(await store().delete(owner, 'a', budget()));
     t.is(await store().read(owner, 'a', budget()), undefined);
     t.is(await store().stamp(owner, 'a', budget()), undefined);
@@ -63,17 +66,19 @@ export function catalogStoreSuite(test: DeclareTest, name: string, store: () => 
 
   test(`${name}: an id that exists is never overwritten`, async (t) => {
     const owner = newOwner();
-    await store().create(owner, record('a', ['first', 'second']), 10, budget());
-    t.deepEqual(await store().create(owner, record('a', ['other', 'choices']), 10, budget()), { kind: 'exists' });
+    await store().create(owner, record('a', ['first', 'second']), UNBOUNDED, budget());
+    t.deepEqual(await store().create(owner, record('a', ['other', 'choices']), UNBOUNDED, budget()), {
+      kind: 'exists',
+    });
     t.deepEqual((await store().read(owner, 'a', budget()))?.record.choices, ['first', 'second']);
   });
 
   test(`${name}: a catalog that was deleted and created again has another stamp`, async (t) => {
     const owner = newOwner();
-    await store().create(owner, record('a'), 10, budget());
+    await store().create(owner, record('a'), UNBOUNDED, budget());
     const before = await store().stamp(owner, 'a', budget());
     await store().delete(owner, 'a', budget());
-    await store().create(owner, record('a'), 10, budget());
+    await store().create(owner, record('a'), UNBOUNDED, budget());
     const after = await store().stamp(owner, 'a', budget());
     t.truthy(before);
     t.truthy(after);
@@ -82,8 +87,8 @@ export function catalogStoreSuite(test: DeclareTest, name: string, store: () => 
 
   test(`${name}: owners do not see each other's catalogs`, async (t) => {
     const [one, other] = [newOwner(), newOwner()];
-    await store().create(one, record('shared', ['a', 'b']), 10, budget());
-    await store().create(other, record('shared', ['c', 'd']), 10, budget());
+    await store().create(one, record('shared', ['a', 'b']), UNBOUNDED, budget());
+    await store().create(other, record('shared', ['c', 'd']), UNBOUNDED, budget());
     t.deepEqual((await store().read(one, 'shared', budget()))?.record.choices, ['a', 'b']);
     t.deepEqual((await store().read(other, 'shared', budget()))?.record.choices, ['c', 'd']);
     t.true(await store().delete(one, 'shared', budget()));
@@ -92,14 +97,28 @@ export function catalogStoreSuite(test: DeclareTest, name: string, store: () => 
 
   test(`${name}: the cap holds, counts what is there, and an existing id is told from a full owner`, async (t) => {
     const owner = newOwner();
-    await store().create(owner, record('a'), 2, budget());
-    await store().create(owner, record('b'), 2, budget());
-    t.is((await store().create(owner, record('c'), 2, budget())).kind, 'full');
-    t.is((await store().create(owner, record('a'), 2, budget())).kind, 'exists');
+    await store().create(owner, record('a'), atMost(2), budget());
+    await store().create(owner, record('b'), atMost(2), budget());
+    t.is((await store().create(owner, record('c'), atMost(2), budget())).kind, 'full');
+    t.is((await store().create(owner, record('a'), atMost(2), budget())).kind, 'exists');
     t.is(await store().read(owner, 'c', budget()), undefined);
     await store().delete(owner, 'a', budget());
-    t.is((await store().create(owner, record('c'), 2, budget())).kind, 'created');
-    t.is((await store().create(owner, record('d'), Number.POSITIVE_INFINITY, budget())).kind, 'created');
+    t.is((await store().create(owner, record('c'), atMost(2), budget())).kind, 'created');
+    t.is((await store().create(owner, record('d'), UNBOUNDED, budget())).kind, 'created');
+  });
+
+  test(`${name}: what the choices of all catalogs may weigh is bounded, and what was deleted weighs nothing`, async (t) => {
+    const owner = newOwner();
+    const large = (id: string) => record(id, ['x'.repeat(400), 'ü'.repeat(200)]);
+    const bounds = { ...UNBOUNDED, bytes: 2_000 };
+    t.is((await store().create(owner, large('a'), bounds, budget())).kind, 'created');
+    t.is((await store().create(owner, large('b'), bounds, budget())).kind, 'created');
+    t.deepEqual(await store().create(owner, large('c'), bounds, budget()), { kind: 'full', by: 'bytes' });
+    t.is((await store().create(owner, large('a'), bounds, budget())).kind, 'exists');
+    t.is((await store().create(owner, record('small'), bounds, budget())).kind, 'created');
+    t.is((await store().create(newOwner(), large('c'), bounds, budget())).kind, 'created');
+    await store().delete(owner, 'a', budget());
+    t.is((await store().create(owner, large('c'), bounds, budget())).kind, 'created');
   });
 
   test(`${name}: many creates of one id at once make one catalog, the winner's`, async (t) => {
@@ -107,7 +126,7 @@ export function catalogStoreSuite(test: DeclareTest, name: string, store: () => 
     const patience = () => budget(10_000);
     const outcomes = await Promise.all(
       Array.from({ length: 100 }, (_, index) =>
-        store().create(owner, record('a', [`from ${index}`, 'b']), 10, patience()),
+        store().create(owner, record('a', [`from ${index}`, 'b']), UNBOUNDED, patience()),
       ),
     );
     t.is(outcomes.filter(({ kind }) => kind === 'created').length, 1);
@@ -119,7 +138,7 @@ export function catalogStoreSuite(test: DeclareTest, name: string, store: () => 
   test(`${name}: many creates at once do not get past the cap`, async (t) => {
     const owner = newOwner();
     const outcomes = await Promise.all(
-      Array.from({ length: 50 }, (_, index) => store().create(owner, record(`c${index}`), 7, budget(10_000))),
+      Array.from({ length: 50 }, (_, index) => store().create(owner, record(`c${index}`), atMost(7), budget(10_000))),
     );
     t.is(outcomes.filter(({ kind }) => kind === 'created').length, 7);
     t.is((await store().list(owner, budget())).length, 7);
@@ -127,7 +146,7 @@ export function catalogStoreSuite(test: DeclareTest, name: string, store: () => 
 
   test(`${name}: calibrations are kept under a new stamp, and go with their catalog`, async (t) => {
     const owner = newOwner();
-    await store().create(owner, record('a'), 10, budget());
+    await store().create(owner, record('a'), UNBOUNDED, budget());
     const first = (await store().stamp(owner, 'a', budget())) ?? '';
     const calibrations = { 'minilm-l6@r1': 1.25, 'other@r2': 0.5 };
     t.true(await store().calibrate(owner, 'a', first, calibrations, budget()));
@@ -143,18 +162,19 @@ export function catalogStoreSuite(test: DeclareTest, name: string, store: () => 
     const last = (await store().stamp(owner, 'a', budget())) ?? '';
     await store().calibrate(owner, 'a', last, calibrations, budget());
     await store().delete(owner, 'a', budget());
-    await store().create(owner, record('a'), 10, budget());
+    await store().create(owner, record('a'), UNBOUNDED, budget());
     t.deepEqual((await store().read(owner, 'a', budget()))?.record, record('a'));
     t.false(await store().calibrate(owner, 'none', last, calibrations, budget()));
     t.is(await store().read(owner, 'none', budget()), undefined);
     const moved = { ...record('b'), calibrations };
-    await store().create(owner, moved, 10, budget());
+    await store().create(owner, moved, UNBOUNDED, budget());
     t.deepEqual((await store().read(owner, 'b', budget()))?.record, moved);
   });
 
   test(`${name}: lists an owner's ids in code-unit order`, async (t) => {
     const owner = newOwner();
-    for (const id of ['b', 'B', 'a', '-', '10', '9', '_', '.a']) await store().create(owner, record(id), 10, budget());
+    for (const id of ['b', 'B', 'a', '-', '10', '9', '_', '.a'])
+      await store().create(owner, record(id), UNBOUNDED, budget());
     t.deepEqual(await store().list(owner, budget()), ['-', '.a', '10', '9', 'B', '_', 'a', 'b']);
   });
 

@@ -2,25 +2,32 @@
 import { CATALOG_FIELDS, fromFields, newStamp, toFields } from '../catalog-record.ts';
 import type { CatalogStore } from '../catalog-store.ts';
 import type { RedisLink } from './link.ts';
-import { catalogIdsName, catalogName } from './names.ts';
+import { catalogIdsName, catalogName, catalogSizesName } from './names.ts';
 import { calibrateCatalog, createCatalog, deleteCatalog } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
 
 /** A store that reads on a line and writes through a writer. */
 export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): CatalogStore {
   return {
-    async create(owner, record, cap, budget) {
+    async create(owner, record, bounds, budget) {
       const fields = toFields(record);
       const key = catalogName(owner, record.id);
-      const args = [String(Math.min(cap, Number.MAX_SAFE_INTEGER)), record.id, ...Object.entries(fields).flat()];
+      const args = [
+        ...[bounds.catalogs, bounds.bytes].map((bound) => String(Math.min(bound, Number.MAX_SAFE_INTEGER))),
+        catalogName(owner, ''),
+        record.id,
+        String(Buffer.byteLength(fields.choices)),
+        ...Object.entries(fields).flat(),
+      ];
       const reply = await writer.write(
         budget,
         key,
-        (connection) => createCatalog.run(connection, [key, catalogIdsName(owner)], args),
+        (connection) => createCatalog.run(connection, [key, catalogIdsName(owner), catalogSizesName(owner)], args),
         (result) => result === 'created',
       );
       if (reply === 'created') return { kind: 'created', stamp: fields.stamp };
-      return { kind: reply === 'full' ? 'full' : 'exists' };
+      if (reply === 'too_many') return { kind: 'full', by: 'catalogs' };
+      return reply === 'too_large' ? { kind: 'full', by: 'bytes' } : { kind: 'exists' };
     },
     async read(owner, id, budget) {
       const key = catalogName(owner, id);
@@ -54,7 +61,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       const reply = await writer.write(
         budget,
         key,
-        (connection) => deleteCatalog.run(connection, [key, catalogIdsName(owner)], [id]),
+        (connection) => deleteCatalog.run(connection, [key, catalogIdsName(owner), catalogSizesName(owner)], [id]),
         (result) => result === 1,
       );
       return reply === 1;

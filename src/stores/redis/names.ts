@@ -7,6 +7,9 @@ export const catalogName = (owner: string, id: string): string => `umpire:{${own
 /** A set of the ids that an owner has, for counting and listing. */
 export const catalogIdsName = (owner: string): string => `umpire:{${owner}}:catalogs`;
 
+/** A hash from each of these ids to the bytes of its choices. */
+export const catalogSizesName = (owner: string): string => `umpire:{${owner}}:catalog-sizes`;
+
 /** By the key's hash. */
 export const keyName = (hash: string): string => `${KEY_PREFIX}${hash}`;
 export const KEY_PREFIX = 'umpire:key:';

@@ -11,11 +11,12 @@ export function createSqliteCatalogStore({ connection, read, write }: EmbeddedDa
   const ids = connection.prepare('SELECT id FROM catalogs WHERE owner = ? ORDER BY id');
 
   return {
-    async create(owner, record, cap, budget) {
+    async create(owner, record, bounds, budget) {
       const fields = toFields(record);
-      const result = await write(budget, { kind: 'create_catalog', owner, id: record.id, cap, fields });
+      const result = await write(budget, { kind: 'create_catalog', owner, id: record.id, bounds, fields });
       if (result === 'created') return { kind: 'created', stamp: fields.stamp };
-      return { kind: result === 'full' ? 'full' : 'exists' };
+      if (result === 'too_many') return { kind: 'full', by: 'catalogs' };
+      return result === 'too_large' ? { kind: 'full', by: 'bytes' } : { kind: 'exists' };
     },
     read(owner, id, budget) {
       return read(budget, () => {

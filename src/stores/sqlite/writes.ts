@@ -1,6 +1,7 @@
 /** Every write to the embedded store, as data, so that a thread of its own can make it. */
 import type { DatabaseSync } from 'node:sqlite';
 import { CATALOG_FIELDS, type CatalogFields } from '../catalog-record.ts';
+import type { CatalogBounds } from '../catalog-store.ts';
 import type { KeyFields } from '../key-record.ts';
 
 /** One write. */
@@ -9,7 +10,7 @@ export type Write =
       readonly kind: 'create_catalog';
       readonly owner: string;
       readonly id: string;
-      readonly cap: number;
+      readonly bounds: CatalogBounds;
       readonly fields: CatalogFields;
     }
   | {
@@ -24,12 +25,15 @@ export type Write =
   | { readonly kind: 'end_key'; readonly hash: string; readonly endsAt: number };
 
 /** What came of it; for the others than `create_catalog` whether something changed. */
-export type WriteResult = 'created' | 'exists' | 'full' | boolean;
+export type WriteResult = 'created' | 'exists' | 'too_many' | 'too_large' | boolean;
 
 /** Makes writes on a connection, within a transaction that the caller opens and commits. */
 export function createWrites(connection: DatabaseSync): (write: Write) => WriteResult {
   const exists = connection.prepare('SELECT 1 FROM catalogs WHERE owner = ? AND id = ?');
-  const count = connection.prepare('SELECT count(*) AS count FROM catalogs WHERE owner = ?');
+  // octet_length() reads the size of a value, not the value.
+  const taken = connection.prepare(
+    'SELECT count(*) AS catalogs, ifnull(sum(octet_length(choices)), 0) AS bytes FROM catalogs WHERE owner = ?',
+  );
   const names = CATALOG_FIELDS.map((name) => `:${name}`).join(', ');
   const insertCatalog = connection.prepare(
     `INSERT INTO catalogs (owner, id, ${CATALOG_FIELDS.join(', ')}) VALUES (:owner, :id, ${names})`,
@@ -47,9 +51,11 @@ export function createWrites(connection: DatabaseSync): (write: Write) => WriteR
   return (write) => {
     switch (write.kind) {
       case 'create_catalog': {
-        const { owner, id, cap, fields } = write;
+        const { owner, id, bounds, fields } = write;
         if (exists.get(owner, id) !== undefined) return 'exists';
-        if (Number(count.get(owner)?.count) >= cap) return 'full';
+        const has = taken.get(owner);
+        if (Number(has?.catalogs) >= bounds.catalogs) return 'too_many';
+        if (Number(has?.bytes) + Buffer.byteLength(fields.choices) > bounds.bytes) return 'too_large';
         insertCatalog.run({ owner, id, ...fields });
         return 'created';
       }

@@ -1,7 +1,9 @@
 /** The stores on a cluster of three: the shared suites, the layout of keys, and a node that is lost. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
+import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
 import { createStores } from '../../../src/stores/create-stores.ts';
 import { StoreUnavailable } from '../../../src/stores/errors.ts';
 import { slotOf } from '../../../src/stores/redis/slots.ts';
@@ -43,7 +45,7 @@ test.serial("all that is an owner's, or limits one subject, is in one slot; owne
   t.is(new Set(await Promise.all(limit.map(keySlot))).size, 1);
   const owners = Array.from({ length: 30 }, () => newOwner());
   for (const owner of owners) {
-    await stores.catalogs.create(owner, record('a'), 10, budget());
+    await stores.catalogs.create(owner, record('a'), UNBOUNDED, budget());
     await stores.keys.add(keyOf(owner), budget());
   }
   for (const node of cluster.nodes) {
@@ -55,7 +57,7 @@ test.serial("all that is an owner's, or limits one subject, is in one slot; owne
 
 test.serial('a node that is away takes its own owners along and nobody else, and comes back by itself', async (t) => {
   const owners = Array.from({ length: 12 }, () => newOwner());
-  for (const owner of owners) await stores.catalogs.create(owner, record('a'), 10, budget());
+  for (const owner of owners) await stores.catalogs.create(owner, record('a'), UNBOUNDED, budget());
   await Promise.all(cluster.nodes.map((node) => node.command('CONFIG', 'SET', 'cluster-require-full-coverage', 'no')));
   const victim = cluster.nodes[1];
   if (victim === undefined) return t.fail();

@@ -1,7 +1,9 @@
 /** The stores on one Redis: the shared suites, and what only Redis can do to them. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
+import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
 import { createStores } from '../../../src/stores/create-stores.ts';
 import { StoreCorrupt } from '../../../src/stores/errors.ts';
 import { parseStoreSettings } from '../../../src/stores/settings.ts';
@@ -38,7 +40,7 @@ test.serial('says in plain words how catalogs could be lost', async (t) => {
 
 test.serial('one hash per catalog, named by its owner, the choices as one JSON field', async (t) => {
   const owner = newOwner();
-  await stores.catalogs.create(owner, record('a', ['x', 'ü']), 10, budget());
+  await stores.catalogs.create(owner, record('a', ['x', 'ü']), UNBOUNDED, budget());
   t.is(await redis.command('TYPE', `umpire:{${owner}}:catalog:a`), 'hash');
   t.is(await redis.command('HGET', `umpire:{${owner}}:catalog:a`, 'choices'), '["x","ü"]');
   t.is(await redis.command('TTL', `umpire:{${owner}}:catalog:a`), -1);
@@ -53,7 +55,7 @@ test.serial('of a key, Redis has the hash alone', async (t) => {
 
 test.serial('scripts that the server forgot are sent again', async (t) => {
   await redis.command('SCRIPT', 'FLUSH');
-  t.is((await stores.catalogs.create(newOwner(), record('a'), 10, budget())).kind, 'created');
+  t.is((await stores.catalogs.create(newOwner(), record('a'), UNBOUNDED, budget())).kind, 'created');
 });
 
 test.serial('records that cannot be read are corrupt, stay as they are, and can be deleted', async (t) => {
@@ -76,7 +78,7 @@ test.serial('records that cannot be read are corrupt, stay as they are, and can 
   for (const id of ['string', 'list', 'partly', 'empty', 'junk', 'map', 'none', 'numbers', 'same']) {
     const before = await redis.command('DUMP', name + id);
     await t.throwsAsync(stores.catalogs.read(owner, id, budget()), { instanceOf: StoreCorrupt }, id);
-    t.is((await stores.catalogs.create(owner, record(id), 100, budget())).kind, 'exists', id);
+    t.is((await stores.catalogs.create(owner, record(id), UNBOUNDED, budget())).kind, 'exists', id);
     t.deepEqual(await redis.command('DUMP', name + id), before, id);
     t.true(await stores.catalogs.delete(owner, id, budget()), id);
     t.is(await stores.catalogs.read(owner, id, budget()), undefined, id);

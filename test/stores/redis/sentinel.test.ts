@@ -1,6 +1,8 @@
 /** Redis behind Sentinels: a failover, and waiting for replicas. */
+
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
+import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
 import { createStores } from '../../../src/stores/create-stores.ts';
 import { StoreUnavailable, StoreWriteUnconfirmed } from '../../../src/stores/errors.ts';
 import { parseStoreSettings } from '../../../src/stores/settings.ts';
@@ -25,7 +27,9 @@ test.serial('a write waits for the replica where that is asked for, and says so 
   const owner = newOwner();
   let ids = 0;
   const twenty = () =>
-    Promise.all(Array.from({ length: 20 }, () => waiting.catalogs.create(owner, record(`c${ids++}`), 1_000, budget())));
+    Promise.all(
+      Array.from({ length: 20 }, () => waiting.catalogs.create(owner, record(`c${ids++}`), UNBOUNDED, budget())),
+    );
   // On a busy machine the replica may need more than it is given.
   await until(async () => (await twenty()).every(({ kind }) => kind === 'created'));
   const countAt = async (redis: TestRedis) => Number(await redis.command('SCARD', `umpire:{${owner}}:catalogs`));
@@ -34,7 +38,7 @@ test.serial('a write waits for the replica where that is asked for, and says so 
   setup.replica.freeze();
   const started = performance.now();
   const unconfirmed = Array.from({ length: 5 }, (_, index) =>
-    waiting.catalogs.create(owner, record(`d${index}`), 100, budget()),
+    waiting.catalogs.create(owner, record(`d${index}`), UNBOUNDED, budget()),
   );
   for (const outcome of await Promise.allSettled(unconfirmed)) {
     t.true(outcome.status === 'rejected' && outcome.reason instanceof StoreWriteUnconfirmed);
@@ -45,13 +49,13 @@ test.serial('a write waits for the replica where that is asked for, and says so 
   setup.replica.thaw();
   await until(
     async () =>
-      (await waiting.catalogs.create(owner, record(`e${performance.now()}`), 1_000, budget())).kind === 'created',
+      (await waiting.catalogs.create(owner, record(`e${performance.now()}`), UNBOUNDED, budget())).kind === 'created',
   );
 });
 
 test.serial('when the master is lost, the next one is found, with all that was confirmed by it', async (t) => {
   const owner = newOwner();
-  await stores.catalogs.create(owner, record('before'), 10, budget());
+  await stores.catalogs.create(owner, record('before'), UNBOUNDED, budget());
   await until(async () => (await setup.replica.command('EXISTS', `umpire:{${owner}}:catalog:before`)) === 1);
   await setup.master.kill();
   await t.throwsAsync(stores.catalogs.read(owner, 'before', budget()), { instanceOf: StoreUnavailable });
@@ -59,6 +63,6 @@ test.serial('when the master is lost, the next one is found, with all that was c
     async () => (await stores.catalogs.read(owner, 'before', budget())) !== undefined,
     30_000,
   );
-  t.is((await stores.catalogs.create(owner, record('after'), 10, budget())).kind, 'created');
+  t.is((await stores.catalogs.create(owner, record('after'), UNBOUNDED, budget())).kind, 'created');
   t.log(`failover: catalogs again after ${Math.round(recovery)} ms`);
 });

@@ -1,4 +1,5 @@
 /** The embedded store: the shared suites, and what only a file can do. */
+
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -7,6 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
+import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
 import { createStores } from '../../../src/stores/create-stores.ts';
 import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../../../src/stores/errors.ts';
 import { silentLog } from '../../../src/stores/log.ts';
@@ -32,7 +34,7 @@ test.serial(
     const owner = newOwner();
     const key = keyOf(owner);
     const beside = await open();
-    await stores.catalogs.create(owner, record('a'), 10, budget());
+    await stores.catalogs.create(owner, record('a'), UNBOUNDED, budget());
     await beside.keys.add(key, budget());
     t.deepEqual((await beside.catalogs.read(owner, 'a', budget()))?.record, record('a'));
     t.deepEqual(await stores.keys.find(key.hash, budget()), key);
@@ -44,7 +46,7 @@ test.serial(
 );
 
 test.serial("the files are their user's alone", async (t) => {
-  await stores.catalogs.create(newOwner(), record('a'), 10, budget());
+  await stores.catalogs.create(newOwner(), record('a'), UNBOUNDED, budget());
   const files = readdirSync(folder);
   t.true(files.includes('umpire.db') && files.includes('umpire.db-wal'));
   for (const name of files) t.is(statSync(join(folder, name)).mode & 0o777, 0o600, name);
@@ -70,7 +72,7 @@ test.serial('records with broken content are corrupt, and stay as they are', asy
       .prepare("INSERT INTO catalogs VALUES (?, ?, 'stamp', 'model', ?, '1', 'private', 'now', '{}')")
       .run(owner, `broken-${index}`, choices);
     await t.throwsAsync(stores.catalogs.read(owner, `broken-${index}`, budget()), { instanceOf: StoreCorrupt });
-    t.is((await stores.catalogs.create(owner, record(`broken-${index}`), 100, budget())).kind, 'exists');
+    t.is((await stores.catalogs.create(owner, record(`broken-${index}`), UNBOUNDED, budget())).kind, 'exists');
   }
   for (const [index, calibrations] of ['', '[]', 'null', '{"m@r1":0}', '{"m@r1":"1"}'].entries()) {
     database
@@ -96,11 +98,13 @@ test.serial(
     let ticks = 0;
     const ticking = setInterval(() => ticks++, 5);
     const started = performance.now();
-    await t.throwsAsync(stores.catalogs.create(owner, record('a'), 10, budget(200)), { instanceOf: StoreUnavailable });
+    await t.throwsAsync(stores.catalogs.create(owner, record('a'), UNBOUNDED, budget(200)), {
+      instanceOf: StoreUnavailable,
+    });
     t.true(performance.now() - started < 4_000);
     t.true(ticks > 3, `the event loop ticked ${ticks} times`);
     t.is(await stores.catalogs.read(owner, 'a', budget()), undefined);
-    const waiting = stores.catalogs.create(owner, record('a'), 10, budget(5_000));
+    const waiting = stores.catalogs.create(owner, record('a'), UNBOUNDED, budget(5_000));
     setTimeout(() => holder.exec('ROLLBACK'), 50);
     t.is((await waiting).kind, 'created');
     clearInterval(ticking);
@@ -112,7 +116,7 @@ test.serial('a file of the first schema is brought up to date, with what it hold
   const place = mkdtempSync(join(tmpdir(), 'umpire-sqlite-'));
   const open = () => createStores({ kind: 'sqlite', folder: place }, silentLog);
   const fresh = await open();
-  await fresh.catalogs.create('owner', record('a'), 10, budget());
+  await fresh.catalogs.create('owner', record('a'), UNBOUNDED, budget());
   await fresh.close();
   const database = new DatabaseSync(join(place, 'umpire.db'));
   database.exec('ALTER TABLE catalogs DROP COLUMN calibrations; PRAGMA user_version = 1');

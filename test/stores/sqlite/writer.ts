@@ -1,5 +1,7 @@
 /** A process that creates catalogs in a folder until it is killed, and tells its parent of each that was acknowledged. */
+
 import { createStoreBudget } from '../../../src/stores/budget.ts';
+import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
 import { createStores } from '../../../src/stores/create-stores.ts';
 import { silentLog } from '../../../src/stores/log.ts';
 import { record } from '../catalog-store-suite.ts';
@@ -8,6 +10,6 @@ const [folder = '', prefix = ''] = process.argv.slice(2);
 const stores = await createStores({ kind: 'sqlite', folder }, silentLog);
 for (let count = 0; ; count++) {
   const id = `${prefix}.${count}`;
-  const outcome = await stores.catalogs.create('owner', record(id, [id, 'other']), 100_000, createStoreBudget(5_000));
+  const outcome = await stores.catalogs.create('owner', record(id, [id, 'other']), UNBOUNDED, createStoreBudget(5_000));
   if (outcome.kind === 'created') process.send?.(id);
 }
