@@ -9,6 +9,7 @@ import type { StoreBudget } from '../budget.ts';
 import { spend } from '../budget.ts';
 import { StoreCorrupt, StoreUnavailable } from '../errors.ts';
 import { sqliteFailure } from './failures.ts';
+import { createReserve } from './reserve.ts';
 import { createWriteQueue, type WriteQueue } from './write-queue.ts';
 
 /** The database: reads are made here and now, a few microseconds each; writes by a thread of their own. */
@@ -55,29 +56,15 @@ const MIGRATIONS = [
  */
 export function openDatabase(folder: string): EmbeddedDatabase {
   const file = join(folder, 'umpire.db');
-  let connection: DatabaseSync;
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     // It holds no secret, but who owns what is nobody else's business. SQLite gives the files beside it the same mode.
     closeSync(openSync(file, 'a', 0o600));
     chmodSync(file, 0o600);
-    connection = new DatabaseSync(file, { timeout: 5_000 });
   } catch (error) {
     throw new StoreUnavailable(`cannot open ${file}: ${text(error)}`, { cause: error });
   }
-  try {
-    connection.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-    const version = versionOf(connection);
-    if (version > MIGRATIONS.length) throw new Error(`it was written by a newer Umpire (schema ${version})`);
-    if (version < MIGRATIONS.length) migrate(connection);
-    // Readers of a WAL wait for nobody, and a lock that is waited for blocks the event loop.
-    connection.exec('PRAGMA busy_timeout = 0');
-  } catch (error) {
-    connection.close();
-    const failure = sqliteFailure(error);
-    if (failure instanceof StoreCorrupt) throw new StoreCorrupt(`${file} is damaged: ${text(error)}`, { cause: error });
-    throw new StoreUnavailable(`cannot use ${file}: ${text(error)}`, { cause: error });
-  }
+  const connection = connect(file);
 
   const writes = createWriteQueue(file);
   return {
@@ -98,6 +85,35 @@ export function openDatabase(folder: string): EmbeddedDatabase {
       connection.close();
     },
   };
+}
+
+/** A connection to a database of the newest schema. On a full disk, where opening it takes room as well, with the reserve. */
+function connect(file: string): DatabaseSync {
+  try {
+    return prepare(file);
+  } catch (error) {
+    const failure = sqliteFailure(error);
+    if (failure instanceof StoreCorrupt) throw new StoreCorrupt(`${file} is damaged: ${text(error)}`, { cause: error });
+    if (failure instanceof StoreUnavailable && createReserve(file).giveUp()) return connect(file);
+    throw new StoreUnavailable(`cannot use ${file}: ${text(error)}`, { cause: error });
+  }
+}
+
+/** @throws what SQLite throws; then nothing is left open. */
+function prepare(file: string): DatabaseSync {
+  const connection = new DatabaseSync(file, { timeout: 5_000 });
+  try {
+    connection.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+    const version = versionOf(connection);
+    if (version > MIGRATIONS.length) throw new Error(`it was written by a newer Umpire (schema ${version})`);
+    if (version < MIGRATIONS.length) migrate(connection);
+    // Readers of a WAL wait for nobody, and a lock that is waited for blocks the event loop.
+    connection.exec('PRAGMA busy_timeout = 0');
+    return connection;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
 }
 
 function text(error: unknown): string {

@@ -5,12 +5,18 @@ import { StoreCorrupt, StoreUnavailable } from '../errors.ts';
 const BUSY = 5;
 const LOCKED = 6;
 const CORRUPT = 11;
+const FULL = 13;
 const NOT_A_DATABASE = 26;
 
 /** Whether another process or thread holds the lock: worth trying again. */
 export function isLocked(error: unknown): boolean {
   const code = primaryCode(error);
   return code === BUSY || code === LOCKED;
+}
+
+/** Whether there is no room on the disk. */
+export function isFull(error: unknown): boolean {
+  return primaryCode(error) === FULL;
 }
 
 /** SQLite's failures as the stores' sentinels: a damaged file is StoreCorrupt, a full disk and the like StoreUnavailable. Others as they are. */

@@ -6,12 +6,15 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { StoreCorrupt } from '../errors.ts';
-import { isLocked, sqliteFailure } from './failures.ts';
+import { isFull, isLocked, sqliteFailure } from './failures.ts';
+import { createReserve } from './reserve.ts';
 import { type Acknowledgement, type Order, READY, sharedNow } from './write-queue.ts';
 import { createWrites, type WriteResult } from './writes.ts';
 
 const MOST_AT_ONCE = 128;
 const RETRY_MS = 3;
+/** How often it is tried to hold space back again. */
+const RESERVE_INTERVAL = 10_000;
 
 const port = parentPort;
 if (port === null) throw new Error('this is the entry of a thread');
@@ -19,6 +22,9 @@ const { file } = workerData as { readonly file: string };
 const connection = new DatabaseSync(file, { timeout: 0 });
 connection.exec('PRAGMA synchronous = FULL');
 const make = createWrites(connection);
+const reserve = createReserve(file);
+reserve.keep();
+let reservedAt = sharedNow();
 
 const orders: Order[] = [];
 let working = false;
@@ -64,8 +70,27 @@ function commit(batch: readonly Order[]): void {
   } catch (error) {
     // Nothing of the batch was made: a transaction is whole or nothing.
     if (connection.isTransaction) connection.exec('ROLLBACK');
-    acknowledge(batch, failure(error));
+    // What makes room, and what keys need, is made with the reserve; what needs more room is not.
+    if (isFull(error)) makeUrgent(batch, error);
+    else acknowledge(batch, failure(error));
+    return;
   }
+  if (sharedNow() - reservedAt < RESERVE_INTERVAL) return;
+  reservedAt = sharedNow();
+  reserve.keep();
+}
+
+/** Refuses what only takes room, and puts the rest of a batch in front again: alone it may fit, and if not, then in place of the reserve. */
+function makeUrgent(batch: readonly Order[], full: unknown): void {
+  const [growing, urgent] = [batch.filter(isGrowth), batch.filter((order) => !isGrowth(order))];
+  acknowledge(growing, failure(full));
+  if (growing.length > 0 || reserve.giveUp()) orders.unshift(...urgent);
+  else acknowledge(urgent, failure(full));
+}
+
+/** Whether a write only takes room. */
+function isGrowth({ write }: Order): boolean {
+  return write.kind === 'create_catalog' || write.kind === 'calibrate_catalog';
 }
 
 function failure(error: unknown): Acknowledgement['outcome'] {

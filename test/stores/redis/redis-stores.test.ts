@@ -5,7 +5,8 @@ import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
 import { createStores } from '../../../src/stores/create-stores.ts';
-import { StoreCorrupt } from '../../../src/stores/errors.ts';
+import { StoreCorrupt, StoreUnavailable } from '../../../src/stores/errors.ts';
+import { REVOKED } from '../../../src/stores/key-store.ts';
 import { parseStoreSettings } from '../../../src/stores/settings.ts';
 import { createRecordedLog } from '../../support/log.ts';
 import { startRedis, until } from '../../support/redis.ts';
@@ -106,4 +107,23 @@ test.serial('what limits leave behind expires', async (t) => {
     const left = Number(await redis.command('PTTL', `umpire:limit:{${subject}}:${part}`));
     t.true(left > 0 && left <= most, `${part}: ${left}`);
   }
+});
+
+test.serial('in a Redis that is full catalogs are refused and deleted, and keys are made and ended', async (t) => {
+  const owner = newOwner();
+  const old = keyOf(owner);
+  await stores.keys.add(old, budget());
+  await stores.catalogs.create(owner, record('a'), UNBOUNDED, budget());
+  await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+  await redis.command('CONFIG', 'SET', 'maxmemory', '1mb');
+  t.teardown(async () => {
+    await redis.command('CONFIG', 'SET', 'maxmemory', '0');
+  });
+  await t.throwsAsync(stores.catalogs.create(owner, record('b'), UNBOUNDED, budget()), {
+    instanceOf: StoreUnavailable,
+  });
+  t.true(await stores.keys.end(old.hash, REVOKED, budget()));
+  t.is((await stores.keys.find(old.hash, budget()))?.endsAt, REVOKED);
+  t.true(await stores.keys.add(keyOf(owner), budget()));
+  t.true(await stores.catalogs.delete(owner, 'a', budget()));
 });

@@ -1,16 +1,19 @@
 /** The embedded store: the shared suites, and what only a file can do. */
 
-import { fork } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
 import { createStores } from '../../../src/stores/create-stores.ts';
 import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../../../src/stores/errors.ts';
+import { REVOKED } from '../../../src/stores/key-store.ts';
 import { silentLog } from '../../../src/stores/log.ts';
 import { createWriteQueue } from '../../../src/stores/sqlite/write-queue.ts';
 import { catalogStoreSuite, newOwner, record } from '../catalog-store-suite.ts';
@@ -171,3 +174,34 @@ test.serial('every create that was acknowledged is there after kill -9, again an
   await survivors.close();
   rmSync(place, { recursive: true, force: true });
 });
+
+test.serial(
+  'on a full disk catalogs are refused, keys are made and ended, and what is deleted makes room',
+  async (t) => {
+    const place = mkdtempSync(join(tmpdir(), 'umpire-full-'));
+    t.teardown(() => rmSync(place, { recursive: true, force: true }));
+    const script = fileURLToPath(new URL('full-disk.ts', import.meta.url));
+    const inside = `mount -t tmpfs -o size=24m tmpfs '${place}' && exec '${process.execPath}' '${script}' '${place}'`;
+    // A mount that only this command sees, and that goes with it.
+    const child = spawn('unshare', ['--user', '--map-root-user', '--mount', 'sh', '-c', inside], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    if (/unshare|mount/.test(err) && out === '') {
+      t.log(`no disk of its own can be made here: ${err.trim()}`);
+      t.pass();
+      return;
+    }
+    const steps = JSON.parse(out) as Record<string, unknown>;
+    t.true(Number(steps.created) >= 5 && Number(steps.created) < 300, out + err);
+    t.true(Number(steps.freeBytes) < 8_192, out);
+    t.like(steps, {
+      create: 'StoreUnavailable',
+      end: true,
+      add: true,
+      delete: true,
+      'create again': 'created',
+      ended: REVOKED,
+    });
+  },
+);
