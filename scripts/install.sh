@@ -5,5 +5,6 @@ cd "$(dirname "$0")/.."
 if [ node_modules/.package-lock.json -nt package-lock.json ] && [ node_modules/.package-lock.json -nt package.json ]; then
   exit 0
 fi
-# The runtime's own install script only fetches GPU files, which are not used, and fails where it cannot.
-ONNXRUNTIME_NODE_INSTALL=skip npm ci --no-audit --no-fund --loglevel=error
+# .npmrc keeps every install script from running. These two packages need theirs: each puts the program of this platform in its place.
+npm ci --no-audit --no-fund --loglevel=error
+npm rebuild --ignore-scripts=false --loglevel=error node @bufbuild/buf
