@@ -1,0 +1,66 @@
+/** The commands that the README starts Umpire with: what they are told, the service is told, and nothing is left behind. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { modelsDir } from './support/models-dir.ts';
+import { newUserEnv } from './support/new-user.ts';
+import { freePort, until } from './support/redis.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    const end = (open: boolean): void => {
+      socket.destroy();
+      resolve(open);
+    };
+    socket.once('connect', () => end(true)).once('error', () => end(false));
+  });
+}
+
+for (const args of [['start'], ['run', 'quickstart'], ['run', 'umpire', '--', 'mock']]) {
+  test.serial(`npm ${args.join(' ')}: SIGTERM to npm alone drains and ends the service`, async (t) => {
+    const port = await freePort();
+    const folder = mkdtempSync(join(tmpdir(), 'umpire-npm-'));
+    const child = spawn('npm', args, {
+      cwd: root,
+      env: newUserEnv({
+        PORT: String(port),
+        HOST: '127.0.0.1',
+        UMPIRE_DATA_DIR: folder,
+        UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
+        UMPIRE_ENGINES: '1',
+        UMPIRE_DRAIN_DELAY: '0',
+      }),
+      detached: true,
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (text) => {
+        output += text;
+      });
+    }
+    t.teardown(() => {
+      try {
+        process.kill(-(child.pid as number), 'SIGKILL');
+      } catch {
+        // Nobody of them is left, as it should be.
+      }
+      rmSync(folder, { recursive: true, force: true });
+    });
+    const exited = once(child, 'exit');
+    await until(async () => child.exitCode === null && (await isOpen(port)), 60_000);
+    child.kill('SIGTERM');
+    await exited;
+    // npm may end a moment before the service does; an orphan would listen for ever.
+    await until(async () => !(await isOpen(port)), 10_000);
+    t.is(child.exitCode, 0, output);
+    if (!args.includes('mock')) await until(() => /"msg":"stopped"/.test(output));
+  });
+}
