@@ -5,6 +5,7 @@ import { createAuthenticator } from './domain/authenticate.ts';
 import { createCatalogs } from './domain/catalogs.ts';
 import { createChoiceSets } from './domain/choice-sets.ts';
 import { createDecider } from './domain/decide.ts';
+import { watchKeyUses } from './domain/key-uses.ts';
 import { createLimits } from './domain/limits.ts';
 import { createEngine } from './engine/create-engine.ts';
 import type { Engine } from './engine/engine.ts';
@@ -13,6 +14,9 @@ import { createCatalogService } from './service/catalog-service.ts';
 import { createDecisionService } from './service/decision-service.ts';
 import { createModelService } from './service/model-service.ts';
 import { createStores, type Stores } from './stores/create-stores.ts';
+import { describeStore } from './stores/settings.ts';
+import { claimFolder } from './stores/sqlite/folder.ts';
+import { VERSION } from './version.ts';
 import { createDispatch } from './wire/dispatch.ts';
 import { createHealth, type Health } from './wire/health.ts';
 import { createGate, type Gate } from './wire/interceptors/gate.ts';
@@ -57,6 +61,15 @@ const MOST_FLUSH = 5000;
 /** @throws StoreUnavailable or StoreCorrupt if the embedded store cannot be opened, Error if an annotation cannot be served. */
 export async function createApp(config: Config, logger: Logger, overrides: Overrides = {}): Promise<App> {
   const stores = overrides.stores ?? (await createStores(config.store, logger));
+  const claim =
+    overrides.stores === undefined && config.store.kind === 'sqlite' ? claimFolder(config.store.folder) : undefined;
+  if (claim?.alone === false) {
+    logger.warn(
+      { store: describeStore(config.store) },
+      'another server uses this data folder: each counts limits alone',
+    );
+  }
+  const watched = watchKeyUses(stores.keys);
   const engine =
     overrides.engine ??
     (await createEngine({
@@ -75,7 +88,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     ...createCatalogService({ catalogs }),
   ];
   const ownGate = createGate({
-    authenticator: createAuthenticator({ keys: stores.keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
+    authenticator: createAuthenticator({ keys: watched.keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
     limits: createLimits({ settings: config.limits, store: stores.limits, log: logger }),
     trustedProxies: config.trustedProxies,
     engine,
@@ -136,7 +149,14 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
       if (health.draining) return 0;
       const port = await listener.listen(config.port, config.host);
       logger.info(
-        { host: config.host, port, tls: config.tls !== undefined, engines: config.engines, store: config.store.kind },
+        {
+          version: VERSION,
+          host: config.host,
+          port,
+          tls: config.tls !== undefined,
+          engines: config.engines,
+          store: overrides.stores === undefined ? describeStore(config.store) : config.store.kind,
+        },
         'listening',
       );
       return port;
@@ -155,7 +175,9 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
       await listener.close(config.drainGrace);
       await tracing?.close(Math.min(MOST_FLUSH, Math.max(LEAST_FLUSH, graceEnds - performance.now())));
       if (overrides.engine === undefined) await engine.close();
+      await watched.close();
       if (overrides.stores === undefined) await stores.close();
+      claim?.release();
       health.close();
       watchdog.close();
       await metrics?.close();

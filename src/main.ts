@@ -53,4 +53,6 @@ process.on('SIGHUP', () => {
   }
 });
 
-await app.start().catch((error: unknown) => fail(error, 'cannot listen'));
+const port = await app.start().catch((error: unknown) => fail(error, 'cannot listen'));
+// So that several on one machine can be told apart.
+process.title = `umpire ${port}`;

@@ -1,10 +1,10 @@
 /** Reading a command's arguments. Everything throws UsageError. */
-import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
 import { isOwnerName } from '../domain/keys.ts';
-import { UsageError } from './command.ts';
+import { type Options, UsageError } from './command.ts';
 
 /** Options by name; positionals in order. `positionals`: how many at least and at most. */
-export function readArguments<T extends ParseArgsOptionsConfig>(
+export function readArguments<const T extends Options>(
   args: readonly string[],
   options: T,
   positionals: readonly [number, number] = [0, 0],

@@ -6,9 +6,9 @@ import type { Engine, ModelRevision } from '../engine/engine.ts';
 import type { CatalogStore, StampedCatalog } from '../stores/catalog-store.ts';
 import { silentLog } from '../stores/log.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
-import { type Command, type Terminal, UsageError } from './command.ts';
+import { type Command, OWNER_OPTION, type Terminal, UsageError } from './command.ts';
 import { inferenceServersOf, modelsFolder } from './models.ts';
-import { patience, withStores } from './with-stores.ts';
+import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
 /** One line of the file. */
 interface Example {
@@ -21,14 +21,26 @@ interface Example {
 const LOAD_MS = 120_000;
 const DECISION_MS = 60_000;
 
+const OPTIONS = {
+  catalog: { type: 'string', value: 'ID', meaning: 'the catalog; needed' },
+  owner: OWNER_OPTION,
+  remove: { type: 'boolean', meaning: 'takes the calibration back' },
+} as const;
+
 /** The command. */
 export const calibrateCommand: Command = {
   name: 'calibrate',
   usage: '--catalog ID --owner NAME (LABELS.jsonl | --remove)',
-  summary: "fits the model's probabilities for a catalog to labelled examples, if that helps; answers stay the same",
+  summary: "fits a model's probabilities for a catalog to labelled examples",
+  notes: [
+    'Answers stay the same; how sure they are is fitted. Nothing is changed unless it helps on examples that were held out.',
+  ],
+  positionals: [['LABELS.jsonl', 'a line each: {"input": …, "instruction": …, "label": …}']],
+  options: OPTIONS,
+  environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
+  failure: 'it does not help',
   async run(args, terminal) {
-    const options = { owner: { type: 'string' }, catalog: { type: 'string' }, remove: { type: 'boolean' } } as const;
-    const { values, positionals } = readArguments(args, options, [0, 1]);
+    const { values, positionals } = readArguments(args, OPTIONS, [0, 1]);
     const owner = ownerFrom(values.owner);
     const { catalog: id } = values;
     if (id === undefined) throw new UsageError('--catalog ID is needed');
@@ -72,7 +84,9 @@ async function calibrate(
     terminal.out(`deciding ${examples.length} examples with ${name}`);
     const fit = fitCalibration(await score(engine, revision, choices.toSorted(), examples));
     for (const line of report(fit)) terminal.out(line);
-    if (!fit.helps) throw new Error('a temperature does not help on held-out examples; nothing was changed');
+    if (!fit.helps) {
+      throw new Error(`a temperature does not help on held-out examples; nothing was changed: ${whyNot(fit)}`);
+    }
     await store(catalogs, owner, found, { ...calibrations, [name]: fit.temperature });
     terminal.out(`${id}: calibrated for ${name}; every server decides by it within a second`);
   } finally {
@@ -88,6 +102,12 @@ function report({ temperature, accuracy, before, after }: CalibrationFit): reado
     `mean confidence: ${percent(before.confidence)}, calibrated ${percent(after.confidence)} (held out)`,
     `log loss: ${before.logLoss.toFixed(4)}, calibrated ${after.logLoss.toFixed(4)} (held out)`,
   ];
+}
+
+/** The figures that decided, since those above may look better. */
+function whyNot({ gain, error }: CalibrationFit): string {
+  if (gain <= 0) return 'their log loss does not fall';
+  return `their log loss falls by ${gain.toFixed(4)}, which is within its standard error of ${error.toFixed(4)} and may be chance; more examples would tell`;
 }
 
 async function store(
@@ -145,7 +165,9 @@ function readExamples(text: string, choices: readonly string[]): readonly Exampl
       if (!isText(input) || !isText(instruction) || !isText(label)) {
         throw new Error(`line ${line}: input, instruction and label must be texts`);
       }
-      if (!choices.includes(label)) throw new Error(`line ${line}: the label is not one of the catalog's choices`);
+      if (!choices.includes(label)) {
+        throw new Error(`line ${line}: the label ${JSON.stringify(label)} is not one of the catalog's choices`);
+      }
       return { line, input, instruction, label };
     });
   if (examples.length < MIN_EXAMPLES) {

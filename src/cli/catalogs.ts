@@ -1,36 +1,47 @@
 /** `umpire catalogs …`: an owner's catalogs in the operator's hands, one JSON object a line where they leave and enter. */
 import { readFile } from 'node:fs/promises';
-import { DEFAULT_VERSION, draftFault, isCatalogId, PRIVATE } from '../domain/catalog-rules.ts';
-import { areCalibrations } from '../stores/catalog-record.ts';
+import { isCatalogId } from '../domain/catalog-rules.ts';
+import { listPackages } from '../engine/packages/check.ts';
 import { type CatalogRecord, UNBOUNDED } from '../stores/catalog-store.ts';
 import { StoreCorrupt } from '../stores/errors.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
-import { type Command, UsageError } from './command.ts';
+import { catalogFromLine, catalogLine } from './catalog-lines.ts';
+import { type Command, JSON_OPTION, OWNER_OPTION, type Terminal, UsageError } from './command.ts';
+import { modelsFolder } from './models.ts';
 import { printTable } from './table.ts';
-import { patience, withStores } from './with-stores.ts';
+import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
-const owned = { owner: { type: 'string' } } as const;
+const OWNED = { owner: OWNER_OPTION } as const;
+const LIST = { ...OWNED, json: JSON_OPTION } as const;
 
 /** The commands. */
 export const catalogCommands: readonly Command[] = [
   {
     name: 'catalogs list',
-    usage: '--owner NAME',
+    usage: '--owner NAME [--json]',
     summary: "shows an owner's catalogs",
+    options: LIST,
+    environment: STORE_ENVIRONMENT,
     async run(args, terminal) {
-      const owner = ownerFrom(readArguments(args, owned).values.owner);
+      const { values } = readArguments(args, LIST);
+      const owner = ownerFrom(values.owner);
       await withStores(terminal, async ({ catalogs }) => {
         const rows: string[][] = [];
+        const list: object[] = [];
         for (const id of await catalogs.list(owner, patience())) {
           const found = await catalogs.read(owner, id, patience()).catch(unreadable);
           if (found === undefined) continue;
-          if (found instanceof StoreCorrupt) rows.push([id, '', '', '', 'not readable']);
-          else {
+          if (found instanceof StoreCorrupt) {
+            rows.push([id, '', '', '', 'not readable']);
+            list.push({ id, readable: false });
+          } else {
             const { model, version, choices, createdAt } = found.record;
             rows.push([id, model, version, String(choices.length), createdAt]);
+            list.push({ id, readable: true, model, version, choices: choices.length, created_at: createdAt });
           }
         }
-        printTable(terminal, ['ID', 'MODEL', 'VERSION', 'CHOICES', 'CREATED'], rows);
+        if (values.json === true) terminal.out(JSON.stringify(list));
+        else printTable(terminal, ['ID', 'MODEL', 'VERSION', 'CHOICES', 'CREATED'], rows);
       });
     },
   },
@@ -38,8 +49,11 @@ export const catalogCommands: readonly Command[] = [
     name: 'catalogs export',
     usage: '--owner NAME',
     summary: 'writes them to standard output, one JSON object a line',
+    options: OWNED,
+    environment: STORE_ENVIRONMENT,
+    failure: 'a catalog could not be read',
     async run(args, terminal) {
-      const owner = ownerFrom(readArguments(args, owned).values.owner);
+      const owner = ownerFrom(readArguments(args, OWNED).values.owner);
       await withStores(terminal, async ({ catalogs }) => {
         let skipped = 0;
         for (const id of await catalogs.list(owner, patience())) {
@@ -48,8 +62,7 @@ export const catalogCommands: readonly Command[] = [
             skipped++;
             terminal.err(`${id}: not readable, left out`);
           } else if (found !== undefined) {
-            const { createdAt, ...fields } = found.record;
-            terminal.out(JSON.stringify({ ...fields, created_at: createdAt }));
+            terminal.out(JSON.stringify(catalogLine(found.record)));
           }
         }
         if (skipped > 0) throw new Error(`${skipped} of the owner's catalogs could not be exported`);
@@ -59,9 +72,15 @@ export const catalogCommands: readonly Command[] = [
   {
     name: 'catalogs import',
     usage: '--owner NAME [FILE]',
-    summary: 'creates those that the owner does not have, from a file or standard input; never overwrites',
+    summary: 'creates those that the owner does not have; never overwrites',
+    notes: [
+      'A catalog whose model is not in the folder of models is imported and named: another server may have it. Decisions with it fail where it is not served.',
+    ],
+    positionals: [['FILE', 'what catalogs export wrote (default: standard input)']],
+    options: OWNED,
+    environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR'],
     async run(args, terminal) {
-      const { values, positionals } = readArguments(args, owned, [0, 1]);
+      const { values, positionals } = readArguments(args, OWNED, [0, 1]);
       const owner = ownerFrom(values.owner);
       const [file] = positionals;
       const text = file === undefined ? await terminal.input() : await readFile(file, 'utf8');
@@ -71,23 +90,32 @@ export const catalogCommands: readonly Command[] = [
         .map((line, index) => ({ line: line.trim(), place: index + 1 }))
         .filter(({ line }) => line !== '')
         .map(({ line, place }) => recordFrom(line, place));
-      await withStores(terminal, async ({ catalogs }) => {
-        let created = 0;
-        for (const record of records) {
-          const outcome = await catalogs.create(owner, record, UNBOUNDED, patience());
-          if (outcome.kind === 'created') created++;
-          else terminal.err(`${record.id}: exists, left as it is`);
-        }
-        terminal.out(`${created} created, ${records.length - created} existed`);
-      });
+      await withStores(
+        terminal,
+        async ({ catalogs }) => {
+          let created = 0;
+          for (const record of records) {
+            const outcome = await catalogs.create(owner, record, UNBOUNDED, patience());
+            if (outcome.kind === 'created') created++;
+            else terminal.err(`${record.id}: exists, left as it is`);
+          }
+          terminal.out(`${created} created, ${records.length - created} existed`);
+        },
+        { creates: true },
+      );
+      await nameForeignModels(records, terminal);
     },
   },
   {
     name: 'catalogs delete',
     usage: '--owner NAME ID…',
     summary: 'deletes catalogs, unreadable ones, too',
+    positionals: [['ID…', 'their ids']],
+    options: OWNED,
+    environment: STORE_ENVIRONMENT,
+    failure: 'a catalog did not exist',
     async run(args, terminal) {
-      const { values, positionals } = readArguments(args, owned, [1, 1_000]);
+      const { values, positionals } = readArguments(args, OWNED, [1, 1_000]);
       const owner = ownerFrom(values.owner);
       const wrong = positionals.find((id) => !isCatalogId(id));
       if (wrong !== undefined) throw new UsageError(`'${wrong}' cannot be the id of a catalog`);
@@ -109,41 +137,25 @@ function unreadable(error: unknown): StoreCorrupt {
   throw error;
 }
 
-/** The record of one exported line. Whether its model is served and takes its choices shows when it decides. */
 function recordFrom(line: string, place: number): CatalogRecord {
-  const fail = (problem: string): never => {
-    throw new Error(`line ${place}: ${problem}; nothing was imported`);
-  };
   let value: unknown;
   try {
     value = JSON.parse(line);
   } catch {
-    fail('is not JSON');
+    throw new Error(`line ${place}: is not JSON; nothing was imported`);
   }
-  const fields = (value ?? {}) as Record<string, unknown>;
-  const { id, model, choices, version, visibility, created_at: createdAt, calibrations = {} } = fields;
-  if (typeof id !== 'string' || typeof model !== 'string' || model === '') return fail('id and model must be texts');
-  if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string'))
-    return fail('choices must be a list of texts');
-  if (!areCalibrations(calibrations)) return fail('calibrations must be positive numbers');
-  const optional = (name: string, field: unknown): string | undefined =>
-    field === undefined || typeof field === 'string' ? field : fail(`${name} must be a text`);
-  const draft = {
-    id,
-    model,
-    choices,
-    version: optional('version', version),
-    visibility: optional('visibility', visibility),
-  };
-  const fault = draftFault(draft);
-  if (fault !== undefined) return fail(fault.message);
-  return {
-    id,
-    model,
-    choices,
-    version: draft.version ?? DEFAULT_VERSION,
-    visibility: draft.visibility ?? PRIVATE,
-    createdAt: optional('created_at', createdAt) ?? new Date().toISOString(),
-    ...(Object.keys(calibrations).length === 0 ? {} : { calibrations }),
-  };
+  const record = catalogFromLine((value ?? {}) as Record<string, unknown>);
+  if (typeof record === 'string') throw new Error(`line ${place}: ${record}; nothing was imported`);
+  return record;
+}
+
+async function nameForeignModels(records: readonly CatalogRecord[], terminal: Terminal): Promise<void> {
+  const folder = modelsFolder(terminal);
+  const packages = await listPackages(folder).catch(() => undefined);
+  if (packages === undefined) return;
+  const missing = records.filter(({ model }) => !packages.some(({ id }) => id === model));
+  for (const model of new Set(missing.map((record) => record.model))) {
+    const ids = missing.filter((record) => record.model === model).map(({ id }) => id);
+    terminal.err(`${ids.join(', ')}: model '${model}' is not in ${folder}`);
+  }
 }

@@ -13,16 +13,46 @@ export interface Terminal {
   interrupted(): Promise<void>;
 }
 
+/** One option: how it is parsed, and what the command's page of help says of it. */
+export interface Option {
+  readonly type: 'string' | 'boolean';
+  readonly multiple?: boolean;
+  /** What stands behind `--name`, for one with a value. */
+  readonly value?: string;
+  readonly meaning: string;
+  /** What holds without it, where that is worth saying. */
+  readonly otherwise?: string;
+}
+
+/** Options by their names, without `--`. */
+export type Options = Readonly<Record<string, Option>>;
+
 /** One command, such as `keys create`. */
 export interface Command {
   /** What stands after `umpire`, without the arguments. */
   readonly name: string;
   /** The arguments, as the help shows them. */
   readonly usage: string;
+  /** One line. */
   readonly summary: string;
+  /** What the arguments that are no options mean. */
+  readonly positionals?: readonly (readonly [name: string, meaning: string])[];
+  readonly options: Options;
+  /** Paragraphs for the page of help. */
+  readonly notes?: readonly string[];
+  /** The variables of the environment that the command reads. */
+  readonly environment: readonly string[];
+  /** What exit status 1 means here, beside that something failed. */
+  readonly failure?: string;
   /** Does it. Throws UsageError for bad arguments; other errors with a message for the operator end the command with status 1. */
   run(args: readonly string[], terminal: Terminal): Promise<void>;
 }
+
+/** Every list can be had for programs. */
+export const JSON_OPTION = { type: 'boolean', meaning: 'the list as one line of JSON' } as const;
+
+/** `--owner`, for commands that need one. */
+export const OWNER_OPTION = { type: 'string', value: 'NAME', meaning: 'who owns the catalogs; needed' } as const;
 
 /** The arguments are wrong: status 2. */
 export class UsageError extends Error {

@@ -4,24 +4,32 @@ import type { Outcome } from '../conformance/run.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 
+const OPTIONS = {
+  url: { type: 'string', value: 'URL', meaning: 'where the service is, such as https://decide.example; needed' },
+  grpc: { type: 'string', value: 'URL', meaning: 'where it speaks HTTP/2, if elsewhere', otherwise: 'as --url' },
+  model: { type: 'string', value: 'ID', meaning: 'the model to decide with', otherwise: 'the first that is ready' },
+  ca: { type: 'string', value: 'FILE', meaning: 'a certificate authority of your own, PEM' },
+  insecure: { type: 'boolean', meaning: 'believes any certificate' },
+  skip: { type: 'string', value: 'PREFIX', multiple: true, meaning: 'leaves out checks whose names begin so' },
+  json: { type: 'boolean', meaning: 'every check with its outcome, as one line of JSON' },
+  list: { type: 'boolean', meaning: 'shows what each check promises and tries nothing; with --json for programs' },
+} as const;
+
 /** The command. */
 export const conformanceCommand: Command = {
   name: 'conformance',
   usage: '--url URL [--grpc URL] [--model ID] [--ca FILE | --insecure] [--skip PREFIX]… [--json] [--list]',
-  summary: 'tries what the contract promises on a deployment, also through proxies; status 1 if a promise is broken',
+  summary: 'tries what the contract promises on a deployment, also through proxies',
+  options: OPTIONS,
+  environment: ['UMPIRE_KEY', 'UMPIRE_OTHER_KEY'],
+  failure: 'a promise is broken',
   async run(args, terminal) {
-    const text = { type: 'string' } as const;
-    const { values } = readArguments(args, {
-      url: text,
-      grpc: text,
-      model: text,
-      ca: text,
-      insecure: { type: 'boolean' },
-      skip: { type: 'string', multiple: true },
-      json: { type: 'boolean' },
-      list: { type: 'boolean' },
-    });
+    const { values } = readArguments(args, OPTIONS);
     const { checks } = await import('../conformance/checks.ts');
+    if (values.list === true && values.json === true) {
+      terminal.out(JSON.stringify(checks.map(({ id, section, promise, tried }) => ({ id, section, promise, tried }))));
+      return;
+    }
     if (values.list === true) {
       for (const { id, section, promise, tried } of checks)
         terminal.out(`${id} (${section}): ${promise}. Tried: ${tried}`);
@@ -30,7 +38,8 @@ export const conformanceCommand: Command = {
     const { createCaller } = await import('../conformance/caller.ts');
     const { createKit } = await import('../conformance/kit.ts');
     const { runChecks } = await import('../conformance/run.ts');
-    const url = urlFrom('--url', values.url ?? '');
+    if (values.url === undefined) throw new UsageError('--url URL is needed');
+    const url = urlFrom('--url', values.url);
     const caller = createCaller({
       url,
       http2Url: values.grpc === undefined ? undefined : urlFrom('--grpc', values.grpc),

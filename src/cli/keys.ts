@@ -1,61 +1,125 @@
 /** `umpire keys …`: API keys are made, listed, rotated and revoked here and nowhere else. */
 import { hashKey, isKey, mintKey, mintKeyId } from '../domain/keys.ts';
 import { parseCount, parseRate } from '../domain/limit-settings.ts';
+import { isLabel, MAX_LABEL } from '../stores/key-record.ts';
 import { type KeyLimits, type KeyRecord, type KeyStore, REVOKED } from '../stores/key-store.ts';
 import { durationFrom, ownerFrom, readArguments } from './arguments.ts';
-import { type Command, type Terminal, UsageError } from './command.ts';
+import { type Command, JSON_OPTION, OWNER_OPTION, type Terminal, UsageError } from './command.ts';
 import { printTable } from './table.ts';
-import { patience, withStores } from './with-stores.ts';
+import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
-const limitOptions = {
-  rate: { type: 'string' },
-  concurrency: { type: 'string' },
-  quota: { type: 'string' },
+const LABEL = { type: 'string', value: 'TEXT', meaning: 'what keys list calls it' } as const;
+
+const CREATE = {
+  owner: OWNER_OPTION,
+  label: LABEL,
+  rate: {
+    type: 'string',
+    value: 'RATE',
+    meaning: "requests, such as 50/s or '600/m, burst 100', or off",
+    otherwise: "the server's UMPIRE_RATE_KEY",
+  },
+  concurrency: {
+    type: 'string',
+    value: 'N',
+    meaning: 'decisions at one time, or off',
+    otherwise: "the server's UMPIRE_CONCURRENCY_KEY",
+  },
+  quota: {
+    type: 'string',
+    value: 'N',
+    meaning: 'decisions a day (UTC), or off',
+    otherwise: "the server's UMPIRE_QUOTA_KEY",
+  },
+} as const;
+
+const LIST = {
+  owner: { type: 'string', value: 'NAME', meaning: 'of this owner alone' },
+  json: JSON_OPTION,
+} as const;
+
+const ROTATE = {
+  grace: {
+    type: 'string',
+    value: 'TIME',
+    meaning: 'such as 30s, 15m, 24h or 7d: how long the old key still works',
+    otherwise: '0s',
+  },
+  label: { ...LABEL, otherwise: "the old key's" },
 } as const;
 
 /** The commands. */
 export const keyCommands: readonly Command[] = [
   {
     name: 'keys create',
-    usage: "--owner NAME [--rate '50/s, burst 100'] [--concurrency N] [--quota N]",
+    usage: '--owner NAME [--label TEXT] [--rate RATE] [--concurrency N] [--quota N]',
     summary: 'makes a key and prints it, this once, as the last line',
+    options: CREATE,
+    environment: STORE_ENVIRONMENT,
     async run(args, terminal) {
-      const { values } = readArguments(args, { owner: { type: 'string' }, ...limitOptions });
+      const { values } = readArguments(args, CREATE);
       const owner = ownerFrom(values.owner);
       const limits = limitsFrom(values);
-      show(terminal, await withStores(terminal, ({ keys }) => issue(keys, owner, limits)));
+      const label = labelFrom(values.label);
+      show(terminal, await withStores(terminal, ({ keys }) => issue(keys, owner, limits, label), { creates: true }));
     },
   },
   {
     name: 'keys list',
-    usage: '[--owner NAME]',
+    usage: '[--owner NAME] [--json]',
     summary: 'shows all keys, without their secrets',
+    notes: [
+      'Servers write the last use of a key once a minute. A key without limits of its own has those of the server that is asked.',
+    ],
+    options: LIST,
+    environment: STORE_ENVIRONMENT,
     async run(args, terminal) {
-      const { values } = readArguments(args, { owner: { type: 'string' } });
+      const { values } = readArguments(args, LIST);
       const owner = values.owner === undefined ? undefined : ownerFrom(values.owner);
-      const records = await withStores(terminal, ({ keys }) => keys.list(patience()));
-      const rows = records
-        .filter((record) => owner === undefined || record.owner === owner)
-        .map((record) => [record.keyId, record.owner, record.createdAt, stateOf(record), limitsText(record.limits)]);
-      printTable(terminal, ['KEY', 'OWNER', 'CREATED', 'STATE', 'LIMITS'], rows);
+      const all = await withStores(terminal, ({ keys }) => keys.list(patience()));
+      const records = all.filter((record) => owner === undefined || record.owner === owner);
+      if (values.json === true) {
+        terminal.out(JSON.stringify(records.map(plain)));
+        return;
+      }
+      const rows = records.map((record) => [
+        record.keyId,
+        record.owner,
+        record.label ?? '',
+        record.createdAt,
+        record.lastUsedAt === undefined ? 'never' : new Date(record.lastUsedAt).toISOString(),
+        stateText(record),
+        limitsText(record.limits),
+      ]);
+      printTable(terminal, ['KEY', 'OWNER', 'LABEL', 'CREATED', 'LAST USED', 'STATE', 'LIMITS'], rows);
     },
   },
   {
     name: 'keys rotate',
-    usage: 'KEY_ID [--grace 24h]',
-    summary: 'makes a key with the same owner and limits; the old one ends at once, or after the grace time',
+    usage: 'KEY_ID [--grace TIME] [--label TEXT]',
+    summary: 'makes a key with the same owner and limits; the old one ends, at once or later',
+    positionals: [['KEY_ID', 'the old key, as keys list shows it']],
+    options: ROTATE,
+    environment: STORE_ENVIRONMENT,
     async run(args, terminal) {
-      const { values, positionals } = readArguments(args, { grace: { type: 'string' } }, [1, 1]);
+      const { values, positionals } = readArguments(args, ROTATE, [1, 1]);
       const grace = values.grace === undefined ? 0 : durationFrom(values.grace);
+      const label = labelFrom(values.label);
       await withStores(terminal, async ({ keys }) => {
         const old = await find(keys, positionals[0] ?? '');
         if (old.endsAt !== undefined && old.endsAt <= Date.now())
           throw new Error(`${old.keyId} has ended: create a key instead`);
+        // Its holder counts on the time that was promised.
+        if (old.endsAt !== undefined) {
+          throw new Error(
+            `${old.keyId} was rotated already and works until ${new Date(old.endsAt).toISOString()}; 'umpire keys revoke' ends it now`,
+          );
+        }
         // The new one first, and shown whatever happens to the old one: no client may be locked out by a command that was cut off.
-        const issued = await issue(keys, old.owner, old.limits);
+        const issued = await issue(keys, old.owner, old.limits, label ?? old.label);
         const endsAt = grace === 0 ? REVOKED : Date.now() + grace;
         try {
-          await keys.end(old.hash, endsAt, patience());
+          await keys.end(old.hash, endsAt, 'rotation', patience());
           terminal.out(`${old.keyId} ${grace === 0 ? 'has ended' : `ends ${new Date(endsAt).toISOString()}`}`);
         } finally {
           show(terminal, issued);
@@ -66,7 +130,13 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'keys revoke',
     usage: 'KEY_ID | -',
-    summary: "ends a key; with '-' the key itself is read from standard input, for one that leaked",
+    summary: 'ends a key; every server refuses it within 5 seconds',
+    positionals: [
+      ['KEY_ID', 'the key, as keys list shows it'],
+      ['-', 'reads the key itself from standard input, for one that leaked'],
+    ],
+    options: {},
+    environment: STORE_ENVIRONMENT,
     async run(args, terminal) {
       const { positionals } = readArguments(args, {}, [1, 1]);
       const name = positionals[0] ?? '';
@@ -75,7 +145,7 @@ export const keyCommands: readonly Command[] = [
       await withStores(terminal, async ({ keys }) => {
         const record = secret === undefined ? await find(keys, name) : await keys.find(hashKey(secret), patience());
         if (record === undefined) throw new Error('there is no such key');
-        await keys.end(record.hash, REVOKED, patience());
+        await keys.end(record.hash, REVOKED, 'revocation', patience());
         terminal.out(`${record.keyId} of ${record.owner} is revoked; every server refuses it within 5 seconds`);
       });
     },
@@ -87,9 +157,16 @@ interface IssuedKey {
   readonly key: string;
 }
 
-async function issue(keys: KeyStore, owner: string, limits: KeyLimits): Promise<IssuedKey> {
+async function issue(keys: KeyStore, owner: string, limits: KeyLimits, label: string | undefined): Promise<IssuedKey> {
   const key = mintKey();
-  const record = { keyId: mintKeyId(), hash: hashKey(key), owner, limits, createdAt: new Date().toISOString() };
+  const record: KeyRecord = {
+    keyId: mintKeyId(),
+    hash: hashKey(key),
+    owner,
+    limits,
+    createdAt: new Date().toISOString(),
+    ...(label === undefined ? {} : { label }),
+  };
   if (!(await keys.add(record, patience()))) throw new Error('the new key exists already');
   return { record, key };
 }
@@ -130,10 +207,41 @@ function limitsFrom(values: {
   };
 }
 
-function stateOf({ endsAt }: KeyRecord): string {
+function labelFrom(text: string | undefined): string | undefined {
+  if (text === undefined || isLabel(text)) return text;
+  throw new UsageError(`--label: must be one line of 1 to ${MAX_LABEL} characters`);
+}
+
+function stateOf({ endsAt }: KeyRecord): 'live' | 'ending' | 'ended' {
   if (endsAt === undefined) return 'live';
-  if (endsAt === REVOKED) return 'revoked';
-  return `${endsAt <= Date.now() ? 'ended' : 'ends'} ${new Date(endsAt).toISOString()}`;
+  return endsAt <= Date.now() ? 'ended' : 'ending';
+}
+
+function stateText(record: KeyRecord): string {
+  const { endsAt, endedBy } = record;
+  if (endsAt === undefined) return 'live';
+  // At no time of any clock: see REVOKED.
+  if (endsAt === REVOKED) return PAST[endedBy ?? 'revocation'];
+  const verb = endsAt > Date.now() ? 'ends' : endedBy === undefined ? 'ended' : PAST[endedBy];
+  return `${verb} ${new Date(endsAt).toISOString()}`;
+}
+
+const PAST = { rotation: 'rotated', revocation: 'revoked' } as const;
+
+/** A key for programs. */
+function plain(record: KeyRecord): object {
+  const time = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
+  return {
+    key_id: record.keyId,
+    owner: record.owner,
+    label: record.label ?? null,
+    created_at: record.createdAt,
+    last_used_at: time(record.lastUsedAt),
+    state: stateOf(record),
+    ends_at: time(record.endsAt === REVOKED ? undefined : record.endsAt),
+    ended_by: record.endedBy ?? null,
+    limits: record.limits,
+  };
 }
 
 function limitsText({ rate, concurrency, quota }: KeyLimits): string {

@@ -8,24 +8,54 @@ const NAME = /^([a-z0-9][a-z0-9._-]{0,63})(?:@([a-z0-9][a-z0-9._-]{0,63}))?(?:=(
 /** What the contract's example descriptor and the shipped models have, about. */
 const DEFAULT_LIMITS = { 'input-tokens': '512', 'candidate-tokens': '128', choices: '300' } as const;
 
+/** The models that Umpire ships with: a client's settings name one of them. */
+const DEFAULT_MODELS = ['umpire-mini@r5', 'minilm-l6@r1'] as const;
+
+const OPTIONS = {
+  port: { type: 'string', value: 'PORT', meaning: 'where it listens; 0 takes a free port', otherwise: 'PORT' },
+  model: {
+    type: 'string',
+    value: 'NAME',
+    multiple: true,
+    meaning: 'a model as ID[@REVISION][=STATUS], STATUS ready, unavailable or disabled',
+    otherwise: DEFAULT_MODELS.join(' and '),
+  },
+  fault: {
+    type: 'string',
+    value: 'SPEC:RATE',
+    multiple: true,
+    meaning: 'a fault by chance, such as 429:0.1',
+    otherwise: 'none',
+  },
+  seed: { type: 'string', value: 'N', meaning: 'for chance', otherwise: '1' },
+  'input-tokens': {
+    type: 'string',
+    value: 'N',
+    meaning: "the models' limit",
+    otherwise: DEFAULT_LIMITS['input-tokens'],
+  },
+  'candidate-tokens': {
+    type: 'string',
+    value: 'N',
+    meaning: "the models' limit",
+    otherwise: DEFAULT_LIMITS['candidate-tokens'],
+  },
+  choices: { type: 'string', value: 'N', meaning: "the models' limit", otherwise: DEFAULT_LIMITS.choices },
+} as const;
+
 /** The command. */
 export const mockCommand: Command = {
   name: 'mock',
   usage:
     '[--port PORT] [--model ID[@REVISION][=STATUS]]… [--fault SPEC:RATE]… [--seed N] [--input-tokens N] [--candidate-tokens N] [--choices N]',
-  summary:
-    'serves the exact contract without weights, with faults on request, until it is stopped; its key is UMPIRE_KEY or a new one, which it prints',
+  summary: 'serves the exact contract without weights, with faults on request',
+  notes: [
+    'It runs until it is stopped, and prints its address and, as the last line, its key: UMPIRE_KEY or a new one. The settings of the server count, too.',
+  ],
+  options: OPTIONS,
+  environment: ['PORT', 'HOST', 'TLS_CERT', 'TLS_KEY', 'LOG_LEVEL', 'UMPIRE_KEY', 'UMPIRE_OTHER_KEY'],
   async run(args, terminal) {
-    const text = { type: 'string' } as const;
-    const { values } = readArguments(args, {
-      port: text,
-      model: { type: 'string', multiple: true },
-      fault: { type: 'string', multiple: true },
-      seed: text,
-      'input-tokens': text,
-      'candidate-tokens': text,
-      choices: text,
-    });
+    const { values } = readArguments(args, OPTIONS);
     const { startMock } = await import('../mock/start-mock.ts');
     const { parseFault } = await import('../mock/fault-spec.ts');
     const { createLogger, LOG_LEVELS } = await import('../logger.ts');
@@ -37,7 +67,7 @@ export const mockCommand: Command = {
     if (!Object.values(keys).every(isKey)) {
       throw new UsageError('UMPIRE_KEY: must be what `umpire keys create` or an earlier mock printed');
     }
-    const models = (values.model ?? ['mock']).map(modelFrom);
+    const models = (values.model ?? DEFAULT_MODELS).map(modelFrom);
     const faults = (values.fault ?? []).map((fault) => {
       const at = fault.lastIndexOf(':');
       const spec = parseFault(fault.slice(0, Math.max(at, 0)));

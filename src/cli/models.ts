@@ -4,20 +4,29 @@ import { parseServers } from '../engine/open-inference/address.ts';
 import { checkPackage, type ListedPackage, listPackages } from '../engine/packages/check.ts';
 import { silentLog } from '../stores/log.ts';
 import { readArguments } from './arguments.ts';
-import type { Command, Terminal } from './command.ts';
+import { type Command, JSON_OPTION, type Terminal } from './command.ts';
 import { printTable } from './table.ts';
 
 const MODELS_DIR = fileURLToPath(new URL('../../models', import.meta.url));
+
+const LIST = { json: JSON_OPTION } as const;
 
 /** The commands. */
 export const modelCommands: readonly Command[] = [
   {
     name: 'models list',
-    usage: '',
-    summary: 'shows the model packages in UMPIRE_MODELS_DIR',
+    usage: '[--json]',
+    summary: 'shows the model packages in the folder of models',
+    notes: ["Packages are read, not loaded: 'umpire models check' loads them."],
+    options: LIST,
+    environment: ['UMPIRE_MODELS_DIR'],
     async run(args, terminal) {
-      readArguments(args, {});
+      const { values } = readArguments(args, LIST);
       const packages = await listPackages(modelsFolder(terminal));
+      if (values.json === true) {
+        terminal.out(JSON.stringify(packages.map(plain)));
+        return;
+      }
       const rows = packages.map((each) => {
         const { inputTokens, candidateTokens, choices } = each.limits;
         const limits = `${inputTokens} input tokens, ${choices} choices of ${candidateTokens} tokens`;
@@ -32,7 +41,11 @@ export const modelCommands: readonly Command[] = [
   {
     name: 'models check',
     usage: '[MODEL[@REVISION]]…',
-    summary: 'loads packages, all or these, makes their canary decision and measures them; status 1 if one is broken',
+    summary: 'loads packages, makes their canary decision and measures them',
+    positionals: [['MODEL', 'a model, or one revision of it (default: all)']],
+    options: {},
+    environment: ['UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
+    failure: 'a package is broken',
     async run(args, terminal) {
       const { positionals } = readArguments(args, {}, [0, 100]);
       const folder = modelsFolder(terminal);
@@ -75,6 +88,21 @@ export function inferenceServersOf({ env }: Terminal): ReadonlyMap<string, strin
   const servers = parseServers(env.UMPIRE_INFERENCE_SERVERS?.trim() ?? '');
   if (typeof servers === 'string') throw new Error(`UMPIRE_INFERENCE_SERVERS: ${servers}`);
   return servers;
+}
+
+/** A package for programs. */
+function plain(listed: ListedPackage): object {
+  const { inputTokens, candidateTokens, choices } = listed.limits;
+  return {
+    id: listed.id,
+    revision: listed.revision,
+    default: listed.isDefault,
+    family: listed.family,
+    owned_by: listed.ownedBy,
+    state: stateOf(listed),
+    limits: { input_tokens: inputTokens, candidate_tokens: candidateTokens, choices },
+    problems: listed.problems,
+  };
 }
 
 function stateOf({ problems, disabled }: ListedPackage): string {

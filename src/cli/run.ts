@@ -1,8 +1,11 @@
 /** Finds the command that the arguments name and runs it. */
+import { VERSION } from '../version.ts';
+import { backupCommands } from './backup.ts';
 import { calibrateCommand } from './calibrate.ts';
 import { catalogCommands } from './catalogs.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 import { conformanceCommand } from './conformance.ts';
+import { overview, page } from './help.ts';
 import { keyCommands } from './keys.ts';
 import { mockCommand } from './mock.ts';
 import { modelCommands } from './models.ts';
@@ -14,6 +17,7 @@ export const commands: readonly Command[] = [
   ...keyMovingCommands,
   ...catalogCommands,
   calibrateCommand,
+  ...backupCommands,
   ...modelCommands,
   mockCommand,
   conformanceCommand,
@@ -21,32 +25,64 @@ export const commands: readonly Command[] = [
 
 /** Runs one command. Resolves to the exit status: 0 done, 1 failed, 2 bad arguments. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
-  if (args.length === 0 || args.includes('--help') || args.includes('-h') || args[0] === 'help') {
-    printHelp(terminal.out);
+  if (args[0] === '--version' || args[0] === 'version') {
+    terminal.out(`umpire ${VERSION}, Node ${process.versions.node}`);
     return 0;
   }
-  const command = commands.find(({ name }) => name === args.slice(0, name.split(' ').length).join(' '));
+  const asksHelp = args[0] === 'help' || args.includes('--help') || args.includes('-h');
+  const words = args.filter((arg, place) => arg !== '--help' && arg !== '-h' && !(place === 0 && arg === 'help'));
+  const command = commands.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
   if (command === undefined) {
-    terminal.err(`umpire: there is no command '${args.slice(0, 2).join(' ')}'`);
-    printHelp(terminal.err);
-    return 2;
+    if (words.length > 0 && !(asksHelp && words[0]?.startsWith('-'))) return unknown(words, asksHelp, terminal);
+    for (const line of overview(commands)) terminal.out(line);
+    return 0;
   }
-  const { name } = command;
+  if (asksHelp) {
+    for (const line of page(command)) terminal.out(line);
+    return 0;
+  }
+  const { name, usage } = command;
   try {
     await command.run(args.slice(name.split(' ').length), terminal);
     return 0;
   } catch (error) {
     terminal.err(`umpire ${name}: ${error instanceof Error ? error.message : String(error)}`);
     if (!(error instanceof UsageError)) return 1;
-    terminal.err(`usage: umpire ${name} ${command.usage}`);
+    terminal.err(`usage: umpire ${name} ${usage}`);
+    terminal.err(`'umpire help ${name}' says what these are`);
     return 2;
   }
 }
 
-function printHelp(print: (line: string) => void): void {
-  print('usage: umpire COMMAND, in the environment of the server (REDIS_URL or UMPIRE_DATA_DIR, …)');
-  for (const { name, usage, summary } of commands) {
-    print(`  umpire ${name} ${usage}`.trimEnd());
-    print(`      ${summary}`);
+/** A group such as `keys` gets its commands, another word the command that it may have been meant for. */
+function unknown(words: readonly string[], asksHelp: boolean, terminal: Terminal): number {
+  const group = commands.filter(({ name }) => name.startsWith(`${words[0]} `));
+  if (words.length === 1 && group.length > 0) {
+    const print = asksHelp ? terminal.out : terminal.err;
+    if (!asksHelp) print(`umpire: '${words[0]}' is no command by itself; these are:`);
+    for (const { name, usage } of group) print(`  umpire ${name} ${usage}`.trimEnd());
+    return asksHelp ? 0 : 2;
   }
+  const asked = words.slice(0, group.length > 0 ? 2 : 1).join(' ');
+  const near = commands
+    .map(({ name }) => ({ name, distance: editDistance(asked, name) }))
+    .filter(({ distance }) => distance <= 3)
+    .toSorted((a, b) => a.distance - b.distance)[0];
+  const hint = near === undefined ? "'umpire help' lists them" : `did you mean 'umpire ${near.name}'?`;
+  terminal.err(`umpire: there is no command '${asked}'; ${hint}`);
+  return 2;
+}
+
+/** Letters to insert, delete or exchange until one text is the other (Levenshtein). */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, place) => place);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const exchanged = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(exchanged, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
 }

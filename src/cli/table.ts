@@ -1,8 +1,9 @@
 /** A table in plain text: columns padded with spaces, two between them. */
 import type { Terminal } from './command.ts';
 
-/** Prints a head and rows; the head alone if there are none. */
+/** Prints a head and rows; if there are none, says so on standard error. */
 export function printTable(terminal: Terminal, head: readonly string[], rows: readonly (readonly string[])[]): void {
+  if (rows.length === 0) terminal.err('there are none');
   const lines = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   for (const line of lines) {

@@ -1,23 +1,47 @@
 /** Opens the stores that the environment names for one command, beside a running server or without one. */
+import { existsSync } from 'node:fs';
 import { createStoreBudget, type StoreBudget } from '../stores/budget.ts';
 import { createStores, type Stores } from '../stores/create-stores.ts';
 import { StoreWriteUnconfirmed } from '../stores/errors.ts';
 import { silentLog } from '../stores/log.ts';
-import { parseStoreSettings } from '../stores/settings.ts';
+import { describeStore, parseStoreSettings } from '../stores/settings.ts';
 import type { Terminal } from './command.ts';
 
 /** An operator can wait longer than a request. */
 const PATIENCE_MS = 10_000;
+
+/** The settings that say where the store is. */
+export const STORE_ENVIRONMENT: readonly string[] = [
+  'UMPIRE_DATA_DIR',
+  'REDIS_URL',
+  'REDIS_SENTINELS',
+  'REDIS_SENTINEL_NAME',
+  'REDIS_CLUSTER',
+];
 
 /** A budget for one step of a command. */
 export function patience(): StoreBudget {
   return createStoreBudget(PATIENCE_MS);
 }
 
-/** Does work on the stores and closes them. Throws Error with a message for the operator. */
-export async function withStores<T>(terminal: Terminal, work: (stores: Stores) => Promise<T>): Promise<T> {
+/**
+ * Does work on the stores and closes them; says on standard error which store it is. `creates`: whether the work may be the first that a store hears of.
+ * Any other finds an embedded store there or fails: a folder that is misspelt must not look like a store without keys. Throws Error with a message
+ * for the operator.
+ */
+export async function withStores<T>(
+  terminal: Terminal,
+  work: (stores: Stores) => Promise<T>,
+  { creates = false } = {},
+): Promise<T> {
   const { value, problems } = parseStoreSettings(terminal.env);
   if (problems.length > 0) throw new Error(problems.join('\n'));
+  const place = describeStore(value);
+  const isNew = value.kind === 'sqlite' && !existsSync(place);
+  if (isNew && !creates) {
+    throw new Error(`there is no store at ${place}; UMPIRE_DATA_DIR or REDIS_URL say where the server has its own`);
+  }
+  terminal.err(`store: ${place}${isNew ? ' (new)' : ''}`);
   const stores = await createStores(value, silentLog);
   try {
     return await work(stores);

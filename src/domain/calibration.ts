@@ -20,6 +20,9 @@ export interface HeldOut {
 /** What a fit came to. `helps`: on held-out examples the log loss falls by more than one standard error. */
 export interface CalibrationFit {
   readonly helps: boolean;
+  /** By how much the held-out log loss falls, and the standard error of that. */
+  readonly gain: number;
+  readonly error: number;
   readonly temperature: number;
   readonly accuracy: number;
   readonly before: HeldOut;
@@ -67,6 +70,8 @@ export function fitCalibration(examples: readonly ScoredExample[]): CalibrationF
   const error = Math.sqrt(mean(gains.map((each) => (each - gain) ** 2)) / (gains.length - 1));
   return {
     helps: gain > error,
+    gain,
+    error,
     temperature: fitTemperature(examples),
     accuracy: mean(examples.map(({ probabilities, label }) => (firstHighest(probabilities) === label ? 1 : 0))),
     before: {

@@ -63,4 +63,6 @@ export interface CatalogStore {
   delete(owner: string, id: string, budget: StoreBudget): Promise<boolean>;
   /** The owner's ids in code-unit order. For operators: no bound on the answer. */
   list(owner: string, budget: StoreBudget): Promise<readonly string[]>;
+  /** Everybody who has a catalog, in code-unit order. For operators: walks everything. */
+  owners(budget: StoreBudget): Promise<readonly string[]>;
 }

@@ -2,36 +2,68 @@
 import { StoreCorrupt } from './errors.ts';
 import type { KeyLimits, KeyRecord } from './key-store.ts';
 
-/** What is kept of a key beside its hash. `limits` is JSON; `ends_at` milliseconds since the epoch, absent or null while none is set. */
+/**
+ * What is kept of a key beside its hash. `limits` is JSON. Beside these there are `ends_at` and `last_used_at`, milliseconds since the epoch, absent
+ * or null while there is none. Keys that were written before there were labels lack `label` and `ended_by`.
+ */
 export interface KeyFields {
   readonly key_id: string;
   readonly owner: string;
   readonly limits: string;
   readonly created_at: string;
+  /** Empty for none. */
+  readonly label: string;
+  /** Empty while no end is set. */
+  readonly ended_by: string;
 }
 
-/** A record's fields, but for its end. */
+/** The longest label. */
+export const MAX_LABEL = 100;
+
+/** A record's fields, but for its times. */
 export function toKeyFields(record: KeyRecord): KeyFields {
   return {
     key_id: record.keyId,
     owner: record.owner,
     limits: JSON.stringify(record.limits),
     created_at: record.createdAt,
+    label: record.label ?? '',
+    ended_by: record.endedBy ?? '',
   };
 }
 
 /** The record that the fields hold. Throws StoreCorrupt. */
 export function fromKeyFields(hash: string, fields: Readonly<Record<string, unknown>>): KeyRecord {
-  const { key_id: keyId, owner, limits: json, created_at: createdAt, ends_at: end } = fields;
+  const { key_id: keyId, owner, limits: json, created_at: createdAt, ends_at: end, last_used_at: lastUse } = fields;
   const limits = typeof json === 'string' ? readLimits(json) : undefined;
-  const endsAt = end === undefined || end === null ? undefined : Number(end);
+  const [endsAt, lastUsedAt] = [timeFrom(end), timeFrom(lastUse)];
+  const { label, ended_by: endedBy } = fields;
   const sound = typeof keyId === 'string' && typeof owner === 'string' && owner !== '' && typeof createdAt === 'string';
-  if (!sound || limits === undefined || Number.isNaN(endsAt)) {
+  if (!sound || limits === undefined || Number.isNaN(endsAt) || Number.isNaN(lastUsedAt)) {
     throw new StoreCorrupt(
       `the record of key ${typeof keyId === 'string' ? keyId : 'with an unknown id'} is not readable`,
     );
   }
-  return { keyId, hash, owner, limits, createdAt, ...(endsAt === undefined ? {} : { endsAt }) };
+  return {
+    keyId,
+    hash,
+    owner,
+    limits,
+    ...(typeof label === 'string' && label !== '' ? { label } : {}),
+    createdAt,
+    ...(endsAt === undefined ? {} : { endsAt }),
+    ...(endedBy === 'rotation' || endedBy === 'revocation' ? { endedBy } : {}),
+    ...(lastUsedAt === undefined ? {} : { lastUsedAt }),
+  };
+}
+
+/** Whether a text may be a key's label: one line that a terminal can show. */
+export function isLabel(text: string): boolean {
+  return text.length >= 1 && text.length <= MAX_LABEL && !/\p{C}/u.test(text);
+}
+
+function timeFrom(value: unknown): number | undefined {
+  return value === undefined || value === null ? undefined : Number(value);
 }
 
 /** Undefined if it is not what `KeyLimits` says: a limit that cannot be read must not become no limit. */

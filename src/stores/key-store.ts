@@ -17,14 +17,23 @@ export interface KeyRecord {
   /** Who owns the catalogs; the same after a rotation. */
   readonly owner: string;
   readonly limits: KeyLimits;
+  /** What the operator calls it, to tell the keys of one owner apart. Not there, rather than empty, if it has none. */
+  readonly label?: string;
   /** ISO 8601, UTC. */
   readonly createdAt: string;
   /** When the key ends or ended, milliseconds since the epoch: set by a rotation (after its grace), or `REVOKED`. */
   readonly endsAt?: number;
+  /** What set `endsAt`. Not there for keys that were ended before this was kept. */
+  readonly endedBy?: KeyEnd;
+  /** When a server last saw it in use, milliseconds since the epoch, to about a minute. Not there if none has. */
+  readonly lastUsedAt?: number;
 }
 
 /** The end of a revoked key: before every clock's now, so that a clock that is wrong or set back brings no revoked key back. */
 export const REVOKED = 0;
+
+/** Why a key ends. */
+export type KeyEnd = 'rotation' | 'revocation';
 
 /** Keys by hash. Every method throws StoreUnavailable; those that write StoreWriteUnconfirmed, those that read StoreCorrupt. */
 export interface KeyStore {
@@ -32,8 +41,10 @@ export interface KeyStore {
   find(hash: string, budget: StoreBudget): Promise<KeyRecord | undefined>;
   /** Adds a key. False if the hash is known already; then nothing changed. */
   add(record: KeyRecord, budget: StoreBudget): Promise<boolean>;
-  /** Sets `endsAt`, unless an earlier end is set. False if the hash is not known. */
-  end(hash: string, endsAt: number, budget: StoreBudget): Promise<boolean>;
+  /** Sets `endsAt` and why, unless an earlier end is set. False if the hash is not known. */
+  end(hash: string, endsAt: number, endedBy: KeyEnd, budget: StoreBudget): Promise<boolean>;
+  /** Notes when keys were last used, milliseconds since the epoch by hash. Never moves one back, and makes no key. */
+  used(uses: ReadonlyMap<string, number>, budget: StoreBudget): Promise<void>;
   /** All keys, ordered by owner, then age. For operators: walks everything. */
   list(budget: StoreBudget): Promise<readonly KeyRecord[]>;
 }

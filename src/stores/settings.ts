@@ -1,4 +1,5 @@
 /** Where catalogs and keys are kept, as the environment says. */
+import { resolve } from 'node:path';
 
 /** Redis in one of its three shapes, or the embedded store. Addresses are `host:port`. */
 export type StoreSettings = { readonly kind: 'sqlite'; readonly folder: string } | RedisSettings;
@@ -19,6 +20,9 @@ export interface HostPort {
   readonly host: string;
   readonly port: number;
 }
+
+/** The embedded store's file in its folder. */
+export const DATABASE_FILE = 'umpire.db';
 
 /** Where the embedded store lives unless UMPIRE_DATA_DIR says otherwise. */
 export const DEFAULT_DATA_DIR = 'data';
@@ -76,6 +80,18 @@ export function parseStoreSettings(env: Readonly<Record<string, string | undefin
         ? { kind: 'sentinel', sentinels, name: name ?? '' }
         : { kind: 'plain' };
   return { value: { kind: 'redis', url: address, topology, waitReplicas: Number(wait) }, problems };
+}
+
+/** What to call the store in front of its operator: the file, or Redis' address without user and password. */
+export function describeStore(settings: StoreSettings): string {
+  if (settings.kind === 'sqlite') return resolve(settings.folder, DATABASE_FILE);
+  const { url, topology } = settings;
+  const list = (places: readonly HostPort[]): string => places.map(({ host, port }) => `${host}:${port}`).join(',');
+  if (topology.kind === 'cluster') return `the Redis cluster at ${list(topology.nodes)}`;
+  if (topology.kind === 'sentinel') {
+    return `Redis '${topology.name}' by the Sentinels at ${list(topology.sentinels)}, database ${url.pathname.slice(1) || '0'}`;
+  }
+  return `${url.protocol}//${url.hostname}:${url.port || '6379'}/${url.pathname.slice(1) || '0'}`;
 }
 
 function parseRedisUrl(text: string): URL | undefined {

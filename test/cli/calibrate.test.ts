@@ -137,7 +137,7 @@ test('what cannot be fitted is said, and changes nothing', async (t) => {
   );
   t.regex((await calibrate(line('abc'))).err, /1 examples are too few: 30 are the least/);
   t.regex((await calibrate(`${line('abc')}\nnonsense`)).err, /line 2: is not a JSON object/);
-  t.regex((await calibrate(`\n${line('mno')}`)).err, /line 2: the label is not one of the catalog's choices/);
+  t.regex((await calibrate(`\n${line('mno')}`)).err, /line 2: the label "mno" is not one of the catalog's choices/);
   t.regex(
     (await calibrate('{"input":"a","instruction":""}')).err,
     /line 1: input, instruction and label must be texts/,

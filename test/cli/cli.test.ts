@@ -33,9 +33,11 @@ test.after.always(async () => {
   await redis.stop();
 });
 
-async function run(env: Env, args: string, input = '') {
+const run = (env: Env, args: string, input = '') => runWords(env, args.split(' '), input);
+
+async function runWords(env: Env, args: readonly string[], input = '') {
   const [out, err] = [[] as string[], [] as string[]];
-  const status = await runCommand(args.split(' '), {
+  const status = await runCommand(args, {
     env,
     out: (line) => out.push(line),
     err: (line) => err.push(line),
@@ -79,6 +81,44 @@ for (const [name, { env, stores }] of Object.entries(places)) {
     t.true(((await stateOf(newKey))?.endsAt ?? Number.POSITIVE_INFINITY) <= Date.now());
     t.is((await stateOf(third.out.at(-1) ?? ''))?.endsAt, undefined);
     t.regex((await run(env, `keys rotate ${newest}`)).err.join(), /has ended/);
+    // The old one is in its grace time, which its holder was promised.
+    const again = await run(env, `keys rotate ${idIn(first.out)}`);
+    t.is(again.status, 1);
+    t.regex(again.err.join(), /was rotated already and works until 20/);
+    t.true(((await stateOf(oldKey))?.endsAt ?? 0) > Date.now());
+    const { out } = await run(env, `keys list --owner ${owner}`);
+    t.is(out.filter((line) => / rotated 20/.test(line)).length, 1);
+    t.is(out.filter((line) => / ends 20/.test(line)).length, 1);
+  });
+
+  test.serial(`${name}: keys of one owner are told apart by label and last use, also by programs`, async (t) => {
+    const owner = newOwner();
+    const [crawler] = [
+      await runWords(env, ['keys', 'create', '--owner', owner, '--label', 'the crawler']),
+      await run(env, `keys create --owner ${owner}`),
+    ];
+    const key = crawler.out.at(-1) ?? '';
+    await stores.keys.used(new Map([[hashKey(key), Date.parse('2026-05-05T05:05:05Z')]]), budget());
+    const table = await run(env, `keys list --owner ${owner}`);
+    t.is(table.out.filter((line) => / the crawler .* 2026-05-05T05:05:05\.000Z +live/.test(line)).length, 1);
+    t.is(table.out.filter((line) => / never +live/.test(line)).length, 1);
+    const list = JSON.parse((await run(env, `keys list --owner ${owner} --json`)).out.join('')) as object[];
+    t.is(list.length, 2);
+    t.like(
+      list.find((each) => 'label' in each && each.label === 'the crawler'),
+      {
+        key_id: idIn(crawler.out),
+        owner,
+        last_used_at: '2026-05-05T05:05:05.000Z',
+        state: 'live',
+        ends_at: null,
+      },
+    );
+    t.false(JSON.stringify(list).includes(key.slice(9)));
+    const rotated = await run(env, `keys rotate ${idIn(crawler.out)}`);
+    t.is((await stateOf(rotated.out.at(-1) ?? ''))?.label, 'the crawler');
+    t.deepEqual((await run(env, `keys list --owner ${newOwner()} --json`)).out, ['[]']);
+    t.regex((await run(env, `keys list --owner ${newOwner()}`)).err.join('\n'), /there are none/);
   });
 
   test.serial(`${name}: a key is revoked by its id, or by itself from standard input`, async (t) => {
@@ -90,6 +130,7 @@ for (const [name, { env, stores }] of Object.entries(places)) {
     t.is((await run(env, `keys revoke ${idIn(one.out)}`)).status, 0);
     t.is((await run(env, 'keys revoke -', `${other.out.at(-1)}\n`)).status, 0);
     for (const { out } of [one, other]) t.true(((await stateOf(out.at(-1) ?? ''))?.endsAt ?? 0) <= Date.now());
+    t.is((await run(env, `keys list --owner ${owner}`)).out.filter((line) => / revoked 20/.test(line)).length, 2);
     t.is((await run(env, 'keys revoke key_0000000000000000')).status, 1);
     t.is((await run(env, 'keys revoke -', 'junk')).status, 1);
     const onCommandLine = await run(env, `keys revoke ${one.out.at(-1)}`);
@@ -104,6 +145,10 @@ for (const [name, { env, stores }] of Object.entries(places)) {
     const { out } = await run(env, `catalogs list --owner ${owner}`);
     t.regex(out[1] ?? '', /^a +minilm-l6 +1 +3 +2026-01-02/);
     t.is(out.length, 3);
+    t.like(JSON.parse((await run(env, `catalogs list --owner ${owner} --json`)).out.join('')), [
+      { id: 'a', model: 'minilm-l6', choices: 3, readable: true },
+      { id: 'b' },
+    ]);
     t.is((await run(env, `catalogs delete --owner ${owner} a b`)).status, 0);
     t.is((await run(env, `catalogs delete --owner ${owner} a`)).status, 1);
     t.deepEqual(await stores.catalogs.list(owner, budget()), []);
@@ -125,7 +170,7 @@ test.serial('catalogs move from one store to the other and back, and nothing is 
   const imported = await run(shared.env, `catalogs import --owner ${owner}`, exported.out.join('\n'));
   t.deepEqual(
     [imported.status, imported.out, imported.err],
-    [0, ['1 created, 1 existed'], ['b: exists, left as it is']],
+    [0, ['1 created, 1 existed'], [imported.err[0], 'b: exists, left as it is']],
   );
   t.deepEqual((await shared.stores.catalogs.read(owner, 'a', budget()))?.record, records[0]);
   t.deepEqual((await shared.stores.catalogs.read(owner, 'b', budget()))?.record.choices, ['mine', 'stays']);
@@ -169,6 +214,14 @@ test.serial('keys move from one store to the other: clients go on with what they
   }
 });
 
+test.serial('an import names the models that are not there', async (t) => {
+  const { env } = places.sqlite ?? t.fail();
+  const line = JSON.stringify({ id: 'x', model: 'nobody', choices: ['a', 'b'] });
+  const { status, err } = await run(env, `catalogs import --owner ${newOwner()}`, line);
+  t.is(status, 0);
+  t.regex(err.join('\n'), /^x: model 'nobody' is not in .*models$/m);
+});
+
 test.serial('an import with one bad line imports nothing', async (t) => {
   const { env, stores } = places.sqlite ?? t.fail();
   const owner = newOwner();
@@ -202,8 +255,14 @@ for (const [args, problem] of [
   ['catalogs list', /--owner NAME is needed/],
   ['catalogs delete --owner a', /an argument is missing/],
   ['catalogs delete --owner a ..', /cannot be the id/],
-  ['keys', /there is no command 'keys'/],
-  ['keys destroy', /there is no command/],
+  ['keys', /'keys' is no command by itself; these are:\n {2}umpire keys create/],
+  ['conformance', /--url URL is needed/],
+  ['keys create --owner a --label ', /--label: must be one line/],
+  ['kesy create', /there is no command 'kesy'; 'umpire help' lists them/],
+  ['keys destroy', /there is no command 'keys destroy'/],
+  ['keys creat', /did you mean 'umpire keys create'/],
+  ['catalog', /there is no command 'catalog'/],
+  ['backup', /an argument is missing/],
 ] as const) {
   test.serial(`bad arguments: ${args}`, async (t: ExecutionContext) => {
     const { status, err, out } = await run(places.sqlite?.env ?? {}, args);
@@ -229,6 +288,7 @@ test.serial('models are listed and checked; a broken one ends with status 1', as
     list.out.some((line) => /^minilm-l6 +r1 .* sound /.test(line)),
     list.out.join('\n'),
   );
+  t.like(JSON.parse((await run({}, 'models list --json')).out.join('')), [{ id: 'minilm-l6', state: 'sound' }]);
   const check = await run({}, 'models check minilm-l6');
   t.is(check.status, 0, check.err.join('\n'));
   t.regex(check.out.join('\n'), /^minilm-l6@r1: sound, loaded in \d+ ms\n.*8 choices: [\d.]+ ms/);
@@ -240,12 +300,6 @@ test.serial('models are listed and checked; a broken one ends with status 1', as
   const broken = await run({ UMPIRE_MODELS_DIR: folder }, 'models check');
   t.is(broken.status, 1);
   t.regex(broken.out.join('\n'), /^broken@r1: broken\n {2}\S/);
-});
-
-test.serial('help', async (t) => {
-  const { status, out } = await run({}, '--help');
-  t.is(status, 0);
-  t.true(out.some((line) => line.includes('umpire keys create --owner NAME')));
 });
 
 test.serial('as a process: the key is the last line of standard output, and the status is set', async (t) => {

@@ -119,7 +119,7 @@ test.serial('a revoked key is refused by every server within 5 s, on both stores
     const statuses = () =>
       Promise.all(portsOf(t, kind).map(async (port) => (await decide(port, validBody, headers)).status));
     t.deepEqual(await statuses(), [200, 200]);
-    await stores.keys.end(hash, Date.now(), createStoreBudget());
+    await stores.keys.end(hash, Date.now(), 'revocation', createStoreBudget());
     const took = await until(async () => (await statuses()).every((status) => status === 401));
     t.log(`${kind}: after ${Math.round(took)} ms`);
     t.true(took < 5_000);

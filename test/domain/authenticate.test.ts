@@ -130,8 +130,8 @@ test('a revoked key is refused within 3 s, one in its grace time until that ends
   const [revoked, rotated] = [await issue(), await issue()];
   const { state, outcome } = start();
   await outcome(`Bearer ${revoked.key}`);
-  await stores.keys.end(revoked.hash, REVOKED, createStoreBudget());
-  await stores.keys.end(rotated.hash, state.wall + 10_000, createStoreBudget());
+  await stores.keys.end(revoked.hash, REVOKED, 'revocation', createStoreBudget());
+  await stores.keys.end(rotated.hash, state.wall + 10_000, 'rotation', createStoreBudget());
   state.now += 3_000;
   state.wall += 3_000;
   t.like(await outcome(`Bearer ${revoked.key}`), { reason: 'AUTHENTICATION_REQUIRED' });
@@ -146,7 +146,7 @@ test('a clock that is set back neither keeps a revoked key alive nor brings it b
   const { key, hash } = await issue();
   const { state, outcome } = start();
   t.like(await outcome(`Bearer ${key}`), { kind: 'key' });
-  await stores.keys.end(hash, REVOKED, createStoreBudget());
+  await stores.keys.end(hash, REVOKED, 'revocation', createStoreBudget());
   state.wall -= 3_600_000;
   state.now += 3_000;
   t.like(await outcome(`Bearer ${key}`), { reason: 'AUTHENTICATION_REQUIRED' });

@@ -155,6 +155,7 @@ test('failures of the store and the engine are what a caller may see', async (t)
       calibrate: failing(error),
       delete: failing(error),
       list: failing(error),
+      owners: failing(error),
     };
     const { catalogs, owner } = start({ store: methods });
     for (const work of [

@@ -176,6 +176,9 @@ export function catalogStoreSuite(test: DeclareTest, name: string, store: () => 
     for (const id of ['b', 'B', 'a', '-', '10', '9', '_', '.a'])
       await store().create(owner, record(id), UNBOUNDED, budget());
     t.deepEqual(await store().list(owner, budget()), ['-', '.a', '10', '9', 'B', '_', 'a', 'b']);
+    const owners = await store().owners(budget(5_000));
+    t.is(owners.filter((each) => each === owner).length, 1);
+    t.deepEqual(owners, [...owners].sort());
   });
 
   test(`${name}: a budget that is used up fails at once, and every call takes its time off`, async (t) => {

@@ -1,7 +1,7 @@
 /** The contract of a key store: every store passes all of it. */
 import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
-import type { KeyRecord, KeyStore } from '../../src/stores/key-store.ts';
+import type { KeyEnd, KeyRecord, KeyStore } from '../../src/stores/key-store.ts';
 import { type DeclareTest, newOwner } from './catalog-store-suite.ts';
 
 /** A record of a fresh key. */
@@ -21,7 +21,8 @@ export function keyStoreSuite(test: DeclareTest, name: string, store: () => KeyS
     for (const key of [
       keyOf(newOwner()),
       keyOf(newOwner(), { limits }),
-      keyOf(newOwner(), { endsAt: 1_800_000_000_000 }),
+      keyOf(newOwner(), { endsAt: 1_800_000_000_000, endedBy: 'rotation' }),
+      keyOf(newOwner(), { label: 'the crawler, prod é', lastUsedAt: 1_700_000_000_000 }),
     ]) {
       t.true(await store().add(key, budget()));
       t.deepEqual(await store().find(key.hash, budget()), key);
@@ -39,14 +40,40 @@ export function keyStoreSuite(test: DeclareTest, name: string, store: () => KeyS
   test(`${name}: an end is set once and only ever moves closer`, async (t) => {
     const key = keyOf(newOwner());
     await store().add(key, budget());
-    const endAfter = async (endsAt: number): Promise<number | undefined> => {
-      t.true(await store().end(key.hash, endsAt, budget()));
-      return (await store().find(key.hash, budget()))?.endsAt;
+    const endAfter = async (endsAt: number, endedBy: KeyEnd) => {
+      t.true(await store().end(key.hash, endsAt, endedBy, budget()));
+      const found = await store().find(key.hash, budget());
+      return [found?.endsAt, found?.endedBy];
     };
-    t.is(await endAfter(2_000_000_000_000), 2_000_000_000_000);
-    t.is(await endAfter(1_900_000_000_000), 1_900_000_000_000);
-    t.is(await endAfter(2_100_000_000_000), 1_900_000_000_000);
-    t.false(await store().end(hashKey('no such key'), 1, budget()));
+    t.deepEqual(await endAfter(2_000_000_000_000, 'rotation'), [2_000_000_000_000, 'rotation']);
+    t.deepEqual(await endAfter(1_900_000_000_000, 'revocation'), [1_900_000_000_000, 'revocation']);
+    t.deepEqual(await endAfter(2_100_000_000_000, 'rotation'), [1_900_000_000_000, 'revocation']);
+    t.false(await store().end(hashKey('no such key'), 1, 'revocation', budget()));
+  });
+
+  test(`${name}: the last use of keys is noted, and only ever moves on`, async (t) => {
+    const [one, other] = [keyOf(newOwner()), keyOf(newOwner())];
+    for (const key of [one, other]) await store().add(key, budget());
+    const unknown = hashKey('no such key');
+    await store().used(
+      new Map([
+        [one.hash, 2_000],
+        [other.hash, 5_000],
+        [unknown, 1],
+      ]),
+      budget(),
+    );
+    await store().used(
+      new Map([
+        [one.hash, 1_000],
+        [other.hash, 6_000],
+      ]),
+      budget(),
+    );
+    await store().used(new Map(), budget());
+    t.deepEqual(await store().find(one.hash, budget()), { ...one, lastUsedAt: 2_000 });
+    t.deepEqual(await store().find(other.hash, budget()), { ...other, lastUsedAt: 6_000 });
+    t.is(await store().find(unknown, budget()), undefined);
   });
 
   test(`${name}: lists every key, by owner and age`, async (t) => {

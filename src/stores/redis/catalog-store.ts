@@ -2,7 +2,8 @@
 import { CATALOG_FIELDS, fromFields, newStamp, toFields } from '../catalog-record.ts';
 import type { CatalogStore } from '../catalog-store.ts';
 import type { RedisLink } from './link.ts';
-import { catalogIdsName, catalogName, catalogSizesName } from './names.ts';
+import { CATALOG_IDS_PATTERN, catalogIdsName, catalogName, catalogSizesName, ownerOfCatalogIds } from './names.ts';
+import { scanNames } from './scan.ts';
 import { calibrateCatalog, createCatalog, deleteCatalog } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
 
@@ -71,5 +72,11 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       const reply = await link.call('read', key, budget, (connection) => connection.send(key, ['SMEMBERS', key]));
       return [...(reply as Iterable<string>)].sort();
     },
+    owners: (budget) =>
+      link.call('read', undefined, budget, async (connection) => {
+        const owners: string[] = [];
+        for await (const name of scanNames(connection, CATALOG_IDS_PATTERN)) owners.push(ownerOfCatalogIds(name));
+        return owners.sort();
+      }),
   };
 }

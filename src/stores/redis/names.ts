@@ -10,6 +10,10 @@ export const catalogIdsName = (owner: string): string => `umpire:{${owner}}:cata
 /** A hash from each of these ids to the bytes of its choices. */
 export const catalogSizesName = (owner: string): string => `umpire:{${owner}}:catalog-sizes`;
 
+/** A pattern of SCAN's for those sets, and the owner in the name of one. */
+export const CATALOG_IDS_PATTERN = 'umpire:{*}:catalogs';
+export const ownerOfCatalogIds = (name: string): string => name.slice('umpire:{'.length, -'}:catalogs'.length);
+
 /** By the key's hash. */
 export const keyName = (hash: string): string => `${KEY_PREFIX}${hash}`;
 export const KEY_PREFIX = 'umpire:key:';

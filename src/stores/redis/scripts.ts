@@ -74,11 +74,19 @@ redis.call('HSET', KEYS[1], unpack(ARGV))
 return 1
 `);
 
-/** KEYS: key. ARGV: end in milliseconds. Replies 1 if the key is there. */
+/** KEYS: key. ARGV: end in milliseconds, why. Replies 1 if the key is there. */
 export const endKey = createScript(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local set = tonumber(redis.call('HGET', KEYS[1], 'ends_at') or '')
-if not set or set > tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'ends_at', ARGV[1]) end
+if not set or set > tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'ends_at', ARGV[1], 'ended_by', ARGV[2]) end
+return 1
+`);
+
+/** KEYS: key. ARGV: when it was used, in milliseconds. */
+export const useKey = createScript(`
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+local noted = tonumber(redis.call('HGET', KEYS[1], 'last_used_at') or '') or 0
+if noted < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'last_used_at', ARGV[1]) end
 return 1
 `);
 

@@ -8,6 +8,7 @@ export function createSqliteCatalogStore({ connection, read, write }: EmbeddedDa
   const one = 'FROM catalogs WHERE owner = ? AND id = ?';
   const select = connection.prepare(`SELECT ${CATALOG_FIELDS.join(', ')} ${one}`);
   const selectStamp = connection.prepare(`SELECT stamp ${one}`);
+  const owners = connection.prepare('SELECT DISTINCT owner FROM catalogs ORDER BY owner');
   const ids = connection.prepare('SELECT id FROM catalogs WHERE owner = ? ORDER BY id');
 
   return {
@@ -39,6 +40,9 @@ export function createSqliteCatalogStore({ connection, read, write }: EmbeddedDa
     },
     list(owner, budget) {
       return read(budget, () => ids.all(owner).map((row) => String(row.id)));
+    },
+    owners(budget) {
+      return read(budget, () => owners.all().map((row) => String(row.owner)));
     },
   };
 }

@@ -2,13 +2,15 @@
  * The embedded store's file: one SQLite database in the data folder, in WAL mode so that the operator's command and a second server can use
  * it beside the first. `synchronous=FULL`: what a caller was told is on the disk, also after a power cut.
  */
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StoreBudget } from '../budget.ts';
 import { spend } from '../budget.ts';
 import { StoreCorrupt, StoreUnavailable } from '../errors.ts';
+import { DATABASE_FILE } from '../settings.ts';
 import { sqliteFailure } from './failures.ts';
+import { makeFolder } from './folder.ts';
 import { createReserve } from './reserve.ts';
 import { createWriteQueue, type WriteQueue } from './write-queue.ts';
 
@@ -48,6 +50,11 @@ const MIGRATIONS = [
   ) STRICT, WITHOUT ROWID;
   `,
   "ALTER TABLE catalogs ADD COLUMN calibrations TEXT NOT NULL DEFAULT '{}'",
+  `
+  ALTER TABLE keys ADD COLUMN label TEXT NOT NULL DEFAULT '';
+  ALTER TABLE keys ADD COLUMN ended_by TEXT NOT NULL DEFAULT '';
+  ALTER TABLE keys ADD COLUMN last_used_at INTEGER;
+  `,
 ];
 
 /**
@@ -55,9 +62,9 @@ const MIGRATIONS = [
  * StoreCorrupt with a message for the operator.
  */
 export function openDatabase(folder: string): EmbeddedDatabase {
-  const file = join(folder, 'umpire.db');
+  const file = join(folder, DATABASE_FILE);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     // It holds no secret, but who owns what is nobody else's business. SQLite gives the files beside it the same mode.
     closeSync(openSync(file, 'a', 0o600));
     chmodSync(file, 0o600);

@@ -5,7 +5,7 @@ import type { EmbeddedDatabase } from './database.ts';
 
 /** A store over an open database. */
 export function createSqliteKeyStore({ connection, read, write }: EmbeddedDatabase): KeyStore {
-  const fields = 'hash, key_id, owner, limits, created_at, ends_at';
+  const fields = 'hash, key_id, owner, limits, created_at, label, ends_at, ended_by, last_used_at';
   const select = connection.prepare(`SELECT ${fields} FROM keys WHERE hash = ?`);
   const selectAll = connection.prepare(`SELECT ${fields} FROM keys`);
 
@@ -17,11 +17,14 @@ export function createSqliteKeyStore({ connection, read, write }: EmbeddedDataba
       });
     },
     async add(record, budget) {
-      const { hash, endsAt = null } = record;
-      return (await write(budget, { kind: 'add_key', hash, endsAt, fields: toKeyFields(record) })) === true;
+      const { hash, endsAt = null, lastUsedAt = null } = record;
+      return (await write(budget, { kind: 'add_key', hash, endsAt, lastUsedAt, fields: toKeyFields(record) })) === true;
     },
-    async end(hash, endsAt, budget) {
-      return (await write(budget, { kind: 'end_key', hash, endsAt })) === true;
+    async end(hash, endsAt, endedBy, budget) {
+      return (await write(budget, { kind: 'end_key', hash, endsAt, endedBy })) === true;
+    },
+    async used(uses, budget) {
+      if (uses.size > 0) await write(budget, { kind: 'use_keys', uses: [...uses] });
     },
     list(budget) {
       return read(budget, () =>

@@ -88,9 +88,9 @@ function makeUrgent(batch: readonly Order[], full: unknown): void {
   else acknowledge(urgent, failure(full));
 }
 
-/** Whether a write only takes room. */
+/** Whether a write only takes room, or is not worth the room that is held back, as the last use of keys. */
 function isGrowth({ write }: Order): boolean {
-  return write.kind === 'create_catalog' || write.kind === 'calibrate_catalog';
+  return ['create_catalog', 'calibrate_catalog', 'use_keys'].includes(write.kind);
 }
 
 function failure(error: unknown): Acknowledgement['outcome'] {

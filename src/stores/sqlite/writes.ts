@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { CATALOG_FIELDS, type CatalogFields } from '../catalog-record.ts';
 import type { CatalogBounds } from '../catalog-store.ts';
 import type { KeyFields } from '../key-record.ts';
+import type { KeyEnd } from '../key-store.ts';
 
 /** One write. */
 export type Write =
@@ -21,8 +22,15 @@ export type Write =
       readonly fields: Pick<CatalogFields, 'stamp' | 'calibrations'>;
     }
   | { readonly kind: 'delete_catalog'; readonly owner: string; readonly id: string }
-  | { readonly kind: 'add_key'; readonly hash: string; readonly endsAt: number | null; readonly fields: KeyFields }
-  | { readonly kind: 'end_key'; readonly hash: string; readonly endsAt: number };
+  | {
+      readonly kind: 'add_key';
+      readonly hash: string;
+      readonly endsAt: number | null;
+      readonly lastUsedAt: number | null;
+      readonly fields: KeyFields;
+    }
+  | { readonly kind: 'end_key'; readonly hash: string; readonly endsAt: number; readonly endedBy: KeyEnd }
+  | { readonly kind: 'use_keys'; readonly uses: readonly (readonly [hash: string, at: number])[] };
 
 /** What came of it; for the others than `create_catalog` whether something changed. */
 export type WriteResult = 'created' | 'exists' | 'too_many' | 'too_large' | boolean;
@@ -43,10 +51,17 @@ export function createWrites(connection: DatabaseSync): (write: Write) => WriteR
   );
   const deleteCatalog = connection.prepare('DELETE FROM catalogs WHERE owner = ? AND id = ?');
   const insertKey = connection.prepare(
-    `INSERT INTO keys (hash, key_id, owner, limits, created_at, ends_at)
-     VALUES (:hash, :key_id, :owner, :limits, :created_at, :ends_at) ON CONFLICT (hash) DO NOTHING`,
+    `INSERT INTO keys (hash, key_id, owner, limits, created_at, label, ends_at, ended_by, last_used_at)
+     VALUES (:hash, :key_id, :owner, :limits, :created_at, :label, :ends_at, :ended_by, :last_used_at)
+     ON CONFLICT (hash) DO NOTHING`,
   );
-  const endKey = connection.prepare('UPDATE keys SET ends_at = min(ifnull(ends_at, :end), :end) WHERE hash = :hash');
+  const endKey = connection.prepare(
+    `UPDATE keys SET ended_by = iif(ends_at <= :end, ended_by, :by), ends_at = min(ifnull(ends_at, :end), :end)
+     WHERE hash = :hash`,
+  );
+  const useKey = connection.prepare(
+    'UPDATE keys SET last_used_at = max(ifnull(last_used_at, 0), :at) WHERE hash = :hash',
+  );
 
   return (write) => {
     switch (write.kind) {
@@ -66,9 +81,23 @@ export function createWrites(connection: DatabaseSync): (write: Write) => WriteR
       case 'delete_catalog':
         return Number(deleteCatalog.run(write.owner, write.id).changes) > 0;
       case 'add_key':
-        return Number(insertKey.run({ hash: write.hash, ends_at: write.endsAt, ...write.fields }).changes) > 0;
+        return (
+          Number(
+            insertKey.run({
+              hash: write.hash,
+              ends_at: write.endsAt,
+              last_used_at: write.lastUsedAt,
+              ...write.fields,
+            }).changes,
+          ) > 0
+        );
       case 'end_key':
-        return Number(endKey.run({ hash: write.hash, end: write.endsAt }).changes) > 0;
+        return Number(endKey.run({ hash: write.hash, end: write.endsAt, by: write.endedBy }).changes) > 0;
+      case 'use_keys': {
+        let changed = 0;
+        for (const [hash, at] of write.uses) changed += Number(useKey.run({ hash, at }).changes);
+        return changed > 0;
+      }
     }
   };
 }

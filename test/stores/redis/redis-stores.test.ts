@@ -122,7 +122,7 @@ test.serial('in a Redis that is full catalogs are refused and deleted, and keys 
   await t.throwsAsync(stores.catalogs.create(owner, record('b'), UNBOUNDED, budget()), {
     instanceOf: StoreUnavailable,
   });
-  t.true(await stores.keys.end(old.hash, REVOKED, budget()));
+  t.true(await stores.keys.end(old.hash, REVOKED, 'revocation', budget()));
   t.is((await stores.keys.find(old.hash, budget()))?.endsAt, REVOKED);
   t.true(await stores.keys.add(keyOf(owner), budget()));
   t.true(await stores.catalogs.delete(owner, 'a', budget()));

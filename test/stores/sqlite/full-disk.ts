@@ -37,7 +37,7 @@ try {
 steps.created = created;
 steps.freeBytes = statfsSync(folder).bavail * statfsSync(folder).bsize;
 await step('create', () => stores.catalogs.create('owner', large('more'), UNBOUNDED, budget(5_000)));
-await step('end', () => stores.keys.end(old.hash, REVOKED, budget(5_000)));
+await step('end', () => stores.keys.end(old.hash, REVOKED, 'revocation', budget(5_000)));
 await step('add', () => stores.keys.add(keyOf('owner'), budget(5_000)));
 await step('delete', () => stores.catalogs.delete('owner', 'c0', budget(5_000)));
 await step(

@@ -122,7 +122,12 @@ test.serial('a file of the first schema is brought up to date, with what it hold
   await fresh.catalogs.create('owner', record('a'), UNBOUNDED, budget());
   await fresh.close();
   const database = new DatabaseSync(join(place, 'umpire.db'));
-  database.exec('ALTER TABLE catalogs DROP COLUMN calibrations; PRAGMA user_version = 1');
+  const later = [
+    'catalogs DROP COLUMN calibrations',
+    ...['label', 'ended_by', 'last_used_at'].map((name) => `keys DROP COLUMN ${name}`),
+  ];
+  for (const change of later) database.exec(`ALTER TABLE ${change}`);
+  database.exec('PRAGMA user_version = 1');
   database.close();
   const [one, other] = await Promise.all([open(), open()]);
   t.deepEqual((await one.catalogs.read('owner', 'a', budget()))?.record, record('a'));

@@ -1,0 +1,182 @@
+/**
+ * `umpire backup` and `umpire restore`: everything that a store keeps in one file, the same for both kinds of store. The file holds one JSON object a
+ * line: a head `{"kind":"umpire-backup","format":1,…}`, then `{"kind":"key",…}` and `{"kind":"catalog","owner":…,…}`, and last
+ * `{"kind":"end","keys":…,"catalogs":…}`, without which the file is not whole.
+ */
+import { createReadStream } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { isOwnerName } from '../domain/keys.ts';
+import { type CatalogRecord, UNBOUNDED } from '../stores/catalog-store.ts';
+import type { Stores } from '../stores/create-stores.ts';
+import { StoreCorrupt } from '../stores/errors.ts';
+import type { KeyRecord } from '../stores/key-store.ts';
+import { VERSION } from '../version.ts';
+import { readArguments } from './arguments.ts';
+import { catalogFromLine, catalogLine } from './catalog-lines.ts';
+import type { Command, Terminal } from './command.ts';
+import { keyFromLine, keyLine } from './key-lines.ts';
+import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
+
+const FORMAT = 1;
+/** Writes under way at one time: the embedded store commits those together that come together. */
+const AT_ONCE = 64;
+
+/** One thing that a backup holds. */
+type Entry =
+  | { readonly kind: 'key'; readonly record: KeyRecord }
+  | { readonly kind: 'catalog'; readonly owner: string; readonly record: CatalogRecord };
+
+/** The commands. */
+export const backupCommands: readonly Command[] = [
+  {
+    name: 'backup',
+    usage: 'FILE',
+    summary: 'writes all keys and catalogs of the store to a file',
+    notes: [
+      'Keys are written as hashes, never as secrets. The server may run meanwhile. The file is readable by its user alone, and is there whole or not at all; one of that name is replaced.',
+    ],
+    positionals: [['FILE', 'where to']],
+    options: {},
+    environment: STORE_ENVIRONMENT,
+    failure: 'a catalog could not be read and is not in the file',
+    async run(args, terminal) {
+      const { positionals } = readArguments(args, {}, [1, 1]);
+      const file = positionals[0] as string;
+      await withStores(terminal, async (stores) => {
+        const partial = `${file}.${process.pid}.part`;
+        try {
+          const { keys, catalogs, skipped } = await write(stores, partial, terminal);
+          await rename(partial, file);
+          terminal.out(`${keys} keys and ${catalogs} catalogs are in ${file}`);
+          if (skipped > 0) throw new Error(`${skipped} catalogs could not be read and are not in it`);
+        } finally {
+          await rm(partial, { force: true });
+        }
+      });
+    },
+  },
+  {
+    name: 'restore',
+    usage: 'FILE',
+    summary: 'adds what a backup holds and the store does not; never overwrites',
+    notes: [
+      'The store may be of the other kind. To have exactly what the backup holds, restore into an empty store. Keys that were revoked and catalogs that were deleted since come back.',
+    ],
+    positionals: [['FILE', "what 'umpire backup' wrote"]],
+    options: {},
+    environment: STORE_ENVIRONMENT,
+    async run(args, terminal) {
+      const { positionals } = readArguments(args, {}, [1, 1]);
+      const file = positionals[0] as string;
+      // The whole file is judged before the first line of it is written.
+      for await (const _ of read(file));
+      await withStores(
+        terminal,
+        async (stores) => {
+          const added = { key: 0, catalog: 0 };
+          const existed = { key: 0, catalog: 0 };
+          let batch: Entry[] = [];
+          const flush = async (): Promise<void> => {
+            const outcomes = await Promise.all(batch.map((entry) => add(stores, entry)));
+            for (const [place, { kind }] of batch.entries()) (outcomes[place] ? added : existed)[kind]++;
+            batch = [];
+          };
+          for await (const entry of read(file)) if (batch.push(entry) === AT_ONCE) await flush();
+          await flush();
+          terminal.out(`${added.key} keys and ${added.catalog} catalogs added`);
+          terminal.out(`${existed.key} keys and ${existed.catalog} catalogs existed and stay as they are`);
+        },
+        { creates: true },
+      );
+    },
+  },
+];
+
+async function write({ keys: keyStore, catalogs: catalogStore }: Stores, file: string, terminal: Terminal) {
+  const counts = { keys: 0, catalogs: 0, skipped: 0 };
+  const handle = await open(file, 'wx', 0o600);
+  try {
+    const line = async (value: object): Promise<void> => {
+      await handle.write(`${JSON.stringify(value)}\n`);
+    };
+    await line({ kind: 'umpire-backup', format: FORMAT, version: VERSION, created_at: new Date().toISOString() });
+    for (const record of await keyStore.list(patience())) {
+      await line({ kind: 'key', ...keyLine(record) });
+      counts.keys++;
+    }
+    for (const owner of await catalogStore.owners(patience())) {
+      for (const id of await catalogStore.list(owner, patience())) {
+        const found = await catalogStore.read(owner, id, patience()).catch((error: unknown) => {
+          if (error instanceof StoreCorrupt) return error;
+          throw error;
+        });
+        if (found instanceof StoreCorrupt) {
+          counts.skipped++;
+          terminal.err(`${id} of ${owner}: not readable, left out`);
+        } else if (found !== undefined) {
+          await line({ kind: 'catalog', owner, ...catalogLine(found.record) });
+          counts.catalogs++;
+        }
+      }
+    }
+    await line({ kind: 'end', keys: counts.keys, catalogs: counts.catalogs });
+    await handle.sync();
+    return counts;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The entries of a backup, in its order. @throws Error that names the line. */
+async function* read(file: string): AsyncGenerator<Entry> {
+  const counts = { key: 0, catalog: 0 };
+  let place = 0;
+  let ended = false;
+  for await (const text of createInterface({
+    input: createReadStream(file, 'utf8'),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })) {
+    place++;
+    const fail = (problem: string): never => {
+      throw new Error(`${file}, line ${place}: ${problem}; nothing was restored`);
+    };
+    if (ended) fail('something stands behind the end');
+    const fields = parse(text) ?? fail('is not a JSON object');
+    const { kind, ...rest } = fields;
+    if (place === 1) {
+      if (kind !== 'umpire-backup') fail('the file is not a backup');
+      if (fields.format !== FORMAT) fail('the backup was written by another version of Umpire');
+    } else if (kind === 'key') {
+      counts.key++;
+      yield { kind, record: keyFromLine(rest) ?? fail('is not a key') };
+    } else if (kind === 'catalog') {
+      const { owner, ...catalog } = rest;
+      if (typeof owner !== 'string' || !isOwnerName(owner)) return fail('owner must be the name of one');
+      const record = catalogFromLine(catalog);
+      counts.catalog++;
+      yield typeof record === 'string' ? fail(record) : { kind, owner, record };
+    } else if (kind === 'end') {
+      if (fields.keys !== counts.key || fields.catalogs !== counts.catalog) fail('lines are missing before the end');
+      ended = true;
+    } else {
+      fail('is neither a key nor a catalog');
+    }
+  }
+  if (!ended) throw new Error(`${file} is not whole: its end is missing; nothing was restored`);
+}
+
+async function add({ keys, catalogs }: Stores, entry: Entry): Promise<boolean> {
+  if (entry.kind === 'key') return keys.add(entry.record, patience());
+  const outcome = await catalogs.create(entry.owner, entry.record, UNBOUNDED, patience());
+  return outcome.kind === 'created';
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,42 @@
+/** A catalog as one line of JSON, for another store or a backup. */
+import { DEFAULT_VERSION, draftFault, PRIVATE } from '../domain/catalog-rules.ts';
+import { areCalibrations } from '../stores/catalog-record.ts';
+import type { CatalogRecord } from '../stores/catalog-store.ts';
+
+/** The fields of the line. */
+export function catalogLine(record: CatalogRecord): object {
+  const { createdAt, ...fields } = record;
+  return { ...fields, created_at: createdAt };
+}
+
+/**
+ * The catalog of a line's fields, or what is wrong with them. Whether its model is served and takes its choices shows when it decides.
+ */
+export function catalogFromLine(fields: Readonly<Record<string, unknown>>): CatalogRecord | string {
+  const { id, model, choices, version, visibility, created_at: createdAt, calibrations = {} } = fields;
+  if (typeof id !== 'string' || typeof model !== 'string' || model === '') return 'id and model must be texts';
+  if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string'))
+    return 'choices must be a list of texts';
+  if (!areCalibrations(calibrations)) return 'calibrations must be positive numbers';
+  for (const [name, value] of Object.entries({ version, visibility, created_at: createdAt })) {
+    if (value !== undefined && typeof value !== 'string') return `${name} must be a text`;
+  }
+  const draft = {
+    id,
+    model,
+    choices,
+    version: version as string | undefined,
+    visibility: visibility as string | undefined,
+  };
+  const fault = draftFault(draft);
+  if (fault !== undefined) return fault.message;
+  return {
+    id,
+    model,
+    choices,
+    version: draft.version ?? DEFAULT_VERSION,
+    visibility: draft.visibility ?? PRIVATE,
+    createdAt: (createdAt as string | undefined) ?? new Date().toISOString(),
+    ...(Object.keys(calibrations).length === 0 ? {} : { calibrations }),
+  };
+}

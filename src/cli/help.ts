@@ -1,0 +1,109 @@
+/** The pages of help: one that lists the commands, and one for each command. No line is wider than a terminal of 80 columns. */
+import { SETTINGS } from '../config.ts';
+import type { Command, Option } from './command.ts';
+
+const WIDTH = 80;
+
+/** What commands that call a service read beside the settings. */
+const KEYS_OF_CALLERS: Readonly<Record<string, string>> = {
+  UMPIRE_KEY: 'An API key',
+  UMPIRE_OTHER_KEY: 'An API key of another owner',
+};
+
+const GROUPS: readonly (readonly [title: string, prefix: RegExp])[] = [
+  ['Keys', /^keys /],
+  ['Catalogs', /^catalogs |^calibrate$|^evaluate$/],
+  ['The store', /^backup$|^restore$/],
+  ['Models', /^models /],
+  ['For those who call a service', /^mock$|^conformance$/],
+];
+
+/** The page that lists the commands. */
+export function overview(commands: readonly Command[]): readonly string[] {
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  const groups = GROUPS.flatMap(([title, prefix]) => [
+    '',
+    title,
+    ...commands
+      .filter(({ name }) => prefix.test(name))
+      .flatMap(({ name, summary }) => hanging(`  ${name.padEnd(width)}  `, summary)),
+  ]);
+  return [
+    'usage: umpire COMMAND [ARGUMENT]…',
+    '       umpire help COMMAND, or umpire COMMAND --help',
+    '       umpire --version',
+    ...groups,
+    '',
+    ...wrap(
+      'Commands that use the store find it as the server does: by REDIS_URL, or UMPIRE_DATA_DIR. They work beside a running server or without one, and say on standard error which store it is.',
+    ),
+    'Exit status: 0 done, 1 failed, 2 bad arguments.',
+  ];
+}
+
+/** A command's page. */
+export function page(command: Command): readonly string[] {
+  const { name, usage, summary, positionals = [], options, notes = [], environment, failure } = command;
+  const section = (title: string, rows: readonly (readonly [string, string])[]): readonly string[] => {
+    if (rows.length === 0) return [];
+    const width = Math.min(26, Math.max(...rows.map(([left]) => left.length)));
+    const lines = rows.flatMap(([left, right]) =>
+      left.length > width
+        ? [`  ${left}`, ...hanging(' '.repeat(width + 4), right)]
+        : hanging(`  ${left.padEnd(width)}  `, right),
+    );
+    return ['', title, ...lines];
+  };
+  return [
+    ...hanging(`usage: umpire ${name} `, usage),
+    '',
+    ...wrap(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`),
+    ...notes.flatMap((note) => ['', ...wrap(note)]),
+    ...section('Arguments', positionals),
+    ...section('Options', Object.entries(options).map(optionRow)),
+    ...section('Environment', environment.map(environmentRow)),
+    '',
+    'Exit status',
+    ...hanging('  0 ', 'done'),
+    ...hanging('  1 ', failure === undefined ? 'failed' : `${failure}, or failed`),
+    ...hanging('  2 ', 'bad arguments'),
+  ];
+}
+
+function optionRow([name, { value, meaning, otherwise, multiple }]: readonly [string, Option]): [string, string] {
+  const more = [
+    ...(otherwise === undefined ? [] : [`default: ${otherwise}`]),
+    ...(multiple ? ['may be repeated'] : []),
+  ];
+  return [
+    `--${name}${value === undefined ? '' : ` ${value}`}`,
+    more.length === 0 ? meaning : `${meaning} (${more.join('; ')})`,
+  ];
+}
+
+function environmentRow(name: string): [string, string] {
+  const setting = SETTINGS.find((each) => each.name === name);
+  const meaning = setting?.meaning ?? KEYS_OF_CALLERS[name];
+  if (meaning === undefined) throw new Error(`there is no setting ${name}`);
+  return [name, setting?.default ? `${meaning} (default: ${setting.default})` : meaning];
+}
+
+/** A text behind a head, its further lines below its first. */
+function hanging(head: string, text: string): readonly string[] {
+  const [first = '', ...rest] = wrap(text, WIDTH - head.length);
+  return [`${head}${first}`.trimEnd(), ...rest.map((line) => `${' '.repeat(head.length)}${line}`)];
+}
+
+function wrap(text: string, width = WIDTH): readonly string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = line === '' ? word : `${line} ${word}`;
+    }
+  }
+  return [...lines, line];
+}

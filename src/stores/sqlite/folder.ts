@@ -1,0 +1,50 @@
+/** The data folder: made where it is missing, and claimed by the server that uses it. */
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { isLocked } from './failures.ts';
+
+/** The file whose lock tells that a server uses the folder. It stays empty. */
+const CLAIM_FILE = 'server.lock';
+
+/**
+ * Makes the folder for its user alone, and the folders above it that are missing. Throws the system's error. Node's own `recursive` tries for ever
+ * where a file system refuses with ENOENT, as /proc does, so each folder is tried once here.
+ */
+export function makeFolder(folder: string): void {
+  const missing: string[] = [];
+  for (let at = resolve(folder); !existsSync(at); at = dirname(at)) missing.unshift(at);
+  for (const each of missing) {
+    try {
+      mkdirSync(each, { mode: 0o700 });
+    } catch (error) {
+      // Another process may have made it meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+}
+
+/** A server's claim on a data folder. */
+export interface FolderClaim {
+  /** Whether no other server had claimed it. */
+  readonly alone: boolean;
+  release(): void;
+}
+
+/**
+ * Claims the folder, which exists, for this process. The claim is a lock of SQLite's, so it goes with the process, however that ends. It refuses
+ * nobody: two servers may share the folder, but each counts limits for itself, so the second one wants to know.
+ */
+export function claimFolder(folder: string): FolderClaim {
+  const file = join(folder, CLAIM_FILE);
+  closeSync(openSync(file, 'a', 0o600));
+  const lock = new DatabaseSync(file, { timeout: 0 });
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    lock.close();
+    if (!isLocked(error)) throw error;
+    return { alone: false, release: () => {} };
+  }
+  return { alone: true, release: () => lock.close() };
+}

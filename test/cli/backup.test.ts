@@ -1,0 +1,143 @@
+/** `umpire backup` and `umpire restore`, on both stores and from one to the other, while a store is in use. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { runCommand } from '../../src/cli/run.ts';
+import { createStoreBudget as budget } from '../../src/stores/budget.ts';
+import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
+import { createStores, type Stores } from '../../src/stores/create-stores.ts';
+import { silentLog } from '../../src/stores/log.ts';
+import { parseStoreSettings } from '../../src/stores/settings.ts';
+import { record } from '../stores/catalog-store-suite.ts';
+import { keyOf } from '../stores/key-store-suite.ts';
+import { startRedis } from '../support/redis.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'umpire-backup-'));
+const servers = [await startRedis(), await startRedis()] as const;
+test.after.always(async () => {
+  for (const server of servers) await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function umpire(env: Record<string, string>, ...args: string[]) {
+  const [out, err] = [[] as string[], [] as string[]];
+  const terminal = { env, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
+  const status = await runCommand(args, { ...terminal, input: async () => '', interrupted: async () => {} });
+  return { status, out, err: err.join('\n') };
+}
+
+const embedded = (name: string) => ({ UMPIRE_DATA_DIR: join(folder, name) });
+const opened = (env: Record<string, string>): Promise<Stores> => createStores(parseStoreSettings(env).value, silentLog);
+
+const keys = [
+  keyOf('acme', { label: 'prod', limits: { quota: 7 }, lastUsedAt: 1_790_000_000_000 }),
+  keyOf('acme', { endsAt: 1_790_000_000_000, endedBy: 'revocation' }),
+  keyOf('nobody-with-catalogs'),
+];
+const catalogs = [
+  ['acme', record('a', ['__proto__', 'é\n', '🟢'])],
+  ['acme', { ...record('b'), calibrations: { 'minilm-l6@r1': 1.5 } }],
+  ['without-keys', record('a')],
+] as const;
+
+async function fill(stores: Stores): Promise<void> {
+  for (const key of keys) await stores.keys.add(key, budget());
+  for (const [owner, each] of catalogs) await stores.catalogs.create(owner, each, UNBOUNDED, budget());
+}
+
+async function content(stores: Stores) {
+  const found = await stores.keys.list(budget(5_000));
+  const kept: unknown[] = [];
+  for (const owner of await stores.catalogs.owners(budget(5_000))) {
+    for (const id of await stores.catalogs.list(owner, budget())) {
+      kept.push([owner, (await stores.catalogs.read(owner, id, budget()))?.record]);
+    }
+  }
+  return { keys: found, catalogs: kept };
+}
+
+const places = { sqlite: embedded('one'), redis: { REDIS_URL: servers[0].url } };
+for (const [name, env] of Object.entries(places)) {
+  test.serial(`${name}: what a backup holds is what a store of either kind has after a restore`, async (t) => {
+    const stores = await opened(env);
+    t.teardown(() => stores.close());
+    await fill(stores);
+    const file = join(folder, `${name}.backup`);
+    const made = await umpire(env, 'backup', file);
+    t.is(made.status, 0, made.err);
+    t.deepEqual(made.out, [`3 keys and 3 catalogs are in ${file}`]);
+    t.is(statSync(file).mode & 0o777, 0o600);
+    const expected = await content(stores);
+    t.is(expected.keys.length, 3);
+    const byId = (a: { keyId: string }, b: { keyId: string }): number => (a.keyId < b.keyId ? -1 : 1);
+    t.deepEqual(expected.keys.toSorted(byId), keys.toSorted(byId));
+    for (const target of [embedded(`${name}-restored`), { REDIS_URL: servers[1].url }]) {
+      if ('REDIS_URL' in target) await servers[1].command('FLUSHALL');
+      const { status, out, err } = await umpire(target, 'restore', file);
+      t.is(status, 0, err);
+      t.is(out[0], '3 keys and 3 catalogs added');
+      const restored = await opened(target);
+      t.deepEqual(await content(restored), expected);
+      // Again: everything is there and stays.
+      t.deepEqual((await umpire(target, 'restore', file)).out[1], '3 keys and 3 catalogs existed and stay as they are');
+      await restored.close();
+    }
+  });
+}
+
+test.serial('a restore overwrites nothing', async (t) => {
+  const env = embedded('other');
+  const stores = await opened(env);
+  await stores.catalogs.create('acme', record('a', ['mine', 'stays']), UNBOUNDED, budget());
+  await umpire(env, 'restore', join(folder, 'sqlite.backup'));
+  t.deepEqual((await stores.catalogs.read('acme', 'a', budget()))?.record.choices, ['mine', 'stays']);
+  await stores.close();
+});
+
+test.serial('a file that is not a whole backup changes nothing', async (t) => {
+  const whole = readFileSync(join(folder, 'sqlite.backup'), 'utf8');
+  const lines = whole.trimEnd().split('\n');
+  const target = embedded('untouched');
+  for (const [text, problem] of [
+    ['', /is not whole/],
+    [lines.slice(0, -1).join('\n'), /is not whole/],
+    [whole.slice(0, whole.length / 2), /line \d+: is not a JSON object|is not whole/],
+    [lines.toSpliced(1, 1).join('\n'), /lines are missing/],
+    [lines.slice(1).join('\n'), /line 1: the file is not a backup/],
+    [whole.replace('"format":1', '"format":2'), /another version/],
+    [whole.replace('"kind":"key"', '"kind":"kye"'), /line 2: is neither/],
+    [whole.replace('"owner":"without-keys"', '"owner":"a/b"'), /owner must be/],
+    [`${whole}{}`, /behind the end/],
+    ['no json', /line 1: is not a JSON object/],
+  ] as const) {
+    const file = join(folder, 'broken');
+    writeFileSync(file, text);
+    const { status, err } = await umpire(target, 'restore', file);
+    t.is(status, 1);
+    t.regex(err, problem);
+    t.false(existsSync(target.UMPIRE_DATA_DIR));
+  }
+});
+
+test.serial('a backup that fails leaves the last one as it was', async (t) => {
+  const file = join(folder, 'sqlite.backup');
+  const before = readFileSync(file, 'utf8');
+  t.is((await umpire({ REDIS_URL: 'redis://127.0.0.1:1' }, 'backup', file)).status, 1);
+  t.is(readFileSync(file, 'utf8'), before);
+  t.is((await umpire(places.sqlite, 'backup', join(folder, 'no-such-folder', 'file'))).status, 1);
+  t.deepEqual(
+    readdirSync(folder).filter((name) => name.includes('.part')),
+    [],
+  );
+});
+
+test.serial('a catalog that cannot be read is named, the rest is kept', async (t) => {
+  await servers[0].command('HSET', 'umpire:{acme}:catalog:a', 'choices', 'nonsense');
+  const file = join(folder, 'partly.backup');
+  const { status, err } = await umpire(places.redis, 'backup', file);
+  t.is(status, 1);
+  t.regex(err, /a of acme: not readable, left out/);
+  const { out } = await umpire(embedded('partly'), 'restore', file);
+  t.is(out[0], '3 keys and 2 catalogs added');
+});

@@ -1,0 +1,75 @@
+/** Commands say which store they use, and none but those that add something makes one. */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { runCommand } from '../../src/cli/run.ts';
+import { describeStore, parseStoreSettings } from '../../src/stores/settings.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'umpire-in-use-'));
+test.after.always(() => rmSync(folder, { recursive: true, force: true }));
+
+async function umpire(data: string, ...args: string[]) {
+  const [out, err] = [[] as string[], [] as string[]];
+  const terminal = {
+    env: { UMPIRE_DATA_DIR: data },
+    out: (line: string) => out.push(line),
+    err: (line: string) => err.push(line),
+  };
+  const status = await runCommand(args, { ...terminal, input: async () => '', interrupted: async () => {} });
+  return { status, out, err };
+}
+
+const labels = join(folder, 'labels.jsonl');
+writeFileSync(labels, '');
+
+for (const args of [
+  ['keys', 'list'],
+  ['keys', 'export'],
+  ['keys', 'rotate', 'key_0000000000000000'],
+  ['keys', 'revoke', 'key_0000000000000000'],
+  ['catalogs', 'list', '--owner', 'acme'],
+  ['catalogs', 'export', '--owner', 'acme'],
+  ['catalogs', 'delete', '--owner', 'acme', 'x'],
+  ['calibrate', '--owner', 'acme', '--catalog', 'x', labels],
+  ['backup', join(folder, 'backup')],
+]) {
+  test(`${args.slice(0, 2).join(' ')}: no store is made, and the one that is missing is named`, async (t) => {
+    const data = join(folder, `typo-${args.slice(0, 2).join('-').replaceAll('/', '')}`);
+    const { status, out, err } = await umpire(data, ...args);
+    t.is(status, 1);
+    t.deepEqual(out, []);
+    t.true(err.join('\n').includes(`there is no store at ${join(data, 'umpire.db')}`), err.join('\n'));
+    t.false(existsSync(data));
+    t.false(existsSync(join(folder, 'backup')));
+  });
+}
+
+test('the store is named on standard error, and that it is new', async (t) => {
+  const data = join(folder, 'fresh', 'data');
+  const place = join(data, 'umpire.db');
+  t.is((await umpire(data, 'keys', 'create', '--owner', 'acme')).err[0], `store: ${place} (new)`);
+  t.is((await umpire(data, 'keys', 'create', '--owner', 'acme')).err[0], `store: ${place}`);
+  t.is((await umpire(data, 'keys', 'list')).err[0], `store: ${place}`);
+});
+
+test('Redis is named by its address, never with a password', (t) => {
+  const nameOf = (env: Record<string, string>): string => describeStore(parseStoreSettings(env).value);
+  t.is(nameOf({ REDIS_URL: 'redis://me:secret@redis.example/3' }), 'redis://redis.example:6379/3');
+  t.is(nameOf({ REDIS_URL: 'rediss://redis.example:7000' }), 'rediss://redis.example:7000/0');
+  t.is(
+    nameOf({ REDIS_URL: 'redis://:secret@x', REDIS_SENTINELS: 'a:1, b:2', REDIS_SENTINEL_NAME: 'main' }),
+    "Redis 'main' by the Sentinels at a:1,b:2, database 0",
+  );
+  t.is(nameOf({ REDIS_CLUSTER: 'a:1,b:2' }), 'the Redis cluster at a:1,b:2');
+});
+
+test('a folder that cannot be made is refused at once', async (t) => {
+  const started = performance.now();
+  for (const data of ['/proc/nope', '/proc/nope/deeper', join(labels, 'data')]) {
+    const { status, err } = await umpire(data, 'keys', 'create', '--owner', 'acme');
+    t.is(status, 1);
+    t.regex(err.join('\n'), /cannot open .*umpire\.db: E(NOENT|ACCES|NOTDIR|PERM)/);
+  }
+  t.true(performance.now() - started < 5_000);
+});
