@@ -3,7 +3,8 @@
 # Needs redis-server. Not a part of `npm run verify`.
 set -eu
 cd "$(dirname "$0")/.."
-PATH="$PWD/node_modules/.bin:$PATH"
+# The service runs with the pinned Node; the page's commands have nothing of Umpire's on PATH.
+node="$PWD/node_modules/.bin/node"
 work="$(mktemp -d)"
 server= redis=
 stop() { test -z "$1" || { kill "$1" 2>/dev/null || true; wait "$1" 2>/dev/null || true; }; }
@@ -12,10 +13,10 @@ trap 'exit 130' INT TERM
 
 # The numbered command blocks of the page.
 block() { awk -v wanted="$1" '/^```sh$/ { n += 1; on = 1; next } /^```$/ { on = 0 } on && n == wanted' docs/backup.md; }
-run_block() { block "$1" | sed "s|umpire-backup|$work/umpire-backup|g; s|\([a-z]*\)\.jsonl|$work/\1.jsonl|g" | sh -eu; }
+run_block() { block "$1" | sed "s#\([a-z-]*\.\(jsonl\|rdb\)\)#$work/\1#g" | sh -eu; }
 start() {
   : >"$work/log"
-  PORT=0 HOST=127.0.0.1 UMPIRE_ENGINES=1 UMPIRE_DRAIN_DELAY=0 node src/main.ts >"$work/log" 2>&1 &
+  PORT=0 HOST=127.0.0.1 UMPIRE_ENGINES=1 UMPIRE_DRAIN_DELAY=0 "$node" src/main.ts >"$work/log" 2>&1 &
   server=$!
   tries=0
   until port="$(sed -n 's/.*"port":\([0-9]*\).*/\1/p' "$work/log" | head -n 1)" && [ -n "$port" ] && curl -fs "127.0.0.1:$port/health/ready" >/dev/null; do
@@ -42,39 +43,46 @@ status() { curl -s -o /dev/null -w '%{http_code}' "$catalogs:$port/v1/catalogs/$
 expect() { test "$2" = "$3" || { echo "$1: $2 instead of $3" >&2; exit 1; }; echo "$1: $2"; }
 
 export UMPIRE_DATA_DIR="$work/data"
-key="$(node src/cli.ts keys create --owner example | tail -n 1)"
+key="$(bin/umpire keys create --owner example | tail -n 1)"
 start
 create first
 run_block 1
 create second
 end
-rm -r "$UMPIRE_DATA_DIR"
-mkdir -m 700 "$UMPIRE_DATA_DIR"
+mv "$UMPIRE_DATA_DIR" "$work/lost"
 run_block 2
 start
 expect 'embedded, what was backed up' "$(status first)" 200
 expect 'embedded, what came later' "$(status second)" 404
-run_block 5
+run_block 3
 end
 
 redis_port=$((20000 + $$ % 20000))
 mkdir "$work/redis"
 export REDIS_URL="redis://127.0.0.1:$redis_port"
 start_redis yes
-run_block 6
+run_block 4
 start
 expect 'Redis, what was moved there' "$(status first)" 200
-run_block 3
 create third
+run_block 1
+run_block 5
+create fourth
 end
-stop "$redis"
-rm -r "$work/redis"
-mkdir "$work/redis"
+lose_redis() { stop "$redis"; rm -r "$work/redis"; mkdir "$work/redis"; }
+lose_redis
+start_redis yes
+run_block 2
+start
+expect 'Redis, what was backed up' "$(status third)" 200
+expect 'Redis, what came later' "$(status fourth)" 404
+end
+lose_redis
 cp "$work/umpire-backup.rdb" "$work/redis/dump.rdb"
 start_redis no
-run_block 4
+run_block 6
 stop "$redis"
 start_redis yes
 start
-expect 'Redis, what was backed up' "$(status first)" 200
-expect 'Redis, what came later' "$(status third)" 404
+expect "Redis, by its own copy" "$(status third)" 200
+expect 'Redis, what came later' "$(status fourth)" 404

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { SETTINGS } from '../src/config.ts';
 import { errorTable } from '../src/domain/errors.ts';
+import { newUserEnv } from './support/new-user.ts';
 
 const root = new URL('..', import.meta.url);
 const readme = await readFile(new URL('README.md', root), 'utf8');
@@ -50,13 +51,12 @@ test('every command runs, in the order of the page, on what the quick start serv
 
   const port = await freePort();
   const folder = await mkdtemp(join(tmpdir(), 'umpire-readme-'));
-  const env = {
-    ...process.env,
+  const env = newUserEnv({
     PORT: String(port),
     UMPIRE_DATA_DIR: folder,
     UMPIRE_ENGINES: '1',
     UMPIRE_DRAIN_DELAY: '0',
-  };
+  });
   const server = spawn('npm', ['run', 'quickstart'], { cwd: root, env, stdio: 'ignore', detached: true });
   const exited = new Promise((resolve) => server.once('exit', resolve));
   try {

@@ -29,7 +29,7 @@ unshare --mount sh -euc '
     sleep 0.5
   done
   echo "ready, by the image'"'"'s own health check: ok" >&2
-  as_image "node src/cli.ts keys create --owner acme" | grep -q "^ump_live_"
+  as_image "bin/umpire keys create --owner acme" | grep -q "^ump_live_"
   echo "a key made inside: ok" >&2
   curl -fs "http://127.0.0.1:$port/v1/decisions" -H "Content-Type: application/json" \
     -d "{\"model\":\"minilm-l6\",\"input\":\"I was charged twice\",\"instruction\":\"Which team?\",\"choices\":[\"billing\",\"shipping\"]}" >&2
