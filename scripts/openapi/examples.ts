@@ -88,7 +88,7 @@ export const examples: readonly Example[] = [
       'invalid_request_error',
       'model_not_found',
       'model',
-      'no such model is served; GET /v1/models lists the models',
+      'no such model is served; the list of models has those that are',
     ),
   },
   {

@@ -1,5 +1,6 @@
 /** What a caller sees of the engine's failures. */
 import {
+  DeadlineTooShort,
   EngineClosing,
   EngineFailed,
   EngineOverloaded,
@@ -16,6 +17,11 @@ export function overloaded(retryAfter: number): DomainError {
   });
 }
 
+/** Milliseconds as seconds in two significant digits. */
+function seconds(milliseconds: number): string {
+  return String(Number((Math.max(0, milliseconds) / 1000).toPrecision(2)));
+}
+
 /** Turns an error of the engine's into a DomainError; any other error is returned as it is. */
 export function engineFault(error: unknown): unknown {
   if (error instanceof EngineOverloaded) return overloaded(error.retryAfter);
@@ -25,6 +31,13 @@ export function engineFault(error: unknown): unknown {
       retryAfter: error.retryAfter,
       cause: error,
     });
+  }
+  if (error instanceof DeadlineTooShort) {
+    // No time to try again: with the same deadline it cannot be done then either.
+    return new DomainError(
+      'DEADLINE_EXCEEDED',
+      `this takes about ${seconds(error.needed)} s, and the caller's deadline leaves ${seconds(error.left)} s; allow more time`,
+    );
   }
   if (error instanceof JobDeadlinePassed) {
     return new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the decision was made', { retryAfter: 1 });

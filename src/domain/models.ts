@@ -67,7 +67,7 @@ export function unknownModel(name: string): DomainError {
   const [id = '', revision, ...rest] = name.split('@', 3);
   const readable = NAME.test(id) && (revision === undefined || NAME.test(revision)) && rest.length === 0;
   const message = readable
-    ? `model '${name}' is not served; GET /v1/models lists the models`
-    : "model is not a valid '<model_id>' or '<model_id>@<revision>'; GET /v1/models lists the models";
+    ? `model '${name}' is not served; the list of models has those that are`
+    : "model is not a valid '<model_id>' or '<model_id>@<revision>'; the list of models has those that are";
   return new DomainError('UNKNOWN_MODEL', message, { param: 'model' });
 }

@@ -10,6 +10,20 @@ export class EngineOverloaded extends Error {
   }
 }
 
+/** The job takes longer than its caller gave it, however little else there is to do: waiting would not help. Milliseconds. */
+export class DeadlineTooShort extends Error {
+  override readonly name = 'DeadlineTooShort';
+  /** What the job takes, as estimated. */
+  readonly needed: number;
+  /** What its deadline left when it came. */
+  readonly left: number;
+  constructor(needed: number, left: number) {
+    super('the job takes longer than its deadline allows');
+    this.needed = needed;
+    this.left = left;
+  }
+}
+
 /** The model is known but no engine can serve it now. */
 export class ModelUnavailable extends Error {
   override readonly name = 'ModelUnavailable';

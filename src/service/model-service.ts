@@ -30,7 +30,7 @@ export function createModelService({ engine }: { readonly engine: Pick<Engine, '
       handle: (request) => {
         const model = findModel(engine.models(), request.model);
         if (model === undefined) {
-          throw new DomainError('MODEL_NOT_FOUND', 'no such model is served; GET /v1/models lists the models', {
+          throw new DomainError('MODEL_NOT_FOUND', 'no such model is served; the list of models has those that are', {
             param: 'model',
           });
         }

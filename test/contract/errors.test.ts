@@ -1,6 +1,7 @@
 /** Contract 2.8 and 7: failures that are the service's own, in every protocol: status, type, code, and when to try again. */
 import anyTest, { type TestFn } from 'ava';
 import {
+  DeadlineTooShort,
   EngineClosing,
   EngineFailed,
   EngineOverloaded,
@@ -60,6 +61,12 @@ const failures: Readonly<Record<string, Failure>> = {
     grpc: 4,
     connect: 'deadline_exceeded',
     retry: 1,
+  },
+  'deadline too short': {
+    script: fails(() => new DeadlineTooShort(700, 50)),
+    rest: serverError('deadline_exceeded'),
+    grpc: 4,
+    connect: 'deadline_exceeded',
   },
   closing: {
     script: fails(() => new EngineClosing()),

@@ -2,6 +2,7 @@ import test from 'ava';
 import { engineFault } from '../../src/domain/engine-faults.ts';
 import type { DomainError } from '../../src/domain/errors.ts';
 import {
+  DeadlineTooShort,
   EngineClosing,
   EngineFailed,
   EngineOverloaded,
@@ -17,6 +18,15 @@ const cases: readonly (readonly [Error, Partial<DomainError>])[] = [
     { reason: 'MODEL_UNAVAILABLE', retryAfter: 3, param: 'model' },
   ],
   [new JobDeadlinePassed(), { reason: 'DEADLINE_EXCEEDED', retryAfter: 1 }],
+  [
+    new DeadlineTooShort(713.2, 49.96),
+    {
+      reason: 'DEADLINE_EXCEEDED',
+      retryAfter: undefined,
+      param: null,
+      message: "this takes about 0.71 s, and the caller's deadline leaves 0.05 s; allow more time",
+    },
+  ],
   [new JobCanceled(), { reason: 'CANCELED' }],
   [new EngineClosing(), { reason: 'DRAINING', retryAfter: 1 }],
   [new EngineFailed('onnx: bad node'), { reason: 'OVERLOADED', retryAfter: 1 }],

@@ -2,6 +2,7 @@
 import test from 'ava';
 import type { JobTerms, ScoreOutcome } from '../../src/engine/engine.ts';
 import {
+  DeadlineTooShort,
   EngineClosing,
   EngineOverloaded,
   JobCanceled,
@@ -72,7 +73,10 @@ test('a job that is over before it begins is not taken in', async (t) => {
   await t.throwsAsync(engine.score(slowJob(), terms({ within: 0 })), { instanceOf: JobDeadlinePassed });
   await t.throwsAsync(engine.score(slowJob(), terms({ signal: AbortSignal.abort() })), { instanceOf: JobCanceled });
   // Thirty runs of milliseconds each do not fit into two.
-  await t.throwsAsync(engine.score(slowJob(many(30)), terms({ within: 2 })), { instanceOf: EngineOverloaded });
+  await t.throwsAsync(engine.score(slowJob(many(30)), terms({ within: 2 })), { instanceOf: DeadlineTooShort });
+  // Nor does that look like a flood to others.
+  for (let job = 0; job < 20; job++) await t.throwsAsync(engine.score(slowJob(many(30)), terms({ within: 2 })));
+  t.is(engine.crowded({ tenant: 'a', keyed: false, deadline: performance.now() + 20 }), undefined);
 });
 
 test('in a flood a caller is told that nothing of his would be taken in, others are not', async (t) => {
@@ -193,7 +197,7 @@ test('a catalog is prepared in pieces, so that decisions pass', async (t) => {
   const left = engine.prepare(slowJob(many(30, 200)), terms({ signal: leaving.signal }));
   setTimeout(() => leaving.abort(), 50);
   await t.throwsAsync(left, { instanceOf: JobCanceled });
-  await t.throwsAsync(engine.prepare(slowJob(many(30, 300)), terms({ within: 1 })), { instanceOf: EngineOverloaded });
+  await t.throwsAsync(engine.prepare(slowJob(many(30, 300)), terms({ within: 1 })), { instanceOf: DeadlineTooShort });
 });
 
 test('a closing engine finishes what it took in and refuses the rest', async (t) => {

@@ -1,6 +1,6 @@
 /** The door of a pool's queue: who is let in, and in a flood who need not even be read. */
 import type { CallerTerms, JobTerms } from '../engine.ts';
-import { EngineOverloaded } from '../errors.ts';
+import { DeadlineTooShort, EngineOverloaded } from '../errors.ts';
 import type { EngineSettings } from '../options.ts';
 import { type Admission, type AdmissionCase, admit } from './admission.ts';
 import type { EngineProcess } from './engine-process.ts';
@@ -11,7 +11,10 @@ import { createRecentRefusals } from './refusals.ts';
 
 /** The door. */
 export interface Door {
-  /** @throws EngineOverloaded if the job cannot be done in time by these engines, or has no place in the queue. */
+  /**
+   * @throws EngineOverloaded if the job cannot be done in time by these engines, or has no place in the queue; DeadlineTooShort if it could not be done
+   * in time by an idle one.
+   */
   admit(job: Job, engines: readonly EngineProcess[], arrived: number): void;
   /** See `Engine.crowded`. */
   crowded(terms: CallerTerms, engines: readonly EngineProcess[]): number | undefined;
@@ -53,7 +56,10 @@ export function createDoor(
 
   return {
     admit({ keyed, bytes, cost, tenant, deadline }, engines, arrived) {
-      const admission = judge({ keyed, bytes, cost, tenant, timeLeft: deadline - arrived }, engines);
+      const timeLeft = deadline - arrived;
+      // It says nothing of how much there is to do: no overload, and no sign of a flood.
+      if (cost > timeLeft) throw new DeadlineTooShort(cost, timeLeft);
+      const admission = judge({ keyed, bytes, cost, tenant, timeLeft }, engines);
       if (admission.kind === 'admitted') return;
       refusals.note(cost, arrived);
       throw new EngineOverloaded(admission.retryAfter);

@@ -3,7 +3,14 @@
  * decisions wait, the lane gets as much of the engine's time as they do and no more.
  */
 import type { JobTerms, PrepareOutcome, ScoreJob } from '../engine.ts';
-import { EngineFailed, EngineOverloaded, JobCanceled, JobDeadlinePassed, ModelUnavailable } from '../errors.ts';
+import {
+  DeadlineTooShort,
+  EngineFailed,
+  EngineOverloaded,
+  JobCanceled,
+  JobDeadlinePassed,
+  ModelUnavailable,
+} from '../errors.ts';
 import type { Revision } from '../revisions.ts';
 import type { JobResult } from '../worker/messages.ts';
 import { choiceSetOf } from './choice-sets.ts';
@@ -120,6 +127,8 @@ export function createPreparations({ nextJob, choiceCost, most }: PreparationsOp
       const cost = choices.length * choiceCost(revision, choices);
       // Decisions may take every other turn.
       const expected = 2 * (cost + Math.max(...engines.map(waiting)));
+      const left = terms.deadline - performance.now();
+      if (2 * cost > left) return Promise.reject(new DeadlineTooShort(2 * cost, left));
       if (open.size >= most || performance.now() + expected > terms.deadline) {
         return Promise.reject(new EngineOverloaded(Math.max(1, Math.ceil(expected / 1000))));
       }
