@@ -1,27 +1,43 @@
 #!/bin/sh
-# Runs the example clients of docs/clients against a service of its own, and compares what they print. grpcio is installed into a folder of its own,
-# .venv/grpc. Not a part of `npm run verify`.
+# Runs the example clients of docs/clients where a caller has copied them to, against a service of its own, and compares what they print. grpcio is
+# installed into a folder of its own, .venv/grpc. Not a part of `npm run verify`, which runs those for Node, curl and REST.
 set -eu
 cd "$(dirname "$0")/.."
-PATH="$PWD/node_modules/.bin:$PATH"
-tool=.venv/grpc
-if [ ! -x "$tool/bin/python" ] || ! "$tool/bin/python" -c 'import grpc_tools' 2>/dev/null; then
+tool="$PWD/.venv/grpc"
+if [ ! -x "$tool/bin/python" ] || ! "$tool/bin/python" -c 'import grpc_status, grpc_tools' 2>/dev/null; then
   python3 -m venv "$tool"
-  "$tool/bin/pip" install --quiet 'grpcio-tools==1.85.1'
+  "$tool/bin/pip" install --quiet 'grpcio-tools==1.85.1' 'grpcio-status==1.85.1' 'googleapis-common-protos==1.76.0'
 fi
-generated="$(mktemp -d)"
-trap 'rm -rf "$generated"' EXIT
-"$tool/bin/python" -m grpc_tools.protoc -I proto --python_out="$generated" --grpc_python_out="$generated" \
-  umpire/v1/decision_service.proto google/api/annotations.proto google/api/http.proto
-export PYTHONPATH="$generated" PYTHON="$PWD/$tool/bin/python"
+copy="$(mktemp -d)"
+trap 'rm -rf "$copy"' EXIT
+cp -r proto docs/clients/. "$copy"
+ln -s "$PWD/node_modules" "$copy/node_modules"
+export COPY="$copy" PYTHON="$tool/bin/python" NODE="$PWD/node_modules/.bin/node"
+(cd "$copy" && "$PYTHON" -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. umpire/v1/decision_service.proto && npx buf generate)
 sh scripts/with-service.sh sh -euc '
+  cd "$COPY"
   expect="billing 0.532273 minilm-l6@r1"
   check() { printf "%s: %s\n" "$1" "$2"; test "$2" = "$expect"; }
-  check "grpc-js" "$(node docs/clients/decide.ts "127.0.0.1:$PORT")"
-  check "grpcio" "$("$PYTHON" docs/clients/decide.py "127.0.0.1:$PORT")"
-  check "curl" "$(sh docs/clients/decide.sh "$BASE_URL" | node -p "
+  refuse() {
+    if said="$(API_KEY=wrong "$@" 2>&1)"; then exit 1; fi
+    printf "%s\n" "$said" | grep -i "AUTHENTICATION_REQUIRED"
+  }
+  check "grpc-js" "$("$NODE" decide.ts "127.0.0.1:$PORT")"
+  check "connect" "$("$NODE" connect.ts "$BASE_URL")"
+  check "grpcio" "$("$PYTHON" decide.py "127.0.0.1:$PORT")"
+  check "REST, TypeScript" "$("$NODE" rest.ts "$BASE_URL")"
+  check "REST, Python" "$("$PYTHON" rest.py "$BASE_URL")"
+  check "curl" "$(sh decide.sh "$BASE_URL" | "$NODE" -p "
     const { decision } = JSON.parse(require(\"node:fs\").readFileSync(0, \"utf8\"));
     [decision.output.choice, decision.output.confidence, decision.model].join(\" \")")"
-  # A wrong key is refused, so the key above was looked at.
-  if API_KEY=wrong sh docs/clients/decide.sh "$BASE_URL"; then exit 1; fi
+  # A wrong key is refused, so the key above was looked at, and each client can tell why.
+  refuse "$NODE" decide.ts "127.0.0.1:$PORT"
+  refuse "$NODE" connect.ts "$BASE_URL"
+  refuse "$PYTHON" decide.py "127.0.0.1:$PORT"
+  refuse "$NODE" rest.ts "$BASE_URL"
+  refuse "$PYTHON" rest.py "$BASE_URL"
+  refuse sh decide.sh "$BASE_URL"
+  # Beside other libraries that use the same protos of Google, which a second, smaller copy would break.
+  "$PYTHON" -c "from umpire.v1 import decision_service_pb2; from google.api import service_pb2; from google.rpc import status_pb2"
+  "$PYTHON" -c "from google.api import service_pb2; from umpire.v1 import decision_service_pb2"
 '

@@ -1,12 +1,8 @@
 /** The guides are true: their links lead somewhere, the settings, codes and log lines that they name exist, and their clients run. */
-import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import test from 'ava';
 import { CALLER_VARIABLES, SETTINGS } from '../src/config.ts';
 import { errorTable } from '../src/domain/errors.ts';
-import { startService } from './support/service.ts';
 
 const root = new URL('..', import.meta.url);
 const pages = ['README.md', 'deploy/README.md', ...readdirSync(new URL('docs', root)).map((name) => `docs/${name}`)]
@@ -65,21 +61,4 @@ test('the symptoms name codes, reasons and log lines that there are', (t) => {
       if (/^[A-Z_]+$/.test(quoted)) t.true(quoted in errorTable, quoted);
     }
   }
-});
-
-test('the clients for Node and curl make a decision, and one with a bad key is refused', async (t) => {
-  const service = await startService();
-  t.teardown(service.stop);
-  const run = (command: string, args: readonly string[], env: Record<string, string> = {}) =>
-    promisify(execFile)(command, args, { cwd: fileURLToPath(root), env: { PATH: process.env.PATH, ...env } });
-  const node = await run(process.execPath, ['docs/clients/decide.ts', `127.0.0.1:${service.port}`]);
-  t.is(node.stdout, 'billing 0.532273 minilm-l6@r1\n');
-  const curl = await run('sh', ['docs/clients/decide.sh', service.url]);
-  t.is(JSON.parse(curl.stdout).decision.output.choice, 'billing');
-  const bad = { API_KEY: 'wrong' };
-  const refused = await t.throwsAsync(
-    run(process.execPath, ['docs/clients/decide.ts', `127.0.0.1:${service.port}`], bad),
-  );
-  t.regex(refused?.message ?? '', /UNAUTHENTICATED/);
-  await t.throwsAsync(run('sh', ['docs/clients/decide.sh', service.url], bad));
 });

@@ -1,12 +1,14 @@
-"""A decision over gRPC with grpcio, from the protos.
+"""A decision over gRPC with grpcio, from the protos, and what an error says.
 
     python decide.py HOST:PORT [CA_FILE]
 
-With a CA file the connection is TLS, with API_KEY in the environment the call carries the key. Needs grpcio-tools and code generated from the protos,
-found on PYTHONPATH:
+Copy this file and the folder proto/ to where you want them, and beside them:
 
-    python -m grpc_tools.protoc -I proto --python_out=gen_py --grpc_python_out=gen_py \\
-        umpire/v1/decision_service.proto google/api/annotations.proto google/api/http.proto
+    pip install grpcio-status grpcio-tools
+    python -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. umpire/v1/decision_service.proto
+
+Google's protos come with grpcio-status, as for all other libraries that use them: generate umpire/ alone. With a CA file the connection is TLS, with
+API_KEY in the environment the call carries the key.
 """
 
 import json
@@ -14,7 +16,8 @@ import os
 import sys
 
 import grpc
-
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
 from umpire.v1 import decision_service_pb2, decision_service_pb2_grpc
 
 # A decision stores nothing, so it may be sent again. The server's pushback says when, or that it is no use.
@@ -45,21 +48,36 @@ def open_channel(address, ca_file=None):
         return grpc.secure_channel(address, grpc.ssl_channel_credentials(file.read()), options)
 
 
+def error_info(error):
+    """The reason of an error, such as AUTHENTICATION_REQUIRED, and the field at fault; None for one that no server sent."""
+    status = rpc_status.from_call(error)
+    for detail in status.details if status else ():
+        info = error_details_pb2.ErrorInfo()
+        if detail.Unpack(info):
+            return info
+    return None
+
+
 def main():
     key = os.environ.get("API_KEY")
     metadata = [("authorization", f"Bearer {key}")] if key else []
     with open_channel(*sys.argv[1:3]) as channel:
         decisions = decision_service_pb2_grpc.DecisionServiceStub(channel)
-        response = decisions.CreateDecision(
-            decision_service_pb2.CreateDecisionRequest(
-                model="minilm-l6",
-                input="I was charged twice for my order",
-                instruction="Which team should handle this?",
-                choices=["billing", "shipping", "technical support"],
-            ),
-            timeout=5,
-            metadata=metadata,
-        )
+        try:
+            response = decisions.CreateDecision(
+                decision_service_pb2.CreateDecisionRequest(
+                    model="minilm-l6",
+                    input="I was charged twice for my order",
+                    instruction="Which team should handle this?",
+                    choices=["billing", "shipping", "technical support"],
+                ),
+                timeout=5,
+                metadata=metadata,
+            )
+        except grpc.RpcError as error:
+            info = error_info(error)
+            reason, param = (info.reason, info.metadata.get("param", "")) if info else ("", "")
+            sys.exit(f"{error.code().name} {reason} {param}: {error.details()}")
     decision = response.decision
     print(decision.output.choice, decision.output.confidence, decision.model)
 

@@ -1,16 +1,29 @@
 /**
- * A decision over gRPC with grpc-js, from the protos: `node docs/clients/decide.ts HOST:PORT [CA_FILE]`. With a CA file the connection is TLS,
- * with API_KEY in the environment the call carries the key.
+ * A decision over gRPC with grpc-js, from the protos, and what an error says:
+ *
+ *     node_modules/.bin/node docs/clients/decide.ts HOST:PORT [CA_FILE]
+ *
+ * In a project of your own: copy this file and the folder proto/, `npm install @grpc/grpc-js @grpc/proto-loader protobufjs`, and run it there, where
+ * proto/ is, with Node 22.18 or later, or with `npx tsx`. With a CA file the connection is TLS, with API_KEY in the environment the call carries the key.
  */
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { credentials, loadPackageDefinition, Metadata, type ServiceClientConstructor } from '@grpc/grpc-js';
+import { join } from 'node:path';
+import {
+  credentials,
+  loadPackageDefinition,
+  Metadata,
+  type ServiceClientConstructor,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
+import protobuf from 'protobufjs';
 
 const [address = 'localhost:8080', caFile] = process.argv.slice(2);
+const PROTOS = 'proto';
 
 const definition = loadSync('umpire/v1/decision_service.proto', {
-  includeDirs: [fileURLToPath(new URL('../../proto', import.meta.url))],
+  includeDirs: [PROTOS],
   keepCase: true,
   defaults: true,
 });
@@ -41,6 +54,25 @@ const client = new umpire.v1.DecisionService(
   },
 );
 
+/** The reason of an error, such as AUTHENTICATION_REQUIRED, and the field at fault: grpc-js hands the details out as bytes of google.rpc.Status. */
+function errorInfoOf(
+  error: ServiceError,
+): { readonly reason: string; readonly metadata: Record<string, string> } | undefined {
+  const [bytes] = error.metadata.get('grpc-status-details-bin');
+  // An error that no server sent, such as a deadline that passed here, has none.
+  if (!Buffer.isBuffer(bytes)) return undefined;
+  const root = new protobuf.Root();
+  root.resolvePath = (_, target) => join(PROTOS, target);
+  root.loadSync(['google/rpc/status.proto', 'google/rpc/error_details.proto']);
+  const { details } = root.lookupType('google.rpc.Status').decode(bytes) as unknown as {
+    details: readonly { type_url: string; value: Uint8Array }[];
+  };
+  const info = details.find(({ type_url: name }) => name === 'type.googleapis.com/google.rpc.ErrorInfo');
+  return (
+    info && (root.lookupType('google.rpc.ErrorInfo').decode(info.value) as unknown as ReturnType<typeof errorInfoOf>)
+  );
+}
+
 const metadata = new Metadata();
 if (process.env.API_KEY) metadata.set('authorization', `Bearer ${process.env.API_KEY}`);
 
@@ -55,9 +87,19 @@ client.CreateDecision?.(
   request,
   metadata,
   { deadline: Date.now() + 5000 },
-  (error: Error | null, response?: { decision: { model: string; output: { choice: string; confidence: number } } }) => {
+  (
+    error: ServiceError | null,
+    response?: { decision: { model: string; output: { choice: string; confidence: number } } },
+  ) => {
     client.close();
-    if (error !== null || response === undefined) throw error;
+    if (error !== null || response === undefined) {
+      const info = error === null ? undefined : errorInfoOf(error);
+      process.stderr.write(
+        `${status[error?.code ?? status.UNKNOWN]} ${info?.reason ?? ''} ${info?.metadata.param ?? ''}: ${error?.details}\n`,
+      );
+      process.exitCode = 1;
+      return;
+    }
     const { model, output } = response.decision;
     process.stdout.write(`${output.choice} ${output.confidence} ${model}\n`);
   },
