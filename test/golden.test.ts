@@ -9,6 +9,8 @@ import { errorTable, type ErrorReason as Reason } from '../src/domain/errors.ts'
 import { createCatalogService } from '../src/service/catalog-service.ts';
 import { createDecisionService } from '../src/service/decision-service.ts';
 import { createModelService } from '../src/service/model-service.ts';
+import { createHealth } from '../src/wire/health.ts';
+import { createPages } from '../src/wire/rest/pages.ts';
 import { createRoutes } from '../src/wire/rest/routes.ts';
 
 // Handlers are never called: their tables are all that is looked at.
@@ -37,7 +39,16 @@ const errors = Object.fromEntries(
     .map(({ reason, ...row }) => [reason, { code: reason.toLowerCase(), ...row }]),
 );
 
-for (const [name, now] of Object.entries({ routes, errors })) {
+/** Paths that are no RPCs: what answers at them, beside the routes. */
+const pages = Object.fromEntries([
+  ...[...createPages().keys()].map((path) => [path, 'GET, without a key']),
+  ...['/health/live', '/health/ready'].map((path) => {
+    const state = createHealth(() => true).probe(path);
+    return [path, state === undefined ? 'nothing' : 'GET, without a key'];
+  }),
+]);
+
+for (const [name, now] of Object.entries({ routes, pages, errors })) {
   test(`the table of ${name} is the golden one`, (t) => {
     const file = new URL(`./golden/${name}.json`, import.meta.url);
     if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, `${JSON.stringify(now, null, 2)}\n`);

@@ -10,14 +10,34 @@ export type Schema = { readonly [keyword: string]: unknown };
 const MODEL_NAME = '[a-z0-9][a-z0-9._-]{0,63}';
 const text: Schema = { minLength: 1 };
 const catalogId: Schema = { minLength: 1, maxLength: 128, pattern: '^(?!\\.{1,2}$)[A-Za-z0-9._-]+$' };
+// Without `uniqueItems`: generators make a set of such a list, and the order of a catalog's choices is promised. `uniqueChoices` says it for requests.
 const choices: Schema = {
   minItems: MIN_CHOICES,
   maxItems: MAX_CHOICES,
-  uniqueItems: true,
   items: { type: 'string', minLength: 1 },
 };
 const probability: Schema = { minimum: 0, maximum: 1 };
 const limit: Schema = { minimum: 1 };
+
+const uniqueChoices: Schema = { properties: { choices: { uniqueItems: true } } };
+
+/**
+ * What a request must be as a whole, by the message's name. In `if` and `then`, which code generators leave alone: a `oneOf` of `required` makes them
+ * forget the fields.
+ */
+export const wholeConstraints: Readonly<Record<string, Schema>> = {
+  CreateDecisionRequest: {
+    if: { required: ['catalog'] },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+    then: { not: { required: ['choices'] } },
+    else: { required: ['choices'], ...uniqueChoices },
+  },
+  CreateCatalogRequest: {
+    if: { required: ['choices'] },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+    then: uniqueChoices,
+  },
+};
 
 /** `Message.field`, in the proto's names, to the constraints. */
 export const constraints: Readonly<Record<string, Schema>> = {

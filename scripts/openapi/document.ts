@@ -52,7 +52,10 @@ export function createDocument(comments: Comments): Schema {
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: 'http://localhost:8080', description: 'A service of your own, as the quick start serves it' }],
-    tags: [...[...tags].map(([name, description]) => ({ name, description })), { name: 'Health' }],
+    tags: [
+      ...[...tags].map(([name, description]) => ({ name, description })),
+      { name: 'Health', description: 'For those who watch over the process: no key, no limits.' },
+    ],
     paths: { ...paths, ...healthOperations(comments) },
     components: { schemas: { ...schemas, ...plainSchemas }, headers, securitySchemes },
   };

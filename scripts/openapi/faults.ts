@@ -85,12 +85,50 @@ export function errorResponses(reasons: readonly ErrorReason[], comments: Commen
       const response = {
         description: described.join('\n'),
         headers: headersOf(status),
-        content: { 'application/json': { schema: schemaRef('ErrorResponse') } },
+        content: {
+          'application/json': {
+            schema: schemaRef('ErrorResponse'),
+            examples: Object.fromEntries(
+              rows.map(([reason, row]) => exampleOf(reason as ErrorReason, row.type, comments)),
+            ),
+          },
+        },
         'x-error-codes': rows.map(([reason]) => reason.toLowerCase()),
       };
       return [String(status), response];
     }),
   );
+}
+
+/** Which field an error names, where it is always the same one or one of several. */
+const PARAMS: Readonly<Partial<Record<ErrorReason, string>>> = {
+  UNKNOWN_FIELD: 'colour',
+  DUPLICATE_FIELD: 'model',
+  MISSING_FIELD: 'model',
+  INVALID_TYPE: 'model',
+  INVALID_VALUE: 'model',
+  CHOICES_OR_CATALOG: 'choices',
+  INVALID_CHOICES: 'choices',
+  TOO_MANY_CHOICES: 'choices',
+  INPUT_TOKENS_EXCEEDED: 'input',
+  CANDIDATE_TOKENS_EXCEEDED: 'choices',
+  UNKNOWN_MODEL: 'model',
+  MODEL_DISABLED: 'model',
+  MODEL_UNAVAILABLE: 'model',
+  UNKNOWN_CATALOG: 'catalog',
+  CATALOG_MODEL_MISMATCH: 'model',
+  INVALID_CATALOG_ID: 'id',
+  MODEL_NOT_FOUND: 'model',
+  CATALOG_NOT_FOUND: 'id',
+  CATALOG_ALREADY_EXISTS: 'id',
+};
+
+/** An error as it looks on the wire, in words of the document's own: messages are for logs, and their wording may change. */
+function exampleOf(reason: ErrorReason, type: string, comments: Comments): [string, Schema] {
+  const meaning = comments.get(`umpire.v1.ErrorReason.ERROR_REASON_${reason}`) ?? '';
+  const [first = ''] = meaning.split(/\.(?:\s|$)/);
+  const code = reason.toLowerCase();
+  return [code, { value: { error: { message: first, type, code, param: PARAMS[reason] ?? null } } }];
 }
 
 function headersOf(status: number): Schema {

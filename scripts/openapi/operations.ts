@@ -17,8 +17,7 @@ export function operationOf(route: Route, comments: Comments): Schema {
   return {
     operationId: method.localName,
     tags: [tagOf(method.parent)],
-    summary: firstSentence(description),
-    description,
+    ...summaryAndRest(description),
     security: procedure.access === 'keyed' ? [key] : [{}, key],
     ...parametersOf(route, own, comments),
     ...(hasBody ? { requestBody: requestBody(route, own) } : {}),
@@ -37,6 +36,7 @@ export function healthOperations(comments: Comments): Readonly<Record<string, Sc
   const operation = (
     operationId: string,
     summary: string,
+    description: string,
     schema: string,
     reasons: Parameters<typeof errorResponses>[0],
   ): Schema => ({
@@ -44,6 +44,7 @@ export function healthOperations(comments: Comments): Readonly<Record<string, Sc
       operationId,
       tags: ['Health'],
       summary,
+      description,
       security: [],
       responses: withExamples(
         {
@@ -59,8 +60,20 @@ export function healthOperations(comments: Comments): Readonly<Record<string, Sc
     },
   });
   return {
-    '/health/live': operation('getLiveness', 'The process runs.', 'Liveness', healthReasons.live),
-    '/health/ready': operation('getReadiness', 'Decisions can be made.', 'Readiness', healthReasons.ready),
+    '/health/live': operation(
+      'getLiveness',
+      'Whether the process runs',
+      'For restarts: says yes for as long as the process answers, with or without a model.',
+      'Liveness',
+      healthReasons.live,
+    ),
+    '/health/ready': operation(
+      'getReadiness',
+      'Whether decisions can be made',
+      'For traffic: says no before the first model is there, and from the moment that the process was asked to end.',
+      'Readiness',
+      healthReasons.ready,
+    ),
   };
 }
 
@@ -103,7 +116,7 @@ function success(route: Route): Schema {
   };
 }
 
-/** Puts the examples' answers at their statuses. */
+/** Puts the examples' answers at their statuses, before those that every error of the table has. */
 function withExamples(responses: Readonly<Record<string, Schema>>, own: readonly Example[]): Schema {
   return Object.fromEntries(
     Object.entries(responses).map(([status, response]) => {
@@ -113,10 +126,22 @@ function withExamples(responses: Readonly<Record<string, Schema>>, own: readonly
       const values = Object.fromEntries(shown.map(({ name, summary, answer }) => [name, { summary, value: answer }]));
       return [
         status,
-        { ...response, content: { 'application/json': { ...content['application/json'], examples: values } } },
+        {
+          ...response,
+          content: { 'application/json': { ...content['application/json'], examples: examplesOf(content, values) } },
+        },
       ];
     }),
   );
+}
+
+/** A code that a real answer shows needs no made one. */
+function examplesOf(content: Readonly<Record<string, Schema>>, real: Readonly<Record<string, Schema>>): Schema {
+  const codeOf = (example: Schema): unknown =>
+    (example.value as { error?: { code?: string } } | undefined)?.error?.code;
+  const shown = new Set(Object.values(real).map(codeOf));
+  const made = (content['application/json']?.examples ?? {}) as Readonly<Record<string, Schema>>;
+  return { ...real, ...Object.fromEntries(Object.entries(made).filter(([, example]) => !shown.has(codeOf(example)))) };
 }
 
 function headerRef(name: string): Schema {
@@ -134,6 +159,9 @@ export function withoutName(comment: string, name: string): string {
   return rest.charAt(0).toUpperCase() + rest.slice(1);
 }
 
-function firstSentence(text: string): string {
-  return text.slice(0, text.search(/\.(\s|$)/) + 1) || text;
+/** The first sentence, and what stands behind it: pages of tools show both. */
+function summaryAndRest(text: string): Schema {
+  const end = text.search(/\.(\s|$)/);
+  const rest = end < 0 ? '' : text.slice(end + 1).trim();
+  return { summary: end < 0 ? text : text.slice(0, end), ...(rest === '' ? {} : { description: rest }) };
 }

@@ -2,7 +2,7 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import type { RequestRules } from '../../src/service/field-rules.ts';
 import type { Comments } from './comments.ts';
-import { constraints, type Schema } from './constraints.ts';
+import { constraints, type Schema, wholeConstraints } from './constraints.ts';
 
 /** The contract's own names of messages, where they differ from the proto's. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -23,18 +23,14 @@ export function schemaRef(name: string): Schema {
 
 /** The schema of a request body. A field is required if its rule finds fault with its absence. */
 export function requestSchema(message: DescMessage, rules: RequestRules, comments: Comments): Schema {
-  const alternatives: string[] = [];
-  const required: string[] = [];
-  for (const { name } of message.fields) {
-    const alone = rules[name]?.presence?.({ has: () => false });
-    if (alone?.reason === 'MISSING_FIELD') required.push(name);
-    if (alone?.reason === 'CHOICES_OR_CATALOG') alternatives.push('choices', 'catalog');
-  }
+  const required = message.fields
+    .map(({ name }) => name)
+    .filter((name) => rules[name]?.presence?.({ has: () => false })?.reason === 'MISSING_FIELD');
   return {
     ...objectSchema(message, comments),
     required,
     additionalProperties: false,
-    ...(alternatives.length === 0 ? {} : { oneOf: alternatives.map((name) => ({ required: [name] })) }),
+    ...wholeConstraints[message.name],
   };
 }
 

@@ -14,11 +14,18 @@ import { startKeyedService } from '../support/keys.ts';
 type Json = Record<string, unknown>;
 interface Response {
   readonly headers: Record<string, { $ref: string }>;
-  readonly content?: { 'application/json': { schema: Json } };
+  readonly content?: {
+    'application/json': {
+      schema: Json;
+      examples?: Record<string, { value: { error: { code: string; type: string; message: string } } }>;
+    };
+  };
   readonly 'x-error-codes'?: readonly string[];
 }
 interface Operation {
   readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
   readonly requestBody?: { content: { 'application/json': { schema: Json; examples: Record<string, Json> } } };
   readonly responses: Record<string, Response>;
 }
@@ -87,6 +94,40 @@ test('every code that REST can send stands at an operation, under its status', (
   }
   const expected = Object.keys(errorTable).filter((reason) => ![...elsewhere, ...unrouted].includes(reason));
   t.deepEqual([...documented].sort(), expected.sort());
+});
+
+test('every status of an error shows each of its codes, with the type and the field that it has', (t) => {
+  const validate = compile({ $ref: '#/components/schemas/ErrorResponse' });
+  for (const { operation } of operations) {
+    for (const [status, response] of Object.entries(operation.responses)) {
+      const codes = response['x-error-codes'];
+      if (codes === undefined) continue;
+      const shown = Object.values(response.content?.['application/json'].examples ?? {}).map(({ value }) => value);
+      const place = `${operation.operationId} ${status}`;
+      t.deepEqual(shown.map(({ error }) => error.code).toSorted(), [...codes].sort(), place);
+      for (const value of shown) {
+        t.true(validate(value), place);
+        t.is(value.error.type, errorTable[value.error.code.toUpperCase() as keyof typeof errorTable].type, place);
+        t.true(value.error.message.length > 3, place);
+      }
+    }
+  }
+});
+
+test('no list becomes a set in generated code, and no request a union', (t) => {
+  for (const [name, { properties = {}, oneOf, anyOf, allOf }] of Object.entries(document.components.schemas)) {
+    t.deepEqual([oneOf, anyOf, allOf], [undefined, undefined, undefined], name);
+    for (const [field, schema] of Object.entries(properties as Record<string, Json>)) {
+      t.false('uniqueItems' in schema, `${name}.${field}`);
+    }
+  }
+});
+
+test('an operation does not say the same twice, and each says more than its name', (t) => {
+  for (const { operation } of operations) {
+    t.true(operation.summary.length > 10);
+    t.false((operation.description ?? '').startsWith(operation.summary));
+  }
 });
 
 /** Values that lie at the edges of the rules; each is tried in each field. */

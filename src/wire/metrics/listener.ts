@@ -1,4 +1,4 @@
-/** The operator's port: `GET /metrics` and nothing else. */
+/** The operator's port: `GET /metrics`, and at `/` the way there. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
@@ -17,6 +17,11 @@ export function createMetricsListener(registry: Registry): MetricsListener {
   const server: Server = createServer({ requestTimeout: 5000, headersTimeout: 5000 }, async (request, response) => {
     request.resume();
     const path = request.url?.split('?', 1)[0];
+    if (path === '/') {
+      response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
+      response.end('<!doctype html><title>Umpire</title><a href="/metrics">/metrics</a>\n');
+      return;
+    }
     if (path !== '/metrics' || (request.method !== 'GET' && request.method !== 'HEAD')) {
       response.writeHead(path === '/metrics' ? 405 : 404, { 'content-type': 'text/plain' });
       response.end('GET /metrics\n');

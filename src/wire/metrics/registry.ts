@@ -6,6 +6,7 @@ import { Counter, collectDefaultMetrics, Gauge, type Registry } from 'prom-clien
 import { errorTable } from '../../domain/errors.ts';
 import type { Engine, EngineStats } from '../../engine/engine.ts';
 import type { StoreHealth } from '../../stores/create-stores.ts';
+import { VERSION } from '../../version.ts';
 import { addCounts, addDistributions, type Count, type Distribution, type Labelled } from './tallies.ts';
 
 /** Upper bounds in seconds, from a cached answer to the longest deadline. */
@@ -114,6 +115,12 @@ export function addStateMetrics(registry: Registry, sources: StateSources): void
       },
     });
   };
+  new Gauge({
+    name: 'umpire_build_info',
+    help: 'Always 1; the labels say which Umpire and which Node this is.',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  }).set({ version: VERSION, node: process.versions.node }, 1);
   gauge('umpire_ready', '1 while /health/ready says yes.', () => (sources.ready() ? 1 : 0));
   gauge('umpire_connections', 'Connections that are open.', () => sources.connections());
   gauge(

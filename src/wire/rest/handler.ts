@@ -7,6 +7,7 @@ import type { Health } from '../health.ts';
 import type { Gate } from '../interceptors/gate.ts';
 import { invoke } from '../interceptors/invoke.ts';
 import { assertJsonContent, readBody } from './body.ts';
+import { createPages } from './pages.ts';
 import { respond, respondFault } from './respond.ts';
 import { createRouter } from './router.ts';
 import { createRoutes, type Route } from './routes.ts';
@@ -26,6 +27,7 @@ export function createRestHandler(options: {
 }): RestHandler {
   const { gate, health } = options;
   const route = createRouter(createRoutes(options.procedures));
+  const pages = createPages();
 
   const serve = async (exchange: Exchange, found: Route, variables: ReadonlyMap<string, string>) => {
     const { procedure, hasBody } = found;
@@ -45,24 +47,32 @@ export function createRestHandler(options: {
   const serveHealth = (exchange: Exchange, path: string): boolean => {
     const state = health.probe(path);
     if (state === undefined) return false;
-    exchange.route = path;
-    const { method } = exchange.request;
-    if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed();
+    assertRead(exchange, path);
     if (state.fault !== undefined) throw state.fault;
     respond(exchange, { status: 200, body: state.body }, health.draining);
+    return true;
+  };
+
+  const servePage = (exchange: Exchange, path: string): boolean => {
+    const body = pages.get(path);
+    if (body === undefined) return false;
+    assertRead(exchange, path);
+    respond(exchange, { status: 200, body }, health.draining);
     return true;
   };
 
   return async (exchange, path) => {
     let allow = 'GET, HEAD';
     try {
-      if (serveHealth(exchange, path)) return;
+      if (serveHealth(exchange, path) || servePage(exchange, path)) return;
       const match = route(exchange.request.method ?? '', path);
       if (match.kind === 'route') {
         await serve(exchange, match.route, match.variables);
         return;
       }
-      if (match.kind === 'not_found') throw new DomainError('ROUTE_NOT_FOUND', 'no resource has this path');
+      if (match.kind === 'not_found') {
+        throw new DomainError('ROUTE_NOT_FOUND', 'no resource has this path; GET / says where they are');
+      }
       allow = match.allow;
       throw methodNotAllowed();
     } catch (error) {
@@ -70,6 +80,13 @@ export function createRestHandler(options: {
       respondFault(exchange, fault, health.draining, fault.reason === 'METHOD_NOT_ALLOWED' ? { allow } : {});
     }
   };
+}
+
+/** Notes the path as the route. @throws DomainError METHOD_NOT_ALLOWED for anything but GET and HEAD. */
+function assertRead(exchange: Exchange, path: string): void {
+  exchange.route = path;
+  const { method } = exchange.request;
+  if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed();
 }
 
 function methodNotAllowed(): DomainError {

@@ -108,7 +108,12 @@ test('the port has metrics and nothing else, and the public port has none', asyn
   const service = await startService({ UMPIRE_METRICS_PORT: '0' });
   t.teardown(() => service.stop());
   const url = `http://127.0.0.1:${metricsPortOf(service)}`;
-  t.is((await fetch(`${url}/`)).status, 404);
+  // A landing page leads there.
+  t.regex(await (await fetch(`${url}/`)).text(), /href="\/metrics"/);
+  t.regex(
+    await (await fetch(`${url}/metrics`)).text(),
+    /^umpire_build_info\{version="\d+\.\d+\.\d+",node="\d+\.\d+\.\d+"\} 1$/m,
+  );
   t.is((await fetch(`${url}/v1/models`)).status, 404);
   t.is((await fetch(`${url}/metrics`, { method: 'POST' })).status, 405);
   t.is((await fetch(`${service.url}/metrics`)).status, 404);
