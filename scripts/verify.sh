@@ -23,5 +23,8 @@ buf breaking proto --against test/golden/contract-1.0.0.binpb
 step 'generated code is what the protos say'
 sh scripts/check-gen.sh
 
+step 'a generated client'
+sh scripts/check-sdk.sh
+
 step 'tests'
 ava "$@"

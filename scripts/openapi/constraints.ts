@@ -63,8 +63,9 @@ export const constraints: Readonly<Record<string, Schema>> = {
   'CreateCatalogRequest.id': catalogId,
   'CreateCatalogRequest.model': text,
   'CreateCatalogRequest.choices': choices,
-  'CreateCatalogRequest.version': { maxLength: 128, default: '1' },
-  'CreateCatalogRequest.visibility': { enum: ['private'], default: 'private' },
+  // Without `default`, which generators of types take for "always there"; the descriptions say it.
+  'CreateCatalogRequest.version': { maxLength: 128 },
+  'CreateCatalogRequest.visibility': { enum: ['private'] },
   'GetCatalogRequest.id': catalogId,
   'DeleteCatalogRequest.id': catalogId,
   'Catalog.id': catalogId,
