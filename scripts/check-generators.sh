@@ -1,0 +1,44 @@
+#!/bin/sh
+# Generates clients from the OpenAPI document with openapi-python-client and openapi-generator (Python, Java, Go), compiles them and calls a service of
+# its own with them. Needs Python, a JDK 17, and PyPI; Go is compiled where there is a `go`, and else only read for its fields. The generators are
+# installed into a folder of their own, .venv/generators. Not a part of `npm run verify`, which has openapi-typescript (scripts/check-sdk.sh).
+set -eu
+cd "$(dirname "$0")/.."
+tool="$PWD/.venv/generators"
+if [ ! -x "$tool/bin/openapi-python-client" ] || [ ! -x "$tool/bin/openapi-generator-cli" ]; then
+  python3 -m venv "$tool"
+  "$tool/bin/pip" install --quiet 'openapi-python-client==0.29.1' 'openapi-generator-cli==7.26.0' pydantic urllib3 python-dateutil
+fi
+PATH="$tool/bin:$PATH"
+made="$(mktemp -d)"
+trap 'rm -rf "$made"' EXIT
+generate() { openapi-generator-cli generate -i gen/openapi.json -g "$1" -o "$made/$1" "$2" "$3" >"$made/log" 2>&1 || { cat "$made/log" >&2; exit 1; }; }
+
+openapi-python-client generate --path gen/openapi.json --output-path "$made/opc/umpire_openapi" --meta none
+generate python --package-name umpire_client
+# Without the last, a list that is not set is sent as an empty one, beside the catalog that was meant.
+generate java --additional-properties library=native,openApiNullable=false,containerDefaultToNull=true
+generate go --package-name umpire
+
+# Against the generator's own jar, which holds Jackson: then nothing of Maven's is needed, but for one annotation that Java 11 dropped.
+jar="$(find "$tool" -name openapi-generator.jar)"
+mkdir -p "$made/classes" "$made/java/src/main/java/javax/annotation"
+echo 'package javax.annotation; public @interface Generated { String[] value(); String date() default ""; String comments() default ""; }' \
+  >"$made/java/src/main/java/javax/annotation/Generated.java"
+cp scripts/sdk/java/Call.java "$made/java/src/main/java/"
+find "$made/java/src/main/java" -name '*.java' >"$made/sources"
+javac -nowarn -d "$made/classes" -cp "$jar" "@$made/sources" 2>"$made/log" || { cat "$made/log" >&2; exit 1; }
+if command -v go >/dev/null; then
+  (cd "$made/go" && go build ./...)
+  echo 'openapi-generator, Go: generated and compiled'
+else
+  grep -q 'json:"choices,omitempty"' "$made/go/model_decision_request.go"
+  grep -q 'this.Model = model' "$made/go/model_decision_request.go"
+  echo 'openapi-generator, Go: generated; its fields are there, there is no go to compile it'
+fi
+export MADE="$made" JAR="$jar"
+sh scripts/with-service.sh sh -euc '
+  PYTHONPATH="$MADE/opc" python scripts/sdk/python/call_openapi_python_client.py "$BASE_URL"
+  PYTHONPATH="$MADE/python" python scripts/sdk/python/call_openapi_generator.py "$BASE_URL"
+  java -cp "$MADE/classes:$JAR" Call "$BASE_URL"
+'
