@@ -1,10 +1,10 @@
 #!/bin/sh
-# Checks what deploy/ holds without a container engine: `sh scripts/check-deploy.sh [image] [compose] [kubernetes] [nginx] [envoy] [monitoring]`, all without an
+# Checks what deploy/ holds without a container engine: `sh scripts/check-deploy.sh [image] [compose] [kubernetes] [systemd] [nginx] [envoy] [monitoring]`, all without an
 # argument. Needs what each part's script names, from Debian, npm and PyPI. Not a part of `npm run verify`.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
-[ $# -gt 0 ] || set -- image compose kubernetes nginx envoy monitoring
+[ $# -gt 0 ] || set -- image compose kubernetes systemd nginx envoy monitoring
 for part in "$@"; do
   printf '\n== %s\n' "$part"
   case "$part" in
@@ -15,6 +15,13 @@ for part in "$@"; do
       echo 'compose.yaml: ok'
       ;;
     kubernetes) sh scripts/check-deploy/kubernetes.sh ;;
+    systemd)
+      # Where the repository is instead of where it would be installed.
+      unit="$(mktemp -d)/umpire.service"
+      sed "s|/opt/umpire|$PWD|g" deploy/systemd/umpire.service >"$unit"
+      systemd-analyze verify "$unit"
+      echo 'umpire.service: ok'
+      ;;
     nginx) UMPIRE_TRUSTED_PROXIES=127.0.0.1 sh scripts/with-service.sh sh -c 'node scripts/check-deploy/nginx.ts "$PORT"' ;;
     envoy)
       tool=.venv/envoy

@@ -28,7 +28,13 @@ test('every setting that is named exists', (t) => {
       t.true(known.has(setting), `${name}: ${setting}`);
     }
   }
-  for (const file of ['Dockerfile', 'compose.yaml', 'kubernetes/base/workload.yaml', 'monitoring/alerts.yml']) {
+  for (const file of [
+    'Dockerfile',
+    'compose.yaml',
+    'kubernetes/base/workload.yaml',
+    'monitoring/alerts.yml',
+    'systemd/umpire.service',
+  ]) {
     for (const [setting] of readFileSync(new URL(`deploy/${file}`, root), 'utf8').matchAll(/\bUMPIRE_[A-Z_]+\b/g)) {
       t.true(known.has(setting), `${file}: ${setting}`);
     }

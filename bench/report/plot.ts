@@ -1,5 +1,6 @@
 /** Line plots as SVG, plain enough to read in a diff. */
 import { writeFileSync } from 'node:fs';
+import { spreadLabels } from './spread.ts';
 
 /** One line of a plot. */
 export interface Line {
@@ -10,6 +11,8 @@ export interface Line {
 const width = 640;
 const height = 360;
 const margin = { left: 60, right: 130, top: 40, bottom: 50 };
+/** Between the lines of two labels, for the size of the font. */
+const LABEL_GAP = 14;
 const colours = ['#1f6f8b', '#c8553d', '#588157', '#6d597a'];
 
 /** Writes a plot with both axes from zero. */
@@ -38,14 +41,16 @@ export function writePlot(path: string, title: string, xTitle: string, yTitle: s
       return `<text x="${x(tick)}" y="${height - margin.bottom + 18}" text-anchor="middle">${Number(tick.toPrecision(6))}</text>`;
     }),
   ];
+  const ends = lines.map(({ points: own }) => Number(y(own.at(-1)?.[1] ?? 0)));
+  const labels = spreadLabels(ends, LABEL_GAP, height - margin.bottom);
   const drawn = lines.flatMap(({ name, points: own }, i) => {
     const colour = colours[i % colours.length];
     const path = own.map(([px, py]) => `${x(px)},${y(py)}`).join(' ');
-    const [lastX, lastY] = own.at(-1) ?? [0, 0];
+    const [lastX] = own.at(-1) ?? [0];
     return [
       `<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>`,
       ...own.map(([px, py]) => `<circle cx="${x(px)}" cy="${y(py)}" r="3" fill="${colour}"/>`),
-      `<text x="${Number(x(lastX)) + 8}" y="${y(lastY)}" dy="4" fill="${colour}">${name}</text>`,
+      `<text x="${Number(x(lastX)) + 8}" y="${labels[i]?.toFixed(1)}" dy="4" fill="${colour}">${name}</text>`,
     ];
   });
   const svg = [

@@ -1,4 +1,5 @@
 /** A dashboard's panels as one SVG: plain, but what Grafana would show of the same answers. */
+import { layLegend } from './legend.ts';
 
 /** One line, band or row of a panel. */
 export interface Series {
@@ -58,7 +59,7 @@ function drawPanel(panel: DrawnPanel, width: number, height: number, start: numb
     const last = panel.series[0]?.points.at(-1)?.[1] ?? Number.NaN;
     return `${frame}<text x="${width / 2}" y="${height / 2 + 16}" font-size="24" text-anchor="middle">${format(last, panel.unit)}</text>`;
   }
-  const plot = { left: 52, top: 24, width: width - 62, height: height - (panel.type === 'heatmap' ? 44 : 58) };
+  const plot = { left: 52, top: 24, width: width - 62, height: height - (panel.type === 'heatmap' ? 44 : 65) };
   const x = (at: number): number => Math.round((plot.left + ((at - start) / (end - start)) * plot.width) * 10) / 10;
   const times = [start, (start + end) / 2, end].map(
     (at) =>
@@ -67,6 +68,9 @@ function drawPanel(panel: DrawnPanel, width: number, height: number, start: numb
   const body = panel.type === 'heatmap' ? drawHeatmap(panel, plot, x) : drawLines(panel, plot, x);
   return `${frame}${times.join('')}${body}`;
 }
+
+/** Rows of names under a panel. */
+const LEGEND_ROWS = 2;
 
 interface Plot {
   readonly left: number;
@@ -103,14 +107,15 @@ function drawLines({ series, unit, stacked }: DrawnPanel, plot: Plot, x: (at: nu
     const area = stacked ? `<polygon points="${line} ${floor}" fill="${colour}" opacity="0.35"/>` : '';
     return `${area}<polyline points="${line}" fill="none" stroke="${colour}" stroke-width="1.3"/>`;
   });
-  let left = plot.left - 40;
-  const legend = drawn.map(({ name }, i) => {
-    const text = name.length > 26 ? `…${name.slice(-25)}` : name;
-    const at = left;
-    left += text.length * 5.3 + 18;
-    if (left > plot.left + plot.width + 14) return '';
-    const under = plot.top + plot.height + 27;
-    return `<circle cx="${at}" cy="${under - 3}" r="3" fill="${colours[i % colours.length]}"/><text x="${at + 6}" y="${under}">${markup(text)}</text>`;
+  const legend = layLegend(
+    drawn.map(({ name }) => name),
+    plot.left + plot.width - 8,
+    LEGEND_ROWS,
+  ).map(({ text, series: place, left, row }) => {
+    const at = Math.round((left + 12) * 10) / 10;
+    const under = plot.top + plot.height + 25 + row * 11;
+    if (place === undefined) return `<text x="${at}" y="${under}" fill="#777">${text}</text>`;
+    return `<circle cx="${at}" cy="${under - 3}" r="3" fill="${colours[place % colours.length]}"/><text x="${at + 6}" y="${under}">${markup(text)}</text>`;
   });
   return [...grid, ...lines, ...legend].join('');
 }
