@@ -56,7 +56,7 @@ export function createCatalogs({ store, engine, bounds }: CatalogsOptions): Cata
       const fault = draftFault(draft);
       if (fault !== undefined) throw fault;
       // A catalog belongs to a model, whatever its revision.
-      if (draft.model.includes('@')) throw unknownModel(draft.model);
+      if (draft.model.includes('@')) throw unknownModel(draft.model, 'a catalog names a model without a revision');
       const model = usableModel(engine.models(), draft.model);
       if (draft.choices.length > model.limits.choices) {
         throw new DomainError(

@@ -169,9 +169,12 @@ function tokensExceeded(outcome: Exclude<ScoreOutcome, { kind: 'scored' }>, requ
       { param: 'input' },
     );
   }
+  // The engine knows the choices in an order of its own.
+  const place = request.choices?.indexOf(outcome.choice) ?? -1;
+  const which = place < 0 ? 'a choice of the catalog' : `choices[${place}]`;
   return new DomainError(
     'CANDIDATE_TOKENS_EXCEEDED',
-    `a choice has ${outcome.tokens} tokens; the model takes at most ${outcome.limit} in one choice`,
+    `${which} has ${outcome.tokens} tokens; the model takes at most ${outcome.limit} in one choice`,
     { param: request.catalog === undefined ? 'choices' : 'catalog' },
   );
 }

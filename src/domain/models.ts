@@ -62,12 +62,14 @@ export function usableModel(models: readonly ModelRevision[], name: string): Mod
   return model;
 }
 
-/** UNKNOWN_MODEL, with the name only if it is one: messages must not become a mirror for arbitrary text. */
-export function unknownModel(name: string): DomainError {
+/** UNKNOWN_MODEL, with the name only if it is one: messages must not become a mirror for arbitrary text. `why`, where the name is not of a kind that is taken. */
+export function unknownModel(name: string, why?: string): DomainError {
   const [id = '', revision, ...rest] = name.split('@', 3);
   const readable = NAME.test(id) && (revision === undefined || NAME.test(revision)) && rest.length === 0;
   const message = readable
-    ? `model '${name}' is not served; the list of models has those that are`
+    ? why !== undefined
+      ? `${why}: '${id}'`
+      : `model '${name}' is not served; the list of models has those that are`
     : "model is not a valid '<model_id>' or '<model_id>@<revision>'; the list of models has those that are";
   return new DomainError('UNKNOWN_MODEL', message, { param: 'model' });
 }

@@ -46,3 +46,9 @@ test('a message repeats a name only if it could be one', (t) => {
   for (const name of ['<script>', 'a b', 'x'.repeat(65), 'a@b@c', '-a', 'A', 'a@', '@b', 'a\n'])
     t.false(unknownModel(name).message.includes(name), name);
 });
+
+test('a name of a kind that is not taken says so, and names what would be', (t) => {
+  const fault = unknownModel('umpire-mini@r5', 'a catalog names a model without a revision');
+  t.is(fault.reason, 'UNKNOWN_MODEL');
+  t.is(fault.message, "a catalog names a model without a revision: 'umpire-mini'");
+});
