@@ -42,6 +42,9 @@ export async function startServer(env: Record<string, string>, within: readonly 
       UMPIRE_RATE_KEY: 'off',
       UMPIRE_CONCURRENCY_ANONYMOUS: 'off',
       UMPIRE_CONCURRENCY_KEY: 'off',
+      UMPIRE_CONNECTION_RATE: 'off',
+      UMPIRE_REQUEST_RATE: 'off',
+      UMPIRE_RESET_RATE: 'off',
       ...env,
     },
   });
