@@ -29,6 +29,83 @@ export interface Bound {
   readonly total: number;
 }
 
+/** How the settings are documented, in the order of the README's table. */
+export const HOLDING_SETTINGS: readonly {
+  readonly name: string;
+  readonly default: string;
+  readonly meaning: string;
+}[] = [
+  {
+    name: 'UMPIRE_MAX_CONNECTIONS',
+    default: '2048',
+    meaning:
+      'Connections at one time. Where there is room for no more, the one that has been idle longest is closed; a new one only if none is idle',
+  },
+  {
+    name: 'UMPIRE_CONNECTIONS_PER_ADDRESS',
+    default: '512',
+    meaning: 'The same for one address; connections of trusted proxies are not counted by address',
+  },
+  {
+    name: 'UMPIRE_CONNECTION_RATE',
+    default: '100/s, burst 1000',
+    meaning: 'New connections of one address, or `off`',
+  },
+  {
+    name: 'UMPIRE_MAX_REQUESTS',
+    default: '8192',
+    meaning:
+      'Requests of any kind in progress. Any more take the place of the one that has been arriving longest, or get 503',
+  },
+  {
+    name: 'UMPIRE_REQUESTS_PER_ADDRESS',
+    default: '1024',
+    meaning: 'The same for one address, with 429',
+  },
+  {
+    name: 'UMPIRE_REQUEST_RATE',
+    default: '5000/s, burst 20000',
+    meaning: 'Requests of any kind from one address, with a key or without, or `off`',
+  },
+  {
+    name: 'UMPIRE_RESET_RATE',
+    default: '1000/s, burst 5000',
+    meaning:
+      'Requests that one address takes back, or sends beyond its rate; past it the address is not served for 5 seconds. Or `off`',
+  },
+  {
+    name: 'UMPIRE_MAX_WATCHES',
+    default: '1024',
+    meaning: 'Streams of gRPC `Health.Watch` at one time. Where there is room for no more, the oldest ends',
+  },
+  {
+    name: 'UMPIRE_WATCHES_PER_ADDRESS',
+    default: '32',
+    meaning: 'The same for one address',
+  },
+  {
+    name: 'UMPIRE_WATCH_TIME',
+    default: '600',
+    meaning: 'Seconds after which such a stream ends, give or take a tenth; its caller opens another',
+  },
+  {
+    name: 'UMPIRE_MAX_UNREAD',
+    default: '256',
+    meaning: 'MiB of responses that wait to be read. Past it those that have waited longest are given up',
+  },
+  {
+    name: 'UMPIRE_UNREAD_PER_ADDRESS',
+    default: '32',
+    meaning: 'The same for one address, which gets 429 meanwhile',
+  },
+  {
+    name: 'UMPIRE_WRITE_TIMEOUT',
+    default: '30',
+    meaning:
+      'Seconds without progress after which a response that nobody reads is given up; ten times that in any case',
+  },
+];
+
 const MIB = 1024 * 1024;
 
 /** Settings of counts: name, default and largest value. */
