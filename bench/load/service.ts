@@ -51,6 +51,7 @@ export async function startService(
       UMPIRE_CONCURRENCY_ANONYMOUS: 'off',
       UMPIRE_CONNECTION_RATE: 'off',
       UMPIRE_REQUEST_RATE: 'off',
+      UMPIRE_LOOKUP_RATE: 'off',
       UMPIRE_RESET_RATE: 'off',
       UMPIRE_DRAIN_DELAY: '0',
       ...settings,

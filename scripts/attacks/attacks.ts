@@ -4,7 +4,7 @@ import { OPENINGS, SEQUELS } from '../../test/support/http2-crash-cases.ts';
 import { FLAG, frame, headers, PREFACE, request, rst, settings, TYPE } from '../../test/support/http2-frames.ts';
 
 /** What an attack does until its time is over. Resolves with what it did, in words. */
-export type Attack = (port: number, seconds: number, scale?: number) => Promise<string>;
+export type Attack = (port: number, seconds: number, connections?: number, streams?: number) => Promise<string>;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const json = [['content-type', 'application/json']] as const;
@@ -114,13 +114,13 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     );
     return `${count} cases`;
   },
-  async watches(port, seconds, scale = 300) {
+  async watches(port, seconds, scale = 300, each = 100) {
     const watch = (stream: number): Buffer =>
       Buffer.concat([
         headers(stream, request('POST', '/grpc.health.v1.Health/Watch', grpc), 0),
         frame(TYPE.data, stream, Buffer.alloc(5), FLAG.endStream),
       ]);
-    return `100 streams on each: ${kept(await keepOpen(port, seconds, scale, streams(100, watch), { again: false }))}`;
+    return `${each} streams on each: ${kept(await keepOpen(port, seconds, scale, streams(each, watch), { again: false }))}`;
   },
   'connections-kept': async (port, seconds, scale = 2100) => kept(await keepOpen(port, seconds, scale, GET)),
   'connections-silent': async (port, seconds, scale = 2100) =>
@@ -138,13 +138,13 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     const bytes = Buffer.concat([LARGE_POST, LARGE_POST]);
     return kept(await keepOpen(port, seconds, scale, bytes, { reading: false, again: false }));
   },
-  async 'unread-http2'(port, seconds, scale = 20) {
+  async 'unread-http2'(port, seconds, scale = 20, each = 100) {
     const read = (stream: number): Buffer => headers(stream, request('GET', '/v1/models'));
-    return `100 streams without a window on each: ${kept(await keepOpen(port, seconds, scale, streams(100, read, { 4: 0 }), { again: false }))}`;
+    return `${each} streams without a window on each: ${kept(await keepOpen(port, seconds, scale, streams(each, read, { 4: 0 }), { again: false }))}`;
   },
-  async 'unfinished-http2'(port, seconds, scale = 30) {
+  async 'unfinished-http2'(port, seconds, scale = 30, each = 100) {
     const begin = (stream: number): Buffer => headers(stream, request('POST', '/v1/decisions', json), 0);
-    return `100 requests without an end on each: ${kept(await keepOpen(port, seconds, scale, streams(100, begin), { again: false }))}`;
+    return `${each} requests without an end on each: ${kept(await keepOpen(port, seconds, scale, streams(each, begin), { again: false }))}`;
   },
   async 'unfinished-http1'(port, seconds, scale = 1000) {
     const bytes = Buffer.from(

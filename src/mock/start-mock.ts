@@ -56,6 +56,7 @@ export async function startMock(options: MockOptions): Promise<Mock> {
       UMPIRE_CONCURRENCY_KEY: 'off',
       UMPIRE_CONNECTION_RATE: 'off',
       UMPIRE_REQUEST_RATE: 'off',
+      UMPIRE_LOOKUP_RATE: 'off',
       UMPIRE_RESET_RATE: 'off',
       UMPIRE_DRAIN_DELAY: '0',
       ...env,

@@ -13,6 +13,8 @@ export type Protocol = 'rest' | 'grpc' | 'connect';
 export interface Place {
   /** Sets bytes aside for a response that is yet to be made. @throws DomainError if the address, or all together, have too many waiting. */
   reserve(bytes: number): void;
+  /** Counts a request that no other limit counts. @throws DomainError if the address sends too many. */
+  meter(): void;
 }
 
 /** Before the gate has run, nobody is known. */

@@ -50,6 +50,7 @@ export async function startServer(
       UMPIRE_CONCURRENCY_KEY: 'off',
       UMPIRE_CONNECTION_RATE: 'off',
       UMPIRE_REQUEST_RATE: 'off',
+      UMPIRE_LOOKUP_RATE: 'off',
       UMPIRE_RESET_RATE: 'off',
       ...env,
     },

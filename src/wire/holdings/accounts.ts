@@ -11,8 +11,8 @@ export interface Account {
   unread: number;
   /** Bytes that its reads in progress may add to them. */
   reserved: number;
-  /** When its next connection, request and reset would be due, milliseconds on the clock of `performance.now()`: see `judgeRate`. */
-  readonly due: { connection: number; request: number; reset: number };
+  /** When its next connection, request, lookup and reset would be due, milliseconds on the clock of `performance.now()`: see `judgeRate`. */
+  readonly due: { connection: number; request: number; lookup: number; reset: number };
   /** Until when nothing of it is served. */
   blockedUntil: number;
 }
@@ -40,7 +40,7 @@ export function createAccounts(): Accounts {
           watches: 0,
           unread: 0,
           reserved: 0,
-          due: { connection: 0, request: 0, reset: 0 },
+          due: { connection: 0, request: 0, lookup: 0, reset: 0 },
           blockedUntil: 0,
         };
         accounts.set(address, account);
@@ -51,7 +51,8 @@ export function createAccounts(): Accounts {
       for (const account of accounts.values()) {
         const { connections, requests, watches, due, blockedUntil } = account;
         if (connections + requests + watches > 0) continue;
-        if (Math.max(due.connection, due.request, due.reset, blockedUntil) <= now) accounts.delete(account.address);
+        if (Math.max(due.connection, due.request, due.lookup, due.reset, blockedUntil) <= now)
+          accounts.delete(account.address);
       }
     },
     values: () => accounts.values(),

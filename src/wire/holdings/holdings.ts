@@ -12,7 +12,7 @@ import type { Exchange } from '../exchange.ts';
 import type { HttpRequest } from '../http.ts';
 import { type Account, createAccounts, take } from './accounts.ts';
 import { type Connection, closeConnection, createConnections } from './connections.ts';
-import { giveUp, OpenRequest, streamOf } from './open-request.ts';
+import { giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
 import { createReports } from './reports.ts';
 import type { HoldingSettings } from './settings.ts';
 import { createTally, type HoldingTally } from './tally.ts';
@@ -136,13 +136,20 @@ export function createHoldings(options: {
     return undefined;
   };
 
-  const reserve = (request: OpenRequest, bytes: number): void => {
-    const { account } = request;
-    if (account.unread + account.reserved + bytes > settings.unread.perAddress) throw tooMuchUnread();
-    if (last.unread + reserved + bytes > settings.unread.total) throw noRoom();
-    request.reserved += bytes;
-    account.reserved += bytes;
-    reserved += bytes;
+  const bounds: RequestBounds = {
+    meter({ account, exchange }) {
+      if (take(account, 'lookup', settings.lookupRate, exchange.startedAt)) return;
+      noteWaste(account, exchange.startedAt);
+      throw tooManyRequests(1);
+    },
+    reserve(request, bytes) {
+      const { account } = request;
+      if (account.unread + account.reserved + bytes > settings.unread.perAddress) throw tooMuchUnread();
+      if (last.unread + reserved + bytes > settings.unread.total) throw noRoom();
+      request.reserved += bytes;
+      account.reserved += bytes;
+      reserved += bytes;
+    },
   };
 
   return {
@@ -152,7 +159,7 @@ export function createHoldings(options: {
     find: (request) => connections.of(request),
     open(exchange, connection) {
       const account = accountOf(connection, exchange.request.headers);
-      const request = new OpenRequest(exchange, connection, account, reserve);
+      const request = new OpenRequest(exchange, connection, account, bounds);
       exchange.place = request;
       connections.begin(connection, request);
       account.requests += 1;

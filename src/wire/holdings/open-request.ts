@@ -5,6 +5,12 @@ import { type HttpRequest, isHttp2 } from '../http.ts';
 import type { Account } from './accounts.ts';
 import type { Connection } from './connections.ts';
 
+/** What judges a request beyond its beginning, see `Place`. */
+export interface RequestBounds {
+  reserve(request: OpenRequest, bytes: number): void;
+  meter(request: OpenRequest): void;
+}
+
 export class OpenRequest implements Place {
   readonly exchange: Exchange;
   readonly connection: Connection;
@@ -13,24 +19,21 @@ export class OpenRequest implements Place {
   answeredAt: number | undefined;
   /** Bytes that are set aside for its response until it is known. */
   reserved = 0;
-  /** Whether it is a stream that is meant to stay open. */
-  watching = false;
-  readonly #reserve: (request: OpenRequest, bytes: number) => void;
+  readonly #bounds: RequestBounds;
 
-  constructor(
-    exchange: Exchange,
-    connection: Connection,
-    account: Account,
-    reserve: (request: OpenRequest, bytes: number) => void,
-  ) {
+  constructor(exchange: Exchange, connection: Connection, account: Account, bounds: RequestBounds) {
     this.exchange = exchange;
     this.connection = connection;
     this.account = account;
-    this.#reserve = reserve;
+    this.#bounds = bounds;
   }
 
   reserve(bytes: number): void {
-    this.#reserve(this, bytes);
+    this.#bounds.reserve(this, bytes);
+  }
+
+  meter(): void {
+    this.#bounds.meter(this);
   }
 
   /** Whether the request is still arriving. */

@@ -11,6 +11,8 @@ export interface HoldingSettings {
   readonly requests: Bound;
   /** Requests of one address, whatever they ask for, before anything else is looked at. */
   readonly requestRate: Rate | 'off';
+  /** Those of them that no other limit counts: models, gRPC health and reflection. */
+  readonly lookupRate: Rate | 'off';
   /** Requests that one address takes back, or sends beyond its rate. */
   readonly resetRate: Rate | 'off';
   /** Streams of `Health.Watch`. */
@@ -66,6 +68,11 @@ export const HOLDING_SETTINGS: readonly {
     name: 'UMPIRE_REQUEST_RATE',
     default: '5000/s, burst 20000',
     meaning: 'Requests of any kind from one address, with a key or without, or `off`',
+  },
+  {
+    name: 'UMPIRE_LOOKUP_RATE',
+    default: '100/s, burst 400',
+    meaning: 'Those of them that no other limit counts, models, gRPC health and reflection, or `off`',
   },
   {
     name: 'UMPIRE_RESET_RATE',
@@ -125,6 +132,7 @@ const COUNTS = {
 const RATES = {
   UMPIRE_CONNECTION_RATE: { perSecond: 100, burst: 1000 },
   UMPIRE_REQUEST_RATE: { perSecond: 5000, burst: 20_000 },
+  UMPIRE_LOOKUP_RATE: { perSecond: 100, burst: 400 },
   UMPIRE_RESET_RATE: { perSecond: 1000, burst: 5000 },
 } as const satisfies Readonly<Record<string, Rate>>;
 
@@ -157,6 +165,7 @@ export function parseHoldingSettings(env: Readonly<Record<string, string | undef
     connectionRate: rate('UMPIRE_CONNECTION_RATE'),
     requests: { perAddress: count('UMPIRE_REQUESTS_PER_ADDRESS'), total: count('UMPIRE_MAX_REQUESTS') },
     requestRate: rate('UMPIRE_REQUEST_RATE'),
+    lookupRate: rate('UMPIRE_LOOKUP_RATE'),
     resetRate: rate('UMPIRE_RESET_RATE'),
     watches: { perAddress: count('UMPIRE_WATCHES_PER_ADDRESS'), total: count('UMPIRE_MAX_WATCHES') },
     watchTime: count('UMPIRE_WATCH_TIME') * 1000,

@@ -100,15 +100,17 @@ export function createRpcHandler(options: {
     exchange.route = handler.requestPath;
     exchange.deadline = exchange.startedAt + takeTimeout(request.headers);
     const procedure = byMethod.get(handler.method);
-    if (procedure !== undefined && isGrpc(request) && isHttp2(request) && request.method === 'POST') {
+    const grpc = isGrpc(request) && isHttp2(request) && request.method === 'POST';
+    try {
+      if (procedure === undefined || procedure.limits === 'none') exchange.place?.meter();
       // Through Connect a refusal costs as much as a decision, and many come at once.
-      exchange.protocol = 'grpc';
-      try {
-        await gate(exchange, procedure);
-      } catch (error) {
-        answerGrpcFault(exchange, visibleFault(error, exchange));
-        return;
-      }
+      if (grpc) exchange.protocol = 'grpc';
+      if (grpc && procedure !== undefined) await gate(exchange, procedure);
+    } catch (error) {
+      const fault = visibleFault(error, exchange);
+      if (grpc) answerGrpcFault(exchange, fault);
+      else respondFault(exchange, fault, health.draining);
+      return;
     }
     const values = createContextValues().set(exchangeKey, exchange);
     // A stream of requests, reflection's alone, may outlast a call's usual time.

@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { isError, validBody } from '../../support/answers.ts';
+import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { untilHeld } from '../../support/held.ts';
 import { openSession, parseAnswers, send, sendH2, sendRaw } from '../../support/http.ts';
 import { FLAG, frame, headers, request, rst, TYPE } from '../../support/http2-frames.ts';
@@ -32,6 +33,29 @@ test('requests of any kind count for the rate of their address, those of others 
   isError(t, await sendH2(session, { path: '/v1/models' }), tooMany);
   session.destroy();
   t.is((await send(service.port, { path: '/none', localAddress: '127.0.0.2' })).status, 404);
+});
+
+test('what no other limit counts has a rate of its own, in every protocol', async (t) => {
+  const service = await serviceOf(t, { UMPIRE_LOOKUP_RATE: '1/m, burst 4' });
+  const grpc = openGrpc(service.port);
+  t.teardown(grpc.close);
+  t.is((await send(service.port, { path: '/v1/models' })).status, 200);
+  t.is((await callGrpc(grpc.health, 'Check', {})).error, undefined);
+  t.is((await callGrpc(grpc.models, 'ListModels', {})).error, undefined);
+  t.is((await send(service.port, { path: '/v1/models/minilm-l6' })).status, 200);
+  isError(t, await send(service.port, { path: '/v1/models' }), tooMany);
+  isError(t, await send(service.port, { path: '/umpire.v1.ModelService/ListModels', body: '{}' }), tooMany);
+  for (const [client, method] of [
+    [grpc.health, 'Check'],
+    [grpc.models, 'ListModels'],
+  ] as const) {
+    const { error, trailers } = await callGrpc(client, method, {});
+    t.is(error?.code, 8);
+    t.like(errorDetails(trailers), { reason: 'RATE_LIMIT_EXCEEDED', retrySeconds: 1 });
+  }
+  t.is((await send(service.port, { body: JSON.stringify(validBody) })).status, 200);
+  t.is((await send(service.port, { path: '/health/ready' })).status, 200);
+  t.is((await send(service.port, { path: '/v1/models', localAddress: '127.0.0.2' })).status, 200);
 });
 
 test('what is in a pipeline behind a request beyond the rate is not served', async (t) => {
