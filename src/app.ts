@@ -77,7 +77,8 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     }));
   const health = createHealth(() => engine.ready());
   const catalogs = createCatalogs({ store: stores.catalogs, engine, bounds: config.catalogBounds });
-  const faults = new Map<string, number>();
+  // One reason from zero, or the first fault would be no increase.
+  const faults = new Map<string, number>([['other', 0]]);
   const choiceSets = createChoiceSets();
   const procedures = [
     ...createDecisionService({ decider: createDecider({ engine, catalogs, choiceSets }), choiceSets }),
