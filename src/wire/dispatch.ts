@@ -47,6 +47,8 @@ export function createDispatch(options: {
     });
     // A peer that resets its stream is no fault of ours.
     response.on('error', () => exchange.depart());
+    // Node emits an error if anybody listened when it was made; whoever read the body may have stopped listening by then.
+    request.on('error', ignore);
     const path = pathOf(request);
     let refused = connection === undefined ? undefined : holdings.open(exchange, connection);
     let last = refused !== undefined;
@@ -76,6 +78,8 @@ export function createDispatch(options: {
     else if (!answerUnknownProcedure(exchange, path)) void rest(exchange, path);
   };
 }
+
+function ignore(): void {}
 
 /** @throws DomainError if it cannot be said what the request means, or this server does not do what it asks for before it is read. */
 function assertMeaning(request: HttpRequest): void {
