@@ -183,7 +183,10 @@ export function createHoldings(options: {
       if (connection !== undefined) noteReset(accountOf(connection, headers), performance.now());
     },
     watch(exchange, end) {
-      return exchange.place instanceof OpenRequest ? watches.open(exchange.place, end) : () => {};
+      const { place } = exchange;
+      if (!(place instanceof OpenRequest)) return () => {};
+      place.watching = true;
+      return watches.open(place, end);
     },
     state: () => ({
       connections: connections.size,

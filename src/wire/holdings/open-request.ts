@@ -19,6 +19,8 @@ export class OpenRequest implements Place {
   answeredAt: number | undefined;
   /** Bytes that are set aside for its response until it is known. */
   reserved = 0;
+  /** Whether it is a stream that is meant to stay open. */
+  watching = false;
   readonly #bounds: RequestBounds;
 
   constructor(exchange: Exchange, connection: Connection, account: Account, bounds: RequestBounds) {

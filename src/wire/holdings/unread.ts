@@ -12,6 +12,8 @@ import type { HoldingTally } from './tally.ts';
 
 /** Milliseconds that the rest of a request has to arrive once it has been answered; it is thrown away. */
 const REST_TIME = 5000;
+/** Milliseconds after which a request that has no answer is given up: three times what a call may take. */
+const MOST_TIME = 90_000;
 /** How many times the write timeout a response may take in all, however it trickles. */
 const MOST_TIMEOUTS = 10;
 /** Bytes that must leave a connection to count as progress: what answers a ping does not. */
@@ -37,7 +39,14 @@ export function createLook(options: {
 
   const lookAt = (request: OpenRequest, now: number): void => {
     const { exchange, connection } = request;
-    if (!exchange.response.writableEnded) return;
+    if (!exchange.response.writableEnded) {
+      if (request.watching || now - exchange.startedAt < MOST_TIME) return;
+      // Whatever it waits for has its own time and was to end it long ago.
+      giveUp(request, 'unfinished');
+      closeConnection(connection);
+      tally.givenUp.unfinished += 1;
+      return;
+    }
     request.answeredAt ??= now;
     request.reserved = 0;
     const since = now - request.answeredAt;
