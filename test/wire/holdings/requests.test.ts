@@ -138,7 +138,6 @@ test('the same in all: one that arrives slowly makes room for one of another add
     );
   }
   await untilHeld(service, ({ requests }) => requests === 5);
-  isError(t, await send(service.port, { path: '/v1/models' }), { status: 503, code: 'overloaded', param: null });
   await new Promise((resolve) => setTimeout(resolve, 1100));
   t.is((await send(service.port, { path: '/v1/models', localAddress: '127.0.0.2' })).status, 200);
   for (const socket of slow) socket.destroy();

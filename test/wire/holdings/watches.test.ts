@@ -24,6 +24,10 @@ function watch(raw: RawHttp2, stream: number): void {
 const ended = ({ received }: RawHttp2, stream: number): boolean =>
   received.some((each) => each.stream === stream && each.type === TYPE.headers && (each.flags & FLAG.endStream) !== 0);
 
+async function untilEnded(raw: RawHttp2, stream: number): Promise<void> {
+  for (let tries = 0; tries < 500 && !ended(raw, stream); tries += 1) await new Promise((next) => setTimeout(next, 20));
+}
+
 test('for one address: the oldest ends, those of others stay', async (t) => {
   const service = await startService({ UMPIRE_WATCHES_PER_ADDRESS: '3' }, { engine: createScriptedEngine() });
   t.teardown(service.stop);
@@ -34,6 +38,7 @@ test('for one address: the oldest ends, those of others stay', async (t) => {
   for (let stream = 1; stream < 100; stream += 2) watch(raw, stream);
   await raw.until(TYPE.data, 99);
   await untilHeld(service, ({ watches, requests }) => watches === 4 && requests === 4);
+  await untilEnded(raw, 1);
   t.true(ended(raw, 1));
   t.false(ended(raw, 99));
   t.false(ended(neighbour, 1));
@@ -54,7 +59,7 @@ test('in all', async (t) => {
     await raw.until(TYPE.data, 1);
   }
   await untilHeld(service, ({ watches }) => watches === 2);
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await untilEnded(raws[0] as RawHttp2, 1);
   t.deepEqual(
     raws.map((raw) => ended(raw, 1)),
     [true, false, false],
@@ -70,6 +75,7 @@ test('in time', async (t) => {
   await raw.until(TYPE.data, 1);
   await untilHeld(service, ({ watches }) => watches === 0);
   await untilHeld(service, ({ requests }) => requests === 0);
+  await untilEnded(raw, 1);
   t.true(ended(raw, 1));
   t.is(service.app.holdings().tally.watchesEnded.age, 1);
   t.false(raw.closed);
