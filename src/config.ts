@@ -9,7 +9,8 @@ import { parseServers } from './engine/open-inference/address.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
 import type { CatalogBounds } from './stores/catalog-store.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
-import { parseTraceSettings, type TraceSettings } from './wire/traces/settings.ts';
+import { HOLDING_SETTINGS, type HoldingSettings, parseHoldingSettings } from './wire/holdings/settings.ts';
+import { parseTraceSettings, TRACE_SETTINGS, type TraceSettings } from './wire/traces/settings.ts';
 
 export interface Config {
   readonly port: number;
@@ -26,7 +27,8 @@ export interface Config {
   readonly metricsPort: number | undefined;
   /** Whether the port opens at the start or once decisions can be made. */
   readonly listenWhen: 'started' | 'ready';
-  readonly maxConnections: number;
+  /** What one address, and all, may hold of the port. */
+  readonly holdings: HoldingSettings;
   /** Milliseconds between SIGTERM and the last accepted connection. */
   readonly drainDelay: number;
   /** Milliseconds that accepted requests then have. */
@@ -98,12 +100,13 @@ export const SETTINGS: readonly Setting[] = [
     default: 'started',
     meaning: '`ready` opens the port only once the models are loaded: for proxies that do not ask `/health/ready`',
   },
-  { name: 'UMPIRE_MAX_CONNECTIONS', default: '2048', meaning: 'Connections at one time. Any more are closed at once' },
+  ...HOLDING_SETTINGS,
   { name: 'UMPIRE_REFLECTION', default: 'off', meaning: '`on` serves gRPC server reflection' },
   {
     name: 'UMPIRE_METRICS_PORT',
     default: '',
-    meaning: 'A port of its own for `GET /metrics` in the Prometheus text format. Off unless set; 0 takes a free one',
+    meaning:
+      'A port of its own for `GET /metrics` in the Prometheus text format and for probes: `/health/live`, `/health/ready`. Off unless set; 0 takes a free one',
   },
   {
     name: 'UMPIRE_DRAIN_DELAY',
@@ -155,36 +158,7 @@ export const SETTINGS: readonly Setting[] = [
     default: '',
     meaning: 'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` is believed',
   },
-  {
-    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    default: '',
-    meaning: 'Where [traces](docs/tracing.md) go by OTLP/HTTP; `/v1/traces` is added. Off unless it or the next is set',
-  },
-  { name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', default: '', meaning: 'The same, as the whole URL' },
-  {
-    name: 'OTEL_EXPORTER_OTLP_HEADERS',
-    default: '',
-    meaning: 'Headers of every export as `name=value,…`, values percent-encoded',
-  },
-  { name: 'OTEL_EXPORTER_OTLP_TIMEOUT', default: '10000', meaning: 'Milliseconds that one export may take' },
-  { name: 'OTEL_EXPORTER_OTLP_PROTOCOL', default: 'http/protobuf', meaning: 'There is no other' },
-  { name: 'OTEL_SERVICE_NAME', default: 'umpire', meaning: '`service.name` of the traces' },
-  {
-    name: 'OTEL_RESOURCE_ATTRIBUTES',
-    default: '',
-    meaning: 'What else the traces say of where they come from, as `name=value,…`',
-  },
-  {
-    name: 'OTEL_TRACES_SAMPLER',
-    default: 'parentbased_always_on',
-    meaning:
-      'Which requests are traced: `always_on`, `always_off`, `traceidratio`, or one of these behind `parentbased_`',
-  },
-  { name: 'OTEL_TRACES_SAMPLER_ARG', default: '1', meaning: 'The share of traces that `traceidratio` takes' },
-  { name: 'OTEL_BSP_SCHEDULE_DELAY', default: '5000', meaning: 'Milliseconds between two exports' },
-  { name: 'OTEL_BSP_MAX_QUEUE_SIZE', default: '2048', meaning: 'Spans that may wait for export; any more are dropped' },
-  { name: 'OTEL_TRACES_EXPORTER', default: 'otlp', meaning: '`none` switches traces off' },
-  { name: 'OTEL_SDK_DISABLED', default: 'false', meaning: '`true` switches traces off, whatever else is set' },
+  ...TRACE_SETTINGS,
 ];
 
 /** What commands that call a service read from their environment, which may be the server's. */
@@ -229,8 +203,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const tls = readTls(text('TLS_CERT'), text('TLS_KEY'), problems);
   const store = parseStoreSettings(env);
   const limits = parseLimitSettings(env);
+  const holdings = parseHoldingSettings(env);
   const traces = parseTraceSettings(env);
-  problems.push(...store.problems, ...limits.problems, ...traces.problems);
+  problems.push(...store.problems, ...limits.problems, ...holdings.problems, ...traces.problems);
   const proxies = text('UMPIRE_TRUSTED_PROXIES');
   const trustedProxies = proxies === undefined ? noProxies : parseTrustedProxies(proxies);
   if (typeof trustedProxies === 'string') problems.push(`UMPIRE_TRUSTED_PROXIES: ${trustedProxies}`);
@@ -246,7 +221,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     metricsPort: text('UMPIRE_METRICS_PORT') === undefined ? undefined : whole('UMPIRE_METRICS_PORT', 0, 0, 65_535),
     reflection: oneOf('UMPIRE_REFLECTION', ['on', 'off'], 'off') === 'on',
     listenWhen: oneOf('UMPIRE_LISTEN_WHEN', ['started', 'ready'], 'started'),
-    maxConnections: whole('UMPIRE_MAX_CONNECTIONS', 2048, 1, 1_000_000),
+    holdings: holdings.value,
     drainDelay: seconds('UMPIRE_DRAIN_DELAY', 2),
     drainGrace: seconds('UMPIRE_DRAIN_GRACE', 30),
     engineMemory: whole('UMPIRE_ENGINE_MEMORY', 400, 100, 1_000_000) * MIB,

@@ -35,6 +35,10 @@ export async function startService(env: Record<string, string> = {}, overrides: 
     UMPIRE_RATE_KEY: 'off',
     UMPIRE_CONCURRENCY_ANONYMOUS: 'off',
     UMPIRE_CONCURRENCY_KEY: 'off',
+    UMPIRE_CONNECTION_RATE: 'off',
+    UMPIRE_REQUEST_RATE: 'off',
+    UMPIRE_LOOKUP_RATE: 'off',
+    UMPIRE_RESET_RATE: 'off',
     UMPIRE_DRAIN_DELAY: '0',
     ...env,
   });

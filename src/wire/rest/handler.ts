@@ -32,6 +32,7 @@ export function createRestHandler(options: {
   const serve = async (exchange: Exchange, found: Route, variables: ReadonlyMap<string, string>) => {
     const { procedure, hasBody } = found;
     exchange.route = found.template.text;
+    if (procedure.limits === 'none') exchange.place?.meter();
     await gate(exchange, procedure);
     if (hasBody) assertJsonContent(exchange.request);
     const { value, duplicate } = hasBody ? found.parse(await readBody(exchange.request)) : NO_BODY;
