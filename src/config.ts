@@ -3,8 +3,9 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { fileURLToPath } from 'node:url';
+import type { BodyRates } from './domain/body-limits.ts';
 import { noProxies, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
-import { type LimitSettings, parseLimitSettings } from './domain/limit-settings.ts';
+import { type LimitSettings, parseBodyRates, parseLimitSettings } from './domain/limit-settings.ts';
 import { parseServers } from './engine/open-inference/address.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
 import type { CatalogBounds } from './stores/catalog-store.ts';
@@ -39,6 +40,7 @@ export interface Config {
   /** What one owner may have. */
   readonly catalogBounds: CatalogBounds;
   readonly limits: LimitSettings;
+  readonly bodies: BodyRates;
   readonly trustedProxies: TrustedProxies;
   /** Where traces go; undefined for nowhere. */
   readonly traces: TraceSettings | undefined;
@@ -151,6 +153,17 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'UMPIRE_QUOTA_ANONYMOUS', default: 'off', meaning: 'Decisions of one address a day (UTC), or `off`' },
   { name: 'UMPIRE_QUOTA_KEY', default: 'off', meaning: 'Decisions of one key a day (UTC), or `off`' },
   {
+    name: 'UMPIRE_BODIES_ANONYMOUS',
+    default: '4/s, burst 32',
+    meaning: 'MiB of request bodies of one address without a key, or `off`',
+  },
+  { name: 'UMPIRE_BODIES_KEY', default: '16/s, burst 64', meaning: 'MiB of request bodies of one key, or `off`' },
+  {
+    name: 'UMPIRE_BODIES_ALL',
+    default: '32/s, burst 128',
+    meaning: 'MiB of request bodies of all callers, of which those without a key get four fifths; or `off`',
+  },
+  {
     name: 'UMPIRE_TRUSTED_PROXIES',
     default: '',
     meaning: 'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` is believed',
@@ -229,8 +242,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const tls = readTls(text('TLS_CERT'), text('TLS_KEY'), problems);
   const store = parseStoreSettings(env);
   const limits = parseLimitSettings(env);
+  const bodies = parseBodyRates(env);
   const traces = parseTraceSettings(env);
-  problems.push(...store.problems, ...limits.problems, ...traces.problems);
+  problems.push(...store.problems, ...limits.problems, ...bodies.problems, ...traces.problems);
   const proxies = text('UMPIRE_TRUSTED_PROXIES');
   const trustedProxies = proxies === undefined ? noProxies : parseTrustedProxies(proxies);
   if (typeof trustedProxies === 'string') problems.push(`UMPIRE_TRUSTED_PROXIES: ${trustedProxies}`);
@@ -257,6 +271,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       bytes: whole('UMPIRE_CATALOG_MIB_PER_OWNER', 16, 1, 1_000_000) * 1024 * 1024,
     },
     limits: limits.value,
+    bodies: bodies.value,
     trustedProxies: typeof trustedProxies === 'string' ? noProxies : trustedProxies,
     traces: traces.value,
   };

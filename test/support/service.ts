@@ -35,6 +35,9 @@ export async function startService(env: Record<string, string> = {}, overrides: 
     UMPIRE_RATE_KEY: 'off',
     UMPIRE_CONCURRENCY_ANONYMOUS: 'off',
     UMPIRE_CONCURRENCY_KEY: 'off',
+    UMPIRE_BODIES_ANONYMOUS: 'off',
+    UMPIRE_BODIES_KEY: 'off',
+    UMPIRE_BODIES_ALL: 'off',
     UMPIRE_DRAIN_DELAY: '0',
     ...env,
   });

@@ -146,10 +146,9 @@ export function createPool(
   /** Gives a job up that may have ended its engine: another engine would be the next to end. */
   const giveUp = (job: Job, death: Death): void => {
     abandoned(death);
-    settings.logger.error(
-      { model: job.revision.name, reason: death.reason, ...job.shape, revision: undefined },
-      'a decision is given up: its engine ended with it',
-    );
+    const { premiseLength, choices, choicesLength } = job.shape;
+    const fields = { model: job.revision.name, reason: death.reason, premiseLength, choices, choicesLength };
+    settings.logger.error(fields, 'a decision is given up: its engine ended with it');
     answer(job, () => job.answer.reject(new JobAbandoned(death.reason)));
     conclude(job);
   };

@@ -1,5 +1,7 @@
 /** The bytes of an RPC's request, for Connect to read. */
 import { Code, ConnectError } from '@connectrpc/connect';
+import type { BodyMeter } from '../../domain/body-limits.ts';
+import type { DomainError } from '../../domain/errors.ts';
 import type { HttpRequest } from '../http.ts';
 import { wasReset } from '../rest/body.ts';
 
@@ -8,18 +10,25 @@ import { wasReset } from '../rest/body.ts';
  * own iterator would destroy the request with its connection, or leave it waiting, and the answer would be lost in a reset.
  *
  * @param timeout milliseconds until the whole body must be there: Connect would wait for it past the call's deadline.
- * @throws ConnectError DEADLINE_EXCEEDED if it is not, CANCELED if the caller leaves.
+ * @param meter counts its bytes as they arrive.
+ * @throws ConnectError DEADLINE_EXCEEDED if it is not, CANCELED if the caller leaves, and what `meter` finds.
  */
-export async function* requestBody(request: HttpRequest, timeout: number): AsyncGenerator<Uint8Array> {
+export async function* requestBody(
+  request: HttpRequest,
+  timeout: number,
+  meter: BodyMeter,
+): AsyncGenerator<Uint8Array> {
   const chunks: Uint8Array[] = [];
-  let state: 'open' | 'ended' | ConnectError = 'open';
+  let state: 'open' | 'ended' | ConnectError | DomainError = 'open';
   let wake = (): void => {};
-  const become = (next: 'ended' | ConnectError): void => {
+  const become = (next: 'ended' | ConnectError | DomainError): void => {
     if (state === 'open') state = next;
     wake();
   };
   const onData = (chunk: Uint8Array): void => {
-    chunks.push(chunk);
+    const tooMany = meter(chunk.length);
+    if (tooMany === undefined) chunks.push(chunk);
+    else become(tooMany);
     // What nobody asks for stays with the sender.
     request.pause();
     wake();
