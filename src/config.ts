@@ -4,8 +4,9 @@ import { availableParallelism } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import type { BodyRates } from './domain/body-limits.ts';
+import { BODY_SETTINGS, parseBodyRates } from './domain/body-settings.ts';
 import { noProxies, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
-import { type LimitSettings, parseBodyRates, parseLimitSettings } from './domain/limit-settings.ts';
+import { type LimitSettings, parseLimitSettings } from './domain/limit-settings.ts';
 import { parseServers } from './engine/open-inference/address.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
 import type { CatalogBounds } from './stores/catalog-store.ts';
@@ -152,17 +153,7 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'UMPIRE_CONCURRENCY_KEY', default: '512', meaning: 'Decisions of one key at one time, or `off`' },
   { name: 'UMPIRE_QUOTA_ANONYMOUS', default: 'off', meaning: 'Decisions of one address a day (UTC), or `off`' },
   { name: 'UMPIRE_QUOTA_KEY', default: 'off', meaning: 'Decisions of one key a day (UTC), or `off`' },
-  {
-    name: 'UMPIRE_BODIES_ANONYMOUS',
-    default: '4/s, burst 32',
-    meaning: 'MiB of request bodies of one address without a key, or `off`',
-  },
-  { name: 'UMPIRE_BODIES_KEY', default: '16/s, burst 64', meaning: 'MiB of request bodies of one key, or `off`' },
-  {
-    name: 'UMPIRE_BODIES_ALL',
-    default: '32/s, burst 128',
-    meaning: 'MiB of request bodies of all callers, of which those without a key get four fifths; or `off`',
-  },
+  ...BODY_SETTINGS,
   {
     name: 'UMPIRE_TRUSTED_PROXIES',
     default: '',

@@ -1,5 +1,4 @@
 /** The limits of a deployment: their defaults and how they are written in settings. */
-import type { BodyRates } from './body-limits.ts';
 import type { Rate } from './gcra.ts';
 
 /** What one kind of caller may do; `'off'` is no limit. */
@@ -72,29 +71,8 @@ export function parseLimitSettings(env: Readonly<Record<string, string | undefin
   return { value, problems };
 }
 
-/** MiB of request bodies: 1 MiB takes this process some milliseconds, so that all together keep it busy for a fifth of its time. */
-export const DEFAULT_BODY_RATES: BodyRates = {
-  anonymous: { perSecond: 4, burst: 32 },
-  key: { perSecond: 16, burst: 64 },
-  all: { perSecond: 32, burst: 128 },
-};
-
-/** Reads UMPIRE_BODIES_ANONYMOUS, UMPIRE_BODIES_KEY and UMPIRE_BODIES_ALL, rates in MiB, as `parseLimitSettings` does. */
-export function parseBodyRates(env: Readonly<Record<string, string | undefined>>): {
-  readonly value: BodyRates;
-  readonly problems: readonly string[];
-} {
-  const { read, problems } = createReader(env);
-  const value = {
-    anonymous: read('UMPIRE_BODIES_ANONYMOUS', parseRate, DEFAULT_BODY_RATES.anonymous),
-    key: read('UMPIRE_BODIES_KEY', parseRate, DEFAULT_BODY_RATES.key),
-    all: read('UMPIRE_BODIES_ALL', parseRate, DEFAULT_BODY_RATES.all),
-  };
-  return { value, problems };
-}
-
 /** Reads settings that may be left out; what is wrong with one is added to `problems`. */
-function createReader(env: Readonly<Record<string, string | undefined>>) {
+export function createReader(env: Readonly<Record<string, string | undefined>>) {
   const problems: string[] = [];
   const read = <T>(
     name: string,

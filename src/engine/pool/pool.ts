@@ -24,6 +24,7 @@ import type { EngineSlot } from './engine-slot.ts';
 import { createEstimates, shapeOf } from './estimates.ts';
 import { type Backlog, createFairQueue } from './fair-queue.ts';
 import { type Answer, createJob, type Job } from './job.ts';
+import { outcomeOf } from './outcome.ts';
 import { freeEngines, soonestDone } from './placement.ts';
 import { createPreparations, type PrepareRequest } from './preparations.ts';
 
@@ -290,22 +291,4 @@ export function createPool(
       });
     },
   };
-}
-
-function outcomeOf(
-  result: Exclude<JobResult, { kind: 'failed' | 'unavailable' | 'canceled' }>,
-  job: Job,
-): ScoreOutcome {
-  if (result.kind === 'scored') {
-    const { probabilities, inputTokens, tokenize, infer, waited } = result;
-    return {
-      kind: 'scored',
-      probabilities,
-      inputTokens,
-      timings: { queue: job.sentAt - job.arrived + waited, tokenize, infer },
-    };
-  }
-  if (result.kind === 'input_too_long' || result.kind === 'choice_too_long') return result;
-  // A decision never ends as prepared.
-  throw new Error(`a decision ended as ${result.kind}`);
 }

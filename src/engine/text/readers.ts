@@ -1,5 +1,4 @@
 /** Readers of texts: tokens of a text that comes in pieces, so that nothing ever works on more than a piece of it at a time. */
-import type { Tokenizer } from '@huggingface/tokenizers';
 import type { TextReader } from '../families/family.ts';
 import { streamSafe } from './stream-safe.ts';
 import { isInsidePair, isLonger, type WordPieceModel } from './word-piece.ts';
@@ -55,13 +54,12 @@ function shortened(word: string, longest: number): string {
 export const WHOLE_LENGTH = 1 << 15;
 
 /**
- * Reads by any other tokenizer's rules: a text of up to WHOLE_LENGTH at once, a longer one in parts of at most that length, cut before white space
+ * Reads by any other tokenizer's rules, of which `encode` is given no more than a part of the text: a text of up to WHOLE_LENGTH at once, a longer one in parts of at most that length, cut before white space
  * where there is some. A word that such a cut parts is read as two.
  */
-export function createPlainReader(tokenizer: Pick<Tokenizer, 'encode'>): TextReader {
+export function createPlainReader(encode: (text: string) => readonly number[]): TextReader {
   let text = '';
-  const ids = (of: string): readonly number[] =>
-    of === '' ? [] : tokenizer.encode(streamSafe(of), { add_special_tokens: false }).ids;
+  const ids = (of: string): readonly number[] => (of === '' ? [] : encode(streamSafe(of)));
   return {
     read(piece) {
       text += piece;

@@ -28,13 +28,14 @@ export function wholly(reader: TextReader, text: string): readonly number[] {
 
 function readersOf(tokenizer: Tokenizer, definition: Definition): () => TextReader {
   const { model, normalizer, pre_tokenizer: splitter } = tokenizer;
-  if (!isWordPiece(model)) return () => createPlainReader(tokenizer);
+  const plain = () => createPlainReader((text) => tokenizer.encode(text, { add_special_tokens: false }).ids);
+  if (!isWordPiece(model)) return plain;
   boundWordPiece(model);
   const byWords =
     definition.normalizer?.type === 'BertNormalizer' &&
     definition.pre_tokenizer?.type === 'BertPreTokenizer' &&
     (definition.added_tokens ?? []).length === 0;
-  if (!byWords || normalizer === null || splitter === null) return () => createPlainReader(tokenizer);
+  if (!byWords || normalizer === null || splitter === null) return plain;
   return () =>
     createWordReader({
       normalize: (text) => normalizer.normalize(text),

@@ -6,7 +6,9 @@
 const [QUOTE, BACKSLASH, MINUS, PLUS, POINT, ZERO, NINE] = [0x22, 0x5c, 0x2d, 0x2b, 0x2e, 0x30, 0x39];
 const [SPACE, TAB, LINE_FEED, RETURN] = [0x20, 0x09, 0x0a, 0x0d];
 const LETTER_U = 0x75;
-const SIMPLE_ESCAPES = new Set(Array.from('"\\/bfnrt', (character) => character.charCodeAt(0)));
+/** 1 for what may stand behind a backslash by itself. */
+const SIMPLE_ESCAPES = new Uint8Array(128);
+for (const character of '"\\/bfnrt') SIMPLE_ESCAPES[character.charCodeAt(0)] = 1;
 const WORDS = ['true', 'false', 'null'];
 
 /** The text is not JSON at a place. */
@@ -48,10 +50,15 @@ export class JsonCursor {
 
   /** Skips white space, and returns the unit behind it; NaN at the end. */
   skipSpace(): number {
+    const { text } = this;
+    let { at } = this;
     for (;;) {
-      const unit = this.unit;
-      if (unit !== SPACE && unit !== LINE_FEED && unit !== RETURN && unit !== TAB) return unit;
-      this.at += 1;
+      const unit = text.charCodeAt(at);
+      if (unit !== SPACE && unit !== LINE_FEED && unit !== RETURN && unit !== TAB) {
+        this.at = at;
+        return unit;
+      }
+      at += 1;
     }
   }
 
@@ -72,7 +79,7 @@ export class JsonCursor {
       if (unit === QUOTE) break;
       if (unit === BACKSLASH) {
         escaped = true;
-        at = this.#afterEscape(at);
+        at = SIMPLE_ESCAPES[text.charCodeAt(at + 1)] === 1 ? at + 2 : this.#afterCode(at);
       } else if (unit >= SPACE) at += 1;
       else this.fail(at);
     }
@@ -97,10 +104,8 @@ export class JsonCursor {
     throw new NotJson(at < this.text.length ? at : undefined);
   }
 
-  #afterEscape(at: number): number {
-    const unit = this.text.charCodeAt(at + 1);
-    if (SIMPLE_ESCAPES.has(unit)) return at + 2;
-    if (unit !== LETTER_U) this.fail(at + 1);
+  #afterCode(at: number): number {
+    if (this.text.charCodeAt(at + 1) !== LETTER_U) this.fail(at + 1);
     for (let place = at + 2; place < at + 6; place += 1) if (!isHex(this.text.charCodeAt(place))) this.fail(place);
     return at + 6;
   }
@@ -123,7 +128,10 @@ export class JsonCursor {
   /** One at least. */
   #takeDigits(): void {
     if (!isDigit(this.unit)) this.fail();
-    while (isDigit(this.unit)) this.at += 1;
+    const { text } = this;
+    let { at } = this;
+    while (isDigit(text.charCodeAt(at))) at += 1;
+    this.at = at;
   }
 }
 

@@ -1,8 +1,7 @@
 /**
  * From a JSON body to a request message, by the message's descriptor: names as in the proto (snake_case, no camelCase alias), no unknown
- * property, no null, no coercion. An unknown property and a value that nests too deep are reported where they stand; else the first fault in this
- * order: a property given twice, then the fields in the proto's order, which is the contract's, each by its presence, its type, its number of items
- * and its own rule.
+ * property, no null, no coercion. A property that is unknown or given twice and a value that nests too deep are reported where they stand; else the first
+ * fault of the fields in the proto's order, which is the contract's, each by its presence, its type, its number of items and its own rule.
  */
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import { DomainError } from '../../domain/errors.ts';
@@ -24,7 +23,7 @@ const OTHER_DIALECT = new Set(['questions', 'state', 'messages', 'prompt', 'labe
 const DIALECT_HINT = 'this API takes model, input, instruction and either choices or catalog';
 const MAX_PARAM = 128;
 
-const NO_BODY: ScannedBody = { kind: 'object', values: new Map(), duplicate: undefined };
+const NO_BODY: ScannedBody = { kind: 'object', values: new Map() };
 
 /** Compiles a reader. A body must not name the fields `inPath`. @throws Error naming a field whose kind requests do not have. */
 export function compileMessageReader(
@@ -40,7 +39,7 @@ export function compileMessageReader(
     const body = bytes === undefined ? NO_BODY : scanBody(bytes, shape);
     if (body.kind === 'unknown') throw unknownField(body.name);
     if (body.kind === 'nested') throw wrongType(fields.find(({ name }) => name === body.name));
-    if (body.duplicate !== undefined) throw duplicateField(body.duplicate);
+    if (body.kind === 'duplicate') throw duplicateField(body.name);
     const message = create(desc) as Message & Record<string, unknown>;
     const presence = { has: (name: string) => bound.has(name) || body.values.has(name) };
     for (const field of fields) {

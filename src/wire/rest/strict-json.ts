@@ -3,7 +3,7 @@
  * leaves open is refused here, so that two readers of the same bytes never see different requests.
  *
  * A body is gone through once before anything is made of it, and no further than to what no request can have: a property that the contract does not
- * know, an object or a list where it knows none. So a body takes time for its bytes and for nothing else: not for how deep it nests, how many
+ * know or that stands there twice, an object or a list where it knows none. So a body takes time for its bytes and for nothing else: not for how deep it nests, how many
  * properties it has or how long its numbers are. Values are read when they are asked for.
  */
 import { isAscii } from 'node:buffer';
@@ -19,21 +19,20 @@ export type ObjectShape = ReadonlyMap<string, 'string' | 'strings'>;
 export type BodyValue =
   | { readonly kind: 'string'; read(): string }
   | { readonly kind: 'strings'; readonly items: number; read(): readonly string[] }
-  /** Anything else: `null`, a number, a list of such. */
+  /** Anything else that does not nest: `null`, a number. */
   | { readonly kind: 'other' };
 
 /** What a body was found to be. */
 export type ScannedBody =
   | {
       readonly kind: 'object';
-      /** Of a property that stands there twice, the last value. */
       readonly values: ReadonlyMap<string, BodyValue>;
-      /** The first property that stands there twice. */
-      readonly duplicate: string | undefined;
     }
   /** It has a property that no request has: of a long name the beginning. */
   | { readonly kind: 'unknown'; readonly name: string }
-  /** A property holds an object, or a list where it must hold a string. */
+  /** It has a property twice. */
+  | { readonly kind: 'duplicate'; readonly name: string }
+  /** A property holds an object, a list where it must hold a string, or a list with anything but strings in it. */
   | { readonly kind: 'nested'; readonly name: string };
 
 /** Characters of a property's name that an error may show: one more than it does. */
@@ -80,7 +79,6 @@ function decoded(body: Uint8Array): string {
 
 function scanObject(cursor: JsonCursor, shape: ObjectShape): ScannedBody {
   const values = new Map<string, BodyValue>();
-  let duplicate: string | undefined;
   cursor.take(OPEN);
   if (cursor.skipSpace() === CLOSE) cursor.at += 1;
   else {
@@ -89,12 +87,12 @@ function scanObject(cursor: JsonCursor, shape: ObjectShape): ScannedBody {
       const name = nameOf(cursor.text, cursor.takeString());
       const expected = shape.get(name);
       if (expected === undefined) return { kind: 'unknown', name };
+      if (values.has(name)) return { kind: 'duplicate', name };
       cursor.skipSpace();
       cursor.take(COLON);
       cursor.skipSpace();
       const value = scanValue(cursor, expected);
       if (value === undefined) return { kind: 'nested', name };
-      if (values.has(name)) duplicate ??= name;
       values.set(name, value);
       if (cursor.skipSpace() === CLOSE) break;
       cursor.take(COMMA);
@@ -103,7 +101,7 @@ function scanObject(cursor: JsonCursor, shape: ObjectShape): ScannedBody {
   }
   cursor.skipSpace();
   if (!cursor.ended) cursor.fail();
-  return { kind: 'object', values, duplicate };
+  return { kind: 'object', values };
 }
 
 /** A property's name; of one without escapes that is very long, the beginning. */
@@ -130,18 +128,15 @@ function scanValue(cursor: JsonCursor, expected: 'string' | 'strings'): BodyValu
 function scanList(cursor: JsonCursor): BodyValue | undefined {
   const { text, at: start } = cursor;
   let items = 0;
-  let strings = true;
   cursor.take(OPEN_LIST);
   if (cursor.skipSpace() === CLOSE_LIST) cursor.at += 1;
   else {
     for (;;) {
-      const unit = cursor.skipSpace();
-      if (unit === OPEN || unit === OPEN_LIST) return undefined;
-      if (unit === QUOTE) cursor.takeString();
-      else {
-        strings = false;
-        cursor.takeScalar();
+      if (cursor.skipSpace() !== QUOTE) {
+        if (cursor.unit !== OPEN && cursor.unit !== OPEN_LIST) cursor.takeScalar();
+        return undefined;
       }
+      cursor.takeString();
       items += 1;
       if (cursor.skipSpace() === CLOSE_LIST) break;
       cursor.take(COMMA);
@@ -149,5 +144,5 @@ function scanList(cursor: JsonCursor): BodyValue | undefined {
     cursor.at += 1;
   }
   const { at: end } = cursor;
-  return strings ? { kind: 'strings', items, read: () => JSON.parse(text.slice(start, end)) as string[] } : OTHER;
+  return { kind: 'strings', items, read: () => JSON.parse(text.slice(start, end)) as string[] };
 }

