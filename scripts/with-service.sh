@@ -16,6 +16,9 @@ for limit in RATE CONCURRENCY; do
     if ! printenv "$name" >/dev/null; then export "$name=off"; fi
   done
 done
+for name in UMPIRE_BODIES_ANONYMOUS UMPIRE_BODIES_KEY UMPIRE_BODIES_ALL; do
+  if ! printenv "$name" >/dev/null; then export "$name=off"; fi
+done
 # One model, unless other ones are asked for: an engine that loads another one keeps requests waiting meanwhile.
 if [ -z "${UMPIRE_MODELS_DIR:-}" ]; then
   mkdir "$work/models"

@@ -84,6 +84,9 @@ async function umpire(settings: Readonly<Record<string, string>>): Promise<numbe
     HOST: '127.0.0.1',
     UMPIRE_DATA_DIR: folder,
     UMPIRE_RATE_ANONYMOUS: '1000000/s',
+    UMPIRE_BODIES_ANONYMOUS: 'off',
+    UMPIRE_BODIES_KEY: 'off',
+    UMPIRE_BODIES_ALL: 'off',
     ...settings,
   });
   const { logger } = createLogSink(config.logLevel);
