@@ -14,14 +14,16 @@ import { createCatalogService } from './service/catalog-service.ts';
 import { createDecisionService } from './service/decision-service.ts';
 import { createModelService } from './service/model-service.ts';
 import { createStores, type Stores } from './stores/create-stores.ts';
+import { createCollector } from './wire/collector.ts';
 import { createDispatch } from './wire/dispatch.ts';
 import { createHealth, type Health } from './wire/health.ts';
+import { createHoldings, type HoldingState } from './wire/holdings/holdings.ts';
 import { createGate, type Gate } from './wire/interceptors/gate.ts';
 import { createListener, type Listener, type TlsFiles } from './wire/listener/listener.ts';
 import { createMetrics } from './wire/metrics/metrics.ts';
 import { createRestHandler } from './wire/rest/handler.ts';
 import { createRpcHandler } from './wire/rpc/handler.ts';
-import { createWatchdog, processVitals, type Vitals } from './wire/watchdog.ts';
+import { createWatchdog, IDLE_AT, processVitals, type Vitals } from './wire/watchdog.ts';
 
 /** Milliseconds between looks at the models while the port waits for them. */
 const READY_INTERVAL = 50;
@@ -40,6 +42,10 @@ export interface Overrides {
 export interface App {
   readonly engine: Engine;
   readonly health: Health;
+  /** What clients hold of the port. */
+  holdings(): HoldingState;
+  /** Counts a fault that nothing caught, by its reason, for the metrics. */
+  noteFault(reason: string): void;
   /**
    * Listens, and resolves with the port; 0 if it was stopped before. Models load meanwhile (see `health`) or, where the settings say so, before.
    * @throws the system's error.
@@ -50,6 +56,9 @@ export interface App {
   /** Drains and stops: unready at once, closed to new connections after the drain delay, done when the last request is answered. */
   stop(): Promise<void>;
 }
+
+/** Reasons of faults that are counted by themselves: label values must be bounded. */
+const MOST_REASONS = 16;
 
 /** Milliseconds in which the last traces are sent: what requests left of the grace, and no less or more than this. */
 const LEAST_FLUSH = 1000;
@@ -69,6 +78,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     }));
   const health = createHealth(() => engine.ready());
   const catalogs = createCatalogs({ store: stores.catalogs, engine, bounds: config.catalogBounds });
+  const faults = new Map<string, number>();
   const choiceSets = createChoiceSets();
   const procedures = [
     ...createDecisionService({ decider: createDecider({ engine, catalogs, choiceSets }), choiceSets }),
@@ -84,8 +94,9 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   });
   const gate = overrides.gate?.(ownGate) ?? ownGate;
   const bodies = createBodyLimits(config.bodies);
+  const holdings = createHoldings({ settings: config.holdings, trustedProxies: config.trustedProxies, logger });
   const rest = createRestHandler({ procedures, gate, health, bodies });
-  const rpc = createRpcHandler({ procedures, gate, health, bodies, reflection: config.reflection, logger });
+  const rpc = createRpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection, logger });
   const metrics =
     config.metricsPort === undefined
       ? undefined
@@ -93,7 +104,9 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
           engine,
           store: () => stores.health(),
           ready: () => health.ready,
-          connections: () => listener.connections,
+          holdings: () => holdings.state(),
+          health,
+          faults,
           memoryLimit: config.memory,
           droppedLogLines: overrides.droppedLogLines ?? (() => 0),
         });
@@ -106,18 +119,23 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
           logger,
         });
   const observers = [metrics, tracing].flatMap((part) => part?.observe ?? []);
-  const dispatch = createDispatch({ rest, rpc, logger, observers });
+  const dispatch = createDispatch({ rest, rpc, holdings, logger, observers });
   const listener: Listener = createListener({
     dispatch,
     logger,
-    maxConnections: config.maxConnections,
+    holdings,
     tls: config.tls,
   });
 
+  const vitals = overrides.vitals ?? processVitals();
+  const collect = createCollector(() => vitals.memory() >= IDLE_AT * config.memory);
   const watchdog = createWatchdog({
     memoryLimit: config.memory,
-    vitals: overrides.vitals ?? processVitals(),
-    closeIdle: () => listener.closeIdle(),
+    vitals,
+    closeIdle: () => {
+      listener.closeIdle();
+      collect();
+    },
     changed: (refused, vitals) => {
       const fields = { ...vitals, refused };
       if (refused !== 'nobody') logger.warn(fields, 'near the bounds of memory or of the event loop: work is refused');
@@ -128,6 +146,11 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   return {
     engine,
     health,
+    holdings: () => holdings.state(),
+    noteFault(reason) {
+      const label = faults.has(reason) || faults.size < MOST_REASONS ? reason : 'other';
+      faults.set(label, (faults.get(label) ?? 0) + 1);
+    },
     async start() {
       if (metrics !== undefined && config.metricsPort !== undefined) {
         logger.info({ metricsPort: await metrics.listen(config.metricsPort, config.host) }, 'metrics');

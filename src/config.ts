@@ -1,7 +1,6 @@
 /** Every setting, from the environment, read once. All problems are reported together, each naming its variable. */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { createSecureContext } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import type { BodyRates } from './domain/body-limits.ts';
 import { BODY_SETTINGS, parseBodyRates } from './domain/body-settings.ts';
@@ -11,6 +10,8 @@ import { parseServers } from './engine/open-inference/address.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
 import type { CatalogBounds } from './stores/catalog-store.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
+import { HOLDING_SETTINGS, type HoldingSettings, parseHoldingSettings } from './wire/holdings/settings.ts';
+import { readTlsFiles } from './wire/listener/tls-settings.ts';
 import { parseTraceSettings, type TraceSettings } from './wire/traces/settings.ts';
 
 export interface Config {
@@ -28,7 +29,8 @@ export interface Config {
   readonly metricsPort: number | undefined;
   /** Whether the port opens at the start or once decisions can be made. */
   readonly listenWhen: 'started' | 'ready';
-  readonly maxConnections: number;
+  /** What one address, and all, may hold of the port. */
+  readonly holdings: HoldingSettings;
   /** Milliseconds between SIGTERM and the last accepted connection. */
   readonly drainDelay: number;
   /** Milliseconds that accepted requests then have. */
@@ -101,12 +103,13 @@ export const SETTINGS: readonly Setting[] = [
     default: 'started',
     meaning: '`ready` opens the port only once the models are loaded: for proxies that do not ask `/health/ready`',
   },
-  { name: 'UMPIRE_MAX_CONNECTIONS', default: '2048', meaning: 'Connections at one time. Any more are closed at once' },
+  ...HOLDING_SETTINGS,
   { name: 'UMPIRE_REFLECTION', default: 'off', meaning: '`on` serves gRPC server reflection' },
   {
     name: 'UMPIRE_METRICS_PORT',
     default: '',
-    meaning: 'A port of its own for `GET /metrics` in the Prometheus text format. Off unless set; 0 takes a free one',
+    meaning:
+      'A port of its own for `GET /metrics` in the Prometheus text format and for probes: `/health/live`, `/health/ready`. Off unless set; 0 takes a free one',
   },
   {
     name: 'UMPIRE_DRAIN_DELAY',
@@ -230,12 +233,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     problems.push(`UMPIRE_MODELS_DIR: '${modelsDir}' is not a folder`);
   const inferenceServers = parseServers(text('UMPIRE_INFERENCE_SERVERS') ?? '');
   if (typeof inferenceServers === 'string') problems.push(`UMPIRE_INFERENCE_SERVERS: ${inferenceServers}`);
-  const tls = readTls(text('TLS_CERT'), text('TLS_KEY'), problems);
+  const tls = readTlsFiles(text('TLS_CERT'), text('TLS_KEY'), problems);
   const store = parseStoreSettings(env);
   const limits = parseLimitSettings(env);
   const bodies = parseBodyRates(env);
+  const holdings = parseHoldingSettings(env);
   const traces = parseTraceSettings(env);
-  problems.push(...store.problems, ...limits.problems, ...bodies.problems, ...traces.problems);
+  problems.push(...[store, limits, bodies, holdings, traces].flatMap((settings) => settings.problems));
   const proxies = text('UMPIRE_TRUSTED_PROXIES');
   const trustedProxies = proxies === undefined ? noProxies : parseTrustedProxies(proxies);
   if (typeof trustedProxies === 'string') problems.push(`UMPIRE_TRUSTED_PROXIES: ${trustedProxies}`);
@@ -251,7 +255,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     metricsPort: text('UMPIRE_METRICS_PORT') === undefined ? undefined : whole('UMPIRE_METRICS_PORT', 0, 0, 65_535),
     reflection: oneOf('UMPIRE_REFLECTION', ['on', 'off'], 'off') === 'on',
     listenWhen: oneOf('UMPIRE_LISTEN_WHEN', ['started', 'ready'], 'started'),
-    maxConnections: whole('UMPIRE_MAX_CONNECTIONS', 2048, 1, 1_000_000),
+    holdings: holdings.value,
     drainDelay: seconds('UMPIRE_DRAIN_DELAY', 2),
     drainGrace: seconds('UMPIRE_DRAIN_GRACE', 30),
     engineMemory: whole('UMPIRE_ENGINE_MEMORY', 400, 100, 1_000_000) * MIB,
@@ -278,31 +282,4 @@ function withoutServiceLinks(env: Readonly<Record<string, string | undefined>>):
     ([name, value]) => !SERVICE_LINK.test(name) && !(name.endsWith('_PORT') && /^(tcp|udp):\/\//.test(value ?? '')),
   );
   return Object.fromEntries(settings);
-}
-
-/** The certificate and key of the files, as PEM texts; undefined if neither is set. Adds what is wrong to `problems`. */
-function readTls(cert: string | undefined, key: string | undefined, problems: string[]): Config['tls'] {
-  if (cert === undefined && key === undefined) return undefined;
-  if (cert === undefined || key === undefined) {
-    problems.push('TLS_CERT and TLS_KEY belong together');
-    return undefined;
-  }
-  const read = (name: string, file: string): string => {
-    try {
-      const text = readFileSync(file, 'utf8');
-      if (text.trim() === '') problems.push(`${name}: '${file}' is empty`);
-      return text.trim();
-    } catch (error) {
-      problems.push(`${name}: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`);
-      return '';
-    }
-  };
-  const tls = { cert: read('TLS_CERT', cert), key: read('TLS_KEY', key) };
-  if (tls.cert === '' || tls.key === '') return tls;
-  try {
-    createSecureContext(tls);
-  } catch (error) {
-    problems.push(`TLS_CERT and TLS_KEY: ${(error as Error).message}`);
-  }
-  return tls;
 }

@@ -1,5 +1,5 @@
-/** The server's entry: environment → config → app; signals → stop and reload. */
-import { createApp } from './app.ts';
+/** The server's entry: environment → config → app; signals → stop and reload; a fault that nothing caught → stop. */
+import { type App, createApp } from './app.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { createLogSink } from './logger.ts';
 
@@ -28,26 +28,63 @@ function fail(error: unknown, message: string): Promise<never> {
   return exit(1);
 }
 
-process.on('uncaughtException', (error) => fail(error, 'a fault that nothing caught'));
+/** The status of a process that drained after a fault: EX_SOFTWARE of BSD's sysexits. */
+const FAULTED = 70;
+/** Milliseconds beyond the drain's own after which a process that cannot end in order ends all the same. */
+const DRAIN_MARGIN = 15_000;
+/** Faults that are logged: where one comes again and again the first tell all. */
+const LOGGED_FAULTS = 10;
 
-const app = await createApp(config, logger, { droppedLogLines: dropped }).catch((error: unknown) =>
+let app: App | undefined;
+let faults = 0;
+let stopping = false;
+
+/** What a fault is counted by: its code, or what kind of error it is. */
+function reasonOf(error: unknown): string {
+  const { code, name } = error instanceof Error ? (error as NodeJS.ErrnoException) : { code: undefined, name: 'none' };
+  return typeof code === 'string' ? code : name;
+}
+
+// Whoever caused it may do so again: the process ends, but what it has accepted from others is finished first.
+process.on('uncaughtException', (error) => {
+  faults += 1;
+  const reason = reasonOf(error);
+  if (faults <= LOGGED_FAULTS) logger.fatal({ err: error, reason }, 'a fault that nothing caught');
+  if (app === undefined) {
+    void exit(1);
+    return;
+  }
+  app.noteFault(reason);
+  void drain(app);
+});
+
+app = await createApp(config, logger, { droppedLogLines: dropped }).catch((error: unknown) =>
   fail(error, 'cannot start'),
 );
 
-let stopping = false;
-async function stop(signal: NodeJS.Signals): Promise<void> {
-  // A second signal means that somebody does not want to wait.
-  if (stopping) return exit(1);
+async function drain(running: App): Promise<void> {
+  if (stopping) return;
   stopping = true;
+  const ended = (): Promise<never> => exit(faults > 0 ? FAULTED : 0);
+  setTimeout(ended, config.drainDelay + config.drainGrace + DRAIN_MARGIN);
+  await running.stop().catch((error: unknown) => fail(error, 'cannot stop in order'));
+  await ended();
+}
+
+function stop(signal: NodeJS.Signals): void {
+  // A second signal means that somebody does not want to wait.
+  if (stopping) {
+    void exit(faults > 0 ? FAULTED : 1);
+    return;
+  }
   logger.info({ signal }, 'asked to stop');
-  await app.stop();
-  return exit(0);
+  if (app !== undefined) void drain(app);
 }
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
 process.on('SIGHUP', () => {
   try {
-    app.reload(readConfig(process.env).tls);
+    app?.reload(readConfig(process.env).tls);
   } catch (error) {
     logger.error({ err: error }, 'reload failed; what was there stays');
   }

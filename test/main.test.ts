@@ -71,6 +71,36 @@ test('a port that is taken: said in the log, and the status is 1', async (t) => 
   holder.close();
 });
 
+test('a fault that nothing caught: what was accepted is answered, the metric has the reason, then the status is 70', async (t) => {
+  const server = await startServer(
+    {
+      UMPIRE_DATA_DIR: folder(),
+      UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
+      UMPIRE_DRAIN_DELAY: '1',
+      UMPIRE_METRICS_PORT: '0',
+    },
+    [],
+    ['--import', new URL('./support/fault-on-signal.ts', import.meta.url).href],
+  );
+  const metricsPort = Number(/"metricsPort":(\d+)/.exec(server.output())?.[1]);
+  const choices = Array.from({ length: 100 }, (_, index) => `a department with the number ${index}`);
+  const asked = Array.from({ length: 4 }, () => decide(server.port, { ...validBody, choices }));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  process.kill(server.pid, 'SIGUSR2');
+  // A fault that comes again while it drains changes nothing.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  process.kill(server.pid, 'SIGUSR2');
+  t.is((await send(metricsPort, { path: '/health/ready' })).status, 503);
+  t.is((await send(metricsPort, { path: '/health/live' })).status, 200);
+  t.regex((await send(metricsPort, { path: '/metrics' })).text, /^umpire_faults_total\{reason="ERR_TEST"\} 2$/m);
+  t.is((await decide(server.port, validBody)).status, 200);
+  for (const { status } of await Promise.all(asked)) t.is(status, 200);
+  t.is(await server.ended(), 70);
+  const lines = linesOf(server.output());
+  t.is(lines.filter(({ level, reason }) => level === 'fatal' && reason === 'ERR_TEST').length, 2);
+  t.true(lines.some(({ msg }) => msg === 'stopped'));
+});
+
 test('SIGTERM: what was asked is answered, then the status is 0', async (t) => {
   const server = await startServer({
     UMPIRE_DATA_DIR: folder(),

@@ -78,7 +78,7 @@ function listen(server: Server): Promise<number> {
 async function umpire(settings: Readonly<Record<string, string>>): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'umpire-bench-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  // The settings of production but for the limit that this benchmark is meant to exceed.
+  // The settings of production but for the limits that this benchmark is meant to exceed.
   const config = readConfig({
     PORT: '0',
     HOST: '127.0.0.1',
@@ -87,6 +87,7 @@ async function umpire(settings: Readonly<Record<string, string>>): Promise<numbe
     UMPIRE_BODIES_ANONYMOUS: 'off',
     UMPIRE_BODIES_KEY: 'off',
     UMPIRE_BODIES_ALL: 'off',
+    UMPIRE_REQUEST_RATE: '1000000/s, burst 1000000',
     ...settings,
   });
   const { logger } = createLogSink(config.logLevel);

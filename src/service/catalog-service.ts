@@ -47,6 +47,7 @@ export function createCatalogService({ catalogs }: { readonly catalogs: Catalogs
       rules: byId,
       access: 'keyed',
       limits: 'catalog',
+      reads: 'catalog',
       handle: async (request, call) => ({
         catalog: message(await catalogs.get(ownerOf(call), request.id, call.storeBudget)),
       }),

@@ -16,6 +16,8 @@ export interface Procedure<I extends DescMessage = DescMessage, O extends DescMe
   readonly access: 'anyone' | 'keyed';
   /** Which of the caller's limits the call counts against. */
   readonly limits: 'decision' | 'catalog' | 'none';
+  /** What the response may hold beside what the request brought: it can be as large as the largest request. */
+  readonly reads?: 'catalog';
   readonly handle: Handler<I, O>;
 }
 

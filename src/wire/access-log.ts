@@ -18,6 +18,7 @@ export function logExchange(logger: Logger, exchange: Exchange): void {
     route: exchange.route,
     status: response.headersSent ? response.statusCode : 0,
     reason,
+    givenUp: exchange.givenUp,
     durationMs: round(performance.now() - exchange.startedAt),
     caller: caller.kind,
     owner: caller.kind === 'key' ? caller.owner : undefined,

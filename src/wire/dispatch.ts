@@ -4,12 +4,15 @@ import { DomainError } from '../domain/errors.ts';
 import type { Logger } from '../logger.ts';
 import { logExchange } from './access-log.ts';
 import { Exchange } from './exchange.ts';
+import { isContinue, sendContinue } from './expect.ts';
 import { visibleFault } from './faults.ts';
-import { type HttpRequest, type HttpResponse, pathOf } from './http.ts';
+import type { Holdings } from './holdings/holdings.ts';
+import { type HttpRequest, type HttpResponse, isHttp2, pathOf } from './http.ts';
 import type { Observer } from './observer.ts';
 import type { RestHandler } from './rest/handler.ts';
 import { respondFault } from './rest/respond.ts';
 import { DEFAULT_TIMEOUT } from './rpc/deadline.ts';
+import { answerGrpcFault, isGrpc } from './rpc/grpc-fault.ts';
 import type { RpcHandler } from './rpc/handler.ts';
 import { answerUnknownProcedure } from './rpc/unknown-procedure.ts';
 import { parseTraceParent } from './traces/trace-parent.ts';
@@ -22,11 +25,14 @@ export type Dispatch = (request: HttpRequest, response: HttpResponse) => void;
 export function createDispatch(options: {
   readonly rest: RestHandler;
   readonly rpc: RpcHandler;
+  readonly holdings: Pick<Holdings, 'find' | 'open' | 'close'>;
   readonly logger: Logger;
   readonly observers: readonly Observer[];
 }): Dispatch {
-  const { rest, rpc, logger, observers } = options;
+  const { rest, rpc, holdings, logger, observers } = options;
   return (request, response) => {
+    const connection = holdings.find(request);
+    if (connection?.ending === true) return;
     const exchange = new Exchange(request, response, DEFAULT_TIMEOUT);
     response.on('close', () => {
       if (!response.writableEnded) {
@@ -34,6 +40,7 @@ export function createDispatch(options: {
         exchange.depart();
       }
       exchange.finish();
+      holdings.close(exchange);
       exchange.trace = parseTraceParent(request.headers.traceparent);
       for (const observe of observers) observe(exchange);
       logExchange(logger, exchange);
@@ -41,17 +48,50 @@ export function createDispatch(options: {
     // A peer that resets its stream is no fault of ours.
     response.on('error', () => exchange.depart());
     const path = pathOf(request);
+    let refused = connection === undefined ? undefined : holdings.open(exchange, connection);
+    let last = refused !== undefined;
+    if (request.headers.upgrade !== undefined && !isHttp2(request)) {
+      // No other protocol is spoken here, and Node throws away what else it had read: what follows cannot be told from the middle of a request.
+      last = true;
+      response.shouldKeepAlive = false;
+    }
+    if (last && connection !== undefined && !isHttp2(request)) connection.ending = true;
     try {
-      assertUniqueHeaders(request);
-      const { expect } = request.headers;
-      if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
-        throw new DomainError('EXPECTATION_FAILED', 'only Expect: 100-continue is understood');
-      }
+      if (refused === undefined) assertMeaning(request);
     } catch (error) {
-      respondFault(exchange, visibleFault(error, exchange), true);
+      refused = error as DomainError;
+    }
+    if (refused !== undefined) {
+      const fault = visibleFault(refused, exchange);
+      if (isGrpc(request) && isHttp2(request)) {
+        exchange.protocol = 'grpc';
+        answerGrpcFault(exchange, fault);
+      } else {
+        respondFault(exchange, fault, true);
+      }
       return;
     }
+    if (request.headers.expect !== undefined) sendContinue(request, response);
     if (rpc.serves(path)) void rpc.handle(exchange, path);
     else if (!answerUnknownProcedure(exchange, path)) void rest(exchange, path);
   };
+}
+
+/** @throws DomainError if it cannot be said what the request means, or this server does not do what it asks for before it is read. */
+function assertMeaning(request: HttpRequest): void {
+  assertUniqueHeaders(request);
+  const { expect, 'transfer-encoding': codings } = request.headers;
+  if (expect !== undefined && !isContinue(expect)) {
+    throw new DomainError('EXPECTATION_FAILED', 'only Expect: 100-continue is understood');
+  }
+  if (codings !== undefined && codings !== 'chunked') assertCodings(codings);
+}
+
+/** RFC 9112, 6.1: chunks come last and once, or the end of the body is anybody's guess; other codings are legal, but none is decoded here. */
+function assertCodings(codings: string): void {
+  const names = codings.split(',').map((name) => name.trim().toLowerCase());
+  if (names.indexOf('chunked') !== names.length - 1) {
+    throw new DomainError('MALFORMED_REQUEST', 'of the transfer codings the last must be chunked, and no other');
+  }
+  if (names.length > 1) throw new DomainError('UNIMPLEMENTED', 'the only transfer coding that is decoded is chunked');
 }

@@ -9,6 +9,14 @@ import type { TraceContext } from './traces/trace-parent.ts';
 
 export type Protocol = 'rest' | 'grpc' | 'connect';
 
+/** The room that an exchange takes in the process, beside its caller's limits. */
+export interface Place {
+  /** Sets bytes aside for a response that is yet to be made. @throws DomainError if the address, or all together, have too many waiting. */
+  reserve(bytes: number): void;
+  /** Counts a request that no other limit counts. @throws DomainError if the address sends too many. */
+  meter(): void;
+}
+
 /** Before the gate has run, nobody is known. */
 const NOBODY: Caller = { kind: 'anonymous', address: '' };
 
@@ -25,6 +33,10 @@ export class Exchange implements Call {
   route = 'unmatched';
   caller: Caller = NOBODY;
   deadline: number;
+  /** Undefined where nothing is counted, and for a peer that is gone already. */
+  place: Place | undefined;
+  /** Why the wire ended the exchange, if it did. */
+  givenUp: 'unread' | 'unfinished' | 'displaced' | undefined;
   /** When the gate let it in, and when its handler began with the decoded request; on the clock of `performance.now()`. */
   admittedAt: number | undefined;
   invokedAt: number | undefined;
@@ -60,7 +72,7 @@ export class Exchange implements Call {
     return this.#departure.signal;
   }
 
-  /** Keeps a lease of the caller's limits until the exchange is over and nothing works for it any more. */
+  /** Keeps a lease of the caller's limits until the work for the exchange is done: nobody's limits depend on when a response is read. */
   hold(lease: { release(): void }): void {
     this.#lease = lease;
     this.#settle();
@@ -79,11 +91,16 @@ export class Exchange implements Call {
     };
   }
 
-  /** The exchange is over: what it held goes back. */
-  finish(): void {
+  /** The handler is done, or never ran: only the response has to leave. */
+  worked(): void {
     this.#over = true;
-    this.endedAt = performance.now();
     this.#settle();
+  }
+
+  /** The exchange is over. */
+  finish(): void {
+    this.endedAt = performance.now();
+    this.worked();
   }
 
   #settle(): void {

@@ -2,7 +2,7 @@
 import { DomainError } from '../domain/errors.ts';
 import type { Exchange } from './exchange.ts';
 
-/** The caller's view of an error. Notes it on the exchange. */
+/** The caller's view of an error that ended the work for an exchange. Notes it there. */
 export function visibleFault(error: unknown, exchange: Exchange): DomainError {
   const fault =
     error instanceof DomainError
@@ -10,5 +10,6 @@ export function visibleFault(error: unknown, exchange: Exchange): DomainError {
       : new DomainError('INTERNAL', 'an unexpected fault; the log has it under this request id');
   exchange.reason = fault.reason;
   exchange.cause = error instanceof DomainError ? error.cause : error;
+  exchange.worked();
   return fault;
 }

@@ -11,7 +11,8 @@ import { MAX_HEADER_BYTES } from './listener/bounds.ts';
 const HEADER_OVERHEAD = 32;
 
 /**
- * @throws DomainError AUTHENTICATION_REQUIRED for two `Authorization` headers; MALFORMED_REQUEST for two `Host` headers, none in HTTP/1.1, or
+ * @throws DomainError AUTHENTICATION_REQUIRED for two `Authorization` headers; MALFORMED_REQUEST for two `Host` or
+ * `Content-Type` headers, none in HTTP/1.1, or
  * another HTTP/1 version; HEADERS_TOO_LARGE.
  */
 export function assertUniqueHeaders(request: HttpRequest): void {
@@ -22,16 +23,19 @@ export function assertUniqueHeaders(request: HttpRequest): void {
   }
   let hosts = 0;
   let authorizations = 0;
+  let types = 0;
   let size = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string;
     // Lengths first: nearly all names are settled without being lowered.
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
     else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations += 1;
+    else if (name.length === 12 && name.toLowerCase() === 'content-type') types += 1;
     if (http2) size += name.length + (rawHeaders[index + 1] as string).length + HEADER_OVERHEAD;
   }
   if (size > MAX_HEADER_BYTES) throw new DomainError('HEADERS_TOO_LARGE', 'the headers are larger than 16 KiB');
   if (hosts > 1) throw new DomainError('MALFORMED_REQUEST', 'more than one Host header');
+  if (types > 1) throw new DomainError('MALFORMED_REQUEST', 'more than one Content-Type header');
   if (authorizations > 1) {
     throw new DomainError('AUTHENTICATION_REQUIRED', 'more than one Authorization header; send one, Bearer <API_KEY>');
   }

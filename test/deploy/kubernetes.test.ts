@@ -39,6 +39,7 @@ test('a pod is taken out before it stops accepting, and has the time to finish',
   t.is(readinessProbe.httpGet.path, '/health/ready');
   t.is(startupProbe.httpGet.path, '/health/ready');
   t.is(livenessProbe.httpGet.path, '/health/live');
+  for (const probe of [readinessProbe, livenessProbe, startupProbe]) t.is(probe.httpGet.port, 'metrics');
   const delay = Number(setting('UMPIRE_DRAIN_DELAY'));
   t.true(readinessProbe.periodSeconds * readinessProbe.failureThreshold + readinessProbe.timeoutSeconds < delay);
   t.true(pod.spec.terminationGracePeriodSeconds > delay + Number(setting('UMPIRE_DRAIN_GRACE')));

@@ -14,6 +14,8 @@ export interface ServerProcess {
   kill(): Promise<void>;
   /** SIGTERM; the exit status. */
   stop(): Promise<number | null>;
+  /** The exit status, once it has ended by itself. */
+  ended(): Promise<number | null>;
 }
 
 const ENTRY = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -24,11 +26,15 @@ process.on('exit', () => {
 
 /**
  * Starts one with one engine and, unless `env` says otherwise, without limits. Resolves once all its models are ready. `within` is what runs it,
- * such as `ip netns exec NAME`.
+ * such as `ip netns exec NAME`; `flags` are Node's own.
  */
-export async function startServer(env: Record<string, string>, within: readonly string[] = []): Promise<ServerProcess> {
+export async function startServer(
+  env: Record<string, string>,
+  within: readonly string[] = [],
+  flags: readonly string[] = [],
+): Promise<ServerProcess> {
   const [command = process.execPath, ...prefix] = [...within, process.execPath];
-  const child = spawn(command, [...prefix, ENTRY], {
+  const child = spawn(command, [...prefix, ...flags, ENTRY], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH,
@@ -45,6 +51,10 @@ export async function startServer(env: Record<string, string>, within: readonly 
       UMPIRE_RATE_KEY: 'off',
       UMPIRE_CONCURRENCY_ANONYMOUS: 'off',
       UMPIRE_CONCURRENCY_KEY: 'off',
+      UMPIRE_CONNECTION_RATE: 'off',
+      UMPIRE_REQUEST_RATE: 'off',
+      UMPIRE_LOOKUP_RATE: 'off',
+      UMPIRE_RESET_RATE: 'off',
       ...env,
     },
   });
@@ -71,6 +81,10 @@ export async function startServer(env: Record<string, string>, within: readonly 
     async kill() {
       child.kill('SIGKILL');
       await exited;
+    },
+    async ended() {
+      await exited;
+      return child.exitCode;
     },
     async stop() {
       child.kill('SIGTERM');

@@ -38,6 +38,10 @@ export async function startService(env: Record<string, string> = {}, overrides: 
     UMPIRE_BODIES_ANONYMOUS: 'off',
     UMPIRE_BODIES_KEY: 'off',
     UMPIRE_BODIES_ALL: 'off',
+    UMPIRE_CONNECTION_RATE: 'off',
+    UMPIRE_REQUEST_RATE: 'off',
+    UMPIRE_LOOKUP_RATE: 'off',
+    UMPIRE_RESET_RATE: 'off',
     UMPIRE_DRAIN_DELAY: '0',
     ...env,
   });

@@ -1,7 +1,8 @@
 /** Requests that are odd as HTTP, over a bare socket: always an envelope with the right status, never a reset, never two readings of one request. */
+import { connect } from 'node:net';
 import anyTest, { type TestFn } from 'ava';
 import { type Answer, type ExpectedError, envelopeFault, isError, validBody } from '../support/answers.ts';
-import { send, sendRaw } from '../support/http.ts';
+import { parseAnswers, send, sendRaw } from '../support/http.ts';
 import { createScriptedEngine, type ScriptedEngine } from '../support/scripted-engine.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -62,6 +63,7 @@ const cases: Readonly<Record<string, readonly [request: string | Uint8Array, num
     get('/v1/models', 'HTTP/1.1', 'Host: a\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n'),
     unauthorised,
   ],
+  'two content types': [post(`${length}Content-Type: text/plain\r\n`), malformed],
   'two lengths that differ': [post(`${length}Content-Length: 5\r\n`), malformed],
   'two lengths that agree': [post(`${length}${length}`), malformed],
   'a negative length': [post('Content-Length: -1\r\n'), malformed],
@@ -73,6 +75,10 @@ const cases: Readonly<Record<string, readonly [request: string | Uint8Array, num
   'chunks and a length': [post(`Transfer-Encoding: chunked\r\n${length}`, `0\r\n\r\n`), malformed],
   'chunks, twice': [post('Transfer-Encoding: chunked, chunked\r\n', '0\r\n\r\n'), malformed],
   'chunks that are not last': [post('Transfer-Encoding: chunked, gzip\r\n', '0\r\n\r\n'), malformed],
+  'chunks of what is compressed': [
+    post('Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n'),
+    { status: 501, code: 'unimplemented', param: null },
+  ],
   'an unknown transfer coding': [post('Transfer-Encoding: xchunked\r\n', '0\r\n\r\n'), malformed],
   'chunks over HTTP/1.0': [
     post('Transfer-Encoding: chunked\r\n', `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`).replace(
@@ -108,6 +114,11 @@ const cases: Readonly<Record<string, readonly [request: string | Uint8Array, num
   'a path of 20 KiB': [get(`/${'x'.repeat(20_000)}`), { status: 431, code: 'headers_too_large', param: null }],
   'an unknown Expect': [post(`${length}Expect: 200-ok\r\n`), { status: 417, code: 'expectation_failed', param: null }],
   'Expect: 100-continue': [post(`${length}Expect: 100-continue\r\n`), ok],
+  'Expect: 100-continue, twice': [post(`${length}Expect: 100-continue\r\nExpect: 100-continue\r\n`), ok],
+  'two that are expected': [
+    post(`${length}Expect: 100-continue\r\nExpect: 200-ok\r\n`),
+    { status: 417, code: 'expectation_failed', param: null },
+  ],
   'an upgrade to h2c': [
     post(`${length}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n`),
     ok,
@@ -225,6 +236,40 @@ test('what follows a request that is refused is not read as another one', async 
   }
 });
 
+test('what is refused before it is read is not asked for its body', async (t) => {
+  const { bytes } = await sendRaw(t.context.service.port, post(`${length}Expect: 100-continue, 200-ok\r\n`));
+  t.regex(bytes.toString(), /^HTTP\/1\.1 417 /);
+});
+
+// Node throws away what came with such a request and reads on behind it: a body would be the next request.
+const behind = get('/none', 'HTTP/1.1', 'Host: a\r\nX-Request-ID: behind-an-upgrade\r\n');
+const upgrade = get('/v1/models', 'HTTP/1.1', 'Host: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n');
+const promise = `POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: ${behind.length}\r\n\r\n`;
+for (const [what, parts] of Object.entries({
+  'in the same read': [`${upgrade}${behind}`],
+  'in the next read': [`${upgrade}${promise}`, behind],
+})) {
+  test(`what follows an Upgrade is no request, ${what}`, async (t) => {
+    const { service } = t.context;
+    const socket = connect(service.port, '127.0.0.1');
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    socket.on('error', () => {});
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    for (const part of parts) {
+      socket.write(part);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await closed;
+    const answers = parseAnswers(Buffer.concat(chunks));
+    t.deepEqual(
+      answers.map(({ status, headers }) => [status, headers.connection]),
+      [[200, 'close']],
+    );
+    t.false(service.log.some(({ callerRequestId }) => callerRequestId === 'behind-an-upgrade'));
+  });
+}
+
 test('a body that was refused unread is not taken for the next request', async (t) => {
   const body = `${get('/health/live')}${get('/health/live')}`;
   const { answers } = await sendRaw(
@@ -239,7 +284,6 @@ test('a body that was refused unread is not taken for the next request', async (
 });
 
 test('bytes one by one', async (t) => {
-  const { connect } = await import('node:net');
   const socket = connect(t.context.service.port, '127.0.0.1');
   socket.setNoDelay(true);
   const received = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(chunk.toString())));

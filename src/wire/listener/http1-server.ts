@@ -20,7 +20,8 @@ export function createHttp1Server(dispatch: Dispatch, raw: RawAnswers): Server {
   const server = createServer(http1Options, dispatch);
   server.on('clientError', raw.clientError);
   server.on('connect', raw.connect);
-  // Without a listener Node answers 417 without a body; the dispatcher gives it one.
+  // Without listeners Node answers 417 without a body, and 100 to what is refused; the dispatcher looks for itself.
+  server.on('checkContinue', dispatch);
   server.on('checkExpectation', dispatch);
   // The timeouts are only watched once the server believes that it listens.
   server.emit('listening');

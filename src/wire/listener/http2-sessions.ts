@@ -1,12 +1,14 @@
 /** Bounds for HTTP/2 sessions, which Node watches less than HTTP/1.1 connections. */
 import type { ServerHttp2Session, Settings } from 'node:http2';
 import {
+  BUSY_PING_TIMEOUT,
   CHECK_INTERVAL,
   HEADERS_TIMEOUT,
   MAX_HEADER_BYTES,
   MAX_STREAMS,
   PING_INTERVAL,
   SESSION_IDLE_TIMEOUT,
+  SESSION_RESETS,
 } from './bounds.ts';
 
 /** Options that the cleartext and the TLS server share. */
@@ -17,9 +19,18 @@ export const http2Options = {
     enablePush: false,
   } satisfies Settings,
   maxSessionMemory: 8,
+  ...SESSION_RESETS,
   // Otherwise a header with a space at its end is silently dropped, and with it a key: its caller would be served as anonymous.
   strictFieldWhitespaceValidation: false,
 };
+
+/** Milliseconds between pings, and those that a peer with open streams has to answer. */
+export interface PingTimes {
+  readonly interval: number;
+  readonly busyTimeout: number;
+}
+
+const PING_TIMES: PingTimes = { interval: PING_INTERVAL, busyTimeout: BUSY_PING_TIMEOUT };
 
 /** Keeps an eye on all sessions of a listener. */
 export interface SessionWatch {
@@ -47,6 +58,8 @@ interface Watched {
   pingedAt: number | undefined;
   /** When the peer was last known to be listening. */
   heardAt: number;
+  /** Bytes that had come when it was last looked at with streams open. */
+  received: number;
 }
 
 /**
@@ -59,25 +72,45 @@ interface Watched {
  *
  * A session without streams is asked with a ping whether its peer still listens: one that has stopped in the middle of a frame cannot
  * answer, nor can one that is gone, and both are destroyed after the time that headers may take. Nothing else shows half a frame.
+ * A session with streams is asked when nothing has come from it for as long: a watch would keep a peer that has vanished for ever.
  */
-export function createSessionWatch(): SessionWatch {
+export function createSessionWatch(times: PingTimes = PING_TIMES): SessionWatch {
   const sessions = new Map<ServerHttp2Session, Watched>();
   let state: 'serving' | 'leaving' | 'closing' = 'serving';
 
+  const ask = (session: ServerHttp2Session, watched: Watched, now: number): void => {
+    watched.pingedAt = now;
+    session.ping(() => {
+      watched.pingedAt = undefined;
+      watched.heardAt = performance.now();
+    });
+  };
+  const lookAtBusy = (session: ServerHttp2Session, watched: Watched, now: number): void => {
+    const { bytesRead } = session.socket;
+    if (bytesRead !== watched.received) {
+      watched.received = bytesRead;
+      watched.heardAt = now;
+      watched.pingedAt = undefined;
+    } else if (watched.pingedAt !== undefined) {
+      if (now - watched.pingedAt > times.busyTimeout) session.destroy();
+    } else if (now - watched.heardAt > times.interval) {
+      ask(session, watched, now);
+    }
+  };
   const look = (session: ServerHttp2Session, watched: Watched, now: number): void => {
-    if (watched.streams > 0 || session.closed || session.destroyed) return;
+    if (session.destroyed) return;
+    if (watched.streams > 0) {
+      lookAtBusy(session, watched, now);
+      return;
+    }
+    if (session.closed) return;
     if (watched.pingedAt !== undefined && state !== 'closing') {
       if (now - watched.pingedAt > HEADERS_TIMEOUT / 2) session.destroy();
       return;
     }
     if (state === 'closing' || now - watched.quietSince > SESSION_IDLE_TIMEOUT) session.close();
-    else if (now - watched.heardAt > (watched.heardAt === watched.quietSince ? HEADERS_TIMEOUT / 2 : PING_INTERVAL)) {
-      watched.pingedAt = now;
-      session.ping(() => {
-        watched.pingedAt = undefined;
-        watched.heardAt = performance.now();
-      });
-    }
+    else if (now - watched.heardAt > (watched.heardAt === watched.quietSince ? HEADERS_TIMEOUT / 2 : times.interval))
+      ask(session, watched, now);
   };
   const nudge = (session: ServerHttp2Session): void => {
     if (!session.closed && !session.destroyed) session.ping(() => {});
@@ -91,7 +124,14 @@ export function createSessionWatch(): SessionWatch {
   return {
     add(session) {
       const now = performance.now();
-      const watched: Watched = { streams: 0, used: false, quietSince: now, pingedAt: undefined, heardAt: now };
+      const watched: Watched = {
+        streams: 0,
+        used: false,
+        quietSince: now,
+        pingedAt: undefined,
+        heardAt: now,
+        received: 0,
+      };
       sessions.set(session, watched);
       session.on('stream', (stream) => {
         watched.streams += 1;

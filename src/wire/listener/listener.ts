@@ -2,20 +2,23 @@
  * One port for everything: HTTP/1.1 (REST, Connect) and HTTP/2 (gRPC, Connect, REST), in cleartext by the first bytes of a connection, with a
  * certificate by ALPN.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import {
   createServer as createHttp2Server,
   createSecureServer,
   type Http2SecureServer,
   type Http2Server,
   type ServerHttp2Session,
+  type ServerHttp2Stream,
 } from 'node:http2';
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../logger.ts';
 import type { Dispatch } from '../dispatch.ts';
+import type { Holdings } from '../holdings/holdings.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../http.ts';
-import { HEADERS_TIMEOUT } from './bounds.ts';
+import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from './bounds.ts';
 import { createHttp1Server, http1Options } from './http1-server.ts';
 import { createSessionWatch, http2Options } from './http2-sessions.ts';
 import { createRawAnswers, type RawAnswers } from './raw-answer.ts';
@@ -30,8 +33,8 @@ export interface TlsFiles {
 export interface ListenerOptions {
   readonly dispatch: Dispatch;
   readonly logger: Logger;
-  /** Connections past it are closed at once. */
-  readonly maxConnections: number;
+  /** Counts connections, and says which of them may stay. */
+  readonly holdings: Holdings;
   /** Serve TLS with this certificate; cleartext if undefined. */
   readonly tls: TlsFiles | undefined;
 }
@@ -47,7 +50,6 @@ export interface Listener {
   close(grace: number): Promise<void>;
   /** Closes every connection that has no request in progress. */
   closeIdle(): void;
-  readonly connections: number;
 }
 
 /** Milliseconds that a connection which was accepted last has for its first request, which may be on the way. */
@@ -60,22 +62,31 @@ const MAX_WAIT_FOR_EMPTY = 500;
 /** Sockets that wait for the system to accept them. */
 const BACKLOG = 1024;
 
-export function createListener({ dispatch, logger, maxConnections, tls }: ListenerOptions): Listener {
+export function createListener({ dispatch, logger, holdings, tls }: ListenerOptions): Listener {
   const sessions = createSessionWatch();
   const sockets = new Set<Socket>();
   /** Those whose protocol has not shown yet. */
   const unknown = new Set<Socket>();
   const raw = createRawAnswers(logger);
   const http1 = createHttp1Server(dispatch, raw);
-  const onSession = (session: ServerHttp2Session): void => sessions.add(session);
-  const secure = tls === undefined ? undefined : createTlsServer(tls, dispatch, raw, onSession);
-  const server: Server = secure ?? createCleartextServer(http1, unknown, dispatch, raw, onSession);
-  server.maxConnections = maxConnections;
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  server.on('drop', () => logger.warn({ maxConnections }, 'a connection was closed: there are as many as allowed'));
+  const onSession = (session: ServerHttp2Session): void => {
+    holdings.bindSession(session);
+    sessions.add(session);
+  };
+  const odd: OddHttp2 = { dispatch, raw, onSession, onReset: holdings.reset };
+  const secure = tls === undefined ? undefined : createTlsServer(tls, odd, holdings);
+  const speak = secure === undefined ? createSniffer(http1, unknown, odd) : createTlsFront(secure);
+  const server: Server = createNetServer(
+    { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE },
+    (socket) => {
+      // A socket without a listener for its errors ends the process with them.
+      socket.on('error', () => {});
+      if (!holdings.accept(socket)) return;
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+      speak(socket);
+    },
+  );
 
   // A secure server has Node's own method for its HTTP/1.1 connections, which its types do not show.
   const http1Connections = (secure ?? http1) as Pick<typeof http1, 'closeIdleConnections'>;
@@ -109,14 +120,13 @@ export function createListener({ dispatch, logger, maxConnections, tls }: Listen
       clearTimeout(timer);
       clearInterval(sweep);
       http1.close();
+      secure?.close();
       sessions.stop();
+      holdings.stop();
     },
     closeIdle: () => {
       http1Connections.closeIdleConnections();
       sessions.closeIdle();
-    },
-    get connections() {
-      return sockets.size;
     },
   };
 }
@@ -142,31 +152,34 @@ async function acceptWaiting(server: Server): Promise<void> {
   server.off('connection', onConnection);
 }
 
-function createCleartextServer(
-  http1: ReturnType<typeof createHttp1Server>,
-  unknown: Set<Socket>,
-  dispatch: Dispatch,
-  raw: RawAnswers,
-  onSession: (session: ServerHttp2Session) => void,
-): Server {
-  const http2 = createHttp2Server(http2Options, dispatch as never);
-  answerOddHttp2(http2, dispatch, raw, onSession);
-  return createNetServer({ noDelay: true }, (socket) => {
+/** What HTTP/2 servers need beside a dispatcher. */
+interface OddHttp2 {
+  readonly dispatch: Dispatch;
+  readonly raw: RawAnswers;
+  readonly onSession: (session: ServerHttp2Session) => void;
+  readonly onReset: Holdings['reset'];
+}
+
+/** Hands cleartext connections to the protocol that they speak. */
+function createSniffer(http1: Server, unknown: Set<Socket>, odd: OddHttp2): (socket: Socket) => void {
+  const http2 = createHttp2Server(http2Options, odd.dispatch as never);
+  answerOddHttp2(http2, odd);
+  return (socket) => {
     unknown.add(socket);
     socket.once('close', () => unknown.delete(socket));
     sniff(socket, HEADERS_TIMEOUT, (protocol) => {
       unknown.delete(socket);
       (protocol === 'http2' ? http2 : http1).emit('connection', socket);
     });
-  });
+  };
 }
 
-function createTlsServer(
-  tls: TlsFiles,
-  dispatch: Dispatch,
-  raw: RawAnswers,
-  onSession: (session: ServerHttp2Session) => void,
-): Http2SecureServer {
+/** Hands connections to a server that does not listen itself, so that those which may not stay never begin a handshake. */
+function createTlsFront(secure: Http2SecureServer): (socket: Socket) => void {
+  return (socket) => void secure.emit('connection', socket);
+}
+
+function createTlsServer(tls: TlsFiles, odd: OddHttp2, holdings: Holdings): Http2SecureServer {
   const options = {
     ...http2Options,
     ...http1Options,
@@ -175,19 +188,23 @@ function createTlsServer(
     handshakeTimeout: HEADERS_TIMEOUT,
     minVersion: 'TLSv1.2' as const,
   };
-  const server = createSecureServer(options, dispatch as never);
-  answerOddHttp2(server, dispatch, raw, onSession);
-  server.on('clientError', raw.clientError as never);
+  const server = createSecureServer(options, odd.dispatch as never);
+  answerOddHttp2(server, odd);
+  server.on('secureConnection', (socket) => holdings.bind(socket));
+  server.on('clientError', odd.raw.clientError as never);
   server.on('tlsClientError', () => {});
+  // The timeouts are only watched once the server believes that it listens.
+  server.emit('listening');
   return server;
 }
 
-/** What Node would answer by itself, without a body: a CONNECT and an unknown Expect. */
+/**
+ * What Node would answer by itself: a CONNECT and an unknown Expect without a body; a stream that its peer took back before it was looked at with
+ * whatever its compatibility layer does with a stream that is gone, which for one with `Expect: 100-continue` is to throw.
+ */
 function answerOddHttp2(
   server: Http2Server | Http2SecureServer,
-  dispatch: Dispatch,
-  raw: RawAnswers,
-  onSession: (session: ServerHttp2Session) => void,
+  { dispatch, raw, onSession, onReset }: OddHttp2,
 ): void {
   server.on('session', onSession);
   server.on('connect', (request: HttpRequest, response: unknown) => {
@@ -195,5 +212,18 @@ function answerOddHttp2(
     if (isHttp2(request)) dispatch(request, response as HttpResponse);
     else raw.connect(request, response as Duplex);
   });
+  server.on('checkContinue', dispatch as never);
   server.on('checkExpectation', dispatch as never);
+  const [compatibility] = server.listeners('stream') as ((...args: unknown[]) => void)[];
+  if (compatibility === undefined) throw new Error('this Node has no compatibility layer where it was');
+  server.removeAllListeners('stream');
+  server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, ...rest: unknown[]) => {
+    if (!stream.destroyed) {
+      compatibility.call(server, stream, headers, ...rest);
+      return;
+    }
+    // Why it is gone is still to be told, and to nobody would end the process.
+    stream.on('error', () => {});
+    onReset(stream.session as ServerHttp2Session | undefined, headers);
+  });
 }

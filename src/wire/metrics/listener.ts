@@ -1,7 +1,12 @@
-/** The operator's port: `GET /metrics` and nothing else. */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+/**
+ * The operator's port: `GET /metrics`, and the probes of health, which here cannot be crowded out by callers of the other port. Answers of probes are
+ * the same as there.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Registry } from 'prom-client';
+import type { Health } from '../health.ts';
+import { envelopeBody, errorHeaders, httpStatus } from '../rest/envelope.ts';
 
 export interface MetricsListener {
   /** Resolves with the port. @throws the system's error. */
@@ -9,24 +14,40 @@ export interface MetricsListener {
   close(): Promise<void>;
 }
 
-/** Scrapers that may be connected at one time. */
-const MAX_CONNECTIONS = 32;
+/** Scrapers and probes that may be connected at one time. */
+const MAX_CONNECTIONS = 64;
+/** Milliseconds for a request, and for what a scraper leaves unread. */
+const TIMEOUT = 5000;
 
-/** A listener for a registry. */
-export function createMetricsListener(registry: Registry): MetricsListener {
-  const server: Server = createServer({ requestTimeout: 5000, headersTimeout: 5000 }, async (request, response) => {
-    request.resume();
-    const path = request.url?.split('?', 1)[0];
-    if (path !== '/metrics' || (request.method !== 'GET' && request.method !== 'HEAD')) {
-      response.writeHead(path === '/metrics' ? 405 : 404, { 'content-type': 'text/plain' });
-      response.end('GET /metrics\n');
-      return;
-    }
-    const text = await registry.metrics();
-    response.writeHead(200, { 'content-type': registry.contentType });
-    response.end(request.method === 'HEAD' ? undefined : text);
+/** A listener for a registry and the state of health. */
+export function createMetricsListener(registry: Registry, health: Health): MetricsListener {
+  const server: Server = createServer(
+    { requestTimeout: TIMEOUT, headersTimeout: TIMEOUT, connectionsCheckingInterval: 1000 },
+    async (request, response) => {
+      request.resume();
+      const path = request.url?.split('?', 1)[0] ?? '';
+      const allowed = request.method === 'GET' || request.method === 'HEAD';
+      if (allowed && answerProbe(health, path, request, response)) return;
+      if (path !== '/metrics' || !allowed) {
+        response.writeHead(path === '/metrics' ? 405 : 404, { 'content-type': 'text/plain' });
+        response.end('GET /metrics, /health/live or /health/ready\n');
+        return;
+      }
+      const text = await registry.metrics();
+      response.writeHead(200, { 'content-type': registry.contentType });
+      response.end(request.method === 'HEAD' ? undefined : text);
+    },
+  );
+  // Also ends what nobody reads: nothing here takes as long.
+  server.setTimeout(TIMEOUT, (socket) => socket.destroy());
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    // The oldest goes, not the newcomer: probes connect anew each time, and a scraper connects again.
+    const [oldest] = sockets;
+    if (sockets.size >= MAX_CONNECTIONS) oldest?.destroy();
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
   });
-  server.maxConnections = MAX_CONNECTIONS;
   return {
     listen: (port, host) =>
       new Promise((resolve, reject) => {
@@ -42,4 +63,19 @@ export function createMetricsListener(registry: Registry): MetricsListener {
         server.closeAllConnections();
       }),
   };
+}
+
+/** Answers a probe of a health path, and says whether it was one. */
+function answerProbe(health: Health, path: string, request: IncomingMessage, response: ServerResponse): boolean {
+  const state = health.probe(path);
+  if (state === undefined) return false;
+  const { fault } = state;
+  const body = fault === undefined ? state.body : envelopeBody(fault);
+  response.writeHead(fault === undefined ? 200 : httpStatus(fault), {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    ...(fault === undefined ? {} : errorHeaders(fault)),
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+  return true;
 }

@@ -80,8 +80,6 @@ export interface StateSources {
   store(): StoreHealth;
   /** Whether `/health/ready` says yes. */
   ready(): boolean;
-  /** Connections that are open. */
-  connections(): number;
   /** Resident bytes of this process near which it refuses work. */
   readonly memoryLimit: number;
   /** Log lines that were dropped because nobody read them. */
@@ -115,7 +113,6 @@ export function addStateMetrics(registry: Registry, sources: StateSources): void
     });
   };
   gauge('umpire_ready', '1 while /health/ready says yes.', () => (sources.ready() ? 1 : 0));
-  gauge('umpire_connections', 'Connections that are open.', () => sources.connections());
   gauge(
     'umpire_memory_limit_bytes',
     'UMPIRE_MEMORY: resident memory of the serving process near which work is refused.',

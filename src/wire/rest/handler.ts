@@ -29,6 +29,7 @@ export function createRestHandler(options: {
   const serve = async (exchange: Exchange, found: Route, variables: ReadonlyMap<string, string>) => {
     const { procedure, hasBody } = found;
     exchange.route = found.template.text;
+    if (procedure.limits === 'none') exchange.place?.meter();
     await gate(exchange, procedure);
     if (hasBody) assertJsonContent(exchange.request);
     const body = hasBody ? await readBody(exchange.request, bodies.meter(exchange.caller)) : undefined;

@@ -8,8 +8,15 @@ import {
 import { DomainError } from '../../domain/errors.ts';
 import type { Health } from '../health.ts';
 
+/** Counts a watch until what it returns is called; calls `end` when the watch has to go. */
+export type CountWatch = (context: HandlerContext, end: () => void) => () => void;
+
 /** The service's implementation. `services` are those that it answers for beside the whole server. `check` throws DomainError. */
-export function createGrpcHealth(health: Health, services: readonly DescService[]): ServiceImpl<typeof HealthService> {
+export function createGrpcHealth(
+  health: Health,
+  services: readonly DescService[],
+  count: CountWatch,
+): ServiceImpl<typeof HealthService> {
   const known = new Set(['', ...services.map((service) => service.typeName)]);
   const status = (): Status => (health.ready ? Status.SERVING : Status.NOT_SERVING);
   return {
@@ -20,23 +27,31 @@ export function createGrpcHealth(health: Health, services: readonly DescService[
       return { status: status() };
     },
     list: () => ({ statuses: Object.fromEntries([...known].map((service) => [service, { status: status() }])) }),
-    watch: ({ service }, context) => watch(known.has(service) ? status : () => Status.SERVICE_UNKNOWN, health, context),
+    watch: ({ service }, context) =>
+      watch(known.has(service) ? status : () => Status.SERVICE_UNKNOWN, health, context, count),
   };
 }
 
-/** Sends the status now and after each change, until the caller leaves or the process drains. */
+/** Sends the status now and after each change, until the caller leaves, the watch has to go or the process drains. */
 async function* watch(
   status: () => Status,
   health: Health,
-  { signal }: HandlerContext,
+  context: HandlerContext,
+  count: CountWatch,
 ): AsyncGenerator<{ status: Status }> {
+  const { signal } = context;
   let wake: () => void = () => {};
+  let ended = false;
+  const over = count(context, () => {
+    ended = true;
+    wake();
+  });
   const unsubscribe = health.watch(() => wake());
   const stop = (): void => wake();
   signal.addEventListener('abort', stop);
   try {
     let sent: Status | undefined;
-    while (!signal.aborted) {
+    while (!signal.aborted && !ended) {
       const changed = new Promise<void>((resolve) => {
         wake = resolve;
       });
@@ -49,6 +64,7 @@ async function* watch(
       if (status() === sent) await changed;
     }
   } finally {
+    over();
     unsubscribe();
     signal.removeEventListener('abort', stop);
   }

@@ -23,6 +23,7 @@ import type { Procedure } from '../../service/procedure.ts';
 import type { Exchange } from '../exchange.ts';
 import { visibleFault } from '../faults.ts';
 import type { Health } from '../health.ts';
+import type { Holdings } from '../holdings/holdings.ts';
 import { isHttp2 } from '../http.ts';
 import type { Gate } from '../interceptors/gate.ts';
 import { invoke } from '../interceptors/invoke.ts';
@@ -67,10 +68,11 @@ export function createRpcHandler(options: {
   readonly gate: Gate;
   readonly health: Health;
   readonly bodies: BodyLimits;
+  readonly holdings: Pick<Holdings, 'watch'>;
   readonly reflection: boolean;
   readonly logger: Logger;
 }): RpcHandler {
-  const { procedures, gate, health, bodies, logger } = options;
+  const { procedures, gate, health, bodies, holdings, logger } = options;
   const byMethod = new Map(procedures.map((procedure) => [procedure.method as unknown, procedure]));
 
   const router = createConnectRouter({
@@ -94,7 +96,7 @@ export function createRpcHandler(options: {
   });
   for (const procedure of procedures) mount(router, procedure);
   const services = [...new Set(procedures.map((procedure) => procedure.method.parent))];
-  const grpcHealth = createGrpcHealth(health, services);
+  const grpcHealth = createGrpcHealth(health, services, (context, end) => holdings.watch(exchangeOf(context), end));
   router.service(
     HealthService,
     { ...grpcHealth, check: (request, context) => visibly(context, () => grpcHealth.check(request, context)) },
@@ -109,7 +111,7 @@ export function createRpcHandler(options: {
   /** The caller is known when the body is asked for: the gate has run. */
   async function* bodyOf(exchange: Exchange, { method }: UniversalHandler, timeout: number) {
     const { request } = exchange;
-    const bytes = requestBody(request, timeout, bodies.meter(exchange.caller));
+    const bytes = requestBody(request, timeout, isGrpc(request), bodies.meter(exchange.caller));
     const scan = scans.get(method);
     yield* scan === undefined ? bytes : scannedBody(bytes, scan, bodyForm(request));
   }
@@ -121,15 +123,17 @@ export function createRpcHandler(options: {
     exchange.route = handler.requestPath;
     exchange.deadline = exchange.startedAt + takeTimeout(request.headers);
     const procedure = byMethod.get(handler.method);
-    if (procedure !== undefined && isGrpc(request) && isHttp2(request) && request.method === 'POST') {
+    const grpc = isGrpc(request) && isHttp2(request) && request.method === 'POST';
+    try {
+      if (procedure === undefined || procedure.limits === 'none') exchange.place?.meter();
       // Through Connect a refusal costs as much as a decision, and many come at once.
-      exchange.protocol = 'grpc';
-      try {
-        await gate(exchange, procedure);
-      } catch (error) {
-        answerGrpcFault(exchange, visibleFault(error, exchange));
-        return;
-      }
+      if (grpc) exchange.protocol = 'grpc';
+      if (grpc && procedure !== undefined) await gate(exchange, procedure);
+    } catch (error) {
+      const fault = visibleFault(error, exchange);
+      if (grpc) answerGrpcFault(exchange, fault);
+      else respondFault(exchange, fault, health.draining);
+      return;
     }
     const values = createContextValues().set(exchangeKey, exchange);
     // A stream of requests, reflection's alone, may outlast a call's usual time.

@@ -66,6 +66,7 @@ function reasonOf(error: ConnectError, exchange: Exchange): DomainError {
   const fault = classify(error, exchange.invokedAt !== undefined);
   exchange.reason = fault.reason;
   exchange.cause = error;
+  exchange.worked();
   return fault;
 }
 

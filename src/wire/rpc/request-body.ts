@@ -9,15 +9,19 @@ import { wasReset } from '../rest/body.ts';
  * Iterates over the body. What a reader leaves unread, because the message is too large or not valid, is then read and thrown away: a stream's
  * own iterator would destroy the request with its connection, or leave it waiting, and the answer would be lost in a reset.
  *
+ * @param grpc whether they are gRPC's messages, whose flags Connect would read as those of its own protocol.
  * @param timeout milliseconds until the whole body must be there: Connect would wait for it past the call's deadline.
  * @param meter counts its bytes as they arrive.
- * @throws ConnectError DEADLINE_EXCEEDED if it is not, CANCELED if the caller leaves, and what `meter` finds.
+ * @throws ConnectError DEADLINE_EXCEEDED if it is not, CANCELED if the caller leaves, INVALID_ARGUMENT for a message whose flags gRPC does not have,
+ * and what `meter` finds.
  */
 export async function* requestBody(
   request: HttpRequest,
   timeout: number,
+  grpc: boolean,
   meter: BodyMeter,
 ): AsyncGenerator<Uint8Array> {
+  const flags = grpc ? createFlagCheck() : undefined;
   const chunks: Uint8Array[] = [];
   let state: 'open' | 'ended' | ConnectError | DomainError = 'open';
   let wake = (): void => {};
@@ -41,6 +45,7 @@ export async function* requestBody(
     for (;;) {
       const chunk = chunks.shift();
       if (chunk !== undefined) {
+        if (flags?.(chunk) === false) throw new ConnectError('unknown flags of a message', Code.InvalidArgument);
         yield chunk;
         continue;
       }
@@ -57,4 +62,33 @@ export async function* requestBody(
     request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
     if (!request.readableEnded) request.on('error', () => {}).resume();
   }
+}
+
+/** Bytes before each message: its flags and its length. */
+const PREFIX = 5;
+
+/** Looks at the flags of each message as its bytes pass in pieces; false for any but 0 and 1 (compressed). */
+function createFlagCheck(): (chunk: Uint8Array) => boolean {
+  let message = 0;
+  let prefix = 0;
+  let length = 0;
+  return (chunk) => {
+    for (let at = 0; at < chunk.length; ) {
+      if (message > 0) {
+        const step = Math.min(message, chunk.length - at);
+        message -= step;
+        at += step;
+        continue;
+      }
+      const byte = chunk[at] as number;
+      at += 1;
+      if (prefix === 0 && byte > 1) return false;
+      length = prefix === 0 ? 0 : length * 256 + byte;
+      prefix += 1;
+      if (prefix < PREFIX) continue;
+      prefix = 0;
+      message = length;
+    }
+    return true;
+  };
 }

@@ -4,7 +4,7 @@ import { connect as connectSession } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
 import test from 'ava';
-import { type Answer, validBody } from '../../support/answers.ts';
+import { validBody } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { callGrpc, openGrpc } from '../../support/grpc.ts';
 import { decide, openSession, parseAnswers, send, sendH2 } from '../../support/http.ts';
@@ -26,31 +26,6 @@ function holding(engine: ScriptedEngine): { readonly asked: Promise<void>; letGo
   };
   return { asked: asked.promise, letGo: gate.resolve };
 }
-
-test('one connection more than allowed is closed, the others live on, and a place that gets free is taken', async (t) => {
-  const service = await startService({ UMPIRE_MAX_CONNECTIONS: '3' }, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
-  const { port } = service;
-  const get = 'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n';
-  const ask = (socket: Socket): Promise<Answer | undefined> =>
-    new Promise((resolve) => {
-      socket.once('data', (chunk: Buffer) => resolve(parseAnswers(chunk)[0]));
-      socket.once('close', () => resolve(undefined));
-      socket.on('error', () => {});
-      socket.write(get);
-    });
-  const sockets = await Promise.all([1, 2, 3].map(() => opened(connect(port, '127.0.0.1'))));
-  for (const socket of sockets) t.is((await ask(socket))?.status, 200);
-  t.is(await ask(connect(port, '127.0.0.1')), undefined);
-  for (const socket of sockets) t.is((await ask(socket))?.status, 200);
-  const [first] = sockets as [Socket];
-  first.destroy();
-  let answer: Answer | undefined;
-  while (answer === undefined) answer = await ask(connect(port, '127.0.0.1'));
-  t.is(answer.status, 200);
-  t.true(service.log.some(({ level }) => level === 'warn'));
-  for (const socket of sockets) socket.destroy();
-});
 
 for (const tls of [false, true]) {
   test(`stopping ${tls ? 'behind TLS ' : ''}closes what is idle at once and lets what is asked finish`, async (t) => {

@@ -1,5 +1,5 @@
 /** gRPC requests that are wrong: always HTTP 200 with a status of the caller's fault and ErrorInfo, or an envelope where it is no gRPC at all. */
-import type { ClientHttp2Session } from 'node:http2';
+import { type ClientHttp2Session, connect } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 import { Metadata } from '@grpc/grpc-js';
 import anyTest, { type TestFn } from 'ava';
@@ -61,6 +61,11 @@ const cases: Readonly<Record<string, readonly [RawRpcCall, Fault | undefined]>> 
   'a message of 2 MiB': [{ body: frame(Buffer.alloc(2 << 20)) }, tooLarge],
   'a message of 10 MiB': [{ body: frame(Buffer.alloc(10 << 20)) }, tooLarge],
   'a compressed flag without a compression': [{ body: frame(validMessage, { flags: 1 }) }, invalid],
+  'flags that gRPC does not have': [{ body: frame(validMessage, { flags: 2 }) }, invalid],
+  'flags of a second message': [
+    { body: Buffer.concat([frame(validMessage), frame(validMessage, { flags: 2 })]) },
+    invalid,
+  ],
   gzip: [gzip(gzipSync(validMessage)), fine],
   'gzip that is none': [gzip(validMessage), invalid],
   'gzip, cut off': [gzip(gzipSync(validMessage).subarray(0, -12)), invalid],
@@ -127,6 +132,29 @@ for (const contentType of [
     t.is(envelopeFault({ status, headers, text: body.toString() }), undefined);
   });
 }
+
+test('two keys are refused as one that is wrong is', async (t) => {
+  const session = connect(t.context.service.url, { strictSingleValueFields: false } as object);
+  const raw = [':method', 'POST', ':path', DECIDE, ':scheme', 'http', ':authority', 'a', 'te', 'trailers'];
+  const stream = session.request([
+    ...raw,
+    'content-type',
+    'application/grpc',
+    'authorization',
+    'Bearer a',
+    'authorization',
+    'Bearer b',
+  ] as never);
+  stream.end(frame(validMessage));
+  const headers = await new Promise<Record<string, string>>((resolve, reject) => {
+    stream.on('response', (received) => resolve(received as never));
+    stream.on('error', reject);
+  });
+  t.is(String(headers[':status']), '200');
+  t.is(headers['grpc-status'], '16');
+  t.like(errorDetails(Metadata.fromHttp2Headers(headers)), { code: 16, reason: 'AUTHENTICATION_REQUIRED' });
+  session.destroy();
+});
 
 test('a GET is not a call', async (t) => {
   const { status, headers, body } = await sendGrpc(t.context.session, { headers: { ':method': 'PUT' } });

@@ -1,0 +1,76 @@
+/** Runs attacks one after the other, each against a service of its own, and prints how a neighbour fared: see `scripts/attacks.sh`. */
+import { parseArgs } from 'node:util';
+import { ATTACKS as PORT_ATTACKS } from './attacks.ts';
+import { BODY_ATTACKS } from './bodies.ts';
+import { type Fare, type Fares, KINDS, startNeighbour } from './neighbour.ts';
+import { ROOT, startTarget, type Target } from './target.ts';
+
+const ATTACKS = { ...PORT_ATTACKS, ...BODY_ATTACKS };
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '15' },
+    calm: { type: 'string', default: '5' },
+    checkout: { type: 'string', default: ROOT },
+  },
+});
+const sleep = (seconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+const ms = (value: number): string => (Number.isNaN(value) ? '-' : value.toFixed(0));
+const cell = ({ answered, asked, p50, p99, gap }: Fare): string =>
+  `${answered}/${asked} ${ms(p50)}/${ms(p99)} ms, gap ${(gap / 1000).toFixed(1)} s`;
+
+/** The time that a neighbour may at most be without an answer, seconds, and the lines of those that were longer. */
+const MOST_GAP = 2;
+const broken: string[] = [];
+
+function print(when: string, fares: Fares, target: Target): void {
+  const memory = target.memory();
+  console.log(
+    `| ${when} | ${KINDS.map((kind) => cell(fares[kind])).join(' | ')} | ${memory === undefined ? `ended, status ${target.status}` : memory.toFixed(0)} |`,
+  );
+}
+
+for (const name of positionals.length > 0 ? positionals : Object.keys(ATTACKS)) {
+  const attack = ATTACKS[name];
+  if (attack === undefined) {
+    console.error(`no attack is called ${name}; there are: ${Object.keys(ATTACKS).join(', ')}`);
+    process.exit(2);
+  }
+  const target = await startTarget(values.checkout);
+  const neighbour = startNeighbour(target);
+  console.log(`\n### ${name}\n`);
+  console.log(`| | ${KINDS.join(' | ')} | MiB |`);
+  console.log(`|---|${'---|'.repeat(KINDS.length + 1)}`);
+  await sleep(1);
+  neighbour.read();
+  await sleep(Number(values.calm));
+  print('before', neighbour.read(), target);
+  let most = 0;
+  const watch = setInterval(() => {
+    most = Math.max(most, target.memory() ?? 0);
+  }, 250);
+  const did = await attack(target.port, Number(values.seconds));
+  const during = neighbour.read();
+  print('during', during, target);
+  const left = performance.now();
+  await sleep(Number(values.calm));
+  print('after', neighbour.read(), target);
+  await sleep(Math.max(0, 10 - (performance.now() - left) / 1000));
+  print('10 s after', neighbour.read(), target);
+  clearInterval(watch);
+  console.log(`\n${did}; most memory ${most.toFixed(0)} MiB`);
+  for (const kind of ['decision', 'new connection'] as const) {
+    const { gap } = during[kind];
+    if (gap > MOST_GAP * 1000) broken.push(`${name}: ${kind} ${(gap / 1000).toFixed(1)} s without an answer`);
+  }
+  if (target.status !== null) broken.push(`${name}: the service ended with ${target.status}`);
+  const held = await Promise.all(['umpire_requests_open', 'umpire_watches', 'umpire_unread_bytes'].map(target.metric));
+  if (held[1] !== 0 || held[2] !== 0) broken.push(`${name}: still held: ${held.join(', ')}`);
+  await neighbour.stop();
+  await target.stop();
+}
+if (broken.length > 0) {
+  console.log(`\nDid not hold:\n${broken.map((line) => `- ${line}`).join('\n')}`);
+  process.exitCode = 1;
+}

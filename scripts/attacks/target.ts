@@ -1,0 +1,109 @@
+/** The service that is attacked: `src/main.ts` of a checkout in a process of its own, with the default limits, one engine and one model. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export interface Target {
+  readonly port: number;
+  /** The port of metrics and probes. */
+  readonly metricsPort: number;
+  /** MiB that the serving process keeps in memory; undefined once it has ended. */
+  memory(): number | undefined;
+  /** The exit status, if it has ended. */
+  readonly status: number | null;
+  /** One sample of the metrics; 0 where there is no such one. */
+  metric(name: string): Promise<number>;
+  /** Its log so far. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Starts one and waits until it is ready. */
+export async function startTarget(
+  checkout: string = ROOT,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Target> {
+  const folder = mkdtempSync(join(tmpdir(), 'umpire-attack-'));
+  mkdirSync(join(folder, 'models'));
+  cpSync(join(checkout, 'models/minilm-l6'), join(folder, 'models/minilm-l6'), { recursive: true });
+  const [port, metricsPort] = [await freePort(), await freePort()];
+  const child = spawn(process.execPath, [join(checkout, 'src/main.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      PATH: process.env.PATH,
+      PORT: String(port),
+      HOST: '127.0.0.1',
+      UMPIRE_METRICS_PORT: String(metricsPort),
+      UMPIRE_ENGINES: '1',
+      UMPIRE_DRAIN_DELAY: '0',
+      UMPIRE_MODELS_DIR: join(folder, 'models'),
+      UMPIRE_DATA_DIR: join(folder, 'data'),
+      ...settings,
+    },
+  });
+  running.add(child);
+  const exited = once(child, 'exit').then(() => running.delete(child));
+  let log = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    // The first lines and the last: in an attack there are many.
+    log = log.length > 4_000_000 ? log.slice(-2_000_000) + text : log + text;
+  });
+  const ready = async (): Promise<boolean> =>
+    fetch(`http://127.0.0.1:${port}/health/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await ready())) {
+    if (child.exitCode !== null) throw new Error(`the service ended with ${child.exitCode}:\n${log}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return {
+    port,
+    metricsPort,
+    get status() {
+      return child.exitCode;
+    },
+    memory() {
+      try {
+        const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+        return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
+      } catch {
+        return undefined;
+      }
+    },
+    async metric(name) {
+      const text = await fetch(`http://127.0.0.1:${metricsPort}/metrics`).then(
+        (answer) => answer.text(),
+        () => '',
+      );
+      const line = text.split('\n').find((each) => each.startsWith(`${name} `));
+      return line === undefined ? 0 : Number(line.slice(line.lastIndexOf(' ') + 1));
+    },
+    log: () => log,
+    async stop() {
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => child.kill('SIGKILL'), 40_000);
+      await exited;
+      clearTimeout(timer);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,72 @@
+/** What each client address holds at the moment, and how fast it asks. An address that holds nothing and has not asked of late has no account. */
+import { judgeRate, type Rate } from '../../domain/gcra.ts';
+
+/** One address. Counts are kept by those who open and close what they count. */
+export interface Account {
+  readonly address: string;
+  connections: number;
+  requests: number;
+  watches: number;
+  /** Bytes of its responses that wait to be read, as last measured. */
+  unread: number;
+  /** Bytes that its reads in progress may add to them. */
+  reserved: number;
+  /** When its next connection, request, lookup and reset would be due, milliseconds on the clock of `performance.now()`: see `judgeRate`. */
+  readonly due: { connection: number; request: number; lookup: number; reset: number };
+  /** Until when nothing of it is served. */
+  blockedUntil: number;
+}
+
+export interface Accounts {
+  /** The account of an address, made when it is first asked for. */
+  of(address: string): Account;
+  /** Forgets addresses that hold nothing and owe nothing. */
+  forget(now: number): void;
+  values(): Iterable<Account>;
+  readonly size: number;
+}
+
+/** No accounts yet. */
+export function createAccounts(): Accounts {
+  const accounts = new Map<string, Account>();
+  return {
+    of(address) {
+      let account = accounts.get(address);
+      if (account === undefined) {
+        account = {
+          address,
+          connections: 0,
+          requests: 0,
+          watches: 0,
+          unread: 0,
+          reserved: 0,
+          due: { connection: 0, request: 0, lookup: 0, reset: 0 },
+          blockedUntil: 0,
+        };
+        accounts.set(address, account);
+      }
+      return account;
+    },
+    forget(now) {
+      for (const account of accounts.values()) {
+        const { connections, requests, watches, due, blockedUntil } = account;
+        if (connections + requests + watches > 0) continue;
+        if (Math.max(due.connection, due.request, due.lookup, due.reset, blockedUntil) <= now)
+          accounts.delete(account.address);
+      }
+    },
+    values: () => accounts.values(),
+    get size() {
+      return accounts.size;
+    },
+  };
+}
+
+/** Takes one from an address's rate. Returns false, and takes nothing, if it has none left. */
+export function take(account: Account, what: keyof Account['due'], rate: Rate | 'off', now: number): boolean {
+  if (rate === 'off') return true;
+  const verdict = judgeRate(rate, account.due[what], now);
+  if (verdict.kind === 'beyond') return false;
+  account.due[what] = verdict.tat;
+  return true;
+}

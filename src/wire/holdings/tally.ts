@@ -1,0 +1,28 @@
+/** What the bounds of the wire did, counted from the start of the process. Each kind is a label value of a metric, so their number is fixed. */
+
+export interface HoldingTally {
+  /** Connections that were closed as they came: their address had too many, opened too many a second, or there was no idle one to close instead. */
+  readonly refused: { address: number; rate: number; full: number };
+  /** Idle connections that were closed to make room. */
+  evicted: number;
+  /** Requests that were given up: nobody read the response, the request never ended, or a newer one needed its place. */
+  readonly givenUp: { unread: number; unfinished: number; displaced: number };
+  /** Requests that their callers took back. */
+  resets: number;
+  /** Addresses that were not served for a moment, because they took back too many requests or sent too many. */
+  blocked: number;
+  /** Watches that were ended: they were old, or a newer one needed the place. */
+  readonly watchesEnded: { age: number; displaced: number };
+}
+
+/** All zero. */
+export function createTally(): HoldingTally {
+  return {
+    refused: { address: 0, rate: 0, full: 0 },
+    evicted: 0,
+    givenUp: { unread: 0, unfinished: 0, displaced: 0 },
+    resets: 0,
+    blocked: 0,
+    watchesEnded: { age: 0, displaced: 0 },
+  };
+}

@@ -1,0 +1,111 @@
+/**
+ * Looks over the open requests: measures what waits to be read, and gives up responses that nobody reads and requests that never end. Looking now and
+ * then costs a request nothing, and sees what was handed to the stream whichever protocol wrote it.
+ */
+import { constants } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { Account, Accounts } from './accounts.ts';
+import { type Connection, type Connections, closeConnection } from './connections.ts';
+import { giveUp, type OpenRequest, streamOf } from './open-request.ts';
+import type { HoldingSettings } from './settings.ts';
+import type { HoldingTally } from './tally.ts';
+
+/** Milliseconds that the rest of a request has to arrive once it has been answered; it is thrown away. */
+const REST_TIME = 5000;
+/** How many times the write timeout a response may take in all, however it trickles. */
+const MOST_TIMEOUTS = 10;
+/** Bytes that must leave a connection to count as progress: what answers a ping does not. */
+const PROGRESS = 1024;
+/** Milliseconds after which a response may be given up for the room that it takes. */
+const LEAST_WAIT = 2000;
+
+export interface Look {
+  /** Bytes that wait to be read, all together. */
+  readonly unread: number;
+  /** Bytes that responses which are not made yet may add. */
+  readonly reserved: number;
+}
+
+/** A way to look, to be taken about twice a second. */
+export function createLook(options: {
+  readonly settings: Pick<HoldingSettings, 'unread' | 'writeTimeout'>;
+  readonly connections: Connections;
+  readonly accounts: Accounts;
+  readonly tally: HoldingTally;
+}): (now: number) => Look {
+  const { settings, connections, accounts, tally } = options;
+
+  const lookAt = (request: OpenRequest, now: number): void => {
+    const { exchange, connection } = request;
+    if (!exchange.response.writableEnded) return;
+    request.answeredAt ??= now;
+    request.reserved = 0;
+    const since = now - request.answeredAt;
+    const stalled = now - Math.max(request.answeredAt, connection.movedAt);
+    if (exchange.response.writableFinished) {
+      const stream = streamOf(exchange.request);
+      if (stream === undefined || since < REST_TIME) return;
+      // RFC 9113, 8.1: the response is whole, what is left of the request is not wanted.
+      exchange.givenUp = 'unfinished';
+      stream.close(constants.NGHTTP2_NO_ERROR);
+    } else if (stalled > settings.writeTimeout || since > settings.writeTimeout * MOST_TIMEOUTS) {
+      giveUp(request, 'unread');
+      // Nothing at all leaves it: its other streams wait in vain, too.
+      if (stalled > settings.writeTimeout) closeConnection(connection);
+    } else {
+      return;
+    }
+    tally.givenUp[exchange.givenUp as 'unread' | 'unfinished'] += 1;
+  };
+
+  /** Gives up the responses that have waited longest until no more than `bound` bytes wait. */
+  const relieve = (requests: readonly OpenRequest[], unread: number, bound: number, now: number): void => {
+    let left = unread;
+    for (const request of requests.toSorted((a, b) => (a.answeredAt ?? 0) - (b.answeredAt ?? 0))) {
+      if (left <= bound || now - (request.answeredAt ?? now) < LEAST_WAIT) return;
+      left -= request.waiting;
+      giveUp(request, 'unread');
+      tally.givenUp.unread += 1;
+    }
+  };
+
+  return (now) => {
+    for (const account of accounts.values()) {
+      account.unread = 0;
+      account.reserved = 0;
+    }
+    const waiting: OpenRequest[] = [];
+    const crowded = new Set<Account>();
+    let unread = 0;
+    let reserved = 0;
+    for (const connection of connections.values()) {
+      if (connection.requests.size === 0) continue;
+      noteProgress(connection, now);
+      for (const request of [...connection.requests]) {
+        lookAt(request, now);
+        const bytes = request.waiting;
+        unread += bytes;
+        request.account.unread += bytes;
+        request.account.reserved += request.reserved;
+        reserved += request.reserved;
+        if (request.answeredAt !== undefined && bytes > 0) waiting.push(request);
+        if (request.account.unread > settings.unread.perAddress) crowded.add(request.account);
+      }
+    }
+    for (const account of crowded) {
+      const own = waiting.filter((request) => request.account === account);
+      relieve(own, account.unread, settings.unread.perAddress, now);
+    }
+    if (unread > settings.unread.total) relieve(waiting, unread, settings.unread.total, now);
+    return { unread, reserved };
+  };
+}
+
+/** Of a TCP connection what the kernel has taken; the handle's queue holds what it has not. */
+function noteProgress(connection: Connection, now: number): void {
+  const socket = connection.socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null };
+  const moved = socket.bytesWritten - socket.writableLength - (socket._handle?.writeQueueSize ?? 0);
+  if (Math.abs(moved - connection.moved) < PROGRESS) return;
+  connection.moved = moved;
+  connection.movedAt = now;
+}

@@ -1,0 +1,115 @@
+/**
+ * Nothing that comes in one read ends the process, and nothing of it stays: a request of every kind with a frame of every kind behind it, the preface cut
+ * anywhere, in cleartext and behind TLS. What is read together with the preface Node handles before it has told anybody of the session.
+ */
+import { connect, type Socket } from 'node:net';
+import { connect as connectSecure } from 'node:tls';
+import anyTest, { type TestFn } from 'ava';
+import { makeCertificate } from '../support/certificates.ts';
+import { send } from '../support/http.ts';
+import { OPENINGS, SEQUELS } from '../support/http2-crash-cases.ts';
+import { PREFACE, settings } from '../support/http2-frames.ts';
+import { createScriptedEngine } from '../support/scripted-engine.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+const test = anyTest as TestFn<{ plain: TestService; secure: TestService }>;
+
+test.before(async (t) => {
+  const { certFile, keyFile } = makeCertificate('crash');
+  const engine = createScriptedEngine();
+  const env = { LOG_LEVEL: 'warn' };
+  t.context = {
+    plain: await startService(env, { engine }),
+    secure: await startService({ ...env, TLS_CERT: certFile, TLS_KEY: keyFile }, { engine }),
+  };
+});
+test.after.always(async ({ context: { plain, secure } }) => {
+  await Promise.all([plain.stop(), secure.stop()]);
+});
+
+/** Milliseconds that an answer may take before the connection is closed from this side. */
+const SHORT = 15;
+
+/** Sends the parts, one segment each, and closes. */
+function throwAt(socket: Socket, parts: readonly Uint8Array[]): Promise<void> {
+  return new Promise((resolve) => {
+    socket.setNoDelay(true);
+    socket.on('error', () => {});
+    socket.on('data', () => {});
+    socket.once('close', () => resolve());
+    const begin = async (): Promise<void> => {
+      for (const part of parts) {
+        socket.write(part);
+        await new Promise((next) => setTimeout(next, SHORT));
+      }
+      socket.destroy();
+    };
+    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => void begin());
+  });
+}
+
+async function throwAll(open: () => Socket, cases: readonly (readonly Uint8Array[])[]): Promise<void> {
+  const left = [...cases];
+  await Promise.all(
+    Array.from({ length: 32 }, async () => {
+      for (let parts = left.pop(); parts !== undefined; parts = left.pop()) await throwAt(open(), parts);
+    }),
+  );
+}
+
+/** Everything that was held is given back: what leaked would be counted for ever. */
+async function untilNothingIsHeld({ app }: TestService): Promise<object> {
+  const deadline = performance.now() + 15_000;
+  for (;;) {
+    const { connections, requests, watches, unread } = app.holdings();
+    if (connections + requests + watches + unread === 0 || performance.now() > deadline)
+      return { connections, requests, watches, unread };
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+const nothing = { connections: 0, requests: 0, watches: 0, unread: 0 };
+
+const start = Buffer.concat([PREFACE, settings()]);
+const together = Object.values(OPENINGS).flatMap((opening) =>
+  Object.values(SEQUELS).map((sequel) => [Buffer.concat([start, opening, sequel])]),
+);
+
+test.serial('every request with every frame behind it, in one segment with the preface', async (t) => {
+  const { plain } = t.context;
+  t.true(together.length > 1400);
+  await throwAll(() => connect(plain.port, '127.0.0.1'), together);
+  t.is((await send(plain.port, { path: '/health/live' })).status, 200);
+  t.deepEqual(await untilNothingIsHeld(plain), nothing);
+});
+
+const expecting = [...Object.entries(OPENINGS)].filter(([name]) => name.startsWith('Expect') || name === 'CONNECT');
+
+test.serial('the same in two reads, the preface cut anywhere', async (t) => {
+  const { plain } = t.context;
+  const cases = expecting.flatMap(([, opening]) =>
+    ['RST 8', 'RST 0', 'DATA with broken padding', 'GOAWAY 1'].flatMap((sequel) => {
+      const rest = Buffer.concat([PREFACE, settings(), opening, SEQUELS[sequel] as Buffer]);
+      return [1, 3, 12, 18, 23, 24, 27, 33].map((at) => [rest.subarray(0, at), rest.subarray(at)]);
+    }),
+  );
+  await throwAll(() => connect(plain.port, '127.0.0.1'), cases);
+  t.deepEqual(await untilNothingIsHeld(plain), nothing);
+});
+
+test.serial('behind TLS', async (t) => {
+  const { secure } = t.context;
+  const open = (): Socket =>
+    connectSecure({ port: secure.port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] });
+  const cases = [
+    ...expecting.flatMap(([, opening]) => Object.values(SEQUELS).map((sequel) => [start, opening, sequel])),
+    ...expecting.flatMap(([, opening]) =>
+      Object.values(SEQUELS).map((sequel) => [Buffer.concat([start, opening, sequel])]),
+    ),
+  ];
+  await throwAll(
+    open,
+    cases.filter((_, index) => index % 3 === 0),
+  );
+  t.deepEqual(await untilNothingIsHeld(secure), nothing);
+});

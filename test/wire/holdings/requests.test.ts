@@ -1,0 +1,180 @@
+/** Requests in progress, and how fast they come and are taken back, are bounded for an address; behind a trusted proxy for the one that it names. */
+import { connect } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { isError, validBody } from '../../support/answers.ts';
+import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
+import { untilHeld } from '../../support/held.ts';
+import { openSession, parseAnswers, send, sendH2, sendRaw } from '../../support/http.ts';
+import { FLAG, frame, headers, request, rst, TYPE } from '../../support/http2-frames.ts';
+import { openRawHttp2 } from '../../support/raw-http2.ts';
+import { createScriptedEngine } from '../../support/scripted-engine.ts';
+import { startService, type TestService } from '../../support/service.ts';
+
+async function serviceOf(t: ExecutionContext, env: Record<string, string>): Promise<TestService> {
+  const service = await startService(env, { engine: createScriptedEngine() });
+  t.teardown(service.stop);
+  return service;
+}
+
+const tooMany = { status: 429, code: 'rate_limit_exceeded', param: null };
+const json = [['content-type', 'application/json']] as const;
+const unfinished = (stream: number): Buffer => headers(stream, request('POST', '/v1/decisions', json), 0);
+
+test('requests of any kind count for the rate of their address, those of others do not', async (t) => {
+  const service = await serviceOf(t, { UMPIRE_REQUEST_RATE: '1/s, burst 20' });
+  const answers = [];
+  for (let count = 0; count < 40; count += 1) answers.push(await send(service.port, { path: '/none' }));
+  t.is(answers[0]?.status, 404);
+  const refused = answers.filter(({ status }) => status === 429);
+  t.true(refused.length >= 15, `${refused.length}`);
+  isError(t, refused[0] as (typeof answers)[0], tooMany);
+  t.is(refused[0]?.headers.connection, 'close');
+  const session = openSession(service.port);
+  isError(t, await sendH2(session, { path: '/v1/models' }), tooMany);
+  session.destroy();
+  t.is((await send(service.port, { path: '/none', localAddress: '127.0.0.2' })).status, 404);
+});
+
+test('what no other limit counts has a rate of its own, in every protocol', async (t) => {
+  const service = await serviceOf(t, { UMPIRE_LOOKUP_RATE: '1/m, burst 4' });
+  const grpc = openGrpc(service.port);
+  t.teardown(grpc.close);
+  t.is((await send(service.port, { path: '/v1/models' })).status, 200);
+  t.is((await callGrpc(grpc.health, 'Check', {})).error, undefined);
+  t.is((await callGrpc(grpc.models, 'ListModels', {})).error, undefined);
+  t.is((await send(service.port, { path: '/v1/models/minilm-l6' })).status, 200);
+  isError(t, await send(service.port, { path: '/v1/models' }), tooMany);
+  isError(t, await send(service.port, { path: '/umpire.v1.ModelService/ListModels', body: '{}' }), tooMany);
+  for (const [client, method] of [
+    [grpc.health, 'Check'],
+    [grpc.models, 'ListModels'],
+  ] as const) {
+    const { error, trailers } = await callGrpc(client, method, {});
+    t.is(error?.code, 8);
+    t.like(errorDetails(trailers), { reason: 'RATE_LIMIT_EXCEEDED', retrySeconds: 1 });
+  }
+  t.is((await send(service.port, { body: JSON.stringify(validBody) })).status, 200);
+  t.is((await send(service.port, { path: '/health/ready' })).status, 200);
+  t.is((await send(service.port, { path: '/v1/models', localAddress: '127.0.0.2' })).status, 200);
+});
+
+test('what is in a pipeline behind a request beyond the rate is not served', async (t) => {
+  const service = await serviceOf(t, { UMPIRE_REQUEST_RATE: '1/m, burst 3' });
+  const get = 'GET /none HTTP/1.1\r\nHost: a\r\n\r\n';
+  const { answers, closed } = await sendRaw(service.port, get.repeat(50), { answers: 50, timeout: 3000 });
+  t.true(closed);
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [404, 404, 404, 429],
+  );
+});
+
+for (const [what, first] of [
+  ['as they are read', true],
+  ['once they have begun', false],
+] as const) {
+  test(`an address that takes back too many requests, ${what}, is not served for a while`, async (t) => {
+    const service = await serviceOf(t, { UMPIRE_RESET_RATE: '1/s, burst 50' });
+    const neighbour = openSession(service.port);
+    const raw = await openRawHttp2(service.port, {}, { localAddress: '127.0.0.2' });
+    if (first) await raw.until(TYPE.settings);
+    for (let stream = 1; stream < 400 && !raw.closed; stream += 2) {
+      raw.send(unfinished(stream));
+      if (!first) await new Promise((resolve) => setTimeout(resolve, 1));
+      raw.send(rst(stream, stream % 4 === 1 ? 8 : 0));
+    }
+    await raw.untilClosed();
+    const { tally } = service.app.holdings();
+    t.true(tally.resets > 50, `${tally.resets}`);
+    t.is(tally.blocked, 1);
+    await t.throwsAsync(send(service.port, { path: '/health/live', localAddress: '127.0.0.2' }));
+    t.is((await sendH2(neighbour, { path: '/v1/models' })).status, 200);
+    neighbour.destroy();
+    await untilHeld(service, ({ requests }) => requests === 0);
+  });
+}
+
+test('a session may carry a hundred cancellations a second', async (t) => {
+  const service = await serviceOf(t, { UMPIRE_RESET_RATE: '1000/s, burst 5000' });
+  const raw = await openRawHttp2(service.port);
+  let stream = 1;
+  for (let round = 0; round < 20; round += 1) {
+    // More in all than nghttp2 lets pass by default.
+    for (let count = 0; count < 100; count += 1, stream += 2) raw.send(unfinished(stream), rst(stream, 8));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  raw.send(headers(stream, request('GET', '/v1/models')));
+  t.truthy(await raw.until(TYPE.headers, stream));
+  t.false(raw.received.some(({ type }) => type === TYPE.goaway));
+  raw.destroy();
+});
+
+test('requests that do not end fill a share and no more; the one that has been arriving longest goes', async (t) => {
+  const service = await serviceOf(t, { UMPIRE_REQUESTS_PER_ADDRESS: '10' });
+  const raw = await openRawHttp2(service.port);
+  for (let count = 0; count < 10; count += 1) raw.send(unfinished(2 * count + 1));
+  await untilHeld(service, ({ requests }) => requests === 10);
+  const body = JSON.stringify(validBody);
+  isError(t, await send(service.port, { body }), { status: 429, code: 'concurrency_limit_exceeded', param: null });
+  t.is((await send(service.port, { body, localAddress: '127.0.0.2' })).status, 200);
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  t.is((await send(service.port, { body })).status, 200);
+  const [error] = (await raw.until(TYPE.rst)).payload;
+  t.is(error, 0);
+  t.is((await raw.until(TYPE.rst)).stream, 1);
+  t.is(service.app.holdings().tally.givenUp.displaced, 1);
+  t.true(service.log.some(({ givenUp }) => givenUp === 'displaced'));
+  raw.destroy();
+  await untilHeld(service, ({ requests }) => requests === 0);
+});
+
+test('the same in all: one that arrives slowly makes room for one of another address', async (t) => {
+  const service = await serviceOf(t, { UMPIRE_MAX_REQUESTS: '5' });
+  const slow = Array.from({ length: 5 }, () => connect(service.port, '127.0.0.1'));
+  for (const socket of slow) {
+    socket.on('error', () => {});
+    socket.write(
+      'POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{',
+    );
+  }
+  await untilHeld(service, ({ requests }) => requests === 5);
+  isError(t, await send(service.port, { path: '/v1/models' }), { status: 503, code: 'overloaded', param: null });
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  t.is((await send(service.port, { path: '/v1/models', localAddress: '127.0.0.2' })).status, 200);
+  for (const socket of slow) socket.destroy();
+});
+
+test('behind a trusted proxy callers are told apart by X-Forwarded-For', async (t) => {
+  const service = await serviceOf(t, { UMPIRE_REQUEST_RATE: '1/m, burst 5', UMPIRE_TRUSTED_PROXIES: '127.0.0.3' });
+  const ask = async (caller: string, localAddress: string): Promise<number> =>
+    (await send(service.port, { path: '/v1/models', headers: { 'x-forwarded-for': caller }, localAddress })).status;
+  for (let count = 0; count < 5; count += 1) t.is(await ask('192.0.2.1', '127.0.0.3'), 200);
+  t.is(await ask('192.0.2.1', '127.0.0.3'), 429);
+  t.is(await ask('192.0.2.2', '127.0.0.3'), 200);
+  // Nobody else may say who he is.
+  for (let count = 0; count < 5; count += 1) t.is(await ask(`192.0.2.${count + 10}`, '127.0.0.4'), 200);
+  t.is(await ask('192.0.2.99', '127.0.0.4'), 429);
+});
+
+test('an HTTP/2 request that has been answered and does not end is ended without an error', async (t) => {
+  const service = await serviceOf(t, {});
+  const raw = await openRawHttp2(service.port);
+  raw.send(headers(1, request('POST', '/a.B/C', json), 0));
+  t.is((await raw.until(TYPE.data, 1)).payload.length > 10, true);
+  const { payload } = await raw.until(TYPE.rst, 1);
+  t.is(payload.readUInt32BE(), 0);
+  await untilHeld(service, ({ requests }) => requests === 0);
+  t.true(service.log.some(({ givenUp, status }) => givenUp === 'unfinished' && status === 404));
+  t.is(service.app.holdings().tally.givenUp.unfinished, 1);
+  raw.send(frame(TYPE.data, 1, Buffer.from('too late'), FLAG.endStream), headers(3, request('GET', '/v1/models')));
+  t.truthy(await raw.until(TYPE.headers, 3));
+  raw.destroy();
+});
+
+test('a pipeline is answered as before', async (t) => {
+  const service = await serviceOf(t, {});
+  const { bytes } = await sendRaw(service.port, 'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20), {
+    answers: 20,
+  });
+  t.is(parseAnswers(bytes).length, 20);
+});

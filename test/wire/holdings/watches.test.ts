@@ -1,0 +1,98 @@
+/** `Health.Watch` is bounded for an address, in all and in time; the oldest watch makes room, and its stream ends in order. */
+import { connect } from 'node:http2';
+import test from 'ava';
+import { untilHeld } from '../../support/held.ts';
+import { FLAG, frame, headers, request, TYPE } from '../../support/http2-frames.ts';
+import { openRawHttp2, type RawHttp2 } from '../../support/raw-http2.ts';
+import { createScriptedEngine } from '../../support/scripted-engine.ts';
+import { startService } from '../../support/service.ts';
+
+const grpc = [
+  ['content-type', 'application/grpc'],
+  ['te', 'trailers'],
+] as const;
+const EMPTY = Buffer.alloc(5);
+
+function watch(raw: RawHttp2, stream: number): void {
+  raw.send(
+    headers(stream, request('POST', '/grpc.health.v1.Health/Watch', grpc), 0),
+    frame(TYPE.data, stream, EMPTY, FLAG.endStream),
+  );
+}
+
+/** Whether a stream has ended with trailers, which say that all is well. */
+const ended = ({ received }: RawHttp2, stream: number): boolean =>
+  received.some((each) => each.stream === stream && each.type === TYPE.headers && (each.flags & FLAG.endStream) !== 0);
+
+test('for one address: the oldest ends, those of others stay', async (t) => {
+  const service = await startService({ UMPIRE_WATCHES_PER_ADDRESS: '3' }, { engine: createScriptedEngine() });
+  t.teardown(service.stop);
+  const neighbour = await openRawHttp2(service.port, {}, { localAddress: '127.0.0.2' });
+  watch(neighbour, 1);
+  await neighbour.until(TYPE.data, 1);
+  const raw = await openRawHttp2(service.port);
+  for (let stream = 1; stream < 100; stream += 2) watch(raw, stream);
+  await raw.until(TYPE.data, 99);
+  await untilHeld(service, ({ watches, requests }) => watches === 4 && requests === 4);
+  t.true(ended(raw, 1));
+  t.false(ended(raw, 99));
+  t.false(ended(neighbour, 1));
+  t.is(service.app.holdings().tally.watchesEnded.displaced, 47);
+  raw.destroy();
+  neighbour.destroy();
+  await untilHeld(service, ({ watches, requests }) => watches + requests === 0);
+});
+
+test('in all', async (t) => {
+  const service = await startService({ UMPIRE_MAX_WATCHES: '2' }, { engine: createScriptedEngine() });
+  t.teardown(service.stop);
+  const raws = await Promise.all(
+    [2, 3, 4].map((host) => openRawHttp2(service.port, {}, { localAddress: `127.0.0.${host}` })),
+  );
+  for (const raw of raws) {
+    watch(raw, 1);
+    await raw.until(TYPE.data, 1);
+  }
+  await untilHeld(service, ({ watches }) => watches === 2);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  t.deepEqual(
+    raws.map((raw) => ended(raw, 1)),
+    [true, false, false],
+  );
+  for (const raw of raws) raw.destroy();
+});
+
+test('in time', async (t) => {
+  const service = await startService({ UMPIRE_WATCH_TIME: '1' }, { engine: createScriptedEngine() });
+  t.teardown(service.stop);
+  const raw = await openRawHttp2(service.port);
+  watch(raw, 1);
+  await raw.until(TYPE.data, 1);
+  await untilHeld(service, ({ watches }) => watches === 0);
+  await untilHeld(service, ({ requests }) => requests === 0);
+  t.true(ended(raw, 1));
+  t.is(service.app.holdings().tally.watchesEnded.age, 1);
+  t.false(raw.closed);
+  raw.destroy();
+});
+
+test('watches of a caller that goes without a word are over', async (t) => {
+  const service = await startService({}, { engine: createScriptedEngine() });
+  t.teardown(service.stop);
+  const session = connect(service.url);
+  session.on('error', () => {});
+  for (let count = 0; count < 10; count += 1) {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/grpc.health.v1.Health/Watch',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
+    stream.on('error', () => {});
+    stream.end(EMPTY);
+  }
+  await untilHeld(service, ({ watches }) => watches === 10);
+  session.destroy();
+  await untilHeld(service, ({ watches, requests, connections }) => watches + requests + connections === 0);
+  t.pass();
+});
