@@ -108,13 +108,16 @@ export function createRpcHandler(options: {
     procedures.map(({ method, rules }) => [method as unknown, compileMessageScan(method.input, rules)]),
   );
 
-  /** The caller is known when the body is asked for: the gate has run. */
-  async function* bodyOf(exchange: Exchange, { method }: UniversalHandler, timeout: number) {
+  const bodyOf = (exchange: Exchange, { method }: UniversalHandler, timeout: number): AsyncIterable<Uint8Array> => {
     const { request } = exchange;
-    const bytes = requestBody(request, timeout, isGrpc(request), bodies.meter(exchange.caller));
-    const scan = scans.get(method);
-    yield* scan === undefined ? bytes : scannedBody(bytes, scan, bodyForm(request));
-  }
+    return scannedBody({
+      // The caller is known when the body is asked for: the gate has run.
+      open: () => requestBody(request, timeout, isGrpc(request), bodies.meter(exchange.caller)),
+      scan: scans.get(method),
+      form: bodyForm(request),
+      visible: (fault) => toConnectError(visibleFault(fault, exchange)),
+    });
+  };
 
   const handlers = new Map<string, UniversalHandler>(router.handlers.map((handler) => [handler.requestPath, handler]));
 
@@ -139,7 +142,7 @@ export function createRpcHandler(options: {
     // A stream of requests, reflection's alone, may outlast a call's usual time.
     const bodyTimeout =
       handler.method.methodKind === 'unary' ? Math.max(0, exchange.deadline - performance.now()) : MAX_TIMEOUT;
-    const body = visibleBody(exchange, bodyOf(exchange, handler, bodyTimeout));
+    const body = bodyOf(exchange, handler, bodyTimeout);
     const answered = await handler(universalRequestFromNodeRequest(request, response, body as never, values));
     if (answered.body === undefined && answered.status >= 400) {
       // Not the protocol's: a wrong method, content type or HTTP version.
@@ -203,15 +206,6 @@ async function visibly<T>(context: HandlerContext, work: () => T | Promise<T>): 
     return await work();
   } catch (error) {
     throw toConnectError(visibleFault(error, exchangeOf(context)));
-  }
-}
-
-/** The same body; a fault in it becomes the protocol's error and is noted on the exchange. */
-async function* visibleBody(exchange: Exchange, body: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body;
-  } catch (error) {
-    throw error instanceof DomainError ? toConnectError(visibleFault(error, exchange)) : error;
   }
 }
 

@@ -124,16 +124,24 @@ export interface BodyForm {
 }
 
 /**
- * Scans all messages of a whole body. What cannot be taken apart (an envelope that is cut off, a compression that is unknown or broken) is left for
- * Connect to refuse. @throws DomainError.
+ * Scans all messages of a whole body, at once (no promise) unless one is compressed. What cannot be taken apart (an envelope that is cut off, a
+ * compression that is unknown or broken) is left for Connect to refuse. @throws DomainError.
  */
-export async function scanMessages(scan: MessageScan, body: Uint8Array, form: BodyForm): Promise<void> {
-  for (const { message, compressed } of form.grpc ? enveloped(body) : [{ message: body, compressed: true }]) {
-    const plain = compressed ? await decompressed(message, form.compression) : message;
-    if (plain === undefined) continue;
-    if (form.json) scan.json(plain);
-    else scan.protobuf(plain);
+export function scanMessages(scan: MessageScan, body: Uint8Array, form: BodyForm): Promise<void> | undefined {
+  const messages = form.grpc ? enveloped(body) : [{ message: body, compressed: form.compression !== undefined }];
+  const look = (message: Uint8Array): void => (form.json ? scan.json(message) : scan.protobuf(message));
+  const compressed: Uint8Array[] = [];
+  for (const each of messages) {
+    if (each.compressed && form.compression !== 'identity') compressed.push(each.message);
+    else look(each.message);
   }
+  if (compressed.length === 0 || form.compression !== 'gzip') return undefined;
+  return (async () => {
+    for (const message of compressed) {
+      const plain = await decompressed(message);
+      if (plain !== undefined) look(plain);
+    }
+  })();
 }
 
 function enveloped(body: Uint8Array): readonly { readonly message: Uint8Array; readonly compressed: boolean }[] {
@@ -149,9 +157,7 @@ function enveloped(body: Uint8Array): readonly { readonly message: Uint8Array; r
   return found;
 }
 
-async function decompressed(bytes: Uint8Array, compression: string | undefined): Promise<Uint8Array | undefined> {
-  if (compression === undefined || compression === 'identity') return bytes;
-  if (compression !== 'gzip') return undefined;
+async function decompressed(bytes: Uint8Array): Promise<Uint8Array | undefined> {
   try {
     return await unzip(bytes, { maxOutputLength: MAX_BODY_BYTES });
   } catch {

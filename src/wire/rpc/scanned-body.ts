@@ -1,5 +1,6 @@
 /** A unary request's body, scanned before Connect sees any of it. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { DomainError } from '../../domain/errors.ts';
 import { createByteCollector } from '../byte-collector.ts';
 import type { HttpRequest } from '../http.ts';
 import { MAX_BODY_BYTES } from '../rest/body.ts';
@@ -23,27 +24,42 @@ export function bodyForm(request: HttpRequest): BodyForm {
   };
 }
 
-/** The whole body as one chunk, once it is scanned. @throws what `body` throws, and DomainError for what the scan finds. */
-export async function* scannedBody(
-  body: AsyncGenerator<Uint8Array>,
-  scan: MessageScan,
-  form: BodyForm,
-): AsyncGenerator<Uint8Array> {
+/** What a body is read with. */
+export interface ScannedBodyOptions {
+  /** Begins to read it. */
+  open(): AsyncGenerator<Uint8Array>;
+  /** Undefined for a body that is passed on as it comes. */
+  readonly scan: MessageScan | undefined;
+  readonly form: BodyForm;
+  /** What is thrown for a fault. */
+  visible(fault: DomainError): Error;
+}
+
+/** The whole body as one chunk, once it is scanned. @throws what reading it throws; of a DomainError, what `visible` makes of it. */
+export async function* scannedBody({ open, scan, form, visible }: ScannedBodyOptions): AsyncGenerator<Uint8Array> {
+  const body = open();
   const collected = createByteCollector();
+  let passing = scan === undefined;
   try {
     for (;;) {
       const { value, done } = await body.next();
       if (done === true) break;
+      if (passing) {
+        yield value;
+        continue;
+      }
       collected.add(value);
-      if (collected.length <= TOO_LARGE) continue;
-      yield collected.bytes();
-      yield* body;
-      return;
+      passing = collected.length > TOO_LARGE;
+      if (passing) yield collected.bytes();
     }
+    if (passing || scan === undefined || collected.length === 0) return;
     const bytes = collected.bytes();
-    await scanMessages(scan, bytes, form);
+    const scanning = scanMessages(scan, bytes, form);
+    if (scanning !== undefined) await scanning;
     if (bytes.length > LARGE) await nextTurn();
-    if (bytes.length > 0) yield bytes;
+    yield bytes;
+  } catch (error) {
+    throw error instanceof DomainError ? visible(error) : error;
   } finally {
     await body.return(undefined);
   }
