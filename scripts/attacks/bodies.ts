@@ -89,24 +89,24 @@ export const BODY_ATTACKS: Readonly<Record<string, Attack>> = {
       port,
       seconds,
       16,
-      Object.values(hostileBodies).map((make) => ({ body: make(MIB - 64) })),
+      Object.values(hostileBodies).map((make) => ({ body: make(MIB - 2048) })),
     ),
   'escaped-keys': async (port, seconds) =>
     flood(port, seconds, 16, [
-      { body: (hostileBodies['unknown properties with escapes'] as (size: number) => Buffer)(MIB - 64) },
+      { body: (hostileBodies['unknown properties with escapes'] as (size: number) => Buffer)(MIB - 2048) },
     ]),
   'expensive-messages': async (port, seconds) =>
     flood(
       port,
       seconds,
       16,
-      Object.values(hostileMessages).map((make) => ({ path: DECIDE, type: 'application/proto', body: make(MIB - 64) })),
+      Object.values(hostileMessages).map((make) => ({ path: DECIDE, type: 'application/proto', body: make(MIB - 2048) })),
     ),
   'expensive-connect-json': async (port, seconds) =>
     flood(
       port,
       seconds,
       16,
-      Object.values(hostileBodies).map((make) => ({ path: DECIDE, body: make(MIB - 64) })),
+      Object.values(hostileBodies).map((make) => ({ path: DECIDE, body: make(MIB - 2048) })),
     ),
 };
