@@ -12,7 +12,7 @@ import type { CatalogBounds } from './stores/catalog-store.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
 import { HOLDING_SETTINGS, type HoldingSettings, parseHoldingSettings } from './wire/holdings/settings.ts';
 import { readTlsFiles } from './wire/listener/tls-settings.ts';
-import { parseTraceSettings, type TraceSettings } from './wire/traces/settings.ts';
+import { parseTraceSettings, TRACE_SETTINGS, type TraceSettings } from './wire/traces/settings.ts';
 
 export interface Config {
   readonly port: number;
@@ -162,36 +162,7 @@ export const SETTINGS: readonly Setting[] = [
     default: '',
     meaning: 'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` is believed',
   },
-  {
-    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    default: '',
-    meaning: 'Where [traces](docs/tracing.md) go by OTLP/HTTP; `/v1/traces` is added. Off unless it or the next is set',
-  },
-  { name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', default: '', meaning: 'The same, as the whole URL' },
-  {
-    name: 'OTEL_EXPORTER_OTLP_HEADERS',
-    default: '',
-    meaning: 'Headers of every export as `name=value,…`, values percent-encoded',
-  },
-  { name: 'OTEL_EXPORTER_OTLP_TIMEOUT', default: '10000', meaning: 'Milliseconds that one export may take' },
-  { name: 'OTEL_EXPORTER_OTLP_PROTOCOL', default: 'http/protobuf', meaning: 'There is no other' },
-  { name: 'OTEL_SERVICE_NAME', default: 'umpire', meaning: '`service.name` of the traces' },
-  {
-    name: 'OTEL_RESOURCE_ATTRIBUTES',
-    default: '',
-    meaning: 'What else the traces say of where they come from, as `name=value,…`',
-  },
-  {
-    name: 'OTEL_TRACES_SAMPLER',
-    default: 'parentbased_always_on',
-    meaning:
-      'Which requests are traced: `always_on`, `always_off`, `traceidratio`, or one of these behind `parentbased_`',
-  },
-  { name: 'OTEL_TRACES_SAMPLER_ARG', default: '1', meaning: 'The share of traces that `traceidratio` takes' },
-  { name: 'OTEL_BSP_SCHEDULE_DELAY', default: '5000', meaning: 'Milliseconds between two exports' },
-  { name: 'OTEL_BSP_MAX_QUEUE_SIZE', default: '2048', meaning: 'Spans that may wait for export; any more are dropped' },
-  { name: 'OTEL_TRACES_EXPORTER', default: 'otlp', meaning: '`none` switches traces off' },
-  { name: 'OTEL_SDK_DISABLED', default: 'false', meaning: '`true` switches traces off, whatever else is set' },
+  ...TRACE_SETTINGS,
 ];
 
 /** What commands that call a service read from their environment, which may be the server's. */

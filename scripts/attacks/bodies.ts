@@ -100,7 +100,11 @@ export const BODY_ATTACKS: Readonly<Record<string, Attack>> = {
       port,
       seconds,
       16,
-      Object.values(hostileMessages).map((make) => ({ path: DECIDE, type: 'application/proto', body: make(MIB - 2048) })),
+      Object.values(hostileMessages).map((make) => ({
+        path: DECIDE,
+        type: 'application/proto',
+        body: make(MIB - 2048),
+      })),
     ),
   'expensive-connect-json': async (port, seconds) =>
     flood(
