@@ -23,7 +23,7 @@ test('chunks of any size become the bytes that they were', (t) => {
 test('an address that has sent its bytes is refused over REST, Connect and gRPC, and a key is not', async (t) => {
   const stores = await openEmbedded();
   const overrides = { engine: createScriptedEngine(), stores };
-  const service = await startService({ UMPIRE_BODIES_ANONYMOUS: '0.1/s, burst 1' }, overrides);
+  const service = await startService({ UMPIRE_BODIES_ANONYMOUS: '1/h, burst 1' }, overrides);
   t.teardown(async () => {
     await service.stop();
     await stores.remove();
