@@ -124,8 +124,11 @@ test.serial('a catalog that an engine ends with is prepared in no other one', as
   await eventually(() => enginesOf().length === 2);
   const before = enginesOf();
   const choices = Array.from({ length: 30 }, (_, k) => `choice ${k}`);
+  // Stopped, so that it cannot be done before it ends.
+  process.kill(before[0] ?? 0, 'SIGSTOP');
   const preparing = engine.prepare(job({ model: 'slow', choices }), terms());
   process.kill(before[0] ?? 0, 'SIGSEGV');
+  process.kill(before[0] ?? 0, 'SIGCONT');
   await t.throwsAsync(preparing, { instanceOf: JobAbandoned });
   await eventually(() => enginesOf().length === 2);
   t.true(enginesOf().includes(before[1] ?? 0));
