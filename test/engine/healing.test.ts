@@ -120,8 +120,7 @@ test.serial(
 test.serial('a catalog that an engine ends with is prepared in no other one', async (t) => {
   const modelsDir = await modelsFolder(t);
   await writePackage(modelsDir, slow);
-  const engine = await startEngine(t, { modelsDir, engines: 2 });
-  await eventually(() => enginesOf().length === 2);
+  const engine = await startEngine(t, { modelsDir });
   const before = enginesOf();
   const choices = Array.from({ length: 30 }, (_, k) => `choice ${k}`);
   // Stopped, so that it cannot be done before it ends.
@@ -130,8 +129,7 @@ test.serial('a catalog that an engine ends with is prepared in no other one', as
   process.kill(before[0] ?? 0, 'SIGSEGV');
   process.kill(before[0] ?? 0, 'SIGCONT');
   await t.throwsAsync(preparing, { instanceOf: JobAbandoned });
-  await eventually(() => enginesOf().length === 2);
-  t.true(enginesOf().includes(before[1] ?? 0));
+  t.is(engine.stats().restarts, 1);
   t.deepEqual(engine.stats().abandoned, { stuck: 0, crashed: 1 });
 });
 
