@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 const benchmarks: Readonly<Record<string, () => Promise<{ run(options: Record<string, number>): Promise<void> }>>> = {
   start: () => import('./start/run.ts'),
   shell: () => import('./shell/run.ts'),
+  bodies: () => import('./bodies/run.ts'),
   throughput: () => import('./throughput/run.ts'),
   latency: () => import('./latency/run.ts'),
   overload: () => import('./overload/run.ts'),

@@ -2,12 +2,14 @@
 # What the bounds of the port hold off, shown: `sh scripts/attacks.sh [NAME…] [--seconds N] [--checkout DIR]` runs each attack against a service of its own
 # with the default limits, on free ports of 127.0.0.1, and prints how a neighbour in another address and the probes fared before, during and after.
 # `sh scripts/attacks.sh growth` shows how what is held grows with 10, 100 and 1,000 connections or streams; `sh scripts/attacks.sh fuzz --protocol http1|http2
-# --seconds N --seed N` throws mutated bytes. `--checkout` attacks the service of another checkout, for figures from before a change.
+# --seconds N --seed N` throws mutated bytes, `fuzz-bodies --kind json|protobuf
+# --seconds N --seed N` bodies, which an independent reader reads as well. `--checkout` attacks the service of another checkout, for figures from before a change.
 set -eu
 root="$(cd "$(dirname "$0")/.." && pwd)"
 PATH="$root/node_modules/.bin:$PATH"
 case "${1:-}" in
   growth) shift && exec node "$root/scripts/attacks/growth.ts" "$@" ;;
+  fuzz-bodies) shift && exec node "$root/scripts/attacks/fuzz-bodies.ts" "$@" ;;
   fuzz) shift && exec node "$root/scripts/attacks/fuzz.ts" "$@" ;;
   *) exec node "$root/scripts/attacks/main.ts" "$@" ;;
 esac

@@ -16,7 +16,8 @@ for limit in RATE CONCURRENCY; do
     if ! printenv "$name" >/dev/null; then export "$name=off"; fi
   done
 done
-for name in UMPIRE_CONNECTION_RATE UMPIRE_REQUEST_RATE UMPIRE_LOOKUP_RATE UMPIRE_RESET_RATE; do
+for name in UMPIRE_CONNECTION_RATE UMPIRE_REQUEST_RATE UMPIRE_LOOKUP_RATE UMPIRE_RESET_RATE \
+  UMPIRE_BODIES_ANONYMOUS UMPIRE_BODIES_KEY UMPIRE_BODIES_ALL; do
   if ! printenv "$name" >/dev/null; then export "$name=off"; fi
 done
 # One model, unless other ones are asked for: an engine that loads another one keeps requests waiting meanwhile.

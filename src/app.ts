@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from './config.ts';
 import { createAuthenticator } from './domain/authenticate.ts';
+import { createBodyLimits } from './domain/body-limits.ts';
 import { createCatalogs } from './domain/catalogs.ts';
 import { createChoiceSets } from './domain/choice-sets.ts';
 import { createDecider } from './domain/decide.ts';
@@ -103,12 +104,13 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     limits: createLimits({ settings: config.limits, store: stores.limits, log: logger }),
     trustedProxies: config.trustedProxies,
     engine,
-    refusing: () => watchdog.refusing,
+    refused: () => watchdog.refused,
   });
   const gate = overrides.gate?.(ownGate) ?? ownGate;
+  const bodies = createBodyLimits(config.bodies);
   const holdings = createHoldings({ settings: config.holdings, trustedProxies: config.trustedProxies, logger });
-  const rest = createRestHandler({ procedures, gate, health });
-  const rpc = createRpcHandler({ procedures, gate, health, holdings, reflection: config.reflection, logger });
+  const rest = createRestHandler({ procedures, gate, health, bodies });
+  const rpc = createRpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection, logger });
   const metrics =
     config.metricsPort === undefined
       ? undefined
@@ -148,8 +150,9 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
       listener.closeIdle();
       collect();
     },
-    changed: (refusing, vitals) => {
-      if (refusing) logger.warn(vitals, 'near the bounds of memory or of the event loop: work is refused');
+    changed: (refused, vitals) => {
+      const fields = { ...vitals, refused };
+      if (refused !== 'nobody') logger.warn(fields, 'near the bounds of memory or of the event loop: work is refused');
       else logger.info(vitals, 'within the bounds again: work is taken');
     },
   });

@@ -1,8 +1,9 @@
 /** Every setting, from the environment, read once. All problems are reported together, each naming its variable. */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { createSecureContext } from 'node:tls';
 import { fileURLToPath } from 'node:url';
+import type { BodyRates } from './domain/body-limits.ts';
+import { BODY_SETTINGS, parseBodyRates } from './domain/body-settings.ts';
 import { noProxies, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
 import { type LimitSettings, parseLimitSettings } from './domain/limit-settings.ts';
 import { parseServers } from './engine/open-inference/address.ts';
@@ -10,6 +11,7 @@ import { LOG_LEVELS, type LogLevel } from './logger.ts';
 import type { CatalogBounds } from './stores/catalog-store.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
 import { HOLDING_SETTINGS, type HoldingSettings, parseHoldingSettings } from './wire/holdings/settings.ts';
+import { readTlsFiles } from './wire/listener/tls-settings.ts';
 import { parseTraceSettings, TRACE_SETTINGS, type TraceSettings } from './wire/traces/settings.ts';
 
 export interface Config {
@@ -41,6 +43,7 @@ export interface Config {
   /** What one owner may have. */
   readonly catalogBounds: CatalogBounds;
   readonly limits: LimitSettings;
+  readonly bodies: BodyRates;
   readonly trustedProxies: TrustedProxies;
   /** Where traces go; undefined for nowhere. */
   readonly traces: TraceSettings | undefined;
@@ -153,6 +156,7 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'UMPIRE_CONCURRENCY_KEY', default: '512', meaning: 'Decisions of one key at one time, or `off`' },
   { name: 'UMPIRE_QUOTA_ANONYMOUS', default: 'off', meaning: 'Decisions of one address a day (UTC), or `off`' },
   { name: 'UMPIRE_QUOTA_KEY', default: 'off', meaning: 'Decisions of one key a day (UTC), or `off`' },
+  ...BODY_SETTINGS,
   {
     name: 'UMPIRE_TRUSTED_PROXIES',
     default: '',
@@ -200,12 +204,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     problems.push(`UMPIRE_MODELS_DIR: '${modelsDir}' is not a folder`);
   const inferenceServers = parseServers(text('UMPIRE_INFERENCE_SERVERS') ?? '');
   if (typeof inferenceServers === 'string') problems.push(`UMPIRE_INFERENCE_SERVERS: ${inferenceServers}`);
-  const tls = readTls(text('TLS_CERT'), text('TLS_KEY'), problems);
+  const tls = readTlsFiles(text('TLS_CERT'), text('TLS_KEY'), problems);
   const store = parseStoreSettings(env);
   const limits = parseLimitSettings(env);
+  const bodies = parseBodyRates(env);
   const holdings = parseHoldingSettings(env);
   const traces = parseTraceSettings(env);
-  problems.push(...store.problems, ...limits.problems, ...holdings.problems, ...traces.problems);
+  problems.push(...[store, limits, bodies, holdings, traces].flatMap((settings) => settings.problems));
   const proxies = text('UMPIRE_TRUSTED_PROXIES');
   const trustedProxies = proxies === undefined ? noProxies : parseTrustedProxies(proxies);
   if (typeof trustedProxies === 'string') problems.push(`UMPIRE_TRUSTED_PROXIES: ${trustedProxies}`);
@@ -232,6 +237,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       bytes: whole('UMPIRE_CATALOG_MIB_PER_OWNER', 16, 1, 1_000_000) * 1024 * 1024,
     },
     limits: limits.value,
+    bodies: bodies.value,
     trustedProxies: typeof trustedProxies === 'string' ? noProxies : trustedProxies,
     traces: traces.value,
   };
@@ -247,31 +253,4 @@ function withoutServiceLinks(env: Readonly<Record<string, string | undefined>>):
     ([name, value]) => !SERVICE_LINK.test(name) && !(name.endsWith('_PORT') && /^(tcp|udp):\/\//.test(value ?? '')),
   );
   return Object.fromEntries(settings);
-}
-
-/** The certificate and key of the files, as PEM texts; undefined if neither is set. Adds what is wrong to `problems`. */
-function readTls(cert: string | undefined, key: string | undefined, problems: string[]): Config['tls'] {
-  if (cert === undefined && key === undefined) return undefined;
-  if (cert === undefined || key === undefined) {
-    problems.push('TLS_CERT and TLS_KEY belong together');
-    return undefined;
-  }
-  const read = (name: string, file: string): string => {
-    try {
-      const text = readFileSync(file, 'utf8');
-      if (text.trim() === '') problems.push(`${name}: '${file}' is empty`);
-      return text.trim();
-    } catch (error) {
-      problems.push(`${name}: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`);
-      return '';
-    }
-  };
-  const tls = { cert: read('TLS_CERT', cert), key: read('TLS_KEY', key) };
-  if (tls.cert === '' || tls.key === '') return tls;
-  try {
-    createSecureContext(tls);
-  } catch (error) {
-    problems.push(`TLS_CERT and TLS_KEY: ${(error as Error).message}`);
-  }
-  return tls;
 }

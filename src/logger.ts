@@ -1,4 +1,5 @@
 /** Structured logs: JSON lines on standard output. */
+import type { Writable } from 'node:stream';
 import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger, pino } from 'pino';
 import { createLogStream } from './log-stream.ts';
 
@@ -8,7 +9,7 @@ export type LogLevel = LevelWithSilent;
 /** The levels that LOG_LEVEL may name. */
 export const LOG_LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
-/** A logger on standard output, and what becomes of its lines. */
+/** A logger on an output, and what becomes of its lines. */
 export interface LogSink {
   readonly logger: Logger;
   /** Lines that were dropped because nobody reads the output. */
@@ -20,9 +21,9 @@ export interface LogSink {
 /** Milliseconds that the end of the process waits for a reader of its last lines. */
 const FLUSH_WITHIN = 1000;
 
-/** A logger on standard output. */
-export function createLogSink(level: LogLevel): LogSink {
-  const stream = createLogStream(process.stdout);
+/** A logger on an output: standard output, in a server. */
+export function createLogSink(level: LogLevel, output: Writable): LogSink {
+  const stream = createLogStream(output);
   return { logger: createLogger(level, stream), dropped: stream.dropped, flush: () => stream.flush(FLUSH_WITHIN) };
 }
 

@@ -16,7 +16,7 @@ function configured() {
 }
 
 const config = configured();
-const { logger, dropped, flush } = createLogSink(config.logLevel);
+const { logger, dropped, flush } = createLogSink(config.logLevel, process.stdout);
 
 async function exit(status: number): Promise<never> {
   await flush();

@@ -26,6 +26,9 @@ export interface Deployment {
 /** Limits far above what is sent, so that every request has something to ask of Redis. */
 const LIMITS = {
   UMPIRE_RATE_ANONYMOUS: '10000/s',
+  UMPIRE_BODIES_ANONYMOUS: 'off',
+  UMPIRE_BODIES_KEY: 'off',
+  UMPIRE_BODIES_ALL: 'off',
   UMPIRE_RATE_KEY: '10000/s',
   UMPIRE_CONCURRENCY_ANONYMOUS: '1000',
   UMPIRE_CONCURRENCY_KEY: '1000',

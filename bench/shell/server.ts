@@ -84,10 +84,13 @@ async function umpire(settings: Readonly<Record<string, string>>): Promise<numbe
     HOST: '127.0.0.1',
     UMPIRE_DATA_DIR: folder,
     UMPIRE_RATE_ANONYMOUS: '1000000/s',
+    UMPIRE_BODIES_ANONYMOUS: 'off',
+    UMPIRE_BODIES_KEY: 'off',
+    UMPIRE_BODIES_ALL: 'off',
     UMPIRE_REQUEST_RATE: '1000000/s, burst 1000000',
     ...settings,
   });
-  const { logger } = createLogSink(config.logLevel);
+  const { logger } = createLogSink(config.logLevel, process.stdout);
   // Watched as in production, but a machine that is busy with other work shall not make it refuse any.
   const watched = processVitals();
   const vitals: Vitals = { ...watched, loopDelay: () => Math.min(0, watched.loopDelay()) };

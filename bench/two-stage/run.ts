@@ -49,9 +49,8 @@ export async function run({ rounds = 60, tokens = 64 }: Record<string, number>):
   let asks = 0;
   const decide = async (choices: number, ask: string): Promise<void> => {
     const texts = { input, instruction: ask, choices: labels.slice(0, choices).sort() };
-    const result = await models.run({ kind: 'score', job: 1, key: 'model', timeLeft: 60_000, ...texts }, 0, {
-      checkpoint() {},
-    });
+    const message = { kind: 'score', job: 1, key: 'model', part: '', timeLeft: 60_000, ...texts } as const;
+    const result = await models.run(message, 0, { checkpoint() {} });
     if (result.kind !== 'scored') throw new Error(`the decision ended as ${result.kind}`);
     if (ask === instruction && result.inputTokens !== tokens - 3) throw new Error(`${result.inputTokens + 3} tokens`);
   };

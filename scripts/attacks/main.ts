@@ -1,8 +1,11 @@
 /** Runs attacks one after the other, each against a service of its own, and prints how a neighbour fared: see `scripts/attacks.sh`. */
 import { parseArgs } from 'node:util';
-import { ATTACKS } from './attacks.ts';
+import { ATTACKS as PORT_ATTACKS } from './attacks.ts';
+import { BODY_ATTACKS } from './bodies.ts';
 import { type Fare, type Fares, KINDS, startNeighbour } from './neighbour.ts';
 import { ROOT, startTarget, type Target } from './target.ts';
+
+const ATTACKS = { ...PORT_ATTACKS, ...BODY_ATTACKS };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -58,7 +58,8 @@ export const headers: Readonly<Record<string, Schema>> = {
     schema: { type: 'string', pattern: '^/v1/' },
   },
   'Server-Timing': {
-    description: "Where the request's time went, milliseconds for each stage: `queue`, `tokenize`, `infer`.",
+    description:
+      "Where the request's time went, milliseconds for each stage: `queue`, `tokenize`, `infer`. Only for callers with a key.",
     schema: { type: 'string', pattern: '^[a-z]+;dur=\\d+\\.\\d+(, [a-z]+;dur=\\d+\\.\\d+)*$' },
   },
 };

@@ -7,14 +7,19 @@ export const MAX_CHOICES = 300;
 
 const invalid = (message: string): DomainError => new DomainError('INVALID_CHOICES', message, { param: 'choices' });
 
+/** The fault in the number of choices, or undefined. */
+export function choiceCountFault(count: number): DomainError | undefined {
+  if (count >= MIN_CHOICES && count <= MAX_CHOICES) return undefined;
+  return invalid(`choices must hold ${MIN_CHOICES} to ${MAX_CHOICES} items, not ${count}`);
+}
+
 /**
  * The fault in a list of choices, or undefined: 2 to 300, none empty, each well-formed UTF-16, unique by code units.
  * Messages name places, never texts.
  */
 export function choicesFault(choices: readonly string[]): DomainError | undefined {
-  if (choices.length < MIN_CHOICES || choices.length > MAX_CHOICES) {
-    return invalid(`choices must hold ${MIN_CHOICES} to ${MAX_CHOICES} items, not ${choices.length}`);
-  }
+  const wrongCount = choiceCountFault(choices.length);
+  if (wrongCount !== undefined) return wrongCount;
   const first = new Map<string, number>();
   for (const [place, choice] of choices.entries()) {
     if (choice === '') return invalid(`choices[${place}] is empty`);

@@ -4,6 +4,7 @@ import {
   EngineClosing,
   EngineFailed,
   EngineOverloaded,
+  JobAbandoned,
   JobCanceled,
   JobDeadlinePassed,
   ModelUnavailable,
@@ -45,6 +46,10 @@ export function engineFault(error: unknown): unknown {
   if (error instanceof JobCanceled) return new DomainError('CANCELED', 'the caller left before the decision was made');
   if (error instanceof EngineClosing) {
     return new DomainError('DRAINING', 'this process is shutting down', { retryAfter: 1 });
+  }
+  if (error instanceof JobAbandoned) {
+    // No retryAfter: what ended one engine may end the next.
+    return new DomainError('OVERLOADED', 'the engine ended while it worked on this request', { cause: error });
   }
   if (error instanceof EngineFailed) {
     return new DomainError('OVERLOADED', 'the decision was interrupted twice; try again', {

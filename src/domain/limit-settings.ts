@@ -58,6 +58,21 @@ export function parseLimitSettings(env: Readonly<Record<string, string | undefin
   readonly value: LimitSettings;
   readonly problems: readonly string[];
 } {
+  const { read, problems } = createReader(env);
+  const allowance = (kind: string, otherwise: Allowance): Allowance => ({
+    rate: read(`UMPIRE_RATE_${kind}`, parseRate, otherwise.rate),
+    concurrency: read(`UMPIRE_CONCURRENCY_${kind}`, parseCount, otherwise.concurrency),
+    quota: read(`UMPIRE_QUOTA_${kind}`, parseCount, otherwise.quota),
+  });
+  const value = {
+    anonymous: allowance('ANONYMOUS', DEFAULT_LIMITS.anonymous),
+    key: allowance('KEY', DEFAULT_LIMITS.key),
+  };
+  return { value, problems };
+}
+
+/** Reads settings that may be left out; what is wrong with one is added to `problems`. */
+export function createReader(env: Readonly<Record<string, string | undefined>>) {
   const problems: string[] = [];
   const read = <T>(
     name: string,
@@ -71,14 +86,5 @@ export function parseLimitSettings(env: Readonly<Record<string, string | undefin
     problems.push(`${name}: ${outcome.problem}`);
     return otherwise;
   };
-  const allowance = (kind: string, otherwise: Allowance): Allowance => ({
-    rate: read(`UMPIRE_RATE_${kind}`, parseRate, otherwise.rate),
-    concurrency: read(`UMPIRE_CONCURRENCY_${kind}`, parseCount, otherwise.concurrency),
-    quota: read(`UMPIRE_QUOTA_${kind}`, parseCount, otherwise.quota),
-  });
-  const value = {
-    anonymous: allowance('ANONYMOUS', DEFAULT_LIMITS.anonymous),
-    key: allowance('KEY', DEFAULT_LIMITS.key),
-  };
-  return { value, problems };
+  return { read, problems };
 }

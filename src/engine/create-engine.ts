@@ -28,7 +28,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     },
   );
   const tally = createTally();
-  const inference = createInferenceGroups(settings, revisions, (reason) => tally.ended(reason));
+  const inference = createInferenceGroups(settings, revisions, tally);
   const groups = (): readonly EngineGroup[] => (local === undefined ? inference.all : [local, ...inference.all]);
   const watch = createPackageWatch(settings, (packages) => {
     revisions.apply(packages.map((found) => withAddress(found, settings.inferenceServers)));
@@ -42,7 +42,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     revisions,
     names: Array.from({ length: settings.engines }, (_, index) => `engine-${index}`),
     serves: ({ manifest }) => manifest.family !== 'open-inference',
-    observer: { finished: (result) => tally.finished(result), ended: (reason) => tally.ended(reason), calls() {} },
+    observer: { ...tally, calls() {} },
   });
   local = engines;
   const checks = setInterval(

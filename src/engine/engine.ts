@@ -85,6 +85,8 @@ export interface EngineStats {
   readonly busy: number;
   /** Processes that ended without being asked to. */
   readonly restarts: number;
+  /** Jobs that were given up because their engine made no progress with them, or crashed. */
+  readonly abandoned: Readonly<Record<'stuck' | 'crashed', number>>;
   /** Choices of decisions whose vectors had to be made, and those whose vectors were there. */
   readonly choices: { readonly encoded: number; readonly cached: number };
   /** Models that inference servers score. */
@@ -129,7 +131,10 @@ export interface Engine {
   crowded(terms: CallerTerms): number | undefined;
   /** Checks choices against the model's token limit and encodes them ahead of their first decision, in every engine. */
   prepare(job: Pick<ScoreJob, 'model' | 'revision' | 'choices'>, terms: JobTerms): Promise<PrepareOutcome>;
-  /** Whether at least one live engine has made the canary decision of at least one model. */
+  /**
+   * Whether at least one live engine has made the canary decision of at least one model, and what waits is being done: no while decisions wait and
+   * no engine has finished anything for some seconds.
+   */
   ready(): boolean;
   /** Whether every model has been tried: each is ready, has failed, is broken or is disabled. */
   settled(): boolean;

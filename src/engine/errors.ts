@@ -62,3 +62,8 @@ export class EngineClosing extends Error {
 export class EngineFailed extends Error {
   override readonly name = 'EngineFailed';
 }
+
+/** The engine ended while it worked on the job, and perhaps because of it: no other engine is given the job. */
+export class JobAbandoned extends Error {
+  override readonly name = 'JobAbandoned';
+}

@@ -24,6 +24,8 @@ export interface EngineOptions {
   readonly stuckAfterMs?: number;
   /** The same while it loads a model. */
   readonly loadStuckAfterMs?: number;
+  /** While decisions wait, `ready` says no when no engine has finished anything for this long: half of what a decision has by default. */
+  readonly unreadyAfterMs?: number;
   /** How often the models folder is looked at, beside being watched. */
   readonly scanIntervalMs?: number;
   /** The wait before a failed model is tried again: the first, doubling up to a minute. */
@@ -56,6 +58,7 @@ export function engineSettings(options: EngineOptions): EngineSettings {
     queueBytes: 64 * 2 ** 20,
     stuckAfterMs: 5000,
     loadStuckAfterMs: 60_000,
+    unreadyAfterMs: 5000,
     scanIntervalMs: 10_000,
     modelRetryMs: 1000,
     longestRetryMs: 60_000,

@@ -55,6 +55,7 @@ export function createFunctionEngine(options: FunctionEngineOptions): Engine {
       engines: [],
       busy: 0,
       restarts: 0,
+      abandoned: { stuck: 0, crashed: 0 },
       choices: { encoded: 0, cached: 0 },
       inference: [],
     }),

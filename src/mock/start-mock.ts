@@ -51,6 +51,9 @@ export async function startMock(options: MockOptions): Promise<Mock> {
     const config = readConfig({
       HOST: '127.0.0.1',
       UMPIRE_RATE_ANONYMOUS: 'off',
+      UMPIRE_BODIES_ANONYMOUS: 'off',
+      UMPIRE_BODIES_KEY: 'off',
+      UMPIRE_BODIES_ALL: 'off',
       UMPIRE_RATE_KEY: 'off',
       UMPIRE_CONCURRENCY_ANONYMOUS: 'off',
       UMPIRE_CONCURRENCY_KEY: 'off',

@@ -4,7 +4,7 @@ import { type CatalogSchema, CatalogService } from '../../gen/umpire/v1/catalog_
 import { authenticationRequired } from '../domain/authenticate.ts';
 import { catalogIdFault, versionFault, visibilityFault } from '../domain/catalog-rules.ts';
 import type { Catalog, Catalogs } from '../domain/catalogs.ts';
-import { choicesFault } from '../domain/choices.ts';
+import { choiceCountFault, choicesFault } from '../domain/choices.ts';
 import { jobTerms } from '../domain/decide.ts';
 import { DomainError } from '../domain/errors.ts';
 import type { Call } from './call.ts';
@@ -21,7 +21,7 @@ const creation: RequestRules = {
   // An id of another type is as little an id as one with a slash.
   id: { ...required('id', catalogIdFault), wrongType: 'INVALID_CATALOG_ID' },
   model: requiredText('model'),
-  choices: required('choices', choicesFault),
+  choices: { ...required('choices', choicesFault), items: choiceCountFault },
   version: { value: versionFault },
   visibility: { value: visibilityFault },
 };

@@ -1,6 +1,7 @@
 /** `umpire.v1.DecisionService`: one question in, one of its choices out. */
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import type { ChoiceSets } from '../domain/choice-sets.ts';
+import { choiceCountFault } from '../domain/choices.ts';
 import type { Decider, DecisionResult } from '../domain/decide.ts';
 import { DomainError } from '../domain/errors.ts';
 import { optionalText, type RequestRules, requiredText } from './field-rules.ts';
@@ -16,6 +17,7 @@ const rulesOf = (choiceSets: ChoiceSets): RequestRules => ({
       fields.has('choices') === fields.has('catalog')
         ? new DomainError('CHOICES_OR_CATALOG', 'send exactly one of choices and catalog', { param: 'choices' })
         : undefined,
+    items: choiceCountFault,
     value: (choices: readonly string[]) => choiceSets.fault(choices),
   },
   catalog: optionalText('catalog'),

@@ -17,6 +17,8 @@ export interface FieldRule {
   readonly presence?: (fields: Presence) => DomainError | undefined;
   /** The reason of a wrong JSON type, where it is not INVALID_TYPE. */
   readonly wrongType?: ErrorReason;
+  /** Judges how many items a list has, before they are read. */
+  readonly items?: (count: number) => DomainError | undefined;
   /** Judges a value of the right type, if the field is present. */
   readonly value?: (value: never) => DomainError | undefined;
 }

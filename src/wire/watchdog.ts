@@ -1,16 +1,20 @@
 /**
  * Watches the serving process itself: its memory and the delay of its event loop. Near a bound it lets go of idle connections, nearer still it
- * refuses work, so that what was accepted is finished instead of all being lost together.
+ * refuses work, so that what was accepted is finished instead of all being lost together. Callers with a key are refused last: what comes without one
+ * may come from anybody.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { memoryUsage } from 'node:process';
 
-/** The share of a bound at which idle connections are closed, and the one at which work is refused. */
+/** The shares of a bound at which idle connections are closed, callers without a key are refused, and all are. */
 export const IDLE_AT = 0.92;
 export const REFUSE_AT = 0.95;
+export const REFUSE_ALL_AT = 1;
 
 /** Milliseconds of mean event-loop delay that count as the bound: every request waits several times that. */
 const MAX_LOOP_DELAY = 500;
+/** The share of that bound at which all are refused: by then those without a key have been refused for a while. */
+const REFUSE_ALL_AT_DELAY = 2;
 /** Milliseconds between looks. */
 const INTERVAL = 500;
 
@@ -23,9 +27,11 @@ export interface Vitals {
   close(): void;
 }
 
+/** Whose new work must be refused now. */
+export type Refused = 'nobody' | 'anonymous' | 'everybody';
+
 export interface Watchdog {
-  /** Whether new work must be refused now. */
-  readonly refusing: boolean;
+  readonly refused: Refused;
   /** Looks now, beside the looks that it takes by itself. */
   look(): void;
   close(): void;
@@ -47,30 +53,33 @@ export function processVitals(): Vitals {
   };
 }
 
-/** A watchdog that looks twice a second. `closeIdle` lets go of connections; `changed` is told when refusing begins and ends. */
+/** A watchdog that looks twice a second. `closeIdle` lets go of connections; `changed` is told when it begins or ends to refuse somebody. */
 export function createWatchdog(options: {
   /** Resident bytes. */
   readonly memoryLimit: number;
   readonly vitals: Vitals;
   readonly closeIdle: () => void;
-  readonly changed: (refusing: boolean, vitals: { readonly memory: number; readonly loopDelayMs: number }) => void;
+  readonly changed: (refused: Refused, vitals: { readonly memory: number; readonly loopDelayMs: number }) => void;
 }): Watchdog {
   const { memoryLimit, vitals, closeIdle, changed } = options;
-  let refusing = false;
+  let refused: Refused = 'nobody';
   const look = (): void => {
     const memory = vitals.memory();
     const loopDelayMs = vitals.loopDelay();
-    const pressure = Math.max(memory / memoryLimit, loopDelayMs / MAX_LOOP_DELAY);
+    const [size, delay] = [memory / memoryLimit, loopDelayMs / MAX_LOOP_DELAY];
+    const pressure = Math.max(size, delay);
     if (pressure >= IDLE_AT) closeIdle();
-    if (pressure >= REFUSE_AT === refusing) return;
-    refusing = !refusing;
-    changed(refusing, { memory, loopDelayMs });
+    const all = size >= REFUSE_ALL_AT || delay >= REFUSE_ALL_AT_DELAY;
+    const now = all ? 'everybody' : pressure >= REFUSE_AT ? 'anonymous' : 'nobody';
+    if (now === refused) return;
+    refused = now;
+    changed(refused, { memory, loopDelayMs });
   };
   const timer = setInterval(look, INTERVAL);
   timer.unref();
   return {
-    get refusing() {
-      return refusing;
+    get refused() {
+      return refused;
     },
     look,
     close() {

@@ -1,30 +1,37 @@
 /** What answers over REST carry in their headers, and what they do not. */
 import anyTest, { type TestFn } from 'ava';
 import { validBody } from '../support/answers.ts';
+import { openEmbedded } from '../support/embedded.ts';
 import { decide, send } from '../support/http.ts';
+import { issueKey } from '../support/issue-key.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-const test = anyTest as TestFn<{ service: TestService }>;
+type Stores = Awaited<ReturnType<typeof openEmbedded>>;
+const test = anyTest as TestFn<{ service: TestService; stores: Stores }>;
 
 test.before(async (t) => {
-  t.context = { service: await startService() };
+  const stores = await openEmbedded();
+  t.context = { service: await startService({}, { stores }), stores };
 });
-test.after.always(({ context: { service } }) => service.stop());
+test.after.always(async ({ context: { service, stores } }) => {
+  await service.stop();
+  await stores.remove();
+});
+
+const ALWAYS = ['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'x-request-id'];
 
 test('a decision', async (t) => {
   const { headers, text } = await decide(t.context.service.port, validBody);
   t.is(headers['content-type'], 'application/json');
   t.is(headers['content-length'], String(Buffer.byteLength(text)));
+  t.deepEqual(Object.keys(headers).toSorted(), ALWAYS);
+});
+
+test('a decision for a key says where its time went; one without does not', async (t) => {
+  const { headers: key } = await issueKey(t.context.stores, 'owner');
+  const { headers } = await send(t.context.service.port, { body: JSON.stringify(validBody), headers: key });
   t.regex(String(headers['server-timing']), /^queue;dur=\d+\.\d\d, tokenize;dur=\d+\.\d\d, infer;dur=\d+\.\d\d$/);
-  t.deepEqual(Object.keys(headers).toSorted(), [
-    'connection',
-    'content-length',
-    'content-type',
-    'date',
-    'keep-alive',
-    'server-timing',
-    'x-request-id',
-  ]);
+  t.deepEqual(Object.keys(headers).toSorted(), [...ALWAYS, 'server-timing'].sort());
 });
 
 test('a body of characters beyond ASCII has its length in bytes', async (t) => {

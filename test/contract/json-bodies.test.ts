@@ -60,7 +60,7 @@ const bodies: readonly (readonly [what: string, body: string | Buffer, ExpectedE
     { status: 400, code: 'invalid_type', param: 'model' },
   ],
   ['100,000 levels of objects', `{"x":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`, unknown('x')],
-  ['100,000 levels, open', `{"model":${'['.repeat(100_000)}`, invalid],
+  ['100,000 levels, open', `{"model":${'['.repeat(100_000)}`, { status: 400, code: 'invalid_type', param: 'model' }],
   ['a property twice', text.replace(/}$/, ',"model":"other"}'), duplicate('model')],
   ['a property twice, the same value', text.replace(/}$/, `,"model":"${validBody.model}"}`), duplicate('model')],
   ['a property twice, once escaped', text.replace(/}$/, ',"\\u006dodel":"other"}'), duplicate('model')],
@@ -83,8 +83,6 @@ for (const [what, body, expected] of bodies) {
   test(`a body of ${what}`, async (t) => {
     isError(t, await send(t.context.service.port, { body }), expected);
     isError(t, await sendH2(t.context.session, { body }), expected, 'over HTTP/2');
-    // Connect's own reader skips the mark before a text; the contract is about REST.
-    if (what === 'a byte order mark') return;
     const answer = await send(t.context.service.port, { path: '/umpire.v1.DecisionService/CreateDecision', body });
     t.is(answer.status, 400, answer.text);
     t.is(json(answer).code, 'invalid_argument', answer.text);

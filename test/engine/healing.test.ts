@@ -6,7 +6,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import type { Engine } from '../../src/engine/engine.ts';
-import { EngineFailed, JobCanceled, JobDeadlinePassed, ModelUnavailable } from '../../src/engine/errors.ts';
+import {
+  EngineFailed,
+  JobAbandoned,
+  JobCanceled,
+  JobDeadlinePassed,
+  ModelUnavailable,
+} from '../../src/engine/errors.ts';
 import { eventually, job, probabilitiesOf, startEngine, terms } from './support/engine.ts';
 import { encoderGraph, listed, modelsFolder, slowEncoderGraph, writePackage } from './support/packages.ts';
 
@@ -72,9 +78,75 @@ test.serial('a stuck engine is killed and replaced', async (t) => {
   const engine = await startEngine(t, { modelsDir, stuckAfterMs: 400 });
   const [pid] = enginesOf();
   process.kill(pid ?? 0, 'SIGSTOP');
+  await t.throwsAsync(engine.score(job(), terms()), { instanceOf: JobAbandoned });
   t.is((await engine.score(job(), terms())).kind, 'scored');
   t.false(enginesOf().includes(pid ?? 0));
   t.true(engine.log.some(({ fields }) => String(fields.reason).includes('no progress')));
+});
+
+test.serial(
+  'what ran in an engine that got stuck or crashed is given to no other one; what it had not begun is',
+  async (t) => {
+    const modelsDir = await modelsFolder(t);
+    await writePackage(modelsDir, slow);
+    const engine = await startEngine(t, { modelsDir, stuckAfterMs: 400 });
+    const endWith = async (signal: NodeJS.Signals): Promise<number> => {
+      const before = enginesOf();
+      const requests = Array.from({ length: 6 }, (_, i) =>
+        engine.score(
+          job({
+            model: 'slow',
+            input: `abc ${i}`,
+            choices: Array.from({ length: 20 }, (_, k) => `${signal} ${i} ${k}`),
+          }),
+          terms(),
+        ),
+      );
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      process.kill(before[0] ?? 0, signal);
+      const outcomes = await Promise.allSettled(requests);
+      const abandoned = outcomes.filter((each) => each.status === 'rejected');
+      t.true(abandoned.every(({ reason }) => reason instanceof JobAbandoned));
+      t.false(enginesOf().includes(before[0] ?? 0));
+      return abandoned.length;
+    };
+    t.is(await endWith('SIGSTOP'), 1);
+    t.is(await endWith('SIGSEGV'), 1);
+    t.is(engine.stats().restarts, 2, 'no job ended a second engine');
+    t.deepEqual(engine.stats().abandoned, { stuck: 1, crashed: 1 });
+  },
+);
+
+test.serial('a catalog that an engine ends with is prepared in no other one', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir, slow);
+  const engine = await startEngine(t, { modelsDir });
+  const before = enginesOf();
+  const choices = Array.from({ length: 30 }, (_, k) => `choice ${k}`);
+  // Stopped, so that it cannot be done before it ends.
+  process.kill(before[0] ?? 0, 'SIGSTOP');
+  const preparing = engine.prepare(job({ model: 'slow', choices }), terms());
+  process.kill(before[0] ?? 0, 'SIGSEGV');
+  process.kill(before[0] ?? 0, 'SIGCONT');
+  await t.throwsAsync(preparing, { instanceOf: JobAbandoned });
+  t.is(engine.stats().restarts, 1);
+  t.deepEqual(engine.stats().abandoned, { stuck: 0, crashed: 1 });
+});
+
+test.serial('it is not ready while decisions wait and none is finished', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const engine = await startEngine(t, { modelsDir, unreadyAfterMs: 300 });
+  const [pid] = enginesOf();
+  process.kill(pid ?? 0, 'SIGSTOP');
+  const waiting = [1, 2, 3].map(() => engine.score(job(), terms()));
+  t.true(engine.ready(), 'at first');
+  await eventually(() => !engine.ready());
+  process.kill(pid ?? 0, 'SIGCONT');
+  await Promise.all(waiting);
+  t.true(engine.ready());
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  t.true(engine.ready(), 'with nothing to do');
 });
 
 test.serial('an engine that takes long but makes progress is not stuck', async (t) => {

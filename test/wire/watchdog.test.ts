@@ -21,33 +21,37 @@ function settable() {
   };
 }
 
-test('closes idle connections from 92 % of a bound, refuses from 95 %, and takes work again below', (t) => {
+test('closes idle connections from 92 % of a bound, refuses from 95 %, callers with a key last, and takes work again below', (t) => {
   const vitals = settable();
-  const changes: boolean[] = [];
+  const changes: string[] = [];
   let closed = 0;
   const watchdog = createWatchdog({
     memoryLimit: 1000,
     vitals,
     closeIdle: () => (closed += 1),
-    changed: (refusing) => changes.push(refusing),
+    changed: (refused) => changes.push(refused),
   });
   t.teardown(() => watchdog.close());
-  for (const [bytes, delay, closings, refusing] of [
-    [919, 0, 0, false],
-    [920, 0, 1, false],
-    [950, 0, 2, true],
-    [951, 0, 3, true],
-    [949, 0, 4, false],
-    [0, 480, 5, true],
-    [0, 0, 5, false],
+  for (const [bytes, delay, closings, refused] of [
+    [919, 0, 0, 'nobody'],
+    [920, 0, 1, 'nobody'],
+    [950, 0, 2, 'anonymous'],
+    [951, 0, 3, 'anonymous'],
+    [949, 0, 4, 'nobody'],
+    [0, 480, 5, 'anonymous'],
+    [0, 999, 6, 'anonymous'],
+    [0, 1000, 7, 'everybody'],
+    [1000, 0, 8, 'everybody'],
+    [999, 0, 9, 'anonymous'],
+    [0, 0, 9, 'nobody'],
   ] as const) {
     vitals.bytes = bytes;
     vitals.delay = delay;
     watchdog.look();
     t.is(closed, closings, `${bytes} bytes, ${delay} ms`);
-    t.is(watchdog.refusing, refusing, `${bytes} bytes, ${delay} ms`);
+    t.is(watchdog.refused, refused, `${bytes} bytes, ${delay} ms`);
   }
-  t.deepEqual(changes, [true, false, true, false]);
+  t.deepEqual(changes, ['anonymous', 'nobody', 'anonymous', 'everybody', 'anonymous', 'nobody']);
 });
 
 test('a service near its memory bound refuses decisions, still shows its models, and closes idle connections', async (t) => {

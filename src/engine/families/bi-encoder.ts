@@ -11,7 +11,7 @@ import { type CostProfile, measureCurve } from '../cost-profile.ts';
 import { createChecker } from '../packages/checker.ts';
 import { createChoiceEncoder } from './choice-encoder.ts';
 import { createChoiceTokens } from './choice-tokens.ts';
-import { type Family, type FamilyParts, InvalidOptions, type RunControl } from './family.ts';
+import { type Family, type FamilyParts, InvalidOptions, type RunControl, unhindered } from './family.ts';
 import { dot, softmax } from './probabilities.ts';
 import { readTemperature, type Temperature } from './temperature.ts';
 import { mixed } from './vectors.ts';
@@ -25,11 +25,9 @@ interface Options {
   readonly sep: number;
 }
 
-const unhindered: RunControl = { checkpoint() {} };
-
 /** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
 export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
-  const { limits, vectors } = parts;
+  const { limits } = parts;
   const options = readOptions(parts.options);
   const tokenizer = await parts.tokenizer(options.tokenizer);
   const graph = await parts.graph(options.graph);
@@ -55,10 +53,8 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
     return mixed(await encode([input], control), joint, jointWeight);
   };
 
-  const encodeChoices = createChoiceEncoder(
-    vectors,
-    createChoiceTokens(tokenizer, limits.candidateTokens),
-    (ids, control) => encode([ids], control),
+  const encodeChoices = createChoiceEncoder(createChoiceTokens(tokenizer, limits.candidateTokens), (ids, control) =>
+    encode([ids], control),
   );
 
   return {

@@ -1,4 +1,4 @@
-/** Tokenising that stops early, so that a hostile text costs little more than one at its limit. */
+/** Tokenising that works on a piece at a time and stops early, so that a hostile text costs little more than one at its limit. */
 import type { TextTokenizer } from './family.ts';
 
 /** How far beyond its limit a text is counted. */
@@ -11,48 +11,54 @@ export type Tokens =
 
 // Tokenised at once: a few milliseconds, or some 70 where every character is a symbol with a long name.
 const pieceLength = 1 << 12;
-// A cut inside a word adds at most the tokens of that word's halves.
-const longestWord = 256;
+// Up to here back from a piece's end, a better place for the cut is looked for.
+const search = 256;
 
 /**
- * Tokenises a text of any length, but counts no further than `bound`. A long text is read piece by piece, cut after white space where there is
- * some, so that one of a megabyte costs little more than one at the bound. `pause` is awaited between pieces.
+ * Tokenises a text of any length, but counts no further than `bound`. The tokenizer is given no more than a piece at a time, and `pause` is awaited
+ * between pieces.
  */
 export async function boundedTokens(
-  tokenizer: TextTokenizer,
+  tokenizer: Pick<TextTokenizer, 'reader'>,
   text: string,
   bound: number,
   pause: () => Promise<void>,
 ): Promise<Tokens> {
-  if (text.length <= pieceLength) return judged(tokenizer.ids(text), bound);
-  const pieces: (readonly number[])[] = [];
-  let count = 0;
-  let exact = tokenizer.splitsAtSpace;
+  const reader = tokenizer.reader();
+  const ids: number[] = [];
   for (let start = 0; start < text.length; ) {
-    const { end, insideWord } = pieceEnd(text, start);
-    const ids = tokenizer.ids(text.slice(start, end));
-    pieces.push(ids);
-    count += Math.max(0, ids.length - (insideWord ? longestWord : 0));
-    if (count > bound) return { kind: 'more_than', count: bound };
-    if (insideWord) exact = false;
+    if (start > 0) await pause();
+    const end = pieceEnd(text, start);
+    for (const id of reader.read(text.slice(start, end))) ids.push(id);
+    if (ids.length > bound) return { kind: 'more_than', count: bound };
     start = end;
-    await pause();
   }
-  return judged(exact ? pieces.flat() : tokenizer.ids(text), bound);
-}
-
-function judged(ids: readonly number[], bound: number): Tokens {
+  for (const id of reader.end()) ids.push(id);
   return ids.length > bound ? { kind: 'more_than', count: bound } : { kind: 'tokens', ids };
 }
 
-function pieceEnd(text: string, start: number): { readonly end: number; readonly insideWord: boolean } {
+/** After white space, or else between characters that no rule reads together, or else anywhere but in a surrogate pair. */
+function pieceEnd(text: string, start: number): number {
   const end = start + pieceLength;
-  if (end >= text.length) return { end: text.length, insideWord: false };
-  for (let i = end; i > end - longestWord; i--) {
-    const unit = text.charCodeAt(i - 1);
-    if (unit === 0x20 || unit === 0x0a) return { end: i, insideWord: false };
+  if (end >= text.length) return text.length;
+  for (let at = end; at > end - search; at -= 1) {
+    const unit = text.charCodeAt(at - 1);
+    if (unit === 0x20 || unit === 0x0a) return at;
   }
-  // Never between the halves of a surrogate pair.
+  for (let at = end; at > end - search; at -= 1) {
+    if (standsAlone(text.charCodeAt(at - 1)) && standsAlone(text.charCodeAt(at))) return at;
+  }
   const last = text.charCodeAt(end - 1);
-  return { end: last >= 0xd800 && last < 0xdc00 ? end - 1 : end, insideWord: true };
+  return last >= 0xd800 && last < 0xdc00 ? end - 1 : end;
+}
+
+/** ASCII letters and digits, ideographs and Hangul syllables: neither marks nor what a final sigma looks past. */
+function standsAlone(unit: number): boolean {
+  return (
+    (unit >= 0x30 && unit <= 0x39) ||
+    (unit >= 0x41 && unit <= 0x5a) ||
+    (unit >= 0x61 && unit <= 0x7a) ||
+    (unit >= 0x3400 && unit <= 0x9fff) ||
+    (unit >= 0xac00 && unit <= 0xd7a3)
+  );
 }

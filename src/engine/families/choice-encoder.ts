@@ -1,6 +1,5 @@
 /** Vectors of choices, from the cache where they are known. */
 import type { ChoiceTokens } from './choice-tokens.ts';
-import type { ChoiceVectors } from './choice-vectors.ts';
 import type { RunControl } from './family.ts';
 
 /** What encoding a list of choices came to: its vectors in order, and how many of them had to be made. */
@@ -12,13 +11,13 @@ export interface EncodedChoices {
 /** Encodes what is not cached. Throws ChoiceTooLong before anything is encoded, and JobStopped. */
 export type ChoiceEncoder = (choices: readonly string[], control: RunControl) => Promise<EncodedChoices>;
 
-/** An encoder over a cache. A cached choice was within the limit when it was encoded. */
+/** An encoder over the cache of each job. A cached choice was within the limit when it was encoded. */
 export function createChoiceEncoder(
-  cache: ChoiceVectors,
   tokensOf: ChoiceTokens,
   encode: (tokens: readonly number[], control: RunControl) => Promise<Float32Array>,
 ): ChoiceEncoder {
   return async (choices, control) => {
+    const cache = control.vectors;
     const found = choices.map((choice) => cache.get(choice));
     const missing = choices.flatMap((choice, place) => (found[place] === undefined ? [{ choice, place }] : []));
     const tokens = await tokensOf(

@@ -1,7 +1,6 @@
 /** Reads choices: their tokens, counted against the model's limit, a long one in pieces. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { boundedTokens, countingFactor } from './bounded-tokens.ts';
-import { ChoiceTooLong, type RunControl, type TextTokenizer } from './family.ts';
+import { ChoiceTooLong, pauseOf, type RunControl, type TextTokenizer } from './family.ts';
 
 /** The tokens of a choice. `pause` is awaited between pieces of a long one. Throws ChoiceTooLong, and what `pause` throws. */
 export async function tokensOfChoice(
@@ -27,11 +26,7 @@ export function createChoiceTokens(
   words?: (choice: string) => string,
 ): ChoiceTokens {
   return async (choices, control) => {
-    const pause = async (): Promise<void> => {
-      control.checkpoint();
-      // Lets the process read a cancellation.
-      await nextTurn();
-    };
+    const pause = pauseOf(control);
     const all: (readonly number[])[] = [];
     for (const choice of choices) all.push(await tokensOfChoice(tokenizer, choice, limit, pause, words?.(choice)));
     return all;

@@ -4,7 +4,7 @@
  * stays, and a hit in the young half costs one look-up.
  */
 
-/** One revision's view of the cache. */
+/** One revision's view of the cache, for those who share a part of it. */
 export interface ChoiceVectors {
   get(choice: string): Float32Array | undefined;
   /** The vector must not be changed afterwards. */
@@ -13,17 +13,23 @@ export interface ChoiceVectors {
 
 /** The cache as a whole. */
 export interface ChoiceVectorCache {
-  /** `revision` tells the models apart; revisions never share a vector. */
-  of(revision: string): ChoiceVectors;
+  /**
+   * `revision` tells the models apart; revisions never share a vector. Nor do parts: what is in one cannot be told, not by how long a job takes, from
+   * another.
+   */
+  of(revision: string, part: string): ChoiceVectors;
   /** Drops all vectors of a revision that is no longer served. */
   forget(revision: string): void;
   /** What the entries take, an estimate in bytes. */
   readonly bytes: number;
 }
 
-/** Vectors by revision and choice, and what they take. */
+/** Vectors by choice. */
+type Part = Map<string, Float32Array>;
+
+/** Vectors by revision, part and choice, and what they take. */
 interface Half {
-  readonly revisions: Map<string, Map<string, Float32Array>>;
+  readonly revisions: Map<string, Map<string, Part>>;
   bytes: number;
 }
 
@@ -40,15 +46,18 @@ export function createChoiceVectorCache(maxBytes: number): ChoiceVectorCache {
   const sizeOf = (choice: string, vector: Float32Array): number =>
     choice.length * 2 + vector.byteLength + entryOverhead;
 
-  const put = (revision: string, choice: string, vector: Float32Array): void => {
+  const put = (revision: string, part: string, choice: string, vector: Float32Array): void => {
     const size = sizeOf(choice, vector);
     if (size > maxBytes / 2) return;
     if (young.bytes + size > maxBytes / 2) {
       old = young;
       young = empty();
     }
-    const vectors = young.revisions.get(revision) ?? new Map<string, Float32Array>();
-    young.revisions.set(revision, vectors);
+    const parts = known(young.revisions, revision, () => new Map<string, Part>());
+    const vectors = known(parts, part, () => {
+      young.bytes += entryOverhead + part.length * 2;
+      return new Map<string, Float32Array>();
+    });
     if (!vectors.has(choice)) young.bytes += size;
     vectors.set(choice, vector);
   };
@@ -57,23 +66,35 @@ export function createChoiceVectorCache(maxBytes: number): ChoiceVectorCache {
     get bytes() {
       return young.bytes + old.bytes;
     },
-    of(revision) {
+    of(revision, part) {
       return {
         get(choice) {
-          const recent = young.revisions.get(revision)?.get(choice);
+          const recent = young.revisions.get(revision)?.get(part)?.get(choice);
           if (recent !== undefined) return recent;
-          const earlier = old.revisions.get(revision)?.get(choice);
-          if (earlier !== undefined) put(revision, choice, earlier);
+          const earlier = old.revisions.get(revision)?.get(part)?.get(choice);
+          if (earlier !== undefined) put(revision, part, choice, earlier);
           return earlier;
         },
-        set: (choice, vector) => put(revision, choice, vector),
+        set: (choice, vector) => put(revision, part, choice, vector),
       };
     },
     forget(revision) {
       for (const half of [young, old]) {
-        for (const [choice, vector] of half.revisions.get(revision) ?? []) half.bytes -= sizeOf(choice, vector);
+        for (const [part, vectors] of half.revisions.get(revision) ?? []) {
+          half.bytes -= entryOverhead + part.length * 2;
+          for (const [choice, vector] of vectors) half.bytes -= sizeOf(choice, vector);
+        }
         half.revisions.delete(revision);
       }
     },
   };
+}
+
+function known<V>(map: Map<string, V>, key: string, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
 }

@@ -3,6 +3,7 @@
  * equal numbers, bit for bit, whatever was computed before; every graph run holds one sequence; nothing is truncated.
  */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CostProfile } from '../cost-profile.ts';
 import type { ModelLimits } from '../engine.ts';
 import type { ChoiceVectors } from './choice-vectors.ts';
@@ -25,10 +26,18 @@ export interface Graph {
 
 /** A model's own tokenizer; adds no special tokens, and reads those in a text as plain text. */
 export interface TextTokenizer {
-  /** Token ids of the whole text. */
+  /** Token ids of a short text, at once. */
   ids(text: string): readonly number[];
-  /** Whether a text cut after a space has the same tokens as its two parts. */
-  readonly splitsAtSpace: boolean;
+  /** Begins to read a text of any length. */
+  reader(): TextReader;
+}
+
+/** Reads one text, piece by piece. */
+export interface TextReader {
+  /** The next piece: the ids that are known by now, after those of the pieces before. */
+  read(piece: string): readonly number[];
+  /** The rest of the ids. */
+  end(): readonly number[];
 }
 
 /** What a family is given when a package is loaded. */
@@ -42,14 +51,25 @@ export interface FamilyParts {
   json(file: string): Promise<unknown>;
   /** Loads a graph file of the package. */
   graph(file: string): Promise<Graph>;
-  /** This revision's part of the process's cache. */
-  readonly vectors: ChoiceVectors;
 }
 
-/** What the process tells a family between two graph runs. */
+/** What the process gives a family for one job. */
 export interface RunControl {
   /** Called before every graph run: reports progress and throws JobStopped when the job is no longer wanted. */
   checkpoint(): void;
+  /** The part of the process's cache that the job's caller may learn of: how long a job takes tells what was in it. */
+  readonly vectors: ChoiceVectors;
+}
+
+/** For work that is nobody's: never stopped, and nothing is kept. */
+export const unhindered: RunControl = { checkpoint() {}, vectors: { get: () => undefined, set() {} } };
+
+/** What is awaited between pieces of a text: a checkpoint, and a turn of the event loop in which a cancellation can be read. */
+export function pauseOf({ checkpoint }: Pick<RunControl, 'checkpoint'>): () => Promise<void> {
+  return async () => {
+    checkpoint();
+    await nextTurn();
+  };
 }
 
 /** A premise: the tokens of the two texts, within the model's limit. */

@@ -10,8 +10,9 @@
  */
 import { type CostProfile, measureCurve } from '../cost-profile.ts';
 import { createChecker } from '../packages/checker.ts';
+import { boundedTokens } from './bounded-tokens.ts';
 import { createChoiceTokens } from './choice-tokens.ts';
-import { type Family, type FamilyParts, InvalidOptions, type RunControl, type Tensor } from './family.ts';
+import { type Family, type FamilyParts, InvalidOptions, pauseOf, type RunControl, type Tensor } from './family.ts';
 import { softmax } from './probabilities.ts';
 import { readTemperature, type Temperature } from './temperature.ts';
 
@@ -25,6 +26,9 @@ interface Options {
   readonly cls: number;
   readonly sep: number;
 }
+
+/** Characters of an instruction that is tokenised together with each choice. */
+const LONG_INSTRUCTION = 4096;
 
 /** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
 export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
@@ -59,16 +63,36 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
 
   const readChoices = createChoiceTokens(tokenizer, limits.candidateTokens);
 
+  /** The tokens of each choice's hypothesis. A long instruction is read once, apart from the choice, and not once for every choice. */
+  const hypotheses = async (
+    instruction: string,
+    control: RunControl,
+  ): Promise<(choice: string) => readonly number[]> => {
+    const { hypothesis } = options;
+    if (instruction.length <= LONG_INSTRUCTION)
+      return (choice) => tokenizer.ids(fillTemplate(hypothesis, { choice, instruction }));
+    const parts: (readonly number[])[] = [];
+    for (const part of hypothesis.split('{choice}')) {
+      const text = fillTemplate(part, { choice: '', instruction });
+      const read = await boundedTokens(tokenizer, text, Number.POSITIVE_INFINITY, pauseOf(control));
+      parts.push(read.kind === 'tokens' ? read.ids : []);
+    }
+    return (choice) => {
+      const own = tokenizer.ids(choice);
+      return parts.flatMap((part, i) => (i === 0 ? part : [...own, ...part]));
+    };
+  };
+
   return {
     tokenizer,
     async score({ input, instructionText }, choices, control: RunControl) {
       await readChoices(choices, control);
       const temperature = options.temperature(choices.length);
       const logits = new Float64Array(choices.length);
+      const idsOf = await hypotheses(instructionText, control);
       for (const [i, choice] of choices.entries()) {
         control.checkpoint();
-        const hypothesis = fillTemplate(options.hypothesis, { choice, instruction: instructionText });
-        logits[i] = (await entailment(input, tokenizer.ids(hypothesis))) / temperature;
+        logits[i] = (await entailment(input, idsOf(choice))) / temperature;
       }
       return { probabilities: softmax(logits), encoded: choices.length };
     },

@@ -1,7 +1,6 @@
 /** Reads a premise: the tokens of instruction and input, counted against the model's limit. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { boundedTokens, countingFactor } from './bounded-tokens.ts';
-import type { Premise, RunControl, TextTokenizer } from './family.ts';
+import { type Premise, pauseOf, type RunControl, type TextTokenizer } from './family.ts';
 
 /** The texts of a premise. */
 export interface PremiseTexts {
@@ -19,13 +18,9 @@ export async function readPremise(
   tokenizer: TextTokenizer,
   { input, instruction }: PremiseTexts,
   limit: number,
-  control: RunControl,
+  control: Pick<RunControl, 'checkpoint'>,
 ): Promise<PremiseReading> {
-  const pause = async (): Promise<void> => {
-    control.checkpoint();
-    // Lets the process read a cancellation.
-    await nextTurn();
-  };
+  const pause = pauseOf(control);
   const bound = countingFactor * limit;
   const instructionTokens = await boundedTokens(tokenizer, instruction, bound, pause);
   const inputTokens = await boundedTokens(tokenizer, input, bound, pause);

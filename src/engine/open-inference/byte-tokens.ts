@@ -3,8 +3,20 @@ import type { TextTokenizer } from '../families/family.ts';
 
 /** A tokenizer whose ids mean nothing. */
 export function createByteTokens(bytesPerToken: number): TextTokenizer {
+  const tokensOf = (bytes: number): readonly number[] => new Array<number>(bytes).fill(0);
   return {
-    ids: (text) => new Array<number>(Math.ceil(Buffer.byteLength(text) / bytesPerToken)).fill(0),
-    splitsAtSpace: false,
+    ids: (text) => tokensOf(Math.ceil(Buffer.byteLength(text) / bytesPerToken)),
+    reader() {
+      let bytes = 0;
+      return {
+        read(piece) {
+          bytes += Buffer.byteLength(piece);
+          const whole = Math.floor(bytes / bytesPerToken);
+          bytes -= whole * bytesPerToken;
+          return tokensOf(whole);
+        },
+        end: () => tokensOf(Math.ceil(bytes / bytesPerToken)),
+      };
+    },
   };
 }

@@ -1,5 +1,7 @@
 /** The inferences that are asked of one server: bounded, in time, made again where that is safe, and counted. */
+
 import type { CallOutcome } from '../engine.ts';
+import type { ChoiceVectors } from '../families/choice-vectors.ts';
 import type { InferenceCalls } from '../worker/messages.ts';
 import type { InferenceClient } from './client.ts';
 import { CallFailed } from './failures.ts';
@@ -13,6 +15,8 @@ export interface JobCall {
   readonly signal: AbortSignal;
   /** On the clock of `performance.now()`. */
   readonly deadline: number;
+  /** The part of the process's cache that the caller may learn of. */
+  readonly vectors: ChoiceVectors;
 }
 
 /** Numbers of a request's rows, row by row. */

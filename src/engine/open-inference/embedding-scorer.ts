@@ -2,7 +2,6 @@
  * For a server that encodes one text at a time: a bi-encoder. A choice's logit is the cosine of its vector and the premise's. Vectors of choices are kept
  * only if a row's result does not depend on the rows beside it: otherwise a decision would depend on those before it.
  */
-import type { ChoiceVectors } from '../families/choice-vectors.ts';
 import { dot } from '../families/probabilities.ts';
 import { mixed, normalised } from '../families/vectors.ts';
 import type { JobCall } from './calls.ts';
@@ -13,12 +12,12 @@ import type { RowMaker } from './row-maker.ts';
 import type { ReadChoice, Scorer } from './scorer.ts';
 import type { Row } from './tensors.ts';
 
-/** `vectors` is undefined where none may be kept. */
+/** `keeps`: whether vectors of choices may be kept. */
 export function createEmbeddingScorer(
   { choice: choiceRow, input, joint, jointWeight }: Extract<Returns, { kind: 'embedding' }>,
   rowMaker: RowMaker,
   infer: InferRows,
-  vectors: ChoiceVectors | undefined,
+  keeps: boolean,
 ): Scorer {
   const encode = async (rows: readonly Row[], call: JobCall): Promise<readonly Float32Array[]> =>
     (await infer(rows, call)).map((row) => {
@@ -28,6 +27,7 @@ export function createEmbeddingScorer(
     });
 
   const encodeChoices = async (choices: readonly ReadChoice[], call: JobCall) => {
+    const vectors = keeps ? call.vectors : undefined;
     const found = choices.map(({ text }) => vectors?.get(text));
     const missing = choices.filter((_, i) => found[i] === undefined);
     const made = await encode(await rowMaker.ofChoices(choiceRow, undefined, missing, call.signal), call);
@@ -55,7 +55,7 @@ export function createEmbeddingScorer(
       return { logits: Float64Array.from(all, (each) => dot(vector, each)), read };
     },
     async prepare(choices, call) {
-      if (vectors !== undefined) await encodeChoices(choices, call);
+      if (keeps) await encodeChoices(choices, call);
     },
   };
 }

@@ -9,14 +9,14 @@ export type InferRows = (rows: readonly Row[], call: JobCall) => Promise<readonl
 
 /** Asks through `calls`. */
 export function createInferRows(calls: Calls, { inputs, bounds }: OpenInferenceOptions): InferRows {
-  return async (rows, { signal, deadline }) => {
+  return async (rows, call) => {
     const results = new Array<Float64Array>(rows.length);
     const others = new AbortController();
-    const both = AbortSignal.any([signal, others.signal]);
+    const both = AbortSignal.any([call.signal, others.signal]);
     const batches = batchesOf(rows, inputs, bounds).map(async (places) => {
       try {
         const batch = places.map((place) => rows[place] as Row);
-        const { values, width } = await calls.infer(batch, { signal: both, deadline });
+        const { values, width } = await calls.infer(batch, { ...call, signal: both });
         for (const [i, place] of places.entries()) results[place] = values.subarray(i * width, (i + 1) * width);
       } catch (error) {
         others.abort();

@@ -41,7 +41,7 @@ export function createInferenceLoop(
       let model = models.get(key);
       if (model === undefined) {
         const unready = (problems: readonly string[]) => send({ kind: 'unready', key, problems });
-        model = await loadInferenceModel({ folder, manifest, vectors: cache.of(key), unready });
+        model = await loadInferenceModel({ folder, manifest, unready });
         models.set(key, model);
       }
       const problems = await model.connect();
@@ -56,7 +56,11 @@ export function createInferenceLoop(
   const run = async (message: ScoreMessage | PrepareMessage): Promise<void> => {
     const leaving = new AbortController();
     jobs.set(message.job, leaving);
-    const call = { signal: leaving.signal, deadline: performance.now() + message.timeLeft };
+    const call = {
+      signal: leaving.signal,
+      deadline: performance.now() + message.timeLeft,
+      vectors: cache.of(message.key, message.part),
+    };
     const model = models.get(message.key);
     const result =
       model === undefined

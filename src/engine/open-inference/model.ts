@@ -2,8 +2,7 @@
 import { join } from 'node:path';
 import type { CostProfile } from '../cost-profile.ts';
 import { tokensOfChoice } from '../families/choice-tokens.ts';
-import type { ChoiceVectors } from '../families/choice-vectors.ts';
-import { ChoiceTooLong, InvalidOptions, JobStopped, type TextTokenizer } from '../families/family.ts';
+import { ChoiceTooLong, InvalidOptions, JobStopped, type TextTokenizer, unhindered } from '../families/family.ts';
 import { readPremise } from '../families/premise.ts';
 import { softmax } from '../families/probabilities.ts';
 import { canaryProblem } from '../packages/canary.ts';
@@ -48,19 +47,20 @@ export interface InferenceModel {
 export interface InferenceModelOptions {
   readonly folder: string;
   readonly manifest: Manifest;
-  readonly vectors: ChoiceVectors;
   /** Called when the server, having been fit, is not any more; then not again before the next right canary. */
   unready(problems: readonly string[]): void;
 }
 
 /** Longer than the deadline of any request. */
 const ownPatience = 60_000;
+/** Characters of all rows of a request together: a text that hardly has tokens may be long, and every choice's row holds it once more. */
+const MAX_ROWS_LENGTH = 1 << 25;
 /** A deadline that is so near has passed: timers of two processes do not agree to the millisecond. */
 const clockSlack = 5;
 
 /** Verifies files and options and loads the tokenizer. Rejects with InvalidOptions, or what loading the files throws. */
 export async function loadInferenceModel(parts: InferenceModelOptions): Promise<InferenceModel> {
-  const { folder, manifest, vectors, unready } = parts;
+  const { folder, manifest, unready } = parts;
   const { limits, canary } = manifest;
   const options = readOpenInferenceOptions(manifest.options);
   const problems = await verifyFiles(folder, manifest.files);
@@ -89,11 +89,11 @@ export async function loadInferenceModel(parts: InferenceModelOptions): Promise<
   });
   const rowMaker = createRowMaker(tokenizer);
   const infer = createInferRows(calls, options);
-  const scorerWith = (kept: ChoiceVectors | undefined): Scorer =>
+  const scorerWith = (keeps: boolean): Scorer =>
     options.returns.kind === 'logit'
       ? createLogitScorer(options.returns, rowMaker, infer)
-      : createEmbeddingScorer(options.returns, rowMaker, infer, kept);
-  const scorer = scorerWith(options.independent ? vectors : undefined);
+      : createEmbeddingScorer(options.returns, rowMaker, infer, keeps);
+  const scorer = scorerWith(options.independent);
 
   const readChoices = async (choices: readonly string[], signal: AbortSignal): Promise<readonly ReadChoice[]> => {
     const pace = createPace(signal);
@@ -131,6 +131,12 @@ export async function loadInferenceModel(parts: InferenceModelOptions): Promise<
     const reading = await readPremise(tokenizer, job, limits.inputTokens, { checkpoint });
     if (reading.kind !== 'read') return reading;
     const { premise } = reading;
+    if (
+      scorer.choiceReadsPremise &&
+      job.choices.length * (job.input.length + job.instruction.length) > MAX_ROWS_LENGTH
+    ) {
+      return { kind: 'input_too_long', tokens: limits.inputTokens, limit: limits.inputTokens, atLeast: true };
+    }
     const choices = await readChoices(job.choices, call.signal);
     const tokenized = performance.now();
     const { logits, read } = await scorer.logits(premise, choices, call);
@@ -147,7 +153,11 @@ export async function loadInferenceModel(parts: InferenceModelOptions): Promise<
   };
 
   /** Terms of a call of our own. */
-  const own = (): JobCall => ({ signal: new AbortController().signal, deadline: performance.now() + ownPatience });
+  const own = (): JobCall => ({
+    signal: new AbortController().signal,
+    deadline: performance.now() + ownPatience,
+    vectors: unhindered.vectors,
+  });
 
   return {
     async connect() {
@@ -170,7 +180,7 @@ export async function loadInferenceModel(parts: InferenceModelOptions): Promise<
     },
     profile: () =>
       measureServer({
-        scorer: scorerWith(undefined),
+        scorer: scorerWith(false),
         keepsChoices: options.returns.kind === 'embedding' && options.independent,
         tokenizer,
         limits,

@@ -40,7 +40,7 @@ export function fill(template: string, texts: RowTexts): string {
 export function idsRow(
   sequence: Sequence,
   texts: RowTexts,
-  tokenizer: TextTokenizer,
+  tokenizer: Pick<TextTokenizer, 'ids'>,
   known: Map<string, readonly number[]>,
 ): IdsRow {
   const ids: number[] = [];

@@ -87,14 +87,17 @@ export async function checkPackage(
     memory() {},
     unready() {},
     calls() {},
-    gone(why) {
-      reason = why;
+    gone(death) {
+      reason = death.reason;
       ended.resolve();
     },
   });
   const began = performance.now();
   const loading = createRevision(found, 1);
-  const timer = setTimeout(() => engine.kill('killed: it did not finish in time'), settings.loadStuckAfterMs);
+  const timer = setTimeout(
+    () => engine.kill({ cause: 'stuck', reason: 'killed: it did not finish in time' }),
+    settings.loadStuckAfterMs,
+  );
   const outcome = await engine.load(loading);
   const load = performance.now() - began;
   clearTimeout(timer);

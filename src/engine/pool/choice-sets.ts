@@ -1,5 +1,6 @@
 /** Which sets of choices an engine has encoded: an estimate, for costs only. */
 import { hash } from 'node:crypto';
+import type { JobTerms } from '../engine.ts';
 
 const digests = new WeakMap<readonly string[], string>();
 
@@ -12,27 +13,35 @@ export function choiceSetOf(choices: readonly string[]): string {
   return digest;
 }
 
+/**
+ * Who shares what engines cache: a key's owner with nobody, callers without a key with each other. How long a decision takes tells whether its choices
+ * were cached, so what one owner sends must make nobody else's decision faster.
+ */
+export function cachePart({ tenant, keyed }: Pick<JobTerms, 'tenant' | 'keyed'>): string {
+  return keyed ? tenant : '';
+}
+
 /** The sets that one engine is likely to have in its cache. */
 export interface KnownChoiceSets {
-  has(key: string, choiceSet: string): boolean;
-  add(key: string, choiceSet: string): void;
-  remove(key: string, choiceSet: string): void;
+  has(key: string, choiceSet: string, part: string): boolean;
+  add(key: string, choiceSet: string, part: string): void;
+  remove(key: string, choiceSet: string, part: string): void;
 }
 
 const maxSets = 2048;
 
-/** Remembers the sets used last; `key` names the loaded model. */
+/** Remembers the sets used last; `key` names the loaded model, `part` those who share what is cached. */
 export function createKnownChoiceSets(): KnownChoiceSets {
   const sets = new Set<string>();
   return {
-    has: (key, choiceSet) => sets.has(`${key} ${choiceSet}`),
-    add(key, choiceSet) {
-      const name = `${key} ${choiceSet}`;
+    has: (key, choiceSet, part) => sets.has(`${key} ${choiceSet} ${part}`),
+    add(key, choiceSet, part) {
+      const name = `${key} ${choiceSet} ${part}`;
       sets.delete(name);
       sets.add(name);
       const [oldest] = sets;
       if (sets.size > maxSets && oldest !== undefined) sets.delete(oldest);
     },
-    remove: (key, choiceSet) => sets.delete(`${key} ${choiceSet}`),
+    remove: (key, choiceSet, part) => sets.delete(`${key} ${choiceSet} ${part}`),
   };
 }

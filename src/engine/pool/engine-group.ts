@@ -2,6 +2,7 @@
 import type { EngineSettings } from '../options.ts';
 import type { Revision, Revisions } from '../revisions.ts';
 import type { InferenceCalls, JobResult } from '../worker/messages.ts';
+import type { Death } from './deaths.ts';
 import { createEngineSlot, type EngineSlot } from './engine-slot.ts';
 import type { Backlog } from './fair-queue.ts';
 import { createModelLoading } from './model-loading.ts';
@@ -11,7 +12,9 @@ import { createPool, type Pool } from './pool.ts';
 export interface GroupObserver {
   finished(result: JobResult): void;
   /** A process ended. */
-  ended(reason: string): void;
+  ended(death: Death): void;
+  /** A job was given up because its engine ended with it. */
+  abandoned(death: Death): void;
   calls(calls: InferenceCalls): void;
 }
 
@@ -35,7 +38,7 @@ export interface EngineGroup {
   unload(key: string): void;
   /** What waits, and what it will take in one process. */
   backlog(): Pick<Backlog, 'jobs' | 'cost'>;
-  /** Whether a live process has made the canary decision of at least one model. */
+  /** Whether a live process has made the canary decision of at least one model, and what waits is being done. */
   ready(): boolean;
   /** Looks for stuck processes; called often. */
   check(): void;
@@ -49,7 +52,7 @@ const endingGrace = 5000;
 /** Starts the processes. */
 export function createEngineGroup({ settings, revisions, names, serves, observer }: GroupOptions): EngineGroup {
   const slots: EngineSlot[] = [];
-  const pool = createPool(settings, revisions, slots);
+  const pool = createPool(settings, revisions, slots, (death) => observer.abandoned(death));
   const own = { ...revisions, wanted: () => revisions.wanted().filter(serves) };
   const loading = createModelLoading(settings, own, slots, () => pool.dispatch());
   for (const name of names) {
@@ -63,9 +66,9 @@ export function createEngineGroup({ settings, revisions, names, serves, observer
           observer.finished(result);
           pool.finished(process, job, result, occupied);
         },
-        lost: (process, jobs, reason) => {
-          observer.ended(reason);
-          pool.lost(process, jobs, reason);
+        lost: (process, jobs, death) => {
+          observer.ended(death);
+          pool.lost(process, jobs, death);
         },
       }),
     );
@@ -81,7 +84,9 @@ export function createEngineGroup({ settings, revisions, names, serves, observer
       const { jobs, cost } = pool.backlog();
       return { jobs, cost: cost / settings.lanes };
     },
-    ready: () => slots.some(({ process }) => process !== undefined && process.models.size > 0),
+    ready: () =>
+      slots.some(({ process }) => process !== undefined && process.models.size > 0) &&
+      pool.standstill() < settings.unreadyAfterMs,
     check() {
       for (const slot of slots) slot.check();
     },

@@ -13,6 +13,7 @@ import type {
   ToEngine,
 } from '../worker/messages.ts';
 import { createKnownChoiceSets, type KnownChoiceSets } from './choice-sets.ts';
+import { type Death, deathOf } from './deaths.ts';
 
 /** What a process tells its owner. */
 export interface EngineEvents {
@@ -22,8 +23,8 @@ export interface EngineEvents {
   /** A model that was loaded cannot serve for now. */
   unready(key: string, problems: readonly string[]): void;
   calls(calls: InferenceCalls): void;
-  /** The process is gone; `lost` are the jobs that it had in flight. Called once. */
-  gone(reason: string, lost: readonly number[]): void;
+  /** The process is gone; `lost` are the jobs that it had in flight, in the order in which they were sent. Called once. */
+  gone(death: Death, lost: readonly number[]): void;
 }
 
 /** How loading a model into one process ended. */
@@ -56,7 +57,7 @@ export interface EngineProcess {
   cancel(job: number): void;
   /** Lets the process end when its work is done. */
   drain(): void;
-  kill(reason: string): void;
+  kill(death: Death): void;
   /** Milliseconds since the last sign of progress while there is work; 0 without work. */
   silence(): { readonly loading: boolean; readonly milliseconds: number };
 }
@@ -106,7 +107,7 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
   let headSince = 0;
   let lastSign = performance.now();
   let over = false;
-  let killedFor: string | undefined;
+  let killedFor: Death | undefined;
   let resident = 0;
 
   const post = (message: ToEngine): void => {
@@ -160,23 +161,21 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
     }
   };
 
-  const ended = (reason: string, killed = false): void => {
+  const ended = (death: Death): void => {
     if (over) return;
     over = true;
     models.clear();
-    for (const key of [...loads.keys()]) endLoad(key, { kind: 'gone', killed: killed && killedFor === undefined });
+    for (const key of [...loads.keys()]) endLoad(key, { kind: 'gone', killed: death.cause === 'killed' });
     const lost = [...inFlight.keys()];
     inFlight.clear();
-    events.gone(killedFor ?? reason, lost);
+    events.gone(death, lost);
   };
 
   child.on('message', (message) => receive(message as FromEngine));
-  child.on('exit', (code, signal) => {
-    ended(signal === null ? `exited with code ${code}` : `ended by ${signal}`, signal === 'SIGKILL');
-  });
+  child.on('exit', (code, signal) => ended(deathOf(code, signal, killedFor)));
   child.on('error', (error) => {
     // Without a pid it never started, and no exit follows.
-    if (child.pid === undefined) ended(error.message);
+    if (child.pid === undefined) ended({ cause: 'crashed', reason: error.message });
   });
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     logger.warn({ engine: name, pid: child.pid, output: text.slice(0, 2000) }, 'an engine wrote to its error output');
@@ -221,8 +220,8 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
     },
     cancel: (job) => post({ kind: 'cancel', job }),
     drain: () => post({ kind: 'drain' }),
-    kill(reason) {
-      killedFor = reason;
+    kill(death) {
+      killedFor = death;
       child.kill('SIGKILL');
     },
     silence: () => ({

@@ -5,6 +5,7 @@
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../revisions.ts';
 import type { InferenceCalls, JobResult } from '../worker/messages.ts';
+import type { Death } from './deaths.ts';
 import { type EngineProcess, type LoadOutcome, startEngineProcess } from './engine-process.ts';
 import { processUsage } from './process-usage.ts';
 import { restartDelay } from './restarts.ts';
@@ -20,7 +21,7 @@ export interface SlotHooks {
   unready(key: string, problems: readonly string[]): void;
   calls(calls: InferenceCalls): void;
   /** A process ended with jobs in flight. */
-  lost(process: EngineProcess, jobs: readonly number[], reason: string): void;
+  lost(process: EngineProcess, jobs: readonly number[], death: Death): void;
 }
 
 /** A place for an engine process. */
@@ -54,6 +55,8 @@ interface Tenancy {
   loaded: Promise<void>;
 }
 
+const STUCK: Death = { cause: 'stuck', reason: 'killed: it made no progress' };
+
 /** Starts the slot's first process at once; the log calls it by its name. */
 export function createEngineSlot(name: string, settings: EngineSettings, hooks: SlotHooks): EngineSlot {
   const { logger } = settings;
@@ -73,7 +76,7 @@ export function createEngineSlot(name: string, settings: EngineSettings, hooks: 
         memory: (resident) => measured(tenancy, resident),
         unready: (key, problems) => hooks.unready(key, problems),
         calls: (calls) => hooks.calls(calls),
-        gone: (reason, lost) => gone(tenancy, reason, lost),
+        gone: (death, lost) => gone(tenancy, death, lost),
       }),
       tried: new Set(),
       since: performance.now(),
@@ -109,10 +112,10 @@ export function createEngineSlot(name: string, settings: EngineSettings, hooks: 
     void sync(current);
   };
 
-  const gone = (tenancy: Tenancy, reason: string, lost: readonly number[]): void => {
+  const gone = (tenancy: Tenancy, death: Death, lost: readonly number[]): void => {
     tenancy.over = true;
     const lived = Math.round(performance.now() - tenancy.since);
-    const fields = { engine: name, pid: tenancy.process.pid, reason, lived, jobs: lost.length };
+    const fields = { engine: name, pid: tenancy.process.pid, reason: death.reason, lived, jobs: lost.length };
     if (tenancy === retiring || closing) logger.debug(fields, 'an engine has ended');
     else logger.warn(fields, 'an engine has died');
     if (tenancy === retiring) retiring = undefined;
@@ -127,7 +130,7 @@ export function createEngineSlot(name: string, settings: EngineSettings, hooks: 
       restartAt = performance.now() + delay;
       timer = setTimeout(launch, delay);
     }
-    hooks.lost(tenancy.process, lost, reason);
+    hooks.lost(tenancy.process, lost, death);
     if (current === undefined && retiring === undefined && replacement === undefined) ended?.();
   };
 
@@ -189,9 +192,7 @@ export function createEngineSlot(name: string, settings: EngineSettings, hooks: 
       for (const each of [current, replacement, retiring]) {
         if (each === undefined || !isStuck(each)) continue;
         // If this process itself was held up, the engine's messages may lie unread: they are read before this is judged again.
-        setImmediate(() =>
-          setImmediate(() => !each.over && isStuck(each) && each.process.kill('killed: it made no progress')),
-        );
+        setImmediate(() => setImmediate(() => !each.over && isStuck(each) && each.process.kill(STUCK)));
       }
     },
     close(grace) {
@@ -201,12 +202,13 @@ export function createEngineSlot(name: string, settings: EngineSettings, hooks: 
       if (open.length === 0) return Promise.resolve();
       for (const { process } of open) {
         // All jobs are done by now: a model that is still being loaded has nobody waiting for it.
-        if (process.silence().loading && process.inFlight === 0) process.kill('ended while it loaded a model');
+        if (process.silence().loading && process.inFlight === 0)
+          process.kill({ cause: 'drained', reason: 'ended while it loaded a model' });
         else process.drain();
       }
       return new Promise((resolve) => {
         const killer = setTimeout(() => {
-          for (const { process } of open) process.kill('killed: it did not end in time');
+          for (const { process } of open) process.kill({ cause: 'drained', reason: 'killed: it did not end in time' });
         }, grace);
         ended = () => {
           clearTimeout(killer);

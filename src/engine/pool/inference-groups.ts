@@ -8,7 +8,7 @@ import { lanesOf } from '../open-inference/options.ts';
 import type { EngineSettings } from '../options.ts';
 import type { Revision, Revisions } from '../revisions.ts';
 import type { InferenceCalls } from '../worker/messages.ts';
-import { createEngineGroup, type EngineGroup } from './engine-group.ts';
+import { createEngineGroup, type EngineGroup, type GroupObserver } from './engine-group.ts';
 
 /** The groups. */
 export interface InferenceGroups {
@@ -35,11 +35,11 @@ interface Member {
 const longestRetryMs = 5000;
 const retryMs = 250;
 
-/** `ended` hears of every process that ended. */
+/** `watcher` hears of every process that ended, and of the jobs that ended with one. */
 export function createInferenceGroups(
   settings: EngineSettings,
   revisions: Revisions,
-  ended: (reason: string) => void,
+  watcher: Pick<GroupObserver, 'ended' | 'abandoned'>,
 ): InferenceGroups {
   const members = new Map<string, Member>();
   const closing = new Set<Promise<void>>();
@@ -60,7 +60,7 @@ export function createInferenceGroups(
       serves: ({ key }) => key === revision.key,
       observer: {
         finished() {},
-        ended,
+        ...watcher,
         calls: (calls) => {
           member.calls = sumOf(member.calls, calls);
         },

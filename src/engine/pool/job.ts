@@ -13,6 +13,8 @@ export interface Job extends QueueItem {
   readonly shape: JobShape;
   /** Identifies the set of choices, see choice-sets.ts. */
   readonly choiceSet: string;
+  /** Who shares what engines cache for it, see choice-sets.ts. */
+  readonly part: string;
   readonly arrived: number;
   readonly deadline: number;
   /** How many engines have failed at it. */
@@ -37,7 +39,10 @@ export interface Answer {
 
 /** What a job is made of. */
 export interface NewJob
-  extends Pick<Job, 'sequence' | 'revision' | 'request' | 'shape' | 'choiceSet' | 'cost' | 'arrived' | 'answer'> {
+  extends Pick<
+    Job,
+    'sequence' | 'revision' | 'request' | 'shape' | 'choiceSet' | 'part' | 'cost' | 'arrived' | 'answer'
+  > {
   readonly terms: JobTerms;
 }
 

@@ -7,6 +7,7 @@ import {
   EngineClosing,
   EngineFailed,
   EngineOverloaded,
+  JobAbandoned,
   JobCanceled,
   JobDeadlinePassed,
   ModelUnavailable,
@@ -14,14 +15,16 @@ import {
 import type { EngineSettings } from '../options.ts';
 import type { Revision, Revisions } from '../revisions.ts';
 import type { JobResult } from '../worker/messages.ts';
-import { choiceSetOf } from './choice-sets.ts';
+import { cachePart, choiceSetOf } from './choice-sets.ts';
 import { createDeadlines } from './deadlines.ts';
+import { blamesJob, type Death } from './deaths.ts';
 import { createDoor } from './door.ts';
 import type { EngineProcess } from './engine-process.ts';
 import type { EngineSlot } from './engine-slot.ts';
 import { createEstimates, shapeOf } from './estimates.ts';
 import { type Backlog, createFairQueue } from './fair-queue.ts';
 import { type Answer, createJob, type Job } from './job.ts';
+import { outcomeOf } from './outcome.ts';
 import { freeEngines, soonestDone } from './placement.ts';
 import { createPreparations, type PrepareRequest } from './preparations.ts';
 
@@ -35,8 +38,10 @@ export interface Pool {
   dispatch(): void;
   /** `occupied`: milliseconds for which the job kept the engine from the next one. */
   finished(process: EngineProcess, job: number, result: JobResult, occupied: number): void;
-  /** Jobs that an engine took with it. */
-  lost(process: EngineProcess, jobs: readonly number[], reason: string): void;
+  /** Jobs that an engine took with it, in the order in which it got them. */
+  lost(process: EngineProcess, jobs: readonly number[], death: Death): void;
+  /** Milliseconds for which decisions have waited without any job being finished; 0 if none waits. */
+  standstill(): number;
   /** Fails the waiting jobs of a model that cannot be served any more. */
   unavailable(revision: Revision): void;
   /** What waits. */
@@ -45,11 +50,17 @@ export interface Pool {
   close(): Promise<void>;
 }
 
-/** Catalogs that may be prepared at a time. */
+/** Catalogs that may be prepared at a time, and those of one owner. */
 const maxPreparations = 256;
+const maxOwnersPreparations = 64;
 
-/** `slots` may still be empty when the pool is made. */
-export function createPool(settings: EngineSettings, revisions: Revisions, slots: readonly EngineSlot[]): Pool {
+/** `slots` may still be empty when the pool is made. `abandoned` hears of jobs that are given up because their engine ended with them. */
+export function createPool(
+  settings: EngineSettings,
+  revisions: Revisions,
+  slots: readonly EngineSlot[],
+  abandoned: (death: Death) => void,
+): Pool {
   const queue = createFairQueue<Job>();
   const running = new Map<number, Job>();
   const estimates = createEstimates();
@@ -58,10 +69,14 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
   let sequence = 0;
   const preparations = createPreparations({
     nextJob: () => ++sequence,
+    abandoned,
     choiceCost: (revision, choices) =>
       estimates.cost(shapeOf({ input: '', instruction: '', choices }, revision), false) / choices.length,
     most: maxPreparations,
+    mostOfOwner: maxOwnersPreparations,
   });
+  let lastFinish = performance.now();
+  let waitingSince = lastFinish;
   let closing = false;
   let emptied: (() => void) | undefined;
 
@@ -92,7 +107,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
   };
 
   const costOn = (job: Job, process: EngineProcess): number =>
-    estimates.cost(job.shape, process.choiceSets.has(job.revision.key, job.choiceSet));
+    estimates.cost(job.shape, process.choiceSets.has(job.revision.key, job.choiceSet, job.part));
 
   const dispatch = (): void => {
     for (;;) {
@@ -122,10 +137,21 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     job.process = process;
     job.sentAt = now;
     running.set(job.id, job);
-    process.choiceSets.add(job.revision.key, job.choiceSet);
+    process.choiceSets.add(job.revision.key, job.choiceSet, job.part);
     preparations.yielded(process, cost);
     const timeLeft = job.deadline - now;
-    process.send({ kind: 'score', job: job.id, key: job.revision.key, input, instruction, choices, timeLeft }, cost);
+    const { id, revision, part } = job;
+    process.send({ kind: 'score', job: id, key: revision.key, part, input, instruction, choices, timeLeft }, cost);
+  };
+
+  /** Gives a job up that may have ended its engine: another engine would be the next to end. */
+  const giveUp = (job: Job, death: Death): void => {
+    abandoned(death);
+    const { premiseLength, choices, choicesLength } = job.shape;
+    const fields = { model: job.revision.name, reason: death.reason, premiseLength, choices, choicesLength };
+    settings.logger.error(fields, 'a decision is given up: its engine ended with it');
+    answer(job, () => job.answer.reject(new JobAbandoned(death.reason)));
+    conclude(job);
   };
 
   /** Puts a job back that an engine failed at, once. */
@@ -134,6 +160,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     const { state, retired } = job.revision;
     if (!job.answered && ++job.failures < 2 && state === 'ready' && !retired) {
       job.state = 'queued';
+      if (queue.backlog('all').jobs === 0) waitingSince = performance.now();
       queue.add(job);
     } else {
       answer(job, () => job.answer.reject(new EngineFailed(reason)));
@@ -141,11 +168,12 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
     }
   };
 
-  const estimated = (request: ScoreJob, revision: Revision) => {
+  const estimated = (request: ScoreJob, terms: JobTerms, revision: Revision) => {
+    const part = cachePart(terms);
     const shape = shapeOf(request, revision);
     const choiceSet = choiceSetOf(request.choices);
-    const known = serving(revision).some(({ choiceSets }) => choiceSets.has(revision.key, choiceSet));
-    return { shape, choiceSet, cost: estimates.cost(shape, known) };
+    const known = serving(revision).some(({ choiceSets }) => choiceSets.has(revision.key, choiceSet, part));
+    return { shape, choiceSet, part, cost: estimates.cost(shape, known) };
   };
 
   /** The revision that a call is for. Throws what keeps it from being taken in. */
@@ -164,7 +192,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       const arrived = performance.now();
       const revision = accept(request, terms, arrived);
       const job = createJob({
-        ...estimated(request, revision),
+        ...estimated(request, terms, revision),
         sequence: ++sequence,
         revision,
         request,
@@ -204,13 +232,16 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       const job = takeIn(request, terms, { resolve, reject, released: () => terms.released?.() });
       revisions.count(job.revision, 1);
       deadlines.add(job);
+      if (queue.backlog('all').jobs === 0) waitingSince = performance.now();
       queue.add(job);
       dispatch();
       const leave = (): void => abandon(job, new JobCanceled());
       terms.signal.addEventListener('abort', leave, { once: true });
       return await promise.finally(() => terms.signal.removeEventListener('abort', leave));
     },
+    standstill: () => (queue.backlog('all').jobs === 0 ? 0 : performance.now() - Math.max(lastFinish, waitingSince)),
     finished(process, id, result, occupied) {
+      lastFinish = performance.now();
       const job = running.get(id);
       if (job === undefined) {
         if (preparations.finished(process, id, result)) dispatch();
@@ -226,7 +257,7 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
         conclude(job);
       } else {
         if (result.kind === 'scored') estimates.observe(job.shape, result, occupied);
-        else process.choiceSets.remove(job.revision.key, job.choiceSet);
+        else process.choiceSets.remove(job.revision.key, job.choiceSet, job.part);
         // One that was canceled has been answered, or else its time was up by the engine's clock a moment before it is by this one.
         if (result.kind === 'canceled') answer(job, () => job.answer.reject(new JobDeadlinePassed()));
         else answer(job, () => job.answer.resolve(outcomeOf(result, job)));
@@ -234,11 +265,14 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       }
       dispatch();
     },
-    lost(process, jobs, reason) {
-      for (const id of jobs) {
+    lost(process, jobs, death) {
+      for (const [place, id] of jobs.entries()) {
         const job = running.get(id);
-        if (job !== undefined) again(job, `an engine ${reason}`);
-        else preparations.finished(process, id, { kind: 'failed', message: reason });
+        // An engine with one lane works on the first of its jobs; the others it has not begun.
+        const blamed = blamesJob(death) && (place === 0 || process.lanes > 1);
+        if (job === undefined) preparations.ended(id, blamed ? death : undefined);
+        else if (blamed) giveUp(job, death);
+        else again(job, `an engine ${death.reason}`);
       }
       preparations.lost(process);
       dispatch();
@@ -257,22 +291,4 @@ export function createPool(settings: EngineSettings, revisions: Revisions, slots
       });
     },
   };
-}
-
-function outcomeOf(
-  result: Exclude<JobResult, { kind: 'failed' | 'unavailable' | 'canceled' }>,
-  job: Job,
-): ScoreOutcome {
-  if (result.kind === 'scored') {
-    const { probabilities, inputTokens, tokenize, infer, waited } = result;
-    return {
-      kind: 'scored',
-      probabilities,
-      inputTokens,
-      timings: { queue: job.sentAt - job.arrived + waited, tokenize, infer },
-    };
-  }
-  if (result.kind === 'input_too_long' || result.kind === 'choice_too_long') return result;
-  // A decision never ends as prepared.
-  throw new Error(`a decision ended as ${result.kind}`);
 }

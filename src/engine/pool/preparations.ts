@@ -1,21 +1,24 @@
 /**
- * Catalogs' choices on their way into every engine's cache. Each engine has a lane of its own; its work is cut into short pieces, and while
- * decisions wait, the lane gets as much of the engine's time as they do and no more.
+ * Catalogs' choices on their way into every engine's cache. Each engine has a lane of its own, in which owners take turns; its work is cut into short
+ * pieces, and while decisions wait, the lane gets as much of the engine's time as they do and no more.
  */
 import type { JobTerms, PrepareOutcome, ScoreJob } from '../engine.ts';
 import {
   DeadlineTooShort,
   EngineFailed,
   EngineOverloaded,
+  JobAbandoned,
   JobCanceled,
   JobDeadlinePassed,
   ModelUnavailable,
 } from '../errors.ts';
 import type { Revision } from '../revisions.ts';
 import type { JobResult } from '../worker/messages.ts';
-import { choiceSetOf } from './choice-sets.ts';
+import { cachePart, choiceSetOf } from './choice-sets.ts';
 import { createDeadlines } from './deadlines.ts';
+import type { Death } from './deaths.ts';
 import type { EngineProcess } from './engine-process.ts';
+import { createPreparationLane, type LaneItem, type PreparationLane } from './preparation-lane.ts';
 
 /** What is to be prepared. */
 export type PrepareRequest = Pick<ScoreJob, 'model' | 'revision' | 'choices'>;
@@ -26,8 +29,11 @@ export interface PreparationsOptions {
   nextJob(): number;
   /** Milliseconds that one of these choices takes. */
   choiceCost(revision: Revision, choices: readonly string[]): number;
-  /** Preparations that may be under way at a time. */
+  /** Hears of a preparation that is given up because an engine ended with it. */
+  abandoned(death: Death): void;
+  /** Preparations that may be under way at a time, and those of one owner. */
   readonly most: number;
+  readonly mostOfOwner: number;
 }
 
 /** The lanes of all engines. */
@@ -45,21 +51,27 @@ export interface Preparations {
   yielded(process: EngineProcess, cost: number): void;
   /** Whether the job was one of these. */
   finished(process: EngineProcess, job: number, result: JobResult): boolean;
-  /** A process has ended. */
+  /** The process that had the job has ended, and perhaps because of it: then `death` says how. */
+  ended(job: number, death: Death | undefined): void;
+  /** A process has ended; after what it had in flight. */
   lost(process: EngineProcess): void;
   /** Fails what is under way for a model that cannot be served any more. */
   unavailable(revision: Revision): void;
   readonly size: number;
 }
 
-/** One engine's share of a preparation: what it has still to encode. */
-interface Part {
+/** One engine's share of a preparation: the next piece of what it has still to encode. */
+interface Part extends LaneItem {
   readonly preparation: Preparation;
-  next: number;
+  /** The places of the piece's choices: from `next` up to `end`. */
+  readonly next: number;
+  readonly end: number;
 }
 
 interface Preparation {
   readonly revision: Revision;
+  readonly owner: string;
+  readonly part: string;
   readonly choices: readonly string[];
   readonly deadline: number;
   readonly cost: number;
@@ -70,20 +82,15 @@ interface Preparation {
   reject(error: Error): void;
 }
 
-/** An engine's lane. */
-interface Lane {
-  readonly parts: Part[];
-  /** Milliseconds that decisions have coming before the next piece. */
-  debt: number;
-}
-
 /** A piece takes about this long in each lane, milliseconds: a short decision behind it waits no longer. */
 const pieceCost = 20;
 
 /** Lanes without work. */
-export function createPreparations({ nextJob, choiceCost, most }: PreparationsOptions): Preparations {
-  const lanes = new Map<EngineProcess, Lane>();
-  const inFlight = new Map<number, Part>();
+export function createPreparations(options: PreparationsOptions): Preparations {
+  const { nextJob, choiceCost, abandoned, most, mostOfOwner } = options;
+  const lanes = new Map<EngineProcess, PreparationLane<Part>>();
+  const inFlight = new Map<number, { readonly process: EngineProcess; readonly piece: Part }>();
+  let pieces = 0;
   const open = new Set<Preparation>();
   const deadlines = createDeadlines<Preparation>((preparation) => fail(preparation, new JobDeadlinePassed()));
 
@@ -100,7 +107,7 @@ export function createPreparations({ nextJob, choiceCost, most }: PreparationsOp
   };
 
   /** One engine is done with its part, one way or the other. */
-  const endPart = ({ preparation }: Part, done: boolean): void => {
+  const endPart = (preparation: Preparation, done: boolean): void => {
     preparation.parts--;
     if (done) preparation.prepared++;
     if (preparation.parts > 0) return;
@@ -108,34 +115,57 @@ export function createPreparations({ nextJob, choiceCost, most }: PreparationsOp
     else fail(preparation, new EngineFailed('no engine could encode the choices'));
   };
 
-  /** The lane's next part that somebody still waits for. */
-  const nextPart = (lane: Lane): Part | undefined => {
-    for (let part = lane.parts.shift(); part !== undefined; part = lane.parts.shift()) {
-      if (!part.preparation.answered) return part;
-    }
-    return undefined;
+  /** The piece of a preparation that begins at `next`, as it waits in an engine's lane. */
+  const pieceOf = (preparation: Preparation, next: number, process: EngineProcess): Part => {
+    const { choices, cost, owner } = preparation;
+    const each = cost / choices.length;
+    const size = Math.max(1, Math.floor((pieceCost * process.lanes) / each));
+    const end = Math.min(choices.length, next + size);
+    const sequence = ++pieces;
+    return {
+      preparation,
+      next,
+      end,
+      tenant: owner,
+      cost: (end - next) * each,
+      left: (choices.length - next) * each,
+      rank: sequence,
+      sequence,
+    };
   };
 
-  const waiting = (process: EngineProcess): number =>
-    (lanes.get(process)?.parts ?? []).reduce((sum, { preparation }) => sum + preparation.cost, 0);
+  const busy = (process: EngineProcess): boolean => {
+    for (const each of inFlight.values()) if (each.process === process) return true;
+    return false;
+  };
+
+  const openOf = (owner: string): number => {
+    let count = 0;
+    for (const preparation of open) if (preparation.owner === owner) count += 1;
+    return count;
+  };
 
   return {
     get size() {
       return open.size;
     },
     prepare(revision, { choices }, terms, engines) {
+      const { deadline, tenant: owner } = terms;
       const cost = choices.length * choiceCost(revision, choices);
       // Decisions may take every other turn.
-      const expected = 2 * (cost + Math.max(...engines.map(waiting)));
-      const left = terms.deadline - performance.now();
+      const left = deadline - performance.now();
       if (2 * cost > left) return Promise.reject(new DeadlineTooShort(2 * cost, left));
-      if (open.size >= most || performance.now() + expected > terms.deadline) {
+      const expected =
+        2 * Math.max(...engines.map((process) => lanes.get(process)?.costUntilDone(owner, cost) ?? cost));
+      const full = open.size >= most || openOf(owner) >= mostOfOwner;
+      if (full || expected > left) {
         return Promise.reject(new EngineOverloaded(Math.max(1, Math.ceil(expected / 1000))));
       }
       const { promise, resolve, reject } = Promise.withResolvers<PrepareOutcome>();
-      const { deadline } = terms;
-      const preparation = {
+      const preparation: Preparation = {
         revision,
+        owner,
+        part: cachePart(terms),
         choices,
         deadline,
         cost,
@@ -148,9 +178,9 @@ export function createPreparations({ nextJob, choiceCost, most }: PreparationsOp
       open.add(preparation);
       deadlines.add(preparation);
       for (const process of engines) {
-        const lane = lanes.get(process) ?? { parts: [], debt: 0 };
+        const lane = lanes.get(process) ?? createPreparationLane<Part>();
         lanes.set(process, lane);
-        lane.parts.push({ preparation, next: 0 });
+        lane.add(pieceOf(preparation, 0, process));
       }
       const leave = (): void => fail(preparation, new JobCanceled());
       terms.signal.addEventListener('abort', leave, { once: true });
@@ -159,21 +189,26 @@ export function createPreparations({ nextJob, choiceCost, most }: PreparationsOp
     sendNext(process, decisionsWait) {
       const lane = lanes.get(process);
       if (lane === undefined || (decisionsWait && lane.debt > 0)) return false;
-      const part = nextPart(lane);
-      if (part === undefined) {
-        lanes.delete(process);
+      const piece = lane.take(({ preparation }) => !preparation.answered);
+      if (piece === undefined) {
+        if (!busy(process)) lanes.delete(process);
         return false;
       }
-      const { revision, choices, cost } = part.preparation;
-      const each = cost / choices.length;
-      const size = Math.max(1, Math.floor((pieceCost * process.lanes) / each));
-      const piece = choices.slice(part.next, part.next + size);
-      part.next += piece.length;
-      lane.debt = piece.length * each;
+      const { preparation, next, end, cost } = piece;
+      const { revision, part, choices, deadline } = preparation;
+      lane.debt = cost;
       const job = nextJob();
-      inFlight.set(job, part);
-      const timeLeft = part.preparation.deadline - performance.now();
-      process.send({ kind: 'prepare', job, key: revision.key, choices: piece, timeLeft }, lane.debt);
+      inFlight.set(job, { process, piece });
+      const timeLeft = deadline - performance.now();
+      const message = {
+        kind: 'prepare',
+        job,
+        key: revision.key,
+        part,
+        choices: choices.slice(next, end),
+        timeLeft,
+      } as const;
+      process.send(message, cost);
       return true;
     },
     yielded(process, cost) {
@@ -181,27 +216,40 @@ export function createPreparations({ nextJob, choiceCost, most }: PreparationsOp
       if (lane !== undefined) lane.debt -= cost;
     },
     finished(process, job, result) {
-      const part = inFlight.get(job);
-      if (part === undefined) return false;
+      const piece = inFlight.get(job)?.piece;
+      if (piece === undefined) return false;
       inFlight.delete(job);
-      const { preparation } = part;
+      const { preparation, end } = piece;
+      const { revision, choices, part } = preparation;
       if (result.kind === 'choice_too_long') {
         answer(preparation, () => preparation.resolve(result));
       } else if (result.kind !== 'prepared') {
-        endPart(part, false);
-      } else if (part.next >= preparation.choices.length) {
-        process.choiceSets.add(preparation.revision.key, choiceSetOf(preparation.choices));
-        endPart(part, true);
+        endPart(preparation, false);
+      } else if (end >= choices.length) {
+        process.choiceSets.add(revision.key, choiceSetOf(choices), part);
+        endPart(preparation, true);
       } else if (!preparation.answered) {
-        // At the end of the lane: preparations take turns.
-        lanes.get(process)?.parts.push(part);
+        // Behind the owner's other preparations: they take turns.
+        lanes.get(process)?.add(pieceOf(preparation, end, process));
       }
       return true;
+    },
+    ended(job, death) {
+      const piece = inFlight.get(job)?.piece;
+      if (piece === undefined) return;
+      inFlight.delete(job);
+      if (death === undefined) {
+        endPart(piece.preparation, false);
+        return;
+      }
+      abandoned(death);
+      // In no other engine either.
+      fail(piece.preparation, new JobAbandoned(death.reason));
     },
     lost(process) {
       const lane = lanes.get(process);
       lanes.delete(process);
-      for (const part of lane?.parts ?? []) endPart(part, false);
+      for (const { preparation } of lane?.all() ?? []) endPart(preparation, false);
     },
     unavailable(revision) {
       for (const preparation of open) {

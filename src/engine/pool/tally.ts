@@ -1,14 +1,14 @@
 /** Counts what the engines did, for `Engine.stats`. */
 import type { EngineStats } from '../engine.ts';
 import type { JobResult } from '../worker/messages.ts';
-
-/** How a process that was told to end ends. */
-const ORDERLY = 'exited with code 0';
+import type { Death } from './deaths.ts';
 
 export interface Tally {
   finished(result: JobResult): void;
   /** A process ended. */
-  ended(reason: string): void;
+  ended(death: Death): void;
+  /** A job was given up because its engine ended with it. */
+  abandoned(death: Death): void;
   read(now: Pick<EngineStats, 'queue' | 'engines' | 'inference'>): EngineStats;
 }
 
@@ -16,6 +16,7 @@ export interface Tally {
 export function createTally(): Tally {
   let busy = 0;
   let restarts = 0;
+  const abandoned = { stuck: 0, crashed: 0 };
   let encoded = 0;
   let cached = 0;
   return {
@@ -25,9 +26,12 @@ export function createTally(): Tally {
       encoded += result.encoded;
       cached += result.probabilities.length - result.encoded;
     },
-    ended(reason) {
-      if (reason !== ORDERLY) restarts += 1;
+    ended({ cause }) {
+      if (cause !== 'drained') restarts += 1;
     },
-    read: (now) => ({ ...now, busy, restarts, choices: { encoded, cached } }),
+    abandoned({ cause }) {
+      if (cause === 'stuck' || cause === 'crashed') abandoned[cause] += 1;
+    },
+    read: (now) => ({ ...now, busy, restarts, abandoned: { ...abandoned }, choices: { encoded, cached } }),
   };
 }

@@ -24,7 +24,7 @@ export function createWorkerLoop(
   let draining = false;
   let lastProgress = 0;
 
-  const control: RunControl = {
+  const control: Pick<RunControl, 'checkpoint'> = {
     checkpoint() {
       if (current !== undefined && canceled.has(current)) throw new JobStopped();
       const now = performance.now();

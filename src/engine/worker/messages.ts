@@ -34,6 +34,8 @@ export interface ScoreMessage {
   readonly kind: 'score';
   readonly job: number;
   readonly key: string;
+  /** Who shares what is cached for it, see `cachePart`. */
+  readonly part: string;
   readonly input: string;
   readonly instruction: string;
   readonly choices: readonly string[];
@@ -46,6 +48,7 @@ export interface PrepareMessage {
   readonly kind: 'prepare';
   readonly job: number;
   readonly key: string;
+  readonly part: string;
   readonly choices: readonly string[];
   readonly timeLeft: number;
 }

@@ -3,7 +3,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CostProfile } from '../cost-profile.ts';
 import { createChoiceVectorCache } from '../families/choice-vectors.ts';
-import { ChoiceTooLong, type Family, InvalidOptions, JobStopped, type RunControl } from '../families/family.ts';
+import {
+  ChoiceTooLong,
+  type Family,
+  InvalidOptions,
+  JobStopped,
+  type RunControl,
+  unhindered,
+} from '../families/family.ts';
 import { readPremise } from '../families/premise.ts';
 import { loadFamily } from '../families/registry.ts';
 import { canaryProblem } from '../packages/canary.ts';
@@ -26,7 +33,11 @@ export interface LoadedModels {
   /** Makes the package's canary decision: the problem with it, or undefined. Never rejects. */
   canary(key: string): Promise<string | undefined>;
   /** Runs a job. `waited` is passed on. Never rejects. */
-  run(message: ScoreMessage | PrepareMessage, waited: number, control: RunControl): Promise<JobResult>;
+  run(
+    message: ScoreMessage | PrepareMessage,
+    waited: number,
+    control: Pick<RunControl, 'checkpoint'>,
+  ): Promise<JobResult>;
 }
 
 interface LoadedModel {
@@ -77,7 +88,6 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
           tokenizer: (file) => sharedTokenizer(pathOf(file), manifest.files.get(file)?.sha256 ?? file),
           json: async (file) => JSON.parse(await readFile(pathOf(file), 'utf8')),
           graph: (file) => loadGraph(pathOf(file)),
-          vectors: cache.of(key),
         });
         models.set(key, { manifest, family });
         return { kind: 'loaded', profile: profile ?? (await family.profile()) };
@@ -99,16 +109,17 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
       if (model === undefined) return 'the model is not loaded';
       try {
         const { canary } = model.manifest;
-        return canaryProblem(canary, await score(model, canary, 0, { checkpoint() {} }));
+        return canaryProblem(canary, await score(model, canary, 0, unhindered));
       } catch (error) {
         return messageOf(error);
       }
     },
 
-    async run(message, waited, control) {
+    async run(message, waited, { checkpoint }) {
       const model = models.get(message.key);
       if (model === undefined) return { kind: 'failed', message: `${message.key} is not loaded` };
       try {
+        const control: RunControl = { checkpoint, vectors: cache.of(message.key, message.part) };
         if (message.kind === 'score') return await score(model, message, waited, control);
         await model.family.prepare(message.choices, control);
         return { kind: 'prepared' };

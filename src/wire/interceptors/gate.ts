@@ -8,6 +8,7 @@ import type { LimitedWork, Limits } from '../../domain/limits.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Procedure } from '../../service/procedure.ts';
 import type { Exchange } from '../exchange.ts';
+import type { Refused } from '../watchdog.ts';
 
 /** Lets a call in, or throws DomainError. Sets the exchange's caller and its lease. */
 export type Gate = (exchange: Exchange, procedure: Procedure) => Promise<void>;
@@ -18,12 +19,13 @@ export function createGate(options: {
   readonly limits: Limits;
   readonly trustedProxies: TrustedProxies;
   readonly engine: Pick<Engine, 'crowded'>;
-  /** Whether the process is too near its bounds to take work. */
-  readonly refusing: () => boolean;
+  /** Whose work the process is too near its bounds to take. */
+  readonly refused: () => Refused;
 }): Gate {
-  const { authenticator, limits, trustedProxies, engine, refusing } = options;
+  const { authenticator, limits, trustedProxies, engine, refused } = options;
   const admit = async (exchange: Exchange, work: LimitedWork): Promise<void> => {
-    if (refusing()) {
+    const whose = refused();
+    if (whose === 'everybody' || (whose === 'anonymous' && exchange.caller.kind === 'anonymous')) {
       throw new DomainError('OVERLOADED', 'this process has no room for more work; try again later', { retryAfter: 1 });
     }
     const admitted = limits.admit(exchange.caller, work, exchange.storeBudget);

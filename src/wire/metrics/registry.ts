@@ -141,6 +141,16 @@ export function addStateMetrics(registry: Registry, sources: StateSources): void
     () => engine.stats().busy / 1000,
   );
   total('umpire_engine_restarts_total', 'Engines that ended without being asked to.', () => engine.stats().restarts);
+  new Counter({
+    name: 'umpire_jobs_abandoned_total',
+    help: 'Decisions and catalogs that were given up because their engine was stuck with them or crashed.',
+    labelNames: ['cause'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [cause, count] of Object.entries(engine.stats().abandoned)) this.inc({ cause }, count);
+    },
+  });
   total('umpire_choices_encoded_total', 'Choices whose vectors had to be made.', () => engine.stats().choices.encoded);
   total(
     'umpire_choices_cached_total',

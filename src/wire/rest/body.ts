@@ -1,5 +1,7 @@
 /** Reads a request body, bounded in size and time. */
+import type { BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
+import { createByteCollector } from '../byte-collector.ts';
 import { type HttpRequest, isHttp2 } from '../http.ts';
 
 /** Whether the caller took the request back: an HTTP/2 body then ends as if it were whole. */
@@ -37,16 +39,17 @@ export function assertJsonContent(request: HttpRequest): void {
 }
 
 /**
- * The whole body.
+ * The whole body. `meter` counts its bytes as they arrive.
  *
- * @throws DomainError BODY_TOO_LARGE as soon as that is known, REQUEST_TIMEOUT, or CANCELED if the caller leaves.
+ * @throws DomainError BODY_TOO_LARGE as soon as that is known, REQUEST_TIMEOUT, CANCELED if the caller leaves, or what `meter` finds.
  */
-export function readBody(request: HttpRequest): Promise<Buffer> {
+export function readBody(request: HttpRequest, meter: BodyMeter): Promise<Uint8Array> {
   const length = request.headers['content-length'];
   if (length !== undefined && Number(length) > MAX_BODY_BYTES) return Promise.reject(tooLarge());
+  const beyond = meter(0);
+  if (beyond !== undefined) return Promise.reject(beyond);
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
+    const collected = createByteCollector();
     const timer = isHttp2(request)
       ? setTimeout(() => settle(new DomainError('REQUEST_TIMEOUT', 'the body did not arrive in time')), MAX_BODY_TIME)
       : undefined;
@@ -54,7 +57,7 @@ export function readBody(request: HttpRequest): Promise<Buffer> {
       clearTimeout(timer);
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
       if (fault === undefined) {
-        resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size));
+        resolve(collected.bytes());
       } else {
         // What still comes is read and thrown away, so that the answer is not lost in a reset connection.
         request.on('error', () => {}).resume();
@@ -62,9 +65,13 @@ export function readBody(request: HttpRequest): Promise<Buffer> {
       }
     };
     const onData = (chunk: Buffer): void => {
-      size += chunk.length;
-      if (size > MAX_BODY_BYTES) settle(tooLarge());
-      else chunks.push(chunk);
+      if (collected.length + chunk.length > MAX_BODY_BYTES) {
+        settle(tooLarge());
+        return;
+      }
+      const tooMany = meter(chunk.length);
+      if (tooMany !== undefined) settle(tooMany);
+      else collected.add(chunk);
     };
     const onGone = (): void => settle(new DomainError('CANCELED', 'the caller left before its request was complete'));
     const onEnd = (): void => (wasReset(request) ? onGone() : settle());

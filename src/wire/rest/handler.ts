@@ -1,4 +1,5 @@
 /** The REST facade: a protocol beside gRPC and Connect, in front of the same procedures. */
+import type { BodyLimits } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
 import type { Procedure } from '../../service/procedure.ts';
 import type { Exchange } from '../exchange.ts';
@@ -12,20 +13,18 @@ import { respond, respondFault } from './respond.ts';
 import { createRouter } from './router.ts';
 import { createRoutes, type Route } from './routes.ts';
 import { serverTiming } from './server-timing.ts';
-import type { ParsedObject } from './strict-json.ts';
 
 /** Answers a request whose path is not an RPC's. Never rejects. */
 export type RestHandler = (exchange: Exchange, path: string) => Promise<void>;
-
-const NO_BODY: ParsedObject = { value: {}, duplicate: undefined };
 
 /** A handler over procedures. @throws Error if an annotation cannot be served. */
 export function createRestHandler(options: {
   readonly procedures: readonly Procedure[];
   readonly gate: Gate;
   readonly health: Health;
+  readonly bodies: BodyLimits;
 }): RestHandler {
-  const { gate, health } = options;
+  const { gate, health, bodies } = options;
   const route = createRouter(createRoutes(options.procedures));
   const pages = createPages();
 
@@ -35,13 +34,13 @@ export function createRestHandler(options: {
     if (procedure.limits === 'none') exchange.place?.meter();
     await gate(exchange, procedure);
     if (hasBody) assertJsonContent(exchange.request);
-    const { value, duplicate } = hasBody ? found.parse(await readBody(exchange.request)) : NO_BODY;
-    const result = await invoke(procedure, found.read(value, duplicate, variables), exchange);
+    const body = hasBody ? await readBody(exchange.request, bodies.meter(exchange.caller)) : undefined;
+    const result = await invoke(procedure, found.read(body, variables), exchange);
     const headers: Record<string, string> = {};
     const location = found.location(result);
     if (location !== undefined) headers.location = location;
     const { timings } = exchange.facts;
-    if (timings !== undefined) headers['server-timing'] = serverTiming(timings);
+    if (timings !== undefined && exchange.caller.kind === 'key') headers['server-timing'] = serverTiming(timings);
     respond(exchange, { status: found.successStatus, headers, body: found.write(result) }, health.draining);
   };
 

@@ -1,25 +1,21 @@
 /**
- * From a JSON object to a request message, by the message's descriptor: names as in the proto (snake_case, no camelCase alias), no unknown
- * property, no null, no coercion. The first fault is reported in this order: an unknown property, a property given twice, then the fields in the
- * proto's order, which is the contract's, each by its presence, its type and its own rule.
+ * From a JSON body to a request message, by the message's descriptor: names as in the proto (snake_case, no camelCase alias), no unknown
+ * property, no null, no coercion. A property that is unknown or given twice and a value that nests too deep are reported where they stand; else the first
+ * fault of the fields in the proto's order, which is the contract's, each by its presence, its type, its number of items and its own rule.
  */
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import { DomainError } from '../../domain/errors.ts';
 import type { FieldRule, RequestRules } from '../../service/field-rules.ts';
-import type { JsonObject } from './strict-json.ts';
+import { type BodyValue, type ObjectShape, type ScannedBody, scanBody } from './strict-json.ts';
 
-/** Reads a body into a message. `bound` holds the fields that the path already gave, which the body must not name. */
-export type MessageReader = (
-  body: JsonObject,
-  duplicate: string | undefined,
-  bound: ReadonlyMap<string, string>,
-) => Message;
+/** Reads a body into a message; undefined for a request without one. `bound` holds the fields that the path gave. */
+export type MessageReader = (body: Uint8Array | undefined, bound: ReadonlyMap<string, string>) => Message;
 
 interface FieldReader {
   readonly name: string;
   readonly localName: string;
   readonly rule: FieldRule;
-  readonly typeFault: (value: unknown) => string | undefined;
+  readonly kind: 'string' | 'strings';
 }
 
 /** A caller of another service's API is told so, since its mistake is not in one property. */
@@ -27,27 +23,31 @@ const OTHER_DIALECT = new Set(['questions', 'state', 'messages', 'prompt', 'labe
 const DIALECT_HINT = 'this API takes model, input, instruction and either choices or catalog';
 const MAX_PARAM = 128;
 
-/** Compiles a reader. @throws Error naming a field whose kind requests do not have. */
-export function compileMessageReader(desc: DescMessage, rules: RequestRules): MessageReader {
+const NO_BODY: ScannedBody = { kind: 'object', values: new Map() };
+
+/** Compiles a reader. A body must not name the fields `inPath`. @throws Error naming a field whose kind requests do not have. */
+export function compileMessageReader(
+  desc: DescMessage,
+  rules: RequestRules,
+  inPath: ReadonlySet<string> = new Set(),
+): MessageReader {
   const fields = desc.fields.map((field) => compileField(desc, field, rules[field.name] ?? {}));
-  const names = new Set(fields.map((field) => field.name));
-  return (body, duplicate, bound) => {
-    for (const name of Object.keys(body)) {
-      if (!names.has(name) || bound.has(name)) throw unknownField(name);
-    }
-    if (duplicate !== undefined) {
-      throw new DomainError('DUPLICATE_FIELD', `${duplicate} is given more than once`, { param: duplicate });
-    }
+  const shape: ObjectShape = new Map(
+    fields.filter(({ name }) => !inPath.has(name)).map(({ name, kind }) => [name, kind]),
+  );
+  return (bytes, bound) => {
+    const body = bytes === undefined ? NO_BODY : scanBody(bytes, shape);
+    if (body.kind === 'unknown') throw unknownField(body.name);
+    if (body.kind === 'nested') throw wrongType(fields.find(({ name }) => name === body.name));
+    if (body.kind === 'duplicate') throw duplicateField(body.name);
     const message = create(desc) as Message & Record<string, unknown>;
-    const presence = { has: (name: string) => bound.has(name) || Object.hasOwn(body, name) };
-    for (const { name, localName, rule, typeFault } of fields) {
+    const presence = { has: (name: string) => bound.has(name) || body.values.has(name) };
+    for (const field of fields) {
+      const { name, localName, rule } = field;
       const fault = rule.presence?.(presence);
       if (fault !== undefined) throw fault;
       if (!presence.has(name)) continue;
-      const value = bound.has(name) ? bound.get(name) : body[name];
-      const wrong = typeFault(value);
-      if (wrong !== undefined)
-        throw new DomainError(rule.wrongType ?? 'INVALID_TYPE', `${name} must be ${wrong}`, { param: name });
+      const value = bound.get(name) ?? fieldValue(field, body.values.get(name));
       const refused = rule.value?.(value as never);
       if (refused !== undefined) throw refused;
       message[localName] = value;
@@ -56,24 +56,44 @@ export function compileMessageReader(desc: DescMessage, rules: RequestRules): Me
   };
 }
 
+/** What a body says of a field. @throws DomainError for a wrong type or number of items. */
+function fieldValue(field: FieldReader, value: BodyValue | undefined): string | readonly string[] {
+  if (value === undefined || value.kind === 'other' || value.kind !== field.kind) throw wrongType(field);
+  if (value.kind === 'strings') {
+    const fault = field.rule.items?.(value.items);
+    if (fault !== undefined) throw fault;
+  }
+  return value.read();
+}
+
 function compileField(desc: DescMessage, field: DescField, rule: FieldRule): FieldReader {
   const { name, localName } = field;
-  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING) {
-    return { name, localName, rule, typeFault: (value) => (typeof value === 'string' ? undefined : 'a string') };
-  }
-  if (field.fieldKind === 'list' && field.listKind === 'scalar' && field.scalar === ScalarType.STRING) {
-    return { name, localName, rule, typeFault: (value) => (isStrings(value) ? undefined : 'an array of strings') };
-  }
-  throw new Error(`${desc.typeName}.${name}: requests hold strings and lists of strings only`);
+  const kind = jsonKind(field);
+  if (kind === undefined) throw new Error(`${desc.typeName}.${name}: requests hold strings and lists of strings only`);
+  return { name, localName, rule, kind };
 }
 
-function isStrings(value: unknown): value is readonly string[] {
-  if (!Array.isArray(value)) return false;
-  for (let index = 0; index < value.length; index += 1) if (typeof value[index] !== 'string') return false;
-  return true;
+/** What JSON has for a field of a request; undefined for a field that requests do not have. */
+export function jsonKind(field: DescField): 'string' | 'strings' | undefined {
+  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING) return 'string';
+  if (field.fieldKind === 'list' && field.listKind === 'scalar' && field.scalar === ScalarType.STRING) return 'strings';
+  return undefined;
 }
 
-function unknownField(name: string): DomainError {
+/** The fault of a value of another type. */
+export function wrongType(field: Pick<FieldReader, 'name' | 'rule' | 'kind'> | undefined): DomainError {
+  const { name = '', rule, kind } = field ?? {};
+  const wanted = kind === 'strings' ? 'an array of strings' : 'a string';
+  return new DomainError(rule?.wrongType ?? 'INVALID_TYPE', `${name} must be ${wanted}`, { param: name });
+}
+
+/** The fault of a property that stands there twice. */
+export function duplicateField(name: string): DomainError {
+  return new DomainError('DUPLICATE_FIELD', `${name} is given more than once`, { param: name });
+}
+
+/** The fault of a property that the request does not have. */
+export function unknownField(name: string): DomainError {
   const shown = name.length > MAX_PARAM ? `${name.slice(0, MAX_PARAM)}…` : name;
   const message = OTHER_DIALECT.has(name)
     ? `${shown} is not a property here: ${DIALECT_HINT}`

@@ -6,8 +6,6 @@ import { createJsonSink } from './json-sink.ts';
 import { compileMessageReader, type MessageReader } from './message-reader.ts';
 import { compileMessageWriter, type MessageWriter } from './message-writer.ts';
 import { type PathTemplate, parsePathTemplate } from './path-template.ts';
-import { type BodyParser, createBodyParser } from './repeated-lists.ts';
-import { parseJsonObject } from './strict-json.ts';
 
 export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -17,7 +15,6 @@ export interface Route {
   readonly template: PathTemplate;
   readonly procedure: Procedure;
   readonly hasBody: boolean;
-  readonly parse: BodyParser;
   readonly read: MessageReader;
   /** The JSON of a response; null where it has no content. */
   readonly write: (response: object) => string | Buffer | null;
@@ -68,9 +65,11 @@ function createRoute(procedure: Procedure, procedures: readonly Procedure[]): Ro
   const hasBody = rule.body === '*';
   if (!hasBody && rule.body !== '') throw new Error(`body '${rule.body}' is not supported, only '*'`);
   const fields = new Set(input.fields.map((field) => field.name));
+  const inPath = new Set<string>();
   for (const segment of template.segments) {
     if ('field' in segment && !fields.delete(segment.field))
       throw new Error(`path field '${segment.field}' is not a field of ${input.typeName}`);
+    if ('field' in segment) inPath.add(segment.field);
   }
   if (!hasBody && fields.size > 0)
     throw new Error(`fields ${[...fields].join(', ')} are neither in the path nor in a body`);
@@ -83,18 +82,12 @@ function createRoute(procedure: Procedure, procedures: readonly Procedure[]): Ro
     template,
     procedure,
     hasBody,
-    parse: bodyParser(input),
-    read: compileMessageReader(input, procedure.rules),
+    read: compileMessageReader(input, procedure.rules, inPath),
     write: empty ? () => null : write,
     responseBody: empty ? undefined : message,
     successStatus: empty ? 204 : collection === undefined ? 200 : 201,
     location: (response) => (collection === undefined ? undefined : fill(collection, body(response))),
   };
-}
-
-function bodyParser(input: DescMessage): BodyParser {
-  const list = input.fields.find(({ fieldKind }) => fieldKind === 'list');
-  return list === undefined ? parseJsonObject : createBodyParser(list.name);
 }
 
 function responseWriter(

@@ -1,115 +1,148 @@
 /**
- * JSON as a request body may be: one object, UTF-8 without a byte order mark, no property twice. What JSON leaves open is refused here, so that
- * two readers of the same bytes never see different requests.
+ * JSON as a request body may be: one object, UTF-8 without a byte order mark, with known properties that hold strings and lists of strings. What JSON
+ * leaves open is refused here, so that two readers of the same bytes never see different requests.
+ *
+ * A body is gone through once before anything is made of it, and no further than to what no request can have: a property that the contract does not
+ * know or that stands there twice, an object or a list where it knows none. So a body takes time for its bytes and for nothing else: not for how deep it nests, how many
+ * properties it has or how long its numbers are. Values are read when they are asked for.
  */
 import { isAscii } from 'node:buffer';
 import { DomainError } from '../../domain/errors.ts';
+import { JsonCursor, NotJson, type StringSpan, stringOf } from './json-cursor.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A body that was read: its properties, all of them its own. */
-export type JsonObject = Readonly<Record<string, unknown>>;
+/** The properties that an object may have, by name: whether each is a list of strings, or else a string. */
+export type ObjectShape = ReadonlyMap<string, 'string' | 'strings'>;
 
-/** A body's object, and its first property that stands there twice. */
-export interface ParsedObject {
-  readonly value: JsonObject;
-  readonly duplicate: string | undefined;
-}
+/** A property's value. */
+export type BodyValue =
+  | { readonly kind: 'string'; read(): string }
+  | { readonly kind: 'strings'; readonly items: number; read(): readonly string[] }
+  /** Anything else that does not nest: `null`, a number. */
+  | { readonly kind: 'other' };
+
+/** What a body was found to be. */
+export type ScannedBody =
+  | {
+      readonly kind: 'object';
+      readonly values: ReadonlyMap<string, BodyValue>;
+    }
+  /** It has a property that no request has: of a long name the beginning. */
+  | { readonly kind: 'unknown'; readonly name: string }
+  /** It has a property twice. */
+  | { readonly kind: 'duplicate'; readonly name: string }
+  /** A property holds an object, a list where it must hold a string, or a list with anything but strings in it. */
+  | { readonly kind: 'nested'; readonly name: string };
+
+/** Characters of a property's name that an error may show: one more than it does. */
+const SHOWN_NAME = 129;
+
+const [QUOTE, COLON, COMMA, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [0x22, 0x3a, 0x2c, 0x7b, 0x7d, 0x5b, 0x5d];
+
+const OTHER: BodyValue = { kind: 'other' };
 
 const fault = (message: string): DomainError => new DomainError('INVALID_JSON', message);
 
-/**
- * Parses a body. `duplicate` names the first property of the object that stands there twice, for the caller to report in its own order of
- * faults: `value` then holds the last one. Duplicates deeper inside are not looked for, since no field of the contract holds an object.
- *
- * @throws DomainError INVALID_JSON.
- */
-export function parseJsonObject(body: Buffer): ParsedObject {
+/** Scans a body of this shape. @throws DomainError INVALID_JSON. */
+export function scanBody(body: Uint8Array, shape: ObjectShape): ScannedBody {
+  const cursor = new JsonCursor(decoded(body));
+  try {
+    const first = cursor.skipSpace();
+    if (cursor.ended) throw fault('the body is empty; send a JSON object');
+    if (first !== OPEN) {
+      if (first !== OPEN_LIST && first !== QUOTE) cursor.takeScalar();
+      throw fault('the body must be a JSON object');
+    }
+    return scanObject(cursor, shape);
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error;
+    // What stands there is not passed on: it is the caller's text.
+    const place = error.position === undefined ? '' : ` (at position ${error.position})`;
+    throw fault(`the body is not valid JSON${place}`);
+  }
+}
+
+function decoded(body: Uint8Array): string {
   let text: string;
   try {
     // ASCII needs no decoding, and finding that out takes less than decoding does.
-    text = isAscii(body) ? body.toString('latin1') : decoder.decode(body);
+    text = isAscii(body)
+      ? Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1')
+      : decoder.decode(body);
   } catch {
     throw fault('the body is not valid UTF-8');
   }
   if (text.charCodeAt(0) === 0xfeff) throw fault('the body begins with a byte order mark');
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw fault(
-      text.trim() === '' ? 'the body is empty; send a JSON object' : `the body is not valid JSON${position(error)}`,
-    );
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw fault('the body must be a JSON object');
-  return { value: value as JsonObject, duplicate: mayRepeat(text, value) ? duplicateKey(text) : undefined };
+  return text;
 }
 
-/** Where the parser stopped. Its own message is not passed on: it quotes the body. */
-function position(error: unknown): string {
-  const at = error instanceof Error ? /at position \d+/.exec(error.message)?.[0] : undefined;
-  return at === undefined ? '' : ` (${at})`;
-}
-
-/**
- * Every property has a colon, so an object whose text has no more colons than properties repeats none: nearly all bodies end here. A key with a
- * backslash does not count: V8 14.6 can read one where the text has an escape (https://github.com/nodejs/node/issues/63785), and then finds two
- * properties in a text that has one twice.
- */
-function mayRepeat(text: string, value: object): boolean {
-  let left = 0;
-  for (const key of Object.keys(value)) {
-    if (key.includes('\\')) return true;
-    left += 1;
-  }
-  for (let at = text.indexOf(':'); at !== -1; at = text.indexOf(':', at + 1)) {
-    left -= 1;
-    if (left < 0) return true;
-  }
-  return false;
-}
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const OPEN = new Set([0x7b, 0x5b]);
-const CLOSE = new Set([0x7d, 0x5d]);
-const COLON = 0x3a;
-
-/** The first key of the outermost object that occurs twice, escapes resolved. `text` is known to be valid JSON with an object at its root. */
-function duplicateKey(text: string): string | undefined {
-  const seen = new Set<string>();
-  let depth = 0;
-  let lastString: string | undefined;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (code === QUOTE) {
-      const end = closingQuote(text, index + 1);
-      lastString = depth === 1 ? text.slice(index, end + 1) : undefined;
-      index = end;
-    } else if (OPEN.has(code)) {
-      depth += 1;
-    } else if (CLOSE.has(code)) {
-      depth -= 1;
-    } else if (code === COLON && depth === 1 && lastString !== undefined) {
-      const key = lastString.includes('\\') ? (JSON.parse(lastString) as string) : lastString.slice(1, -1);
-      if (seen.has(key)) return key;
-      seen.add(key);
-      lastString = undefined;
+function scanObject(cursor: JsonCursor, shape: ObjectShape): ScannedBody {
+  const values = new Map<string, BodyValue>();
+  cursor.take(OPEN);
+  if (cursor.skipSpace() === CLOSE) cursor.at += 1;
+  else {
+    for (;;) {
+      cursor.skipSpace();
+      const name = nameOf(cursor.text, cursor.takeString());
+      const expected = shape.get(name);
+      if (expected === undefined) return { kind: 'unknown', name };
+      if (values.has(name)) return { kind: 'duplicate', name };
+      cursor.skipSpace();
+      cursor.take(COLON);
+      cursor.skipSpace();
+      const value = scanValue(cursor, expected);
+      if (value === undefined) return { kind: 'nested', name };
+      values.set(name, value);
+      if (cursor.skipSpace() === CLOSE) break;
+      cursor.take(COMMA);
     }
+    cursor.at += 1;
   }
-  return undefined;
+  cursor.skipSpace();
+  if (!cursor.ended) cursor.fail();
+  return { kind: 'object', values };
 }
 
-/** The index of the quote that ends the string whose first character is at `from`. */
-function closingQuote(text: string, from: number): number {
-  let end = text.indexOf('"', from);
-  while (text.charCodeAt(end - 1) === BACKSLASH && isEscaped(text, end, from)) end = text.indexOf('"', end + 1);
-  return end;
+/** A property's name; of one without escapes that is very long, the beginning. */
+function nameOf(text: string, span: StringSpan): string {
+  const { start, end, escaped } = span;
+  return escaped
+    ? stringOf(text, span).slice(0, SHOWN_NAME)
+    : text.slice(start + 1, Math.min(end - 1, start + 1 + SHOWN_NAME));
 }
 
-function isEscaped(text: string, quote: number, from: number): boolean {
-  let first = quote;
-  while (first > from && text.charCodeAt(first - 1) === BACKSLASH) first -= 1;
-  return (quote - first) % 2 === 1;
+/** The value here, or undefined if it nests deeper than any request's. */
+function scanValue(cursor: JsonCursor, expected: 'string' | 'strings'): BodyValue | undefined {
+  const { text, unit } = cursor;
+  if (unit === QUOTE) {
+    const span = cursor.takeString();
+    return expected === 'string' ? { kind: 'string', read: () => stringOf(text, span) } : OTHER;
+  }
+  if (unit === OPEN) return undefined;
+  if (unit === OPEN_LIST) return expected === 'strings' ? scanList(cursor) : undefined;
+  cursor.takeScalar();
+  return OTHER;
+}
+
+function scanList(cursor: JsonCursor): BodyValue | undefined {
+  const { text, at: start } = cursor;
+  let items = 0;
+  cursor.take(OPEN_LIST);
+  if (cursor.skipSpace() === CLOSE_LIST) cursor.at += 1;
+  else {
+    for (;;) {
+      if (cursor.skipSpace() !== QUOTE) {
+        if (cursor.unit !== OPEN && cursor.unit !== OPEN_LIST) cursor.takeScalar();
+        return undefined;
+      }
+      cursor.takeString();
+      items += 1;
+      if (cursor.skipSpace() === CLOSE_LIST) break;
+      cursor.take(COMMA);
+    }
+    cursor.at += 1;
+  }
+  const { at: end } = cursor;
+  return { kind: 'strings', items, read: () => JSON.parse(text.slice(start, end)) as string[] };
 }

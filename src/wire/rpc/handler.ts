@@ -1,5 +1,6 @@
 /** gRPC and Connect, in front of the same procedures as REST, through connect-node with its unsafe defaults changed. */
 import type { Message } from '@bufbuild/protobuf';
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import {
   type ConnectRouter,
   createConnectRouter,
@@ -15,6 +16,7 @@ import {
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
+import type { BodyLimits } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { Procedure } from '../../service/procedure.ts';
@@ -33,9 +35,11 @@ import type { UniversalHandler } from './connect-private.ts';
 import { MAX_TIMEOUT, takeTimeout } from './deadline.ts';
 import { answerGrpcFault, isGrpc } from './grpc-fault.ts';
 import { createGrpcHealth } from './grpc-health.ts';
+import { compileMessageScan } from './message-scan.ts';
 import { repairFault } from './protocol-faults.ts';
 import { createReflector, type Reflector } from './reflection.ts';
 import { requestBody } from './request-body.ts';
+import { bodyForm, scannedBody } from './scanned-body.ts';
 
 /** Answers RPCs. */
 export interface RpcHandler {
@@ -44,6 +48,11 @@ export interface RpcHandler {
   /** Answers the RPC with that path. Never rejects. */
   handle(exchange: Exchange, path: string): Promise<void>;
 }
+
+/** Bytes of a message that needs no more than a name. */
+const MAX_SMALL_BYTES = 16 * 1024;
+/** Options of a procedure stand for all of the router's that say which protocols there are. */
+const SMALL = { readMaxBytes: MAX_SMALL_BYTES, grpcWeb: false };
 
 const exchangeKey = createContextKey<Exchange | undefined>(undefined);
 
@@ -58,11 +67,12 @@ export function createRpcHandler(options: {
   readonly procedures: readonly Procedure[];
   readonly gate: Gate;
   readonly health: Health;
+  readonly bodies: BodyLimits;
   readonly holdings: Pick<Holdings, 'watch'>;
   readonly reflection: boolean;
   readonly logger: Logger;
 }): RpcHandler {
-  const { procedures, gate, health, holdings, logger } = options;
+  const { procedures, gate, health, bodies, holdings, logger } = options;
   const byMethod = new Map(procedures.map((procedure) => [procedure.method as unknown, procedure]));
 
   const router = createConnectRouter({
@@ -87,11 +97,27 @@ export function createRpcHandler(options: {
   for (const procedure of procedures) mount(router, procedure);
   const services = [...new Set(procedures.map((procedure) => procedure.method.parent))];
   const grpcHealth = createGrpcHealth(health, services, (context, end) => holdings.watch(exchangeOf(context), end));
-  router.service(HealthService, {
-    ...grpcHealth,
-    check: (request, context) => visibly(context, () => grpcHealth.check(request, context)),
-  });
+  router.service(
+    HealthService,
+    { ...grpcHealth, check: (request, context) => visibly(context, () => grpcHealth.check(request, context)) },
+    SMALL,
+  );
   if (options.reflection) mountReflection(router, createReflector([...services, HealthService]));
+
+  const scans = new Map(
+    procedures.map(({ method, rules }) => [method as unknown, compileMessageScan(method.input, rules)]),
+  );
+
+  const bodyOf = (exchange: Exchange, { method }: UniversalHandler, timeout: number): AsyncIterable<Uint8Array> => {
+    const { request } = exchange;
+    return scannedBody({
+      // The caller is known when the body is asked for: the gate has run.
+      open: () => requestBody(request, timeout, isGrpc(request), bodies.meter(exchange.caller)),
+      scan: scans.get(method),
+      form: bodyForm(request),
+      visible: (fault) => toConnectError(visibleFault(fault, exchange)),
+    });
+  };
 
   const handlers = new Map<string, UniversalHandler>(router.handlers.map((handler) => [handler.requestPath, handler]));
 
@@ -116,7 +142,7 @@ export function createRpcHandler(options: {
     // A stream of requests, reflection's alone, may outlast a call's usual time.
     const bodyTimeout =
       handler.method.methodKind === 'unary' ? Math.max(0, exchange.deadline - performance.now()) : MAX_TIMEOUT;
-    const body = requestBody(request, bodyTimeout, isGrpc(request));
+    const body = bodyOf(exchange, handler, bodyTimeout);
     const answered = await handler(universalRequestFromNodeRequest(request, response, body as never, values));
     if (answered.body === undefined && answered.status >= 400) {
       // Not the protocol's: a wrong method, content type or HTTP version.
@@ -164,12 +190,14 @@ function transportFault(status: number): DomainError {
 
 function mount(router: ConnectRouter, procedure: Procedure): void {
   const check = compileMessageChecker(procedure.method.input, procedure.rules);
-  router.rpc(procedure.method, (request: Message, context: HandlerContext) =>
+  const answer = (request: Message, context: HandlerContext) =>
     visibly(context, () => {
       check(request);
       return invoke(procedure, request, exchangeOf(context));
-    }),
-  );
+    });
+  // A request without side effects can come in a URL, which nothing scans.
+  const inUrl = procedure.method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+  router.rpc(procedure.method, answer, inUrl ? SMALL : undefined);
 }
 
 /** Does the work of a call; what it throws becomes the protocol's error and is noted on the exchange. */
@@ -182,6 +210,6 @@ async function visibly<T>(context: HandlerContext, work: () => T | Promise<T>): 
 }
 
 function mountReflection(router: ConnectRouter, reflect: Reflector): void {
-  router.service(ServerReflection, { serverReflectionInfo: reflect });
-  router.service(ServerReflectionAlpha, { serverReflectionInfo: reflect as never });
+  router.service(ServerReflection, { serverReflectionInfo: reflect }, SMALL);
+  router.service(ServerReflectionAlpha, { serverReflectionInfo: reflect as never }, SMALL);
 }

@@ -1,5 +1,7 @@
 /** The bytes of an RPC's request, for Connect to read. */
 import { Code, ConnectError } from '@connectrpc/connect';
+import type { BodyMeter } from '../../domain/body-limits.ts';
+import type { DomainError } from '../../domain/errors.ts';
 import type { HttpRequest } from '../http.ts';
 import { wasReset } from '../rest/body.ts';
 
@@ -9,19 +11,28 @@ import { wasReset } from '../rest/body.ts';
  *
  * @param grpc whether they are gRPC's messages, whose flags Connect would read as those of its own protocol.
  * @param timeout milliseconds until the whole body must be there: Connect would wait for it past the call's deadline.
- * @throws ConnectError DEADLINE_EXCEEDED if it is not, CANCELED if the caller leaves, INVALID_ARGUMENT for a message whose flags gRPC does not have.
+ * @param meter counts its bytes as they arrive.
+ * @throws ConnectError DEADLINE_EXCEEDED if it is not, CANCELED if the caller leaves, INVALID_ARGUMENT for a message whose flags gRPC does not have,
+ * and what `meter` finds.
  */
-export async function* requestBody(request: HttpRequest, timeout: number, grpc: boolean): AsyncGenerator<Uint8Array> {
+export async function* requestBody(
+  request: HttpRequest,
+  timeout: number,
+  grpc: boolean,
+  meter: BodyMeter,
+): AsyncGenerator<Uint8Array> {
   const flags = grpc ? createFlagCheck() : undefined;
   const chunks: Uint8Array[] = [];
-  let state: 'open' | 'ended' | ConnectError = 'open';
+  let state: 'open' | 'ended' | ConnectError | DomainError = 'open';
   let wake = (): void => {};
-  const become = (next: 'ended' | ConnectError): void => {
+  const become = (next: 'ended' | ConnectError | DomainError): void => {
     if (state === 'open') state = next;
     wake();
   };
   const onData = (chunk: Uint8Array): void => {
-    chunks.push(chunk);
+    const tooMany = meter(chunk.length);
+    if (tooMany === undefined) chunks.push(chunk);
+    else become(tooMany);
     // What nobody asks for stays with the sender.
     request.pause();
     wake();

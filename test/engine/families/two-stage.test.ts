@@ -141,14 +141,14 @@ test('a long premise is cut at the ends of sentences into segments that cover it
   t.deepEqual(highest([2, 2, 2], 2), [0, 1]);
 });
 
-test('a text is read line by line if its lines say something', (t) => {
+test('a text is read line by line if its lines say something', async (t) => {
   // One token a letter; "x" has none.
   const ids = (text: string): number[] => Array.from(text.replace(/[x\s]/g, ''), (letter) => letter.charCodeAt(0));
-  const read = (text: string, tokens = ids(text)) => linesOf(text, tokens, { ids });
-  t.deepEqual(read('ab\n\n \nc\r\nde'), [ids('ab'), ids('c'), ids('de')]);
-  t.deepEqual(read('abc'), [ids('abc')]);
-  t.deepEqual(read('a\nx\nx'), [ids('a')], 'more lines than tokens');
-  t.deepEqual(read('ab\ncd', ids('abcde')), [ids('abcde')], 'lines with other tokens than the text');
+  const read = (text: string, tokens = ids(text)) => linesOf(text, tokens, async (line) => ids(line));
+  t.deepEqual(await read('ab\n\n \nc\r\nde'), [ids('ab'), ids('c'), ids('de')]);
+  t.deepEqual(await read('abc'), [ids('abc')]);
+  t.deepEqual(await read('a\nx\nx'), [ids('a')], 'more lines than tokens');
+  t.deepEqual(await read('ab\ncd', ids('abcde')), [ids('abcde')], 'lines with other tokens than the text');
 });
 
 test('a segment matters by how far it stands out and by what kind of sentence it is', (t) => {

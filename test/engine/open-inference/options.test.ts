@@ -113,7 +113,7 @@ test('addresses of an operator', (t) => {
 });
 
 test('a row of ids is made part by part; the types change where the choice is read', (t) => {
-  const tokenizer = { ids: (text: string) => [...text].map((c) => c.charCodeAt(0)), splitsAtSpace: false };
+  const tokenizer = { ids: (text: string) => [...text].map((c) => c.charCodeAt(0)) };
   const read = (text: string) => ({ text, ids: tokenizer.ids(text) });
   const row = idsRow(
     [1, '{input}', 2, 'x{choice}', 3],

@@ -155,7 +155,7 @@ test('the operator lists and checks packages', async (t) => {
 
 test('the cache of choice vectors keeps its bound and what was used lately', (t) => {
   const cache = createChoiceVectorCache(200_000);
-  const vectors = cache.of('a');
+  const vectors = cache.of('a', '');
   const vector = new Float32Array(384);
   for (let i = 0; i < 1000; i++) {
     vectors.set(`choice ${i}`, vector);
@@ -163,7 +163,8 @@ test('the cache of choice vectors keeps its bound and what was used lately', (t)
     t.true(cache.bytes <= 200_000);
   }
   t.is(vectors.get('choice 1'), undefined);
-  t.is(cache.of('b').get('choice 0'), undefined);
+  t.is(cache.of('b', '').get('choice 0'), undefined);
+  t.is(cache.of('a', 'owner').get('choice 0'), undefined);
   t.true(cache.bytes > 50_000);
   cache.forget('a');
   t.is(cache.bytes, 0);

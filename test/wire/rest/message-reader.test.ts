@@ -1,6 +1,7 @@
 import test from 'ava';
 import { CreateDecisionRequestSchema } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { GetModelRequestSchema, ListModelsResponseSchema } from '../../../gen/umpire/v1/model_service_pb.ts';
+import { choiceCountFault } from '../../../src/domain/choices.ts';
 import { DomainError } from '../../../src/domain/errors.ts';
 import { requiredText } from '../../../src/service/field-rules.ts';
 import { compileMessageReader } from '../../../src/wire/rest/message-reader.ts';
@@ -9,11 +10,12 @@ const NONE: ReadonlyMap<string, string> = new Map();
 const read = compileMessageReader(CreateDecisionRequestSchema, {
   model: requiredText('model'),
   input: requiredText('input'),
+  choices: { items: choiceCountFault },
 });
 
-const faultOf = (body: object, duplicate?: string, bound = NONE): string => {
+const faultOf = (body: string | object, bound = NONE, reader = read): string => {
   try {
-    read(body as Record<string, unknown>, duplicate, bound);
+    reader(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), bound);
   } catch (error) {
     if (error instanceof DomainError) return `${error.reason} ${error.param}`;
     throw error;
@@ -22,50 +24,41 @@ const faultOf = (body: object, duplicate?: string, bound = NONE): string => {
 };
 
 test('a body becomes a message', (t) => {
-  const message = read({ model: 'm', input: 'i', choices: ['a'] }, undefined, NONE);
-  t.like(message, { model: 'm', input: 'i', choices: ['a'], instruction: '', catalog: undefined });
+  const message = read(Buffer.from('{"model":"m","input":"i","choices":["a","b"]}'), NONE);
+  t.like(message, { model: 'm', input: 'i', choices: ['a', 'b'], instruction: '', catalog: undefined });
 });
 
-const cases: readonly (readonly [
-  what: string,
-  fault: string,
-  body: object,
-  duplicate?: string | undefined,
-  bound?: ReadonlyMap<string, string>,
-])[] = [
-  ['an unknown property before one that is doubled', 'UNKNOWN_FIELD x', { x: 1, model: 'm' }, 'model'],
-  ['a doubled one before a missing one', 'DUPLICATE_FIELD input', { input: 'i' }, 'input'],
+const cases: readonly (readonly [what: string, fault: string, body: string | object])[] = [
+  ['a doubled one before an unknown one', 'DUPLICATE_FIELD model', '{"model":"m","model":"m","x":1}'],
+  ['an unknown property before a doubled one', 'UNKNOWN_FIELD x', '{"model":"m","x":1,"model":"m"}'],
+  ['a doubled one before a missing one', 'DUPLICATE_FIELD input', '{"input":"i","input":"i"}'],
   ['fields in the proto’s order', 'MISSING_FIELD model', { input: 1 }],
   ['presence before type, of each field', 'INVALID_TYPE model', { model: null }],
-  ['type before value', 'INVALID_TYPE model', { model: [], input: '' }],
+  ['type before value', 'INVALID_TYPE model', { model: 1, input: '' }],
+  ['what nests too deep where it stands', 'INVALID_TYPE input', { input: {} }],
   ['a field without a rule has its type still', 'INVALID_TYPE instruction', { model: 'm', input: 'i', instruction: 1 }],
   ['a list of one wrong item', 'INVALID_TYPE choices', { model: 'm', input: 'i', choices: ['a', 1] }],
-  ['a sparse-looking object is no list', 'INVALID_TYPE choices', { model: 'm', input: 'i', choices: { length: 0 } }],
+  ['a list of lists', 'INVALID_TYPE choices', { model: 'm', input: 'i', choices: [['a']] }],
+  ['a text where a list belongs', 'INVALID_TYPE choices', { model: 'm', input: 'i', choices: 'a' }],
+  [
+    'the number of items before they are read',
+    'INVALID_CHOICES choices',
+    { model: 'm', input: 'i', choices: ['\ud800'] },
+  ],
   [
     'the message’s own properties are not the caller’s',
     'UNKNOWN_FIELD $typeName',
     { model: 'm', input: 'i', $typeName: 'x' },
   ],
-  [
-    'a field that the path gave is not one of the body',
-    'UNKNOWN_FIELD model',
-    { model: 'm', input: 'i' },
-    undefined,
-    new Map([['model', 'n']]),
-  ],
 ];
 
-for (const [what, fault, body, duplicate, bound] of cases)
-  test(what, (t) => t.is(faultOf(body, duplicate, bound), fault));
+for (const [what, fault, body] of cases) test(what, (t) => t.is(faultOf(body), fault));
 
-test('inherited properties are none', (t) => {
-  t.is(faultOf(Object.create({ model: 'm', input: 'i' })), 'MISSING_FIELD model');
-});
-
-test('what the path gave is judged like the rest', (t) => {
-  const byPath = compileMessageReader(GetModelRequestSchema, { model: requiredText('model') });
-  t.like(byPath({}, undefined, new Map([['model', 'm']])), { model: 'm' });
-  t.throws(() => byPath({}, undefined, NONE), { message: /model is required/ });
+test('a field that the path gave is not one of the body, and is judged like the rest', (t) => {
+  const byPath = compileMessageReader(GetModelRequestSchema, { model: requiredText('model') }, new Set(['model']));
+  t.is(faultOf({ model: 'm' }, new Map([['model', 'n']]), byPath), 'UNKNOWN_FIELD model');
+  t.like(byPath(undefined, new Map([['model', 'm']])), { model: 'm' });
+  t.throws(() => byPath(undefined, NONE), { message: /model is required/ });
 });
 
 test('a request of another kind of field does not compile', (t) => {
@@ -75,7 +68,7 @@ test('a request of another kind of field does not compile', (t) => {
 });
 
 test('a name is cut before it is sent back', (t) => {
-  const error = t.throws<DomainError>(() => read({ ['n'.repeat(5000)]: 1 }, undefined, NONE));
+  const error = t.throws<DomainError>(() => read(Buffer.from(`{"${'n'.repeat(5000)}":1}`), NONE));
   t.is(error.param?.length, 129);
   t.true(error.message.length < 300);
 });

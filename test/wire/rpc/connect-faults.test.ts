@@ -44,9 +44,21 @@ const cases: Readonly<Record<string, readonly [Call, Fault | 200]>> = {
   '2 MiB': [{ body: 'x'.repeat(2 << 20) }, tooLarge],
   'an unknown field': [{ body: '{"temperature":1}' }, [400, 'invalid_argument', 'UNKNOWN_FIELD']],
   'a wrong type': [{ body: '{"model":1}' }, [400, 'invalid_argument', 'INVALID_TYPE']],
-  'null is an absent field to protobuf': [
+  'null, which protobuf’s JSON takes for an absent field': [
     { body: JSON.stringify({ ...validBody, input: null }) },
-    [400, 'invalid_argument', 'MISSING_FIELD'],
+    [400, 'invalid_argument', 'INVALID_TYPE'],
+  ],
+  'a byte order mark': [{ body: `\ufeff${text}` }, invalid],
+  'UTF-8 that is not valid': [{ body: Buffer.from(text.replace('minilm-l6', 'minilm\xff'), 'latin1') }, invalid],
+  'a property twice': [{ body: text.replace(/}$/, ',"model":"other"}') }, [400, 'invalid_argument', 'DUPLICATE_FIELD']],
+  'the same, compressed': [{ headers: gzip, body: gzipSync(`\ufeff${text}`) }, invalid],
+  '301 choices in protobuf, and 5,000': [
+    { headers: proto, body: Buffer.concat([validMessage, Buffer.alloc(10_000, Buffer.from([0x22, 0x00]))]) },
+    [400, 'invalid_argument', 'INVALID_CHOICES'],
+  ],
+  '5,000 unknown fields in protobuf': [
+    { headers: proto, body: Buffer.concat([validMessage, Buffer.alloc(10_000, Buffer.from([0x78, 0x01]))]) },
+    invalid,
   ],
   'a deadline of 0': [timeout('0'), [504, 'deadline_exceeded', 'DEADLINE_EXCEEDED']],
   'a deadline of 10 digits': [timeout('9999999999'), 200],

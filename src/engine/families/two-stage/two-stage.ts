@@ -3,9 +3,18 @@
  * fitted rule says how much each is heard. What a package holds and how it decides is laid down in `training/two_stage.md`.
  */
 import { type CostProfile, measureCurve } from '../../cost-profile.ts';
+import { boundedTokens } from '../bounded-tokens.ts';
 import { createChoiceEncoder } from '../choice-encoder.ts';
 import { createChoiceTokens } from '../choice-tokens.ts';
-import type { Family, FamilyParts, Premise, RunControl, TextTokenizer } from '../family.ts';
+import {
+  type Family,
+  type FamilyParts,
+  type Premise,
+  pauseOf,
+  type RunControl,
+  type TextTokenizer,
+  unhindered,
+} from '../family.ts';
 import { dot, softmax } from '../probabilities.ts';
 import { readFinder } from './finder.ts';
 import { readTwoStageOptions } from './options.ts';
@@ -31,8 +40,6 @@ import {
   type Windows,
 } from './windows.ts';
 
-const unhindered: RunControl = { checkpoint() {} };
-
 /** One window that stage B reads: its tokens, its cosines with all choices and with the instruction, its relevance. */
 interface ReadWindow {
   readonly text: Ids;
@@ -49,7 +56,7 @@ interface Reading {
 
 /** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
 export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
-  const { limits, vectors } = parts;
+  const { limits } = parts;
   const options = readTwoStageOptions(parts.options);
   const { special, windows, stack } = options;
   const words = await parts.tokenizer(options.tokenizer);
@@ -58,7 +65,18 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
   const stageA = await parts.graph(options.stageA);
   const stageB = await parts.graph(options.stageB);
 
-  const tokenizer: TextTokenizer = { ids: (text) => words.ids(rules.plain(text)), splitsAtSpace: words.splitsAtSpace };
+  const tokenizer: TextTokenizer = {
+    ids: (text) => words.ids(rules.plain(text)),
+    reader() {
+      const reader = words.reader();
+      return { read: (piece) => reader.read(rules.plain(piece)), end: () => reader.end() };
+    },
+  };
+  /** A line of a text that is within the limit as a whole. */
+  const lineIds = async (line: string, control: RunControl): Promise<Ids> => {
+    const found = await boundedTokens(tokenizer, line, limits.inputTokens, pauseOf(control));
+    return found.kind === 'tokens' ? found.ids : [];
+  };
 
   const readChoices = createChoiceTokens(tokenizer, limits.candidateTokens, rules.words);
   // A choice without any token is one that is unknown.
@@ -82,6 +100,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
   /** The instruction's vector. Instructions come again and again, so it is cached like a choice's, under a name that no choice can have. */
   const encodeInstruction = async (instruction: Ids, control: RunControl): Promise<Float32Array> => {
     const name = `\ud800${instruction.join(' ')}`;
+    const { vectors } = control;
     const found = vectors.get(name) ?? (await encode(instruction, control));
     vectors.set(name, found);
     return found;
@@ -111,12 +130,13 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
   /** The scores for an empty text. The same question and choices come again and again, so they are cached, under a name that no choice can have. */
   const readSilent = async (instruction: Ids, blocks: readonly Ids[], control: RunControl): Promise<Float32Array> => {
     const name = `\ud801${[instruction, ...blocks].map((ids) => ids.join(' ')).join()}`;
+    const { vectors } = control;
     const found = vectors.get(name) ?? (await readAll(instruction, [], blocks, control));
     vectors.set(name, found);
     return found;
   };
 
-  const encodeChoices = createChoiceEncoder(vectors, choicesIds, encode);
+  const encodeChoices = createChoiceEncoder(choicesIds, encode);
 
   /** The windows for stage B: the only one, or the `most` most relevant in text order and the `first` one of the whole text. */
   const chooseWindows = async (
@@ -160,7 +180,8 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
   const score = async ({ instruction, input, inputText }: Premise, choices: readonly string[], control: RunControl) => {
     const { vectors: choiceVectors, encoded } = await encodeChoices(choices, control);
     const fits = fitsOneWindow(instruction.length + input.length, windows);
-    const premise = splitPremise(instruction, fits ? [input] : linesOf(inputText, input, tokenizer), windows);
+    const lines = fits ? [input] : await linesOf(inputText, input, (line) => lineIds(line, control));
+    const premise = splitPremise(instruction, lines, windows);
     const reading = await readingOf(premise, choices, control);
     const chosen = await chooseWindows(premise, reading, choiceVectors, control);
     const a = Float64Array.from(choices, (_, i) => Math.max(...chosen.map((window) => window.a[i] as number)));

@@ -1,6 +1,5 @@
 /** A premise of any length as windows that the stages can read. Nothing is lost. */
 
-import type { TextTokenizer } from '../family.ts';
 import type { TwoStageOptions, WindowOptions } from './options.ts';
 import type { Ids } from './packs.ts';
 
@@ -44,11 +43,19 @@ function sentencesOf(tokens: Ids, { segment, least, stops }: WindowOptions): rea
   return segments;
 }
 
-/** The tokens of a text line by line, or as one line if its lines are more than its tokens: then most of them say nothing. */
-export function linesOf(text: string, tokens: Ids, { ids }: Pick<TextTokenizer, 'ids'>): readonly Ids[] {
+/**
+ * The tokens of a text line by line, or as one line if its lines are more than its tokens: then most of them say nothing. `idsOf` reads a line of any
+ * length.
+ */
+export async function linesOf(
+  text: string,
+  tokens: Ids,
+  idsOf: (line: string) => Promise<Ids>,
+): Promise<readonly Ids[]> {
   const lines = text.split(/[\n\r]/u).filter((line) => line.trim() !== '');
   if (lines.length > tokens.length) return [tokens];
-  const read = lines.map((line) => ids(line));
+  const read: Ids[] = [];
+  for (const line of lines) read.push(await idsOf(line));
   // A tokenizer for which the end of a line is not the end of a word.
   return read.reduce((sum, line) => sum + line.length, 0) === tokens.length ? read : [tokens];
 }

@@ -1,0 +1,85 @@
+/**
+ * What reading a body costs beside what JSON.parse of the same text does: milliseconds of CPU time for a request as it should be, and for bodies of
+ * 64 KiB, 256 KiB and 1 MiB that are made to cost more than their size. Reading is all that the REST facade does up to the message: decoding,
+ * scanning, and the values of what is accepted. Protobufs stand beside protobuf-es. Of the rounds the least is shown. A body of 1 MiB holds the
+ * serving thread for as long as its row says, and may for 10 ms at most.
+ */
+import { fromBinary } from '@bufbuild/protobuf';
+import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
+import { choiceCountFault, choicesFault } from '../../src/domain/choices.ts';
+import { requiredText } from '../../src/service/field-rules.ts';
+import { compileMessageReader } from '../../src/wire/rest/message-reader.ts';
+import { compileMessageScan } from '../../src/wire/rpc/message-scan.ts';
+import { hostileBodies, hostileMessages } from '../../test/support/hostile-bodies.ts';
+import { printTable } from '../report/table.ts';
+import { large, small } from '../shell/requests.ts';
+
+const SIZES = [1 << 16, 1 << 18, 1 << 20];
+const MOST = 10;
+
+const rules = {
+  model: requiredText('model'),
+  input: requiredText('input'),
+  instruction: requiredText('instruction'),
+  choices: { items: choiceCountFault, value: choicesFault },
+};
+const read = compileMessageReader(CreateDecisionRequestSchema, rules);
+const scan = compileMessageScan(CreateDecisionRequestSchema, rules);
+const NONE = new Map<string, string>();
+
+/** Milliseconds of the work, the least of the rounds, one of them `times` times. */
+function time(work: () => unknown, rounds: number, times = 1): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < rounds; round += 1) {
+    const began = performance.now();
+    for (let each = 0; each < times; each += 1) {
+      try {
+        work();
+      } catch {
+        // A refusal is what is timed.
+      }
+    }
+    least = Math.min(least, (performance.now() - began) / times);
+  }
+  return least;
+}
+
+const shown = (ms: number): string => (ms < 0.1 ? ms.toFixed(4) : ms.toFixed(1));
+
+/** Measures and prints. `--rounds N`. */
+export async function run({ rounds = 9 }: { readonly rounds?: number } = {}): Promise<void> {
+  const rows: string[][] = [];
+  for (const [what, body] of [
+    ['a request with 5 choices', small],
+    ['a request with 300 choices', large],
+  ] as const) {
+    const bytes = Buffer.from(JSON.stringify(body));
+    const parsed = time(() => JSON.parse(bytes.toString()), rounds, 1000);
+    const own = time(() => read(bytes, NONE), rounds, 1000);
+    rows.push([what, String(bytes.length), shown(parsed), shown(own), (own / parsed).toFixed(2), '']);
+  }
+  const kinds = [
+    {
+      of: hostileBodies,
+      theirs: (bytes: Buffer) => JSON.parse(bytes.toString()),
+      ours: (bytes: Buffer) => read(bytes, NONE),
+    },
+    {
+      of: hostileMessages,
+      theirs: (bytes: Buffer) => fromBinary(CreateDecisionRequestSchema, bytes),
+      ours: (bytes: Buffer) => scan.protobuf(bytes),
+    },
+  ];
+  for (const { of, theirs, ours } of kinds) {
+    for (const [what, make] of Object.entries(of)) {
+      for (const size of SIZES) {
+        const bytes = make(size);
+        const parsed = time(() => theirs(bytes), Math.min(3, rounds));
+        const own = time(() => ours(bytes), rounds);
+        const most = size === SIZES.at(-1) ? (own <= MOST ? `${MOST}` : `${MOST} !`) : '';
+        rows.push([what, String(bytes.length), shown(parsed), shown(own), (own / parsed).toFixed(2), most]);
+      }
+    }
+  }
+  printTable(['body', 'bytes', 'JSON.parse or protobuf-es, ms', 'read, ms', 'ratio', 'at most'], rows);
+}

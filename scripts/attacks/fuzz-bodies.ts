@@ -1,0 +1,234 @@
+/**
+ * Fuzz of bodies: `node scripts/attacks/fuzz-bodies.ts --kind json|protobuf --seconds N [--seed N] [--checkout DIR]`. Bodies are made anew from a
+ * seed, which is printed and repeats them. Each is given to this service's reader beside an independent one (JSON.parse, protobuf-es), which must not
+ * accept what the other refuses or read it otherwise; and every eighth is sent to a service, over REST, Connect and gRPC's JSON or protobuf, which must
+ * answer each with 200 or a 4xx, keep deciding, and not grow. Ends with 1 at the first difference, which it prints.
+ */
+import { randomInt } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { parseArgs } from 'node:util';
+import { fromBinary } from '@bufbuild/protobuf';
+import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
+import { DomainError } from '../../src/domain/errors.ts';
+import { type ObjectShape, scanBody } from '../../src/wire/rest/strict-json.ts';
+import { compileMessageScan } from '../../src/wire/rpc/message-scan.ts';
+import { ROOT, startTarget } from './target.ts';
+
+const { values } = parseArgs({
+  options: {
+    kind: { type: 'string', default: 'json' },
+    seconds: { type: 'string', default: '600' },
+    seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+    checkout: { type: 'string', default: ROOT },
+  },
+});
+const seed = Number(values.seed);
+const DECIDE = '/umpire.v1.DecisionService/CreateDecision';
+console.log(`${values.kind}, seed ${seed}, ${values.seconds} s`);
+
+/** Mulberry32: the same numbers for the same seed. */
+let state = seed;
+function below(bound: number): number {
+  state = (state + 0x6d2b79f5) | 0;
+  let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+  return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * bound);
+}
+const one = <T>(of: readonly T[]): T => of[below(of.length)] as T;
+
+const NAMES = ['model', 'input', 'instruction', 'choices', 'catalog'];
+const shape: ObjectShape = new Map(NAMES.map((name) => [name, name === 'choices' ? 'strings' : 'string']));
+const scan = compileMessageScan(CreateDecisionRequestSchema, {});
+const BITS = [
+  '{',
+  '}',
+  '[',
+  ']',
+  ',',
+  ':',
+  '"',
+  '\\',
+  '\\u',
+  '\\ud83d',
+  '\\u0000',
+  ' ',
+  '\n',
+  '\t',
+  '\u00a0',
+  '\ufeff',
+  '0',
+  '-',
+  '01',
+  '1e9',
+  '.5',
+  'true',
+  'null',
+  'ü',
+  '😀',
+  '\u0000',
+  '\u0315\u0300',
+  '/',
+  'x',
+];
+const WORDS = ['minilm-l6', 'text', '', 'a', 'b', '\\n', '\\"', 'ü', '\\u0061', '😀', '__proto__', 'x'.repeat(300)];
+
+const text = (): string => `"${Array.from({ length: below(4) }, () => one(WORDS)).join('')}"`;
+const list = (): string =>
+  `[${Array.from({ length: below(6) }, () => (below(12) === 0 ? value() : text())).join(',')}]`;
+const value = (): string =>
+  one([text, text, list, () => one(BITS), () => `{${text()}:${text()}}`, () => '['.repeat(below(50))])();
+const name = (): string => `"${below(12) === 0 ? one(WORDS) : below(8) === 0 ? '\\u006dodel' : one(NAMES)}"`;
+
+/** A body near to a request: properties of its names with values of all kinds, then perhaps with bytes changed. */
+function jsonBody(): Buffer {
+  const valid = below(4) === 0;
+  const pairs = valid
+    ? NAMES.slice(0, 4).map((each) => `"${each}":${each === 'choices' ? list() : text()}`)
+    : Array.from({ length: below(7) }, () => `${name()}:${value()}`);
+  return changed(Buffer.from(`{${pairs.join(',')}}`), below(3));
+}
+
+function protobufBody(): Buffer {
+  const parts: number[] = [];
+  for (let field = below(12); field > 0; field -= 1) {
+    const number = below(6) === 0 ? below(40) : 1 + below(5);
+    const type = below(5) === 0 ? below(8) : 2;
+    parts.push(...varint(number * 8 + type));
+    if (type === 2) {
+      const bytes = [...Buffer.from(one(WORDS))];
+      parts.push(...varint(below(20) === 0 ? below(2 ** 31) : bytes.length), ...bytes);
+    } else if (type === 0) parts.push(...varint(below(2 ** 31)));
+    else for (let left = type === 1 ? 8 : type === 5 ? 4 : 0; left > 0; left -= 1) parts.push(below(256));
+  }
+  return changed(Buffer.from(parts), below(3));
+}
+
+function varint(number: number): number[] {
+  const bytes: number[] = [];
+  for (let left = number; ; left = Math.floor(left / 128)) {
+    if (left < 128) return [...bytes, left];
+    bytes.push((left % 128) + 128);
+  }
+}
+
+function changed(body: Buffer, times: number): Buffer {
+  let bytes = body;
+  for (let time = 0; time < times; time += 1) {
+    const at = below(bytes.length + 1);
+    const put = below(3) === 0 ? Buffer.from([below(256)]) : Buffer.from(one(BITS));
+    bytes = Buffer.concat([bytes.subarray(0, at), put, bytes.subarray(at + below(4))]);
+  }
+  // Now and then a long one.
+  return below(200) === 0
+    ? Buffer.concat([bytes, Buffer.alloc(below(200_000), bytes.length > 0 ? bytes : ' ')])
+    : bytes;
+}
+
+/** What is different between the two readers of this body, or undefined. */
+function difference(body: Buffer): string | undefined {
+  return values.kind === 'json' ? jsonDifference(body) : protobufDifference(body);
+}
+
+function jsonDifference(body: Buffer): string | undefined {
+  let theirs: unknown;
+  try {
+    theirs = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+  } catch {
+    theirs = undefined;
+  }
+  const valid = typeof theirs === 'object' && theirs !== null && !Array.isArray(theirs);
+  try {
+    const ours = scanBody(body, shape);
+    // What stopped early may be anything behind that.
+    if (ours.kind !== 'object') return undefined;
+    if (!valid) return 'accepted, though it is no JSON object';
+    for (const [property, found] of Object.entries(theirs as object)) {
+      const own = ours.values.get(property);
+      const same = own !== undefined && (own.kind === 'other' || JSON.stringify(own.read()) === JSON.stringify(found));
+      if (!same) return `${property} is read as another value`;
+    }
+    return Object.keys(theirs as object).length === ours.values.size ? undefined : 'another number of properties';
+  } catch (error) {
+    if (!(error instanceof DomainError)) return `threw ${error}`;
+    return valid ? `refused, though it is JSON: ${error.message}` : undefined;
+  }
+}
+
+function protobufDifference(body: Buffer): string | undefined {
+  let fields = 0;
+  try {
+    const message = fromBinary(CreateDecisionRequestSchema, body);
+    fields = message.choices.length + (message.$unknown?.length ?? 0);
+  } catch {
+    return undefined;
+  }
+  try {
+    scan.protobuf(body);
+    return fields > 4100 ? `${fields} fields passed` : undefined;
+  } catch (error) {
+    if (!(error instanceof DomainError)) return `threw ${error}`;
+    return body.length < 8192 ? `refused, though it has few fields: ${error.message}` : undefined;
+  }
+}
+
+const target = await startTarget(values.checkout, {
+  UMPIRE_RATE_ANONYMOUS: 'off',
+  UMPIRE_REQUEST_RATE: 'off',
+  UMPIRE_CONNECTION_RATE: 'off',
+  ...Object.fromEntries(['ANONYMOUS', 'KEY', 'ALL'].map((kind) => [`UMPIRE_BODIES_${kind}`, 'off'])),
+});
+const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+const send = (path: string, type: string, body: Uint8Array): Promise<number> =>
+  new Promise((resolve) => {
+    const sent = request(
+      { port: target.port, host: '127.0.0.1', agent, method: 'POST', path, headers: { 'content-type': type } },
+      (answer) => answer.resume().on('end', () => resolve(answer.statusCode ?? 0)),
+    );
+    sent.on('error', () => resolve(0)).end(body);
+  });
+const json = 'application/json';
+const proto = 'application/proto';
+
+const fail = async (what: string, body: Buffer): Promise<never> => {
+  console.error(`seed ${seed}: ${what}\n${body.subarray(0, 2000).toString('base64')}`);
+  await target.stop();
+  process.exit(1);
+};
+
+let made = 0;
+let sent = 0;
+const ends = performance.now() + Number(values.seconds) * 1000;
+let settled: number | undefined;
+const began = performance.now();
+while (performance.now() < ends) {
+  const batch: Buffer[] = [];
+  for (let each = 0; each < 64; each += 1) {
+    const body = values.kind === 'json' ? jsonBody() : protobufBody();
+    made += 1;
+    const found = difference(body);
+    if (found !== undefined) await fail(found, body);
+    if (each % 8 === 0) batch.push(body);
+  }
+  const outcomes = await Promise.all(
+    batch.flatMap((body) =>
+      values.kind === 'json'
+        ? [send('/v1/decisions', json, body), send('/v1/catalogs', json, body), send(DECIDE, json, body)]
+        : [send(DECIDE, proto, body), send('/umpire.v1.CatalogService/GetCatalog', proto, body)],
+    ),
+  );
+  sent += outcomes.length;
+  const wrong = outcomes.findIndex((status) => status !== 200 && (status < 400 || status >= 500));
+  if (wrong >= 0)
+    await fail(`answered ${outcomes[wrong]}`, batch[Math.floor((wrong * batch.length) / outcomes.length)] as Buffer);
+  // What a service keeps is kept after a while.
+  if (settled === undefined && performance.now() - began > Math.min(60_000, Number(values.seconds) * 400))
+    settled = target.memory();
+}
+const body = Buffer.from(JSON.stringify({ model: 'minilm-l6', input: 'x', instruction: 'i', choices: ['a', 'b'] }));
+if ((await send('/v1/decisions', json, body)) !== 200) await fail('a decision is not made any more', body);
+const memory = target.memory() ?? 0;
+console.log(
+  `${made} bodies, ${sent} sent, no difference, none answered with 5xx; ${settled?.toFixed(0)} → ${memory.toFixed(0)} MiB`,
+);
+if (memory > (settled ?? memory) * 1.3 + 20) await fail('it grew', body);
+await target.stop();

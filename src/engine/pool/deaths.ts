@@ -1,0 +1,29 @@
+/** Why a process ended, as metrics count it, and what that says of the job that it was working on. */
+
+/**
+ * `stuck`: killed because it made no progress; `crashed`: by itself; `killed`: somebody else sent SIGKILL or SIGTERM (an operator, the system for
+ * want of memory); `drained`: it was told to end.
+ */
+export type DeathCause = 'stuck' | 'crashed' | 'killed' | 'drained';
+
+/** How a process ended. */
+export interface Death {
+  readonly cause: DeathCause;
+  /** For the log. */
+  readonly reason: string;
+}
+
+/** Of the engine's last `child` event. `asked`: the reason for which its owner killed it, if it did. */
+export function deathOf(code: number | null, signal: NodeJS.Signals | null, asked: Death | undefined): Death {
+  if (asked !== undefined) return asked;
+  if (signal === null) {
+    return { cause: code === 0 ? 'drained' : 'crashed', reason: `exited with code ${code}` };
+  }
+  const foreign = signal === 'SIGKILL' || signal === 'SIGTERM';
+  return { cause: foreign ? 'killed' : 'crashed', reason: `ended by ${signal}` };
+}
+
+/** Whether the job that was running may be what ended the process. */
+export function blamesJob({ cause }: Death): boolean {
+  return cause === 'stuck' || cause === 'crashed';
+}

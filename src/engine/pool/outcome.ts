@@ -1,0 +1,23 @@
+/** What a caller is told of a decision that ran. */
+import type { ScoreOutcome } from '../engine.ts';
+import type { JobResult } from '../worker/messages.ts';
+import type { Job } from './job.ts';
+
+/** The outcome of an engine's result, which is none that fails. */
+export function outcomeOf(
+  result: Exclude<JobResult, { kind: 'failed' | 'unavailable' | 'canceled' }>,
+  job: Job,
+): ScoreOutcome {
+  if (result.kind === 'scored') {
+    const { probabilities, inputTokens, tokenize, infer, waited } = result;
+    return {
+      kind: 'scored',
+      probabilities,
+      inputTokens,
+      timings: { queue: job.sentAt - job.arrived + waited, tokenize, infer },
+    };
+  }
+  if (result.kind === 'input_too_long' || result.kind === 'choice_too_long') return result;
+  // A decision never ends as prepared.
+  throw new Error(`a decision ended as ${result.kind}`);
+}

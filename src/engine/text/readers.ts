@@ -1,0 +1,84 @@
+/** Readers of texts: tokens of a text that comes in pieces, so that nothing ever works on more than a piece of it at a time. */
+import type { TextReader } from '../families/family.ts';
+import { streamSafe } from './stream-safe.ts';
+import { isInsidePair, isLonger, type WordPieceModel } from './word-piece.ts';
+
+/** What a reader for BERT's rules works with: how it treats a text, and what its words become. */
+export interface WordRules {
+  /** Works character by character, but for runs of marks and a final sigma. */
+  normalize(text: string): string;
+  /** Words are parted by white space and punctuation. */
+  words(text: string): readonly string[];
+  readonly model: WordPieceModel;
+}
+
+/**
+ * Reads by BERT's rules. Its tokens are those of the whole text wherever the pieces were cut, but inside a run of marks, and but for a sigma at a cut
+ * (its form depends on whether a letter follows). The word at a piece's end waits for the next piece.
+ */
+export function createWordReader({ normalize, words, model }: WordRules): TextReader {
+  const longest = model.max_input_chars_per_word;
+  let begun = '';
+  const ids = (of: readonly string[]): readonly number[] => model.encode(of).map((token) => idOf(model, token));
+  return {
+    read(piece) {
+      const text = begun + normalize(streamSafe(piece));
+      const found = words(text);
+      const last = found.at(-1);
+      const open = last !== undefined && text.endsWith(last);
+      begun = open ? shortened(last, longest) : '';
+      return ids(open ? found.slice(0, -1) : found);
+    },
+    end() {
+      const rest = ids(words(begun));
+      begun = '';
+      return rest;
+    },
+  };
+}
+
+function idOf({ tokens_to_ids, unk_token }: WordPieceModel, token: string): number {
+  const id = tokens_to_ids.get(token) ?? tokens_to_ids.get(unk_token ?? '');
+  if (id === undefined) throw new Error('the tokenizer has no token for unknown words');
+  return id;
+}
+
+/** A word that is too long to have tokens of its own stays too long whatever follows. */
+function shortened(word: string, longest: number): string {
+  if (!isLonger(word, longest)) return word;
+  const end = 2 * longest + 2;
+  return word.slice(0, isInsidePair(word, end) ? end + 1 : end);
+}
+
+/** Characters that other tokenizers are given at once: more than the tokens of any model's limit have in most texts. */
+export const WHOLE_LENGTH = 1 << 15;
+
+/**
+ * Reads by any other tokenizer's rules, of which `encode` is given no more than a part of the text: a text of up to WHOLE_LENGTH at once, a longer one in parts of at most that length, cut before white space
+ * where there is some. A word that such a cut parts is read as two.
+ */
+export function createPlainReader(encode: (text: string) => readonly number[]): TextReader {
+  let text = '';
+  const ids = (of: string): readonly number[] => (of === '' ? [] : encode(streamSafe(of)));
+  return {
+    read(piece) {
+      text += piece;
+      if (text.length <= WHOLE_LENGTH) return [];
+      const end = cutBefore(text, WHOLE_LENGTH);
+      const part = text.slice(0, end);
+      text = text.slice(end);
+      return ids(part);
+    },
+    end() {
+      const rest = ids(text);
+      text = '';
+      return rest;
+    },
+  };
+}
+
+/** The place before the last white space up to `most`, or `most` itself if there is none in its last part. */
+function cutBefore(text: string, most: number): number {
+  for (let at = most; at > most - 256; at -= 1) if (/\s/.test(text.charAt(at))) return at;
+  return isInsidePair(text, most) ? most - 1 : most;
+}

@@ -1,0 +1,166 @@
+/**
+ * Goes through a unary request's message before Connect reads it, in time linear in its bytes, so that what Connect then makes of it is bounded: strict
+ * JSON of the request's own properties, or protobuf of no more fields than a request can need.
+ */
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { DescMessage } from '@bufbuild/protobuf';
+import { DomainError } from '../../domain/errors.ts';
+import type { RequestRules } from '../../service/field-rules.ts';
+import { MAX_BODY_BYTES } from '../rest/body.ts';
+import { duplicateField, jsonKind, unknownField, wrongType } from '../rest/message-reader.ts';
+import { type ObjectShape, scanBody } from '../rest/strict-json.ts';
+
+/** Scans the message of one procedure's request. @throws DomainError. */
+export interface MessageScan {
+  json(message: Uint8Array): void;
+  protobuf(message: Uint8Array): void;
+}
+
+/** Fields that a protobuf may have, each occurrence counted, unknown ones too: many times as many as any request's. */
+const MAX_OCCURRENCES = 4096;
+
+/** Compiles a scan. */
+export function compileMessageScan(desc: DescMessage, rules: RequestRules): MessageScan {
+  const fields = desc.fields.flatMap((field) => {
+    const kind = jsonKind(field);
+    return kind === undefined ? [] : [{ name: field.name, kind, rule: rules[field.name] ?? {} }];
+  });
+  const shape: ObjectShape = new Map(
+    desc.fields.flatMap((field) => {
+      const kind = jsonKind(field);
+      return kind === undefined ? [] : [field.name, field.jsonName].map((name) => [name, kind] as const);
+    }),
+  );
+  const lists = desc.fields.flatMap(({ number, name, fieldKind }) => {
+    const items = fieldKind === 'list' ? rules[name]?.items : undefined;
+    return items === undefined ? [] : [{ number, items }];
+  });
+
+  return {
+    json(message) {
+      const body = strictly(() => scanBody(message, shape));
+      if (body.kind === 'unknown') throw unknownField(body.name);
+      if (body.kind === 'nested') throw wrongType(fields.find(({ name }) => name === body.name));
+      if (body.kind === 'duplicate') throw duplicateField(body.name);
+      for (const field of fields) {
+        const value = body.values.get(field.name);
+        if (value === undefined) continue;
+        if (value.kind !== field.kind) throw wrongType(field);
+        const fault = value.kind === 'strings' ? field.rule.items?.(value.items) : undefined;
+        if (fault !== undefined) throw fault;
+      }
+    },
+    protobuf(message) {
+      const counts = countFields(message);
+      if (counts.all <= MAX_OCCURRENCES) return;
+      for (const { number, items } of lists) {
+        const fault = items(counts.of(number));
+        if (fault !== undefined && counts.of(number) > 0) throw fault;
+      }
+      throw new DomainError('INVALID_MESSAGE', `the message has more than ${MAX_OCCURRENCES} fields`);
+    },
+  };
+}
+
+/** JSON that is none is a message that cannot be decoded, over RPC. */
+function strictly<T>(scan: () => T): T {
+  try {
+    return scan();
+  } catch (error) {
+    if (!(error instanceof DomainError) || error.reason !== 'INVALID_JSON') throw error;
+    throw new DomainError('INVALID_MESSAGE', `the message cannot be decoded: ${error.message}`);
+  }
+}
+
+/** Field numbers that are counted apart; requests have no higher ones. */
+const COUNTED = 16;
+
+/** Counts the fields of a protobuf up to its end, to where they are too many, or to where it is malformed, which Connect then finds at once. */
+function countFields(message: Uint8Array): { readonly all: number; of(number: number): number } {
+  const counts = new Uint32Array(COUNTED);
+  let all = 0;
+  let at = 0;
+  const varint = (): number => {
+    let value = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      const byte = message[at];
+      if (byte === undefined) return Number.NaN;
+      at += 1;
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) return value;
+    }
+    return Number.NaN;
+  };
+  while (at < message.length && all <= MAX_OCCURRENCES) {
+    const tag = varint();
+    const number = Math.floor(tag / 8);
+    all += 1;
+    if (number < COUNTED) counts[number] = (counts[number] as number) + 1;
+    const type = tag % 8;
+    if (type === 0) varint();
+    else if (type === 1) at += 8;
+    else if (type === 2) {
+      const length = varint();
+      at += length;
+    } else if (type === 5) at += 4;
+    // Groups are counted as they open and close; any other type ends the reading.
+    else if (type !== 3 && type !== 4) break;
+    if (Number.isNaN(at)) break;
+  }
+  return { all, of: (number) => counts[number] ?? 0 };
+}
+
+const unzip = promisify(gunzip);
+const ENVELOPE = 5;
+const COMPRESSED = 1;
+
+/** How a request's body is written, by its headers. */
+export interface BodyForm {
+  readonly grpc: boolean;
+  readonly json: boolean;
+  /** The compression that its headers name: of the whole body, or of enveloped messages that say so. */
+  readonly compression: string | undefined;
+}
+
+/**
+ * Scans all messages of a whole body, at once (no promise) unless one is compressed. What cannot be taken apart (an envelope that is cut off, a
+ * compression that is unknown or broken) is left for Connect to refuse. @throws DomainError.
+ */
+export function scanMessages(scan: MessageScan, body: Uint8Array, form: BodyForm): Promise<void> | undefined {
+  const messages = form.grpc ? enveloped(body) : [{ message: body, compressed: form.compression !== undefined }];
+  const look = (message: Uint8Array): void => (form.json ? scan.json(message) : scan.protobuf(message));
+  const compressed: Uint8Array[] = [];
+  for (const each of messages) {
+    if (each.compressed && form.compression !== 'identity') compressed.push(each.message);
+    else look(each.message);
+  }
+  if (compressed.length === 0 || form.compression !== 'gzip') return undefined;
+  return (async () => {
+    for (const message of compressed) {
+      const plain = await decompressed(message);
+      if (plain !== undefined) look(plain);
+    }
+  })();
+}
+
+function enveloped(body: Uint8Array): readonly { readonly message: Uint8Array; readonly compressed: boolean }[] {
+  const found: { readonly message: Uint8Array; readonly compressed: boolean }[] = [];
+  const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
+  // A unary request has one; a second is refused.
+  for (let at = 0; at + ENVELOPE <= body.length && found.length < 2; ) {
+    const end = at + ENVELOPE + view.getUint32(at + 1);
+    if (end > body.length) break;
+    found.push({ message: body.subarray(at + ENVELOPE, end), compressed: view.getUint8(at) === COMPRESSED });
+    at = end;
+  }
+  return found;
+}
+
+async function decompressed(bytes: Uint8Array): Promise<Uint8Array | undefined> {
+  try {
+    return await unzip(bytes, { maxOutputLength: MAX_BODY_BYTES });
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,71 @@
+/** Scanning a message takes time for its bytes, and leaves Connect with a bounded number of fields. */
+import test from 'ava';
+import { CreateDecisionRequestSchema } from '../../../gen/umpire/v1/decision_service_pb.ts';
+import { choiceCountFault } from '../../../src/domain/choices.ts';
+import { DomainError } from '../../../src/domain/errors.ts';
+import { compileMessageScan } from '../../../src/wire/rpc/message-scan.ts';
+import { hostileBodies, hostileMessages } from '../../support/hostile-bodies.ts';
+import { validMessage } from '../../support/raw-rpc.ts';
+
+const scan = compileMessageScan(CreateDecisionRequestSchema, { choices: { items: choiceCountFault } });
+
+const reasonOf = (work: () => void): string => {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof DomainError) return error.reason;
+    throw error;
+  }
+  return 'none';
+};
+
+test('a message of a request passes, cut off or not', (t) => {
+  for (let length = 0; length <= validMessage.length; length += 1)
+    t.is(
+      reasonOf(() => scan.protobuf(validMessage.subarray(0, length))),
+      'none',
+    );
+});
+
+test('one of more fields than a request can need does not', (t) => {
+  const many = (...unit: readonly number[]): Buffer => Buffer.alloc(unit.length * 5000, Buffer.from(unit));
+  t.is(
+    reasonOf(() => scan.protobuf(many(0x78, 0x01))),
+    'INVALID_MESSAGE',
+  );
+  t.is(
+    reasonOf(() => scan.protobuf(Buffer.concat([validMessage, many(0x0a, 0x00)]))),
+    'INVALID_MESSAGE',
+  );
+  t.is(
+    reasonOf(() => scan.protobuf(many(0x22, 0x01, 0x61))),
+    'INVALID_CHOICES',
+  );
+  t.is(
+    reasonOf(() => scan.protobuf(many(0x7b))),
+    'INVALID_MESSAGE',
+  );
+});
+
+const kinds = { json: hostileBodies, protobuf: hostileMessages };
+for (const kind of ['json', 'protobuf'] as const) {
+  for (const [what, make] of Object.entries(kinds[kind])) {
+    test.serial(`a message of ${what} in ${kind} takes no longer than its size`, (t) => {
+      const time = (size: number): number => {
+        const bytes = make(size);
+        let least = Number.POSITIVE_INFINITY;
+        for (let round = 0; round < 5; round += 1) {
+          const before = process.cpuUsage();
+          reasonOf(() => scan[kind](bytes));
+          const { user, system } = process.cpuUsage(before);
+          least = Math.min(least, (user + system) / 1000);
+        }
+        return least;
+      };
+      time(1 << 18);
+      const [small, large] = [time(1 << 16), time(1 << 20)];
+      t.true(large < 16 * 4 * Math.max(small, 0.5), `${small} ms, then ${large} ms`);
+      t.true(large < 40, `${large} ms`);
+    });
+  }
+}
