@@ -316,7 +316,7 @@ export interface components {
         "WWW-Authenticate": "Bearer";
         /** @description The path of what was created. */
         Location: string;
-        /** @description Where the request's time went, milliseconds for each stage: `queue`, `tokenize`, `infer`. */
+        /** @description Where the request's time went, milliseconds for each stage: `queue`, `tokenize`, `infer`. Only for callers with a key. */
         "Server-Timing": string;
     };
     pathItems: never;
