@@ -96,6 +96,7 @@ test('a server whose log nobody reads answers, and ends when it is told to', asy
       UMPIRE_DATA_DIR: mkdtempSync(join(tmpdir(), 'umpire-log-')),
       UMPIRE_DRAIN_DELAY: '0',
       UMPIRE_RATE_ANONYMOUS: 'off',
+      UMPIRE_LOOKUP_RATE: 'off',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
