@@ -37,7 +37,7 @@ const cases: Readonly<Record<string, readonly [request: string | Uint8Array, num
   'lines that end in LF alone': [get('/v1/models').replaceAll('\r\n', '\n'), malformed],
   'an empty line before the request': [`\r\n${get('/v1/models')}`, ok],
   'HTTP/1.0': [get('/v1/models', 'HTTP/1.0', ''), ok],
-  'HTTP/1.0, shorter than the HTTP/2 preface': ['GET / HTTP/1.0\r\n\r\n', notFound],
+  'HTTP/1.0, shorter than the HTTP/2 preface': ['GET / HTTP/1.0\r\n\r\n', ok],
   'HTTP/0.9': ['GET /\r\n\r\n', malformed],
   'HTTP/1.2': [get('/v1/models', 'HTTP/1.2'), malformed],
   'HTTP/2.0 without the preface': [get('/v1/models', 'HTTP/2.0'), malformed],
