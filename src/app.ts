@@ -171,7 +171,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
       }
       if (config.listenWhen === 'ready') {
         logger.info({}, 'waiting for the models before the port opens');
-        while (!health.draining && !(engine.ready() && engine.settled())) await sleep(READY_INTERVAL);
+        while (!health.draining && !engine.ready()) await sleep(READY_INTERVAL);
       }
       if (health.draining) return 0;
       const port = await listener.listen(config.port, config.host);

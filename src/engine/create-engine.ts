@@ -45,8 +45,16 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     observer: { ...tally, calls() {} },
   });
   local = engines;
+  let hasBegun = false;
+  /** Whether every model that was there at the start has been tried: those that come later keep nobody waiting. */
+  const begun = (): boolean => {
+    hasBegun ||=
+      revisions.wanted().every(({ state }) => state !== 'loading') && groups().some((group) => group.ready());
+    return hasBegun;
+  };
   const checks = setInterval(
     () => {
+      begun();
       for (const group of groups()) group.check();
     },
     Math.min(checkInterval, settings.stuckAfterMs / 4),
@@ -64,8 +72,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     // A decision for an inference server does not wait for the engines here.
     crowded: (terms) => (inference.all.length > 0 ? undefined : engines.pool.crowded(terms)),
     prepare: (job, terms) => poolOf(job).prepare(job, terms),
-    ready: () => groups().some((group) => group.ready()),
-    settled: () => revisions.wanted().every(({ state }) => state !== 'loading'),
+    ready: () => begun() && groups().some((group) => group.ready()),
     stats() {
       const backlogs = groups().map((group) => group.backlog());
       return tally.read({

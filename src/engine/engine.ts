@@ -132,12 +132,11 @@ export interface Engine {
   /** Checks choices against the model's token limit and encodes them ahead of their first decision, in every engine. */
   prepare(job: Pick<ScoreJob, 'model' | 'revision' | 'choices'>, terms: JobTerms): Promise<PrepareOutcome>;
   /**
-   * Whether at least one live engine has made the canary decision of at least one model, and what waits is being done: no while decisions wait and
-   * no engine has finished anything for some seconds.
+   * Whether decisions can be made. Yes once every model that was there at the start has made its canary decision or has failed (one that comes later
+   * keeps nobody waiting), while a live engine serves at least one, and while what waits is being done: no while decisions wait and no engine has
+   * finished anything for some seconds.
    */
   ready(): boolean;
-  /** Whether every model has been tried: each is ready, has failed, is broken or is disabled. */
-  settled(): boolean;
   stats(): EngineStats;
   /** Looks at the model packages again (SIGHUP). */
   reload(): void;

@@ -22,6 +22,8 @@ export interface Revision {
   readonly signature: string;
   /** `broken` cannot be loaded at all; `failed` is tried again at times. */
   state: 'loading' | 'ready' | 'failed' | 'broken' | 'disabled';
+  /** Whether an engine has loaded it and its canary was right, ever. */
+  proven: boolean;
   /** Measured by the engine that loaded it last; undefined before. */
   profile: CostProfile | undefined;
   /** Loads that failed in a row, and why the last one did. */
@@ -45,6 +47,7 @@ export function createRevision({ manifest, folder, problems, signature }: FoundP
     manifest,
     signature,
     state: problems.length > 0 ? 'broken' : manifest.disabled ? 'disabled' : 'loading',
+    proven: false,
     profile: undefined,
     failures: 0,
     problems: [],
@@ -126,10 +129,10 @@ export function createRevisions(
     const all = [...serving.values()].sort((a, b) => byCodeUnits(a.name, b.name));
     const defaults = new Map<string, string | undefined>();
     for (const [id, group] of Map.groupBy(all, ({ manifest }) => manifest.id)) {
-      const claims = group.map(({ manifest, state }) => ({
+      const claims = group.map(({ manifest, state, proven }) => ({
         revision: manifest.revision,
         claims: manifest.isDefault,
-        valid: state !== 'broken',
+        standing: proven ? ('proven' as const) : state === 'broken' ? ('broken' as const) : ('valid' as const),
       }));
       defaults.set(id, defaultRevision(claims));
     }
@@ -173,6 +176,7 @@ export function createRevisions(
       if (revision.retired) return;
       if (revision.state !== 'ready') logger.info({ model: revision.name }, 'a model is ready');
       revision.state = 'ready';
+      revision.proven = true;
       revision.failures = 0;
       revision.blame = 0;
       published = undefined;

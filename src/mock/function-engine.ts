@@ -14,8 +14,6 @@ export interface FunctionEngineOptions {
   readonly prepare?: Engine['prepare'];
   /** Default: until it is closed. */
   readonly ready?: () => boolean;
-  /** Default: from the start. */
-  readonly settled?: () => boolean;
   readonly reload?: () => void;
 }
 
@@ -24,7 +22,7 @@ const RETRY_AFTER = 1;
 
 /** An engine over a function. */
 export function createFunctionEngine(options: FunctionEngineOptions): Engine {
-  const { models, score, prepare, ready, settled, reload } = options;
+  const { models, score, prepare, ready, reload } = options;
   let closed = false;
   const assertOpen = ({ model, revision }: Pick<ScoreJob, 'model' | 'revision'>, terms: JobTerms): void => {
     if (closed) throw new EngineClosing();
@@ -49,7 +47,6 @@ export function createFunctionEngine(options: FunctionEngineOptions): Engine {
     },
     crowded: () => undefined,
     ready: () => !closed && (ready?.() ?? true),
-    settled: () => settled?.() ?? true,
     stats: () => ({
       queue: { jobs: 0, cost: 0 },
       engines: [],

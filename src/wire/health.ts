@@ -43,7 +43,8 @@ export function createHealth(isReady: () => boolean): Health {
   };
   const fault = (): DomainError | undefined => {
     if (draining) return new DomainError('DRAINING', 'this process is shutting down', { retryAfter: 1 });
-    if (!isReady()) return new DomainError('NOT_READY', 'no model has made its first decision yet', { retryAfter: 1 });
+    if (!isReady())
+      return new DomainError('NOT_READY', 'the models are being loaded, or none can be served', { retryAfter: 1 });
     return undefined;
   };
 

@@ -1,5 +1,5 @@
 /** Engines that die, hang or grow, and models that do not work. */
-import { execFileSync, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,6 +14,7 @@ import {
   ModelUnavailable,
 } from '../../src/engine/errors.ts';
 import { eventually, job, probabilitiesOf, startEngine, terms } from './support/engine.ts';
+import { enginesOf } from './support/engine-processes.ts';
 import { encoderGraph, listed, modelsFolder, slowEncoderGraph, writePackage } from './support/packages.ts';
 
 const slow = {
@@ -22,15 +23,6 @@ const slow = {
   options: { joint_weight: 0 },
   manifest: { limits: { input_tokens: 40, candidate_tokens: 12, choices: 30 } },
 };
-
-/** The pids of the engine processes below a process. */
-function enginesOf(parent = process.pid): readonly number[] {
-  const listing = execFileSync('ps', ['-e', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
-  return listing.split('\n').flatMap((line) => {
-    const [, pid, ppid, args] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
-    return Number(ppid) === parent && args?.includes('worker/main.ts') ? [Number(pid)] : [];
-  });
-}
 
 const statusOf = (engine: Engine, id: string, revision = 'r1') =>
   engine.models().find((model) => model.id === id && model.revision === revision)?.status;
@@ -261,10 +253,10 @@ test.serial('an unavailable model comes back by itself when it is mended', async
   await writePackage(modelsDir);
   const folder = await writePackage(modelsDir, { id: 'mended', graph: Buffer.from('no graph') });
   const engine = await startEngine(t, { modelsDir, modelRetryMs: 100 }, 'started');
-  t.false(engine.settled());
+  t.false(engine.ready());
   await eventually(() => engine.log.some(({ fields }) => fields.model === 'mended@r1' && 'problems' in fields));
   // Once it has been tried, nobody need wait for it.
-  await eventually(() => engine.settled());
+  await eventually(() => engine.ready());
   t.is(statusOf(engine, 'mended'), 'unavailable');
   await writePackage(modelsDir, { id: 'mended' });
   t.truthy(folder);

@@ -14,7 +14,6 @@ export interface ScriptedEngine extends Engine {
   script: Script;
   list: readonly ModelRevision[];
   isReady: boolean;
-  isSettled: boolean;
   reloads: number;
 }
 
@@ -50,7 +49,6 @@ export function createScriptedEngine(script: Script = descending): ScriptedEngin
     ...createFunctionEngine({
       models: () => engine.list,
       ready: () => engine.isReady,
-      settled: () => engine.isSettled,
       reload: () => {
         engine.reloads += 1;
       },
@@ -63,7 +61,6 @@ export function createScriptedEngine(script: Script = descending): ScriptedEngin
     script,
     list: scriptedModels,
     isReady: true,
-    isSettled: true,
     reloads: 0,
   };
   return engine;

@@ -29,7 +29,13 @@ export async function listPackages(modelsDir: string): Promise<readonly ListedPa
     const claims = siblings.map((each) => ({
       revision: each.manifest.revision,
       claims: each.manifest.isDefault,
-      valid: each.problems.length === 0,
+      // Whether its canary is right is not known before it is loaded.
+      standing:
+        each.problems.length > 0
+          ? ('broken' as const)
+          : each.manifest.disabled
+            ? ('valid' as const)
+            : ('proven' as const),
     }));
     const { id, revision, family, ownedBy, disabled, limits } = manifest;
     return {

@@ -6,17 +6,21 @@ export interface RevisionClaim {
   readonly revision: string;
   /** Its manifest says `"default": true`. */
   readonly claims: boolean;
-  /** Its manifest is valid. */
-  readonly valid: boolean;
+  /** `broken`: it cannot be loaded. `proven`: it has been loaded and its canary was right, whatever has become of it since. */
+  readonly standing: 'proven' | 'valid' | 'broken';
 }
 
-/** The last in code-unit order of those that claim it; without a claim, of the valid ones; without a valid one, of all. */
+/**
+ * The last in code-unit order of the proven ones that claim it, or else of the proven ones: a new revision takes the name when it has shown that it
+ * works. While none is proven, the same of the valid ones; while none is valid, of all.
+ */
 export function defaultRevision(revisions: readonly RevisionClaim[]): string | undefined {
-  const valid = revisions.filter((each) => each.valid);
-  const claiming = valid.filter((each) => each.claims);
-  const candidates = claiming.length > 0 ? claiming : valid.length > 0 ? valid : revisions;
-  return candidates
-    .map((each) => each.revision)
+  const proven = revisions.filter(({ standing }) => standing === 'proven');
+  const valid = revisions.filter(({ standing }) => standing !== 'broken');
+  const candidates = [proven, valid, revisions].find(({ length }) => length > 0) ?? [];
+  const claiming = candidates.filter(({ claims }) => claims);
+  return (claiming.length > 0 ? claiming : candidates)
+    .map(({ revision }) => revision)
     .sort(byCodeUnits)
     .at(-1);
 }

@@ -7,6 +7,7 @@ import { createEngineSlot, type EngineSlot } from './engine-slot.ts';
 import type { Backlog } from './fair-queue.ts';
 import { createModelLoading } from './model-loading.ts';
 import { createPool, type Pool } from './pool.ts';
+import { createSparePlace } from './spare-place.ts';
 
 /** Sees what the processes do. */
 export interface GroupObserver {
@@ -55,11 +56,16 @@ export function createEngineGroup({ settings, revisions, names, serves, observer
   const pool = createPool(settings, revisions, slots, (death) => observer.abandoned(death));
   const own = { ...revisions, wanted: () => revisions.wanted().filter(serves) };
   const loading = createModelLoading(settings, own, slots, () => pool.dispatch());
+  const spare = createSparePlace();
   for (const name of names) {
     slots.push(
-      createEngineSlot(name, settings, {
+      createEngineSlot(name, settings, spare, {
         wanted: () => loading.wanted(),
+        known: () => own.wanted(),
+        misfit: (process, revision) => loading.misfit(process, revision),
         loaded: (process, revision, outcome) => loading.loaded(process, revision, outcome),
+        rollOut: () => void loading.rollOut(),
+        preparing: (process) => pool.preparing(process),
         unready: (key, problems) => loading.unready(key, problems),
         calls: (calls) => observer.calls(calls),
         finished: (process, job, result, occupied) => {

@@ -51,6 +51,8 @@ export interface EngineProcess {
   /** Verifies and loads a model and makes its canary decision, up to three times. Never rejects. */
   load(revision: Revision): Promise<LoadOutcome>;
   unload(key: string): void;
+  /** Takes no more jobs for these models, which another process has now; those that it has go on. */
+  cede(keys: Iterable<string>): void;
   /** Sends a job whose estimated cost is `cost` milliseconds. */
   send(message: ScoreMessage | PrepareMessage, cost: number): void;
   /** Stops a job between two graph runs; it still finishes, as canceled. */
@@ -210,6 +212,9 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
     unload(key) {
       models.delete(key);
       post({ kind: 'unload', key });
+    },
+    cede(keys) {
+      for (const key of keys) models.delete(key);
     },
     send(message, cost) {
       const now = performance.now();

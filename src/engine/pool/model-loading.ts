@@ -9,6 +9,8 @@ import type { EngineSlot } from './engine-slot.ts';
 export interface ModelLoading {
   /** The revisions that an engine should load now: not those that failed and wait to be tried again. */
   wanted(): readonly Revision[];
+  /** Why an engine that has loaded a revision must not serve it. */
+  misfit(process: EngineProcess, revision: Revision): string | undefined;
   /** Loads what is new, in one engine after the other, so that the others go on deciding. */
   rollOut(): Promise<void>;
   /** Takes note of how a load ended. */
@@ -64,25 +66,25 @@ export function createModelLoading(
 
   return {
     wanted: () => revisions.wanted().filter(({ key }) => !retries.has(key)),
+    misfit({ models }, { key, manifest }) {
+      const profile = models.get(key);
+      return profile && limitsProblem(profile, manifest, settings.defaultDeadlineMs);
+    },
     rollOut,
     loaded(process, revision, outcome) {
+      if (closed) return;
       if (outcome.kind === 'gone') {
         revision.blame += outcome.killed ? killBlame : crashBlame;
         if (revision.blame >= fatalBlame) {
           revision.blame = 0;
           fail(revision, ['engine after engine ended while it was loaded']);
-        }
+        } else if (slots.some((slot) => slot.process !== undefined)) retryLater(revision);
         return;
       }
       if (outcome.kind === 'failed') return fail(revision, outcome.problems);
       const profile = process.models.get(revision.key);
       // Retired while it was loaded.
       if (profile === undefined) return;
-      const problem = limitsProblem(profile, revision.manifest, settings.defaultDeadlineMs);
-      if (problem !== undefined) {
-        process.unload(revision.key);
-        return fail(revision, [problem]);
-      }
       revision.profile = profile;
       revisions.succeeded(revision);
       served();

@@ -32,6 +32,8 @@ import { createPreparations, type PrepareRequest } from './preparations.ts';
 export interface Pool {
   score(request: ScoreJob, terms: JobTerms): Promise<ScoreOutcome>;
   prepare(request: PrepareRequest, terms: JobTerms): Promise<PrepareOutcome>;
+  /** Whether choices wait to be prepared in a process. */
+  preparing(process: EngineProcess): boolean;
   /** See `Engine.crowded`. */
   crowded(terms: CallerTerms): number | undefined;
   /** Gives waiting jobs to engines that are free; called when an engine can do more than before. */
@@ -80,7 +82,7 @@ export function createPool(
   let closing = false;
   let emptied: (() => void) | undefined;
 
-  const processes = (): readonly EngineProcess[] => slots.flatMap(({ process }) => process ?? []);
+  const processes = (): readonly EngineProcess[] => slots.flatMap((slot) => slot.processes);
   const serving = ({ key }: Revision): readonly EngineProcess[] => processes().filter(({ models }) => models.has(key));
 
   const conclude = (job: Job): void => {
@@ -226,7 +228,12 @@ export function createPool(
         checkEmpty();
       });
     },
-    crowded: (terms) => door.crowded(terms, processes()),
+    preparing: (process) => preparations.waitFor(process),
+    crowded: (terms) =>
+      door.crowded(
+        terms,
+        slots.flatMap(({ process }) => process ?? []),
+      ),
     async score(request, terms) {
       const { promise, resolve, reject } = Promise.withResolvers<ScoreOutcome>();
       const job = takeIn(request, terms, { resolve, reject, released: () => terms.released?.() });

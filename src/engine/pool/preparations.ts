@@ -55,6 +55,8 @@ export interface Preparations {
   ended(job: number, death: Death | undefined): void;
   /** A process has ended; after what it had in flight. */
   lost(process: EngineProcess): void;
+  /** Whether the process has pieces to do that are still wanted. */
+  waitFor(process: EngineProcess): boolean;
   /** Fails what is under way for a model that cannot be served any more. */
   unavailable(revision: Revision): void;
   readonly size: number;
@@ -251,6 +253,8 @@ export function createPreparations(options: PreparationsOptions): Preparations {
       lanes.delete(process);
       for (const { preparation } of lane?.all() ?? []) endPart(preparation, false);
     },
+    waitFor: (process) =>
+      busy(process) || (lanes.get(process)?.all() ?? []).some(({ preparation }) => !preparation.answered),
     unavailable(revision) {
       for (const preparation of open) {
         if (preparation.revision !== revision) continue;

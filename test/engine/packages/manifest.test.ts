@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { createChoiceVectorCache } from '../../../src/engine/families/choice-vectors.ts';
 import { checkPackage, listPackages } from '../../../src/engine/packages/check.ts';
-import { defaultRevision } from '../../../src/engine/packages/default-revision.ts';
+import { defaultRevision, type RevisionClaim } from '../../../src/engine/packages/default-revision.ts';
 import { readManifest } from '../../../src/engine/packages/manifest.ts';
 import { readPackage, scanPackages } from '../../../src/engine/packages/scan.ts';
 import { modelsFolder, writePackage } from '../support/packages.ts';
@@ -74,15 +74,22 @@ test('all problems are named at once', (t) => {
 });
 
 test('the default revision', (t) => {
-  const claim = (revision: string, claims: boolean, sound = true) => ({ revision, claims, valid: sound });
-  const cases = [
+  const claim = (revision: string, claims: boolean, standing: RevisionClaim['standing'] = 'proven') => ({
+    revision,
+    claims,
+    standing,
+  });
+  const cases: readonly (readonly [readonly RevisionClaim[], string | undefined])[] = [
     [[claim('r1', true), claim('r2', false)], 'r1'],
     [[claim('r1', true), claim('r2', true), claim('r10', true)], 'r2'],
     [[claim('r1', false), claim('r2', false)], 'r2'],
-    [[claim('r1', false), claim('r2', true, false)], 'r1'],
-    [[claim('r1', false, false), claim('r2', false, false)], 'r2'],
+    [[claim('r1', false), claim('r2', true, 'broken')], 'r1'],
+    [[claim('r1', false, 'broken'), claim('r2', false, 'broken')], 'r2'],
+    [[claim('r1', true), claim('r2', true, 'valid')], 'r1'],
+    [[claim('r1', false), claim('r2', true, 'valid')], 'r1'],
+    [[claim('r1', true, 'valid'), claim('r2', true, 'valid'), claim('r3', true, 'broken')], 'r2'],
     [[], undefined],
-  ] as const;
+  ];
   for (const [revisions, expected] of cases) t.is(defaultRevision(revisions), expected);
 });
 

@@ -1,0 +1,227 @@
+/** Models are loaded while others decide: at a start, when packages come, and when an engine is replaced. */
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { usableModel } from '../../src/domain/models.ts';
+import { eventually, job, startEngine, type TestEngine, terms } from './support/engine.ts';
+import { enginesOf } from './support/engine-processes.ts';
+import { modelsFolder, slowEncoderGraph, writePackage } from './support/packages.ts';
+
+/** A package that takes seconds to load, since it is measured: `products` makes a run of it long. */
+const slowToLoad = (products: number) => ({
+  graph: slowEncoderGraph(products),
+  manifest: { limits: { input_tokens: 40, candidate_tokens: 12, choices: 2 } },
+});
+
+/** Decides by a model's plain name, on and on until it is told to stop. */
+function keepDeciding(engine: TestEngine, name: string) {
+  const failures: unknown[] = [];
+  const revisions = new Set<string>();
+  let slowest = 0;
+  let made = 0;
+  let stopped = false;
+  const loop = async (): Promise<void> => {
+    for (let n = 0; !stopped; n++) {
+      const began = performance.now();
+      try {
+        const { id, revision } = usableModel(engine.models(), name);
+        const outcome = await engine.score(job({ model: id, revision, input: `abc ${n % 7}` }), terms());
+        if (outcome.kind !== 'scored') throw new Error(outcome.kind);
+        revisions.add(revision);
+        made++;
+      } catch (error) {
+        failures.push(error);
+      }
+      slowest = Math.max(slowest, performance.now() - began);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  };
+  const done = Promise.all([loop(), loop(), loop()]);
+  return {
+    failures,
+    revisions,
+    made: () => made,
+    slowest: () => slowest,
+    async stop() {
+      stopped = true;
+      await done;
+    },
+  };
+}
+
+const statusOf = (engine: TestEngine, name: string) =>
+  engine.models().find(({ id, revision }) => `${id}@${revision}` === name)?.status;
+const defaultOf = (engine: TestEngine, id: string) =>
+  engine.models().find((model) => model.id === id && model.isDefault)?.revision;
+
+/** How long something takes to hold, milliseconds. */
+async function timeUntil(holds: () => boolean): Promise<number> {
+  const began = performance.now();
+  await eventually(holds);
+  return performance.now() - began;
+}
+
+test.serial(
+  'ready is said when every model has been loaded or has failed, and the first decisions are fast',
+  async (t) => {
+    const modelsDir = await modelsFolder(t);
+    await writePackage(modelsDir);
+    await writePackage(modelsDir, { id: 'unfit', graph: Buffer.from('this is no graph') });
+    await writePackage(modelsDir, { id: 'zz', ...slowToLoad(15) });
+    const engine = await startEngine(t, { modelsDir, engines: 2, modelRetryMs: 60_000 }, 'started');
+    const began = performance.now();
+    await eventually(() => engine.ready());
+    const loading = performance.now() - began;
+    t.deepEqual(
+      engine.models().map(({ id, status }) => `${id} ${status}`),
+      ['tiny ready', 'unfit unavailable', 'zz ready'],
+    );
+    const first = performance.now();
+    t.is((await engine.score(job(), terms())).kind, 'scored');
+    const took = performance.now() - first;
+    t.true(took < loading / 4, `the first decision took ${took} ms, loading ${loading} ms`);
+  },
+);
+
+for (const engines of [1, 2]) {
+  test.serial(`a model that comes is loaded beside: ${engines} engine(s) decide meanwhile`, async (t) => {
+    const modelsDir = await modelsFolder(t);
+    await writePackage(modelsDir);
+    const engine = await startEngine(t, { modelsDir, engines });
+    await eventually(() => enginesOf().length === engines);
+    const deciding = keepDeciding(engine, 'tiny');
+    let most = 0;
+    const counting = setInterval(() => {
+      most = Math.max(most, enginesOf().length);
+    }, 50);
+    t.teardown(() => clearInterval(counting));
+    const staging = await modelsFolder(t);
+    await writePackage(staging, { id: 'zz', ...slowToLoad(15) });
+    await rename(join(staging, 'zz'), join(modelsDir, 'zz'));
+    const loading = await timeUntil(() => {
+      t.true(engine.ready());
+      return statusOf(engine, 'zz@r1') === 'ready';
+    });
+    await eventually(() => engine.log.filter(({ message }) => message === 'an engine has ended').length === engines);
+    clearInterval(counting);
+    await deciding.stop();
+    t.deepEqual(deciding.failures, []);
+    t.true(deciding.slowest() < loading / 3, `a decision took ${deciding.slowest()} ms, loading ${loading} ms`);
+    t.true(most <= engines + 1, `${most} engines at a time`);
+    t.is((await engine.score(job({ model: 'zz' }), terms())).kind, 'scored');
+    t.is(engine.stats().restarts, 0);
+  });
+}
+
+test.serial('a new revision never takes its model down: a sound, a slow and broken ones under load', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const engine = await startEngine(t, { modelsDir, modelRetryMs: 500 });
+  const deciding = keepDeciding(engine, 'tiny');
+  const staging = await modelsFolder(t);
+  const moveIn = async (revision: string, source: object): Promise<void> => {
+    await writePackage(staging, { revision, ...source });
+    await rename(join(staging, 'tiny', revision), join(modelsDir, 'tiny', revision));
+  };
+  const failed = (name: string) =>
+    eventually(() =>
+      engine.log.some(({ message, fields }) => message === 'a model cannot be served' && fields.model === name),
+    );
+
+  await moveIn('r2', {});
+  await eventually(() => defaultOf(engine, 'tiny') === 'r2');
+
+  await moveIn('r3', slowToLoad(10));
+  await eventually(() => statusOf(engine, 'tiny@r3') === 'unavailable');
+  t.is(defaultOf(engine, 'tiny'), 'r2', 'until the new one has made its canary decision');
+  await eventually(() => defaultOf(engine, 'tiny') === 'r3');
+  t.is(statusOf(engine, 'tiny@r3'), 'ready');
+
+  const canary = { input: 'abcabc', instruction: 'abc', choices: ['xyz', 'abc'], choice: 'xyz' };
+  await moveIn('r4', { manifest: { canary } });
+  await moveIn('r5', { graph: Buffer.from('this is no graph') });
+  await moveIn('r6', { options: { temperature: -1 } });
+  for (const name of ['tiny@r4', 'tiny@r5', 'tiny@r6']) await failed(name);
+  await moveIn('r7', { manifest: { status: 'disabled' } });
+  await eventually(() => statusOf(engine, 'tiny@r7') === 'disabled');
+  const made = deciding.made();
+  await eventually(() => deciding.made() > made + 5);
+  t.is(defaultOf(engine, 'tiny'), 'r3', 'for good where it never does');
+  await deciding.stop();
+  t.deepEqual(deciding.failures, []);
+  t.deepEqual([...deciding.revisions].sort(), ['r1', 'r2', 'r3']);
+});
+
+test.serial('an engine that ends while it loads beside takes nothing with it, and another one loads', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const engine = await startEngine(t, { modelsDir, modelRetryMs: 200 });
+  const before = enginesOf();
+  const deciding = keepDeciding(engine, 'tiny');
+  await writePackage(modelsDir, { id: 'zz', ...slowToLoad(10) });
+  const beside = () => enginesOf().filter((pid) => !before.includes(pid));
+  for (let deaths = 0; deaths < 2; deaths++) {
+    await eventually(() => beside().length === 1);
+    const [pid = 0] = beside();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    process.kill(pid, 'SIGKILL');
+    await eventually(() => !beside().includes(pid));
+    t.true(engine.ready());
+  }
+  await writePackage(modelsDir, { id: 'yy' });
+  await eventually(() => statusOf(engine, 'zz@r1') === 'ready' && statusOf(engine, 'yy@r1') === 'ready');
+  await deciding.stop();
+  t.deepEqual(deciding.failures, []);
+});
+
+test.serial('what is served and could not be loaded again is served on, and what is new beside it', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  const folder = await writePackage(modelsDir);
+  const engine = await startEngine(t, { modelsDir, modelRetryMs: 60_000 });
+  const deciding = keepDeciding(engine, 'tiny');
+  // A revision that callers have seen is never changed, but if it is, it must not end what works.
+  await writePackage(modelsDir, { graph: Buffer.from('this is no graph') });
+  await eventually(() =>
+    engine.log.some(
+      ({ message }) =>
+        message === 'an engine cannot load a model that others serve' || message === 'a model cannot be served',
+    ),
+  );
+  t.truthy(folder);
+  await writePackage(modelsDir, { id: 'zz' });
+  await eventually(() => statusOf(engine, 'zz@r1') === 'ready');
+  const made = deciding.made();
+  await eventually(() => deciding.made() > made + 50);
+  t.is((await engine.score(job({ model: 'zz' }), terms())).kind, 'scored');
+  await deciding.stop();
+  t.deepEqual(deciding.failures, []);
+});
+
+test.serial('jobs for a model that goes while another comes are done', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const staging = await modelsFolder(t);
+  await writePackage(modelsDir, {
+    id: 'slow',
+    graph: slowEncoderGraph(20),
+    options: { joint_weight: 0 },
+    manifest: { limits: { input_tokens: 40, candidate_tokens: 12, choices: 10 } },
+  });
+  await writePackage(staging, { id: 'zz' });
+  const engine = await startEngine(t, { modelsDir });
+  const choices = Array.from({ length: 4 }, (_, i) => `c${i}`);
+  const accepted = Array.from({ length: 12 }, (_, i) =>
+    engine.score(job({ model: 'slow', input: `abc ${i}`, choices: choices.map((each) => `${each} ${i}`) }), terms()),
+  );
+  const prepared = engine.prepare(job({ model: 'tiny', choices }), terms());
+  await rename(join(modelsDir, 'slow'), join(staging, 'slow'));
+  await rename(join(staging, 'zz'), join(modelsDir, 'zz'));
+  engine.reload();
+  await eventually(() => statusOf(engine, 'zz@r1') === 'ready');
+  t.deepEqual(
+    (await Promise.all(accepted)).map(({ kind }) => kind),
+    new Array(12).fill('scored'),
+  );
+  t.is((await prepared).kind, 'prepared');
+  await eventually(() => enginesOf().length === 1);
+});
