@@ -30,7 +30,7 @@ const bad = (code: string, param: string | null, message?: RegExp): ExpectedErro
   ...(message === undefined ? {} : { message }),
 });
 const missing = (param: string): ExpectedError => bad('missing_field', param);
-const wrongType = (param: string): ExpectedError => bad('invalid_type', param);
+const wrongType = (param: string, message?: RegExp): ExpectedError => bad('invalid_type', param, message);
 const invalidChoices = bad('invalid_choices', 'choices');
 const either = bad('choices_or_catalog', 'choices');
 
@@ -53,7 +53,11 @@ const jsonFaults: readonly (readonly [what: string, body: unknown, ExpectedError
   ),
   ...[null, 1, true, {}, ['b']].map(
     (item) =>
-      [`a choice is ${JSON.stringify(item)}`, { ...validBody, choices: ['a', item] }, wrongType('choices')] as const,
+      [
+        `a choice is ${JSON.stringify(item)}`,
+        { ...validBody, choices: ['a', item] },
+        wrongType('choices', /choices\[1\] is not a string/),
+      ] as const,
   ),
   ...[null, 1, true, [], {}].map(
     (value) =>

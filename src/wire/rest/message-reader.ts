@@ -38,7 +38,11 @@ export function compileMessageReader(
   return (bytes, bound) => {
     const body = bytes === undefined ? NO_BODY : scanBody(bytes, shape);
     if (body.kind === 'unknown') throw unknownField(body.name);
-    if (body.kind === 'nested') throw wrongType(fields.find(({ name }) => name === body.name));
+    if (body.kind === 'nested')
+      throw wrongType(
+        fields.find(({ name }) => name === body.name),
+        body.place,
+      );
     if (body.kind === 'duplicate') throw duplicateField(body.name);
     const message = create(desc) as Message & Record<string, unknown>;
     const presence = { has: (name: string) => bound.has(name) || body.values.has(name) };
@@ -80,11 +84,15 @@ export function jsonKind(field: DescField): 'string' | 'strings' | undefined {
   return undefined;
 }
 
-/** The fault of a value of another type. */
-export function wrongType(field: Pick<FieldReader, 'name' | 'rule' | 'kind'> | undefined): DomainError {
+/** The fault of a value of another type; `place`: of the item that is not a string. */
+export function wrongType(
+  field: Pick<FieldReader, 'name' | 'rule' | 'kind'> | undefined,
+  place?: number | undefined,
+): DomainError {
   const { name = '', rule, kind } = field ?? {};
   const wanted = kind === 'strings' ? 'an array of strings' : 'a string';
-  return new DomainError(rule?.wrongType ?? 'INVALID_TYPE', `${name} must be ${wanted}`, { param: name });
+  const found = place === undefined ? '' : `; ${name}[${place}] is not a string`;
+  return new DomainError(rule?.wrongType ?? 'INVALID_TYPE', `${name} must be ${wanted}${found}`, { param: name });
 }
 
 /** The fault of a property that stands there twice. */

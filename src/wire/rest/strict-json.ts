@@ -32,8 +32,8 @@ export type ScannedBody =
   | { readonly kind: 'unknown'; readonly name: string }
   /** It has a property twice. */
   | { readonly kind: 'duplicate'; readonly name: string }
-  /** A property holds an object, a list where it must hold a string, or a list with anything but strings in it. */
-  | { readonly kind: 'nested'; readonly name: string };
+  /** A property holds an object, a list where it must hold a string, or a list with something else than a string in this place. */
+  | { readonly kind: 'nested'; readonly name: string; readonly place: number | undefined };
 
 /** Characters of a property's name that an error may show: one more than it does. */
 const SHOWN_NAME = 129;
@@ -92,7 +92,7 @@ function scanObject(cursor: JsonCursor, shape: ObjectShape): ScannedBody {
       cursor.take(COLON);
       cursor.skipSpace();
       const value = scanValue(cursor, expected);
-      if (value === undefined) return { kind: 'nested', name };
+      if (value === undefined || value.kind === 'wrong') return { kind: 'nested', name, place: value?.place };
       values.set(name, value);
       if (cursor.skipSpace() === CLOSE) break;
       cursor.take(COMMA);
@@ -112,8 +112,14 @@ function nameOf(text: string, span: StringSpan): string {
     : text.slice(start + 1, Math.min(end - 1, start + 1 + SHOWN_NAME));
 }
 
+/** A list that has something else than a string in this place. */
+interface WrongList {
+  readonly kind: 'wrong';
+  readonly place: number;
+}
+
 /** The value here, or undefined if it nests deeper than any request's. */
-function scanValue(cursor: JsonCursor, expected: 'string' | 'strings'): BodyValue | undefined {
+function scanValue(cursor: JsonCursor, expected: 'string' | 'strings'): BodyValue | WrongList | undefined {
   const { text, unit } = cursor;
   if (unit === QUOTE) {
     const span = cursor.takeString();
@@ -125,7 +131,7 @@ function scanValue(cursor: JsonCursor, expected: 'string' | 'strings'): BodyValu
   return OTHER;
 }
 
-function scanList(cursor: JsonCursor): BodyValue | undefined {
+function scanList(cursor: JsonCursor): BodyValue | WrongList {
   const { text, at: start } = cursor;
   let items = 0;
   cursor.take(OPEN_LIST);
@@ -134,7 +140,7 @@ function scanList(cursor: JsonCursor): BodyValue | undefined {
     for (;;) {
       if (cursor.skipSpace() !== QUOTE) {
         if (cursor.unit !== OPEN && cursor.unit !== OPEN_LIST) cursor.takeScalar();
-        return undefined;
+        return { kind: 'wrong', place: items };
       }
       cursor.takeString();
       items += 1;

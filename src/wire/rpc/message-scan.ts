@@ -41,7 +41,11 @@ export function compileMessageScan(desc: DescMessage, rules: RequestRules): Mess
     json(message) {
       const body = strictly(() => scanBody(message, shape));
       if (body.kind === 'unknown') throw unknownField(body.name);
-      if (body.kind === 'nested') throw wrongType(fields.find(({ name }) => name === body.name));
+      if (body.kind === 'nested')
+        throw wrongType(
+          fields.find(({ name }) => name === body.name),
+          body.place,
+        );
       if (body.kind === 'duplicate') throw duplicateField(body.name);
       for (const field of fields) {
         const value = body.values.get(field.name);

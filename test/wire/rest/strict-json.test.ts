@@ -41,11 +41,11 @@ const stops: readonly (readonly [what: string, text: string, ScannedBody])[] = [
   ['an unknown property, whatever follows', '{"a":"1","x":@', { kind: 'unknown', name: 'x' }],
   ['one that is written with escapes', '{"\\u005f_proto__":', { kind: 'unknown', name: '__proto__' }],
   ['a long one', `{"${'n'.repeat(500)}"`, { kind: 'unknown', name: 'n'.repeat(129) }],
-  ['an object', '{"a":{', { kind: 'nested', name: 'a' }],
-  ['a list in place of a string', '{"a":[', { kind: 'nested', name: 'a' }],
-  ['a list in a list', '{"list":["x",[', { kind: 'nested', name: 'list' }],
-  ['a number in a list', '{"list":["x",0', { kind: 'nested', name: 'list' }],
-  ['an object in a list', '{"list":[{', { kind: 'nested', name: 'list' }],
+  ['an object', '{"a":{', { kind: 'nested', name: 'a', place: undefined }],
+  ['a list in place of a string', '{"a":[', { kind: 'nested', name: 'a', place: undefined }],
+  ['a list in a list', '{"list":["x",[', { kind: 'nested', name: 'list', place: 1 }],
+  ['a number in a list', '{"list":["x",0', { kind: 'nested', name: 'list', place: 1 }],
+  ['an object in a list', '{"list":[{', { kind: 'nested', name: 'list', place: 0 }],
 ];
 for (const [what, text, expected] of stops) test(`stops at ${what}`, (t) => t.deepEqual(scan(text), expected));
 
