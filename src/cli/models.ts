@@ -1,7 +1,13 @@
 /** `umpire models …`: what is in the folder of model packages, and whether it works on this machine. */
 import { fileURLToPath } from 'node:url';
 import { parseServers } from '../engine/open-inference/address.ts';
-import { checkPackage, type ListedPackage, listPackages } from '../engine/packages/check.ts';
+import {
+  checkPackage,
+  type ListedPackage,
+  listPackages,
+  type PackageSpeed,
+  strayServers,
+} from '../engine/packages/check.ts';
 import { silentLog } from '../stores/log.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, JSON_OPTION, type Terminal } from './command.ts';
@@ -17,7 +23,9 @@ export const modelCommands: readonly Command[] = [
     name: 'models list',
     usage: '[--json]',
     summary: 'shows the model packages in the folder of models',
-    notes: ["Packages are read, not loaded: 'umpire models check' loads them."],
+    notes: [
+      "Packages are read, not loaded. One is complete if its manifest is valid and its files are there; 'umpire models check' says whether it works. DEFAULT is the revision that the plain name means if all of them work.",
+    ],
     options: LIST,
     environment: ['UMPIRE_MODELS_DIR'],
     async run(args, terminal) {
@@ -45,15 +53,18 @@ export const modelCommands: readonly Command[] = [
     positionals: [['MODEL', 'a model, or one revision of it (default: all)']],
     options: {},
     environment: ['UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
-    failure: 'a package is broken',
+    failure: 'a package is broken, or cannot be checked since its inference server is away',
     async run(args, terminal) {
       const { positionals } = readArguments(args, {}, [0, 100]);
       const folder = modelsFolder(terminal);
       const inferenceServers = inferenceServersOf(terminal);
       const packages = await listPackages(folder);
+      for (const name of await strayServers(folder, inferenceServers))
+        terminal.err(`UMPIRE_INFERENCE_SERVERS: there is no package '${name}' of the family open-inference`);
       const chosen = positionals.length === 0 ? packages : positionals.map((name) => find(packages, name));
       if (chosen.length === 0) throw new Error(`there is no model package in ${folder}`);
       let broken = 0;
+      let away = 0;
       for (const { id, revision } of chosen) {
         const logger = { ...silentLog, debug: () => {} };
         const outcome = await checkPackage({ modelsDir: folder, logger, inferenceServers }, id, revision);
@@ -63,20 +74,30 @@ export const modelCommands: readonly Command[] = [
           for (const problem of outcome.problems) terminal.out(`  ${problem}`);
           continue;
         }
-        const { remote, load, decisions, choice, worst } = outcome.speed;
-        terminal.out(`${id}@${revision}: sound, loaded in ${load.toFixed(0)} ms`);
-        for (const { tokens, milliseconds } of decisions) {
-          terminal.out(
-            `  ${tokens} tokens, 8 choices: ${milliseconds.toFixed(1)} ms ${remote ? 'with its inference server' : 'on one core'}`,
-          );
+        if (outcome.kind === 'server_away') {
+          away++;
+          terminal.out(`${id}@${revision}: cannot be told, its inference server is away`);
+          for (const problem of outcome.problems) terminal.out(`  ${problem}`);
+          continue;
         }
-        if (choice > 0) terminal.out(`  each choice that is not cached: ${choice.toFixed(1)} ms`);
-        terminal.out(`  the largest request that its limits allow: ${worst.toFixed(0)} ms`);
+        terminal.out(`${id}@${revision}: sound, loaded in ${outcome.speed.load.toFixed(0)} ms`);
+        printSpeed(terminal, outcome.speed);
       }
       if (broken > 0) throw new Error(`${broken} of ${chosen.length} packages ${broken === 1 ? 'is' : 'are'} broken`);
+      if (away > 0) throw new Error(`${away} of ${chosen.length} packages cannot be checked: no inference server`);
     },
   },
 ];
+
+/** Prints what was measured of a package. */
+export function printSpeed(terminal: Terminal, { remote, decisions, choice, worst }: PackageSpeed): void {
+  for (const { tokens, milliseconds } of decisions) {
+    const where = remote ? 'with its inference server' : 'on one core';
+    terminal.out(`  ${tokens} tokens, 8 choices: ${milliseconds.toFixed(1)} ms ${where}`);
+  }
+  if (choice > 0) terminal.out(`  each choice that is not cached: ${choice.toFixed(1)} ms`);
+  terminal.out(`  the largest request that its limits allow: ${worst.toFixed(0)} ms`);
+}
 
 /** The folder of model packages that the environment names. */
 export function modelsFolder({ env }: Terminal): string {
@@ -107,7 +128,8 @@ function plain(listed: ListedPackage): object {
 
 function stateOf({ problems, disabled }: ListedPackage): string {
   if (problems.length > 0) return 'broken';
-  return disabled ? 'disabled' : 'sound';
+  // Whether it works is known when it is loaded: that is for 'check'.
+  return disabled ? 'disabled' : 'complete';
 }
 
 /** A package by its id, then the default revision, or by id and revision. */

@@ -10,6 +10,7 @@ import { keyCommands } from './keys.ts';
 import { mockCommand } from './mock.ts';
 import { modelCommands } from './models.ts';
 import { keyMovingCommands } from './moving-keys.ts';
+import { packCommand } from './packing.ts';
 
 /** Every command of `umpire`. */
 export const commands: readonly Command[] = [
@@ -19,6 +20,7 @@ export const commands: readonly Command[] = [
   calibrateCommand,
   ...backupCommands,
   ...modelCommands,
+  packCommand,
   mockCommand,
   conformanceCommand,
 ];

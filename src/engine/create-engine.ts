@@ -1,7 +1,8 @@
 /** The engine as a whole: model packages, processes and pools, wired together. */
 import type { Engine, ScoreJob } from './engine.ts';
-import { withAddress } from './open-inference/address.ts';
+import { straysOf, withAddress } from './open-inference/address.ts';
 import { type EngineOptions, engineSettings } from './options.ts';
+import type { FoundPackage } from './packages/scan.ts';
 import { createPackageWatch } from './packages/watch.ts';
 import { createEngineGroup, type EngineGroup } from './pool/engine-group.ts';
 import { createInferenceGroups } from './pool/inference-groups.ts';
@@ -30,7 +31,16 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const tally = createTally();
   const inference = createInferenceGroups(settings, revisions, tally);
   const groups = (): readonly EngineGroup[] => (local === undefined ? inference.all : [local, ...inference.all]);
+  let strayServers = '';
+  const reportStrays = (packages: readonly FoundPackage[]): void => {
+    const strays = straysOf(settings.inferenceServers, packages);
+    if (strays.join() === strayServers) return;
+    strayServers = strays.join();
+    if (strays.length === 0) return;
+    settings.logger.warn({ models: strays }, 'an address of an inference server is set for a model that has none');
+  };
   const watch = createPackageWatch(settings, (packages) => {
+    reportStrays(packages);
     revisions.apply(packages.map((found) => withAddress(found, settings.inferenceServers)));
     inference.rollOut();
     local?.rollOut();

@@ -285,10 +285,10 @@ test.serial('models are listed and checked; a broken one ends with status 1', as
   const list = await run({}, 'models list');
   t.is(list.status, 0);
   t.true(
-    list.out.some((line) => /^minilm-l6 +r1 .* sound /.test(line)),
+    list.out.some((line) => /^minilm-l6 +r1 .* complete /.test(line)),
     list.out.join('\n'),
   );
-  t.like(JSON.parse((await run({}, 'models list --json')).out.join('')), [{ id: 'minilm-l6', state: 'sound' }]);
+  t.like(JSON.parse((await run({}, 'models list --json')).out.join('')), [{ id: 'minilm-l6', state: 'complete' }]);
   const check = await run({}, 'models check minilm-l6');
   t.is(check.status, 0, check.err.join('\n'));
   t.regex(check.out.join('\n'), /^minilm-l6@r1: sound, loaded in \d+ ms\n.*8 choices: [\d.]+ ms/);

@@ -232,7 +232,7 @@ test.serial('broken packages are unavailable with the reason in the log, and the
   t.regex(String(reason('bad-sum')), /model.onnx has SHA-256 [0-9a-f]{64}, but model.json says/);
   t.deepEqual(reason('bad-options'), [
     'options.graph must be a string',
-    'options.temperature must be a number from 0.000001 to 1000000',
+    'options.temperature must be a number from 0.000001 to 1000000, or { "points": [[choices, temperature], …] }',
   ]);
   t.regex(String(reason('bad-canary')), /the canary chose "abc" instead of "xyz"/);
   t.is((await engine.score(job(), terms())).kind, 'scored');

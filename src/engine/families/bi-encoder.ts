@@ -4,15 +4,22 @@
  *
  *     premise = normalise((1 - joint_weight) · v([CLS] input [SEP]) + joint_weight · v([CLS] instruction [SEP] input [SEP]))
  *
- * options: { "graph", "tokenizer": file names, "joint_weight": 0…1, "temperature": see temperature.ts, "special_tokens": { "cls", "sep" } }
- * graph: `input_ids` int64 [1, tokens] → `embedding` float32 [1, width], pooled and normalised.
+ * options: { "graph", "tokenizer": file names, "joint_weight": 0…1, "temperature": see temperature.ts, "special_tokens": { "cls", "sep" },
+ *   "pooling": "none" | "mean" | "cls", "output": a name, "normalise": boolean }
+ * graph: `input_ids`, and `attention_mask`, `token_type_ids` and `position_ids` if it has them, int64 [1, tokens] → `output`, float32.
+ *
+ * The last three options may be left out. `pooling` says what the output is: `none`, the default, one vector [1, width]; `mean` and `cls`, a vector for
+ * each token [1, tokens, width], of which the mean or the first one is taken. `output` is `embedding`, or `last_hidden_state` where vectors are pooled.
+ * `normalise` brings the vector to length 1: the default where vectors are pooled here, while a graph that pools is taken to have done that as well.
  */
 import { type CostProfile, measureCurve } from '../cost-profile.ts';
 import { createChecker } from '../packages/checker.ts';
 import { createChoiceEncoder } from './choice-encoder.ts';
 import { createChoiceTokens } from './choice-tokens.ts';
 import { type Family, type FamilyParts, InvalidOptions, type RunControl, unhindered } from './family.ts';
+import { checkLength } from './graph-length.ts';
 import { dot, softmax } from './probabilities.ts';
+import { createSentenceEncoder, type Pooling } from './sentence-encoder.ts';
 import { readTemperature, type Temperature } from './temperature.ts';
 import { mixed } from './vectors.ts';
 
@@ -23,7 +30,17 @@ interface Options {
   readonly temperature: Temperature;
   readonly cls: number;
   readonly sep: number;
+  readonly pooling: Pooling;
+  readonly output: string;
+  readonly normalise: boolean;
 }
+
+/** The output that is meant where the options name none. */
+const OUTPUTS: Readonly<Record<Pooling, string>> = {
+  none: 'embedding',
+  mean: 'last_hidden_state',
+  cls: 'last_hidden_state',
+};
 
 /** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
 export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
@@ -32,14 +49,7 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
   const tokenizer = await parts.tokenizer(options.tokenizer);
   const graph = await parts.graph(options.graph);
 
-  const encode = async (segments: readonly (readonly number[])[], control: RunControl): Promise<Float32Array> => {
-    control.checkpoint();
-    const ids = sequence(options, segments);
-    const feeds = { input_ids: { data: ids, dims: [1, ids.length] } };
-    const { embedding } = await graph.run(feeds);
-    if (!(embedding?.data instanceof Float32Array)) throw new Error('the graph has no float32 output "embedding"');
-    return embedding.data;
-  };
+  const encode = createSentenceEncoder(graph, options);
 
   const encodePremise = async (
     input: readonly number[],
@@ -47,14 +57,14 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
     control: RunControl,
   ): Promise<Float32Array> => {
     const { jointWeight } = options;
-    if (jointWeight === 0) return await encode([input], control);
-    const joint = await encode([instruction, input], control);
+    if (jointWeight === 0) return await encode(framed(options, [input]), control);
+    const joint = await encode(framed(options, [instruction, input]), control);
     if (jointWeight === 1) return joint;
-    return mixed(await encode([input], control), joint, jointWeight);
+    return mixed(await encode(framed(options, [input]), control), joint, jointWeight);
   };
 
   const encodeChoices = createChoiceEncoder(createChoiceTokens(tokenizer, limits.candidateTokens), (ids, control) =>
-    encode([ids], control),
+    encode(framed(options, [ids]), control),
   );
 
   return {
@@ -72,12 +82,19 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
     async profile(): Promise<CostProfile> {
       const ids = (tokens: number): number[] => new Array<number>(tokens).fill(options.sep);
       const { inputTokens, candidateTokens } = limits;
+      const run = (tokens: number) => encode(framed(options, [ids(tokens)]), unhindered);
+      // The longest premise has three special tokens, or two where the instruction is not read; a choice has two.
+      const beside = options.jointWeight === 0 ? 2 : 3;
+      await checkLength(run, 2, [
+        { limit: 'limits.input_tokens', tokens: inputTokens, beside },
+        { limit: 'limits.candidate_tokens', tokens: candidateTokens, beside: 2 },
+      ]);
       return {
         // All tokens in the input: the costliest way to spread them over the two texts.
         premise: await measureCurve([1, Math.ceil(inputTokens / 4), inputTokens], (tokens) =>
           encodePremise(ids(tokens), [], unhindered),
         ),
-        choice: await measureCurve([1, candidateTokens], async (tokens) => encode([ids(tokens)], unhindered)),
+        choice: await measureCurve([1, candidateTokens], run),
         choiceReadsPremise: false,
         choicesCached: true,
       };
@@ -90,20 +107,29 @@ function readOptions(raw: unknown): Options {
   const problems: string[] = [];
   const fields = createChecker(raw, 'options', problems);
   const special = fields.object('special_tokens');
+  special.value('unk');
+  const pooling = (
+    fields.value('pooling') === undefined ? 'none' : fields.text('pooling', /^(none|mean|cls)$/)
+  ) as Pooling;
   const options = {
     graph: fields.text('graph', /./u),
     tokenizer: fields.text('tokenizer', /./u),
     jointWeight: fields.number('joint_weight', 0, 1),
-    temperature: readTemperature(fields, raw),
+    temperature: readTemperature(fields),
     cls: special.integer('cls', 0, 2 ** 31),
     sep: special.integer('sep', 0, 2 ** 31),
+    pooling,
+    output: fields.value('output') === undefined ? OUTPUTS[pooling] : fields.text('output', /./u),
+    normalise: fields.flag('normalise', pooling !== 'none'),
   };
+  special.refuseOthers();
+  fields.refuseOthers();
   if (problems.length > 0) throw new InvalidOptions(problems);
   return options;
 }
 
 /** `[CLS]`, and each segment with a `[SEP]` after it. */
-function sequence({ cls, sep }: Options, segments: readonly (readonly number[])[]): BigInt64Array {
+function framed({ cls, sep }: Options, segments: readonly (readonly number[])[]): BigInt64Array {
   const ids = new BigInt64Array(segments.reduce((sum, { length }) => sum + length + 1, 1));
   let place = 0;
   ids[place++] = BigInt(cls);

@@ -13,6 +13,7 @@ import { createChecker } from '../packages/checker.ts';
 import { boundedTokens } from './bounded-tokens.ts';
 import { createChoiceTokens } from './choice-tokens.ts';
 import { type Family, type FamilyParts, InvalidOptions, pauseOf, type RunControl, type Tensor } from './family.ts';
+import { checkLength } from './graph-length.ts';
 import { softmax } from './probabilities.ts';
 import { readTemperature, type Temperature } from './temperature.ts';
 
@@ -104,6 +105,11 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
       const frame = tokenizer.ids(fillTemplate(options.hypothesis, { choice: '', instruction: '' }));
       const most = limits.inputTokens + limits.candidateTokens;
       const run = (tokens: number): Promise<number> => entailment(ids(tokens), frame);
+      // [CLS] and two [SEP] stand in every run.
+      const beside = frame.length + 3;
+      await checkLength(run, beside, [
+        { limit: 'limits.input_tokens + limits.candidate_tokens', tokens: most, beside },
+      ]);
       return {
         premise: [],
         choice: await measureCurve([2, Math.ceil(most / 3), most], run),
@@ -127,16 +133,19 @@ function readOptions(raw: unknown): Options {
   const problems: string[] = [];
   const fields = createChecker(raw, 'options', problems);
   const special = fields.object('special_tokens');
+  special.value('unk');
   const options = {
     graph: fields.text('graph', /./u),
     tokenizer: fields.text('tokenizer', /./u),
     hypothesis: fields.text('hypothesis', /\{choice\}/),
     entailment: fields.integer('entailment', 0, 1000),
     contradiction: fields.fields.includes('contradiction') ? fields.integer('contradiction', 0, 1000) : undefined,
-    temperature: readTemperature(fields, raw),
+    temperature: readTemperature(fields),
     cls: special.integer('cls', 0, 2 ** 31),
     sep: special.integer('sep', 0, 2 ** 31),
   };
+  special.refuseOthers();
+  fields.refuseOthers();
   if (problems.length > 0) throw new InvalidOptions(problems);
   return options;
 }

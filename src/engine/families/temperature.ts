@@ -10,16 +10,19 @@ export type Temperature = (choices: number) => number;
 
 const least = 1e-6;
 const greatest = 1e6;
+const POINTS = '{ "points": [[choices, temperature], …] }';
 
-/** Reads the field `temperature` of `options`, which `fields` is the view of; what is wrong becomes a problem. */
-export function readTemperature(fields: Checker, options: unknown): Temperature {
-  const points = pointsOf((options as { temperature?: unknown } | null | undefined)?.temperature);
+/** Reads the field `temperature` of a package's options; what is wrong becomes a problem. */
+export function readTemperature(fields: Checker): Temperature {
+  const value = fields.value('temperature');
+  const points = pointsOf(value);
   if (points === undefined) {
-    const constant = fields.number('temperature', least, greatest);
-    return () => constant;
+    if (typeof value === 'number' && value >= least && value <= greatest) return () => value;
+    fields.problem(`must be a number from ${least} to ${greatest}, or ${POINTS}`, 'temperature');
+    return () => 1;
   }
   if (points.length === 0) {
-    fields.problem('must have points [choices, temperature], with rising whole numbers of choices', 'temperature');
+    fields.problem(`must be ${POINTS}, with rising whole numbers of choices`, 'temperature');
     return () => 1;
   }
   return (choices) => interpolate(points, choices);

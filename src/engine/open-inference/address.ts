@@ -15,6 +15,19 @@ export function withAddress(found: FoundPackage, servers: ReadonlyMap<string, st
   return { ...found, manifest: { ...manifest, options: { ...options, server } } };
 }
 
+/** The operator's names that no package bears which a server scores. */
+export function straysOf(
+  servers: ReadonlyMap<string, string>,
+  packages: readonly Pick<FoundPackage, 'manifest'>[],
+): readonly string[] {
+  const names = new Set(
+    packages
+      .filter(({ manifest }) => manifest.family === 'open-inference')
+      .flatMap(({ manifest: { id, revision } }) => [id, `${id}@${revision}`]),
+  );
+  return [...servers.keys()].filter((name) => !names.has(name));
+}
+
 /** Reads `<model>=<host:port>, …`, a model being `<id>` or `<id>@<revision>`, or nothing; a string is what is wrong with it. */
 export function parseServers(text: string): ReadonlyMap<string, string> | string {
   const servers = new Map<string, string>();

@@ -44,8 +44,8 @@ export function createInferenceLoop(
         model = await loadInferenceModel({ folder, manifest, unready });
         models.set(key, model);
       }
-      const problems = await model.connect();
-      if (problems.length > 0) send({ kind: 'load_failed', key, problems, took: took() });
+      const { problems, away } = await model.connect();
+      if (problems.length > 0) send({ kind: 'load_failed', key, problems, away, took: took() });
       else send({ kind: 'loaded', key, profile: profile ?? (await model.profile()), took: took() });
     } catch (error) {
       const problems = error instanceof InvalidOptions ? error.problems : [reasonOf(error)];

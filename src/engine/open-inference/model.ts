@@ -30,7 +30,7 @@ import type { ReadChoice, Scorer } from './scorer.ts';
 /** A package whose files and options are sound. */
 export interface InferenceModel {
   /** Connects anew and asks whether server and model are ready and what the package says. The problems; none if it may decide. Never rejects. */
-  connect(): Promise<readonly string[]>;
+  connect(): Promise<ConnectProblems>;
   /** Measures the server. Rejects with CallFailed. */
   profile(): Promise<CostProfile>;
   /** Makes the canary decision; when it is right, the server is watched from then on. The problem, or undefined. Never rejects. */
@@ -41,6 +41,12 @@ export interface InferenceModel {
   prepare(choices: readonly string[], call: JobCall): Promise<JobResult>;
   count(): InferenceCalls | undefined;
   close(): void;
+}
+
+/** `away`: the server cannot be asked, which says nothing of the package. */
+export interface ConnectProblems {
+  readonly problems: readonly string[];
+  readonly away: boolean;
 }
 
 /** Where a package lies and what it may use. */
@@ -173,9 +179,10 @@ export async function loadInferenceModel(parts: InferenceModelOptions): Promise<
           messageBytes: Math.max(options.bounds.messageBytes, 2 ** 20),
         });
         const problem = await readinessProblem(client, options);
-        return problem === undefined ? await modelProblems(client, options) : [problem];
+        if (problem !== undefined) return { problems: [problem], away: true };
+        return { problems: await modelProblems(client, options), away: false };
       } catch (error) {
-        return [reasonOf(error)];
+        return { problems: [reasonOf(error)], away: false };
       }
     },
     profile: () =>

@@ -129,7 +129,7 @@ export function readOpenInferenceOptions(raw: unknown): OpenInferenceOptions {
     returns: returnsOf(fields, output, { inputs, sendsIds }),
     tokenizer: sendsIds || has('tokenizer') ? fields.text('tokenizer', /./u) : undefined,
     bytesPerToken: sendsIds || has('tokenizer') ? 1 : fields.number('bytes_per_token', 1, 16),
-    temperature: readTemperature(fields, raw),
+    temperature: readTemperature(fields),
     independent: batch.flag('independent', false),
     bounds: {
       rows: whole(batch, 'rows', 16, 1, 300),
@@ -139,6 +139,9 @@ export function readOpenInferenceOptions(raw: unknown): OpenInferenceOptions {
       timeoutMs: whole(fields, 'timeout_ms', 5000, 10, 30_000),
     },
   };
+  // Of no use where the package has the server read texts, or return something else.
+  for (const name of ['tokenizer', 'bytes_per_token', 'joint_weight', 'column', 'minus', 'version']) fields.value(name);
+  for (const each of [batch, inFlight, fields]) each.refuseOthers();
   if (problems.length > 0) throw new InvalidOptions(problems);
   return options;
 }
@@ -154,12 +157,20 @@ function optional(fields: Checker, field: string): Checker {
 
 function serverOf(server: Checker): ServerOptions {
   const address = server.text('address', addressPattern);
-  if (!server.fields.includes('tls')) return { address, tls: undefined };
+  if (!server.fields.includes('tls')) {
+    server.refuseOthers();
+    return { address, tls: undefined };
+  }
   const tls = server.object('tls');
-  const text = (field: string): string | undefined => (tls.fields.includes(field) ? tls.text(field, /./u) : undefined);
+  const text = (field: string): string | undefined => {
+    if (tls.value(field) === undefined) return undefined;
+    return tls.text(field, /./u);
+  };
   const [certificate, key] = [text('certificate'), text('key')];
   if ((certificate === undefined) !== (key === undefined)) tls.problem('must have certificate and key together');
-  return { address, tls: { ca: text('ca'), certificate, key, serverName: text('server_name') } };
+  const read = { address, tls: { ca: text('ca'), certificate, key, serverName: text('server_name') } };
+  for (const each of [tls, server]) each.refuseOthers();
+  return read;
 }
 
 function inputOf(input: Checker): InputTensor {
@@ -169,12 +180,17 @@ function inputOf(input: Checker): InputTensor {
   const fits = texts ? shape.length === 1 || (shape.length === 2 && shape[1] !== 0) : shape.length === 2;
   if (!fits) input.problem(texts ? 'must be [-1] or [-1, 1]' : 'must be [-1, -1]', 'shape');
   const holds = texts ? undefined : (input.text('holds', /^(ids|mask|types)$/) as InputTensor['holds']);
-  return { name: input.text('name', /./u), datatype, shape, holds };
+  const name = input.text('name', /./u);
+  input.value('holds');
+  input.refuseOthers();
+  return { name, datatype, shape, holds };
 }
 
 function outputOf(output: Checker): OutputTensor {
   const datatype = output.text('datatype', /^FP(16|32|64)$/) as OutputTensor['datatype'];
-  return { name: output.text('name', /./u), datatype, shape: shapeOf(output) };
+  const read = { name: output.text('name', /./u), datatype, shape: shapeOf(output) };
+  output.refuseOthers();
+  return read;
 }
 
 /** Dimensions, the first of which is the rows. */

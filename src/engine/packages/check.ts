@@ -1,7 +1,7 @@
 /** What the operator's command shows of model packages: what there is, and whether a package works on this machine and how fast. */
 import { join } from 'node:path';
 import { costAt, jobCost, limitsProblem, worstCost } from '../cost-profile.ts';
-import { withAddress } from '../open-inference/address.ts';
+import { straysOf, withAddress } from '../open-inference/address.ts';
 import { type EngineOptions, engineSettings } from '../options.ts';
 import { startEngineProcess } from '../pool/engine-process.ts';
 import { createRevision } from '../revisions.ts';
@@ -51,6 +51,14 @@ export async function listPackages(modelsDir: string): Promise<readonly ListedPa
   });
 }
 
+/** The operator's names of inference servers that no package bears. Throws if the folder cannot be read. */
+export async function strayServers(
+  modelsDir: string,
+  servers: ReadonlyMap<string, string>,
+): Promise<readonly string[]> {
+  return straysOf(servers, await scanPackages(modelsDir));
+}
+
 /** Measured on one core of this machine or by an inference server, milliseconds. */
 export interface PackageSpeed {
   /** Whether an inference server does the work. */
@@ -68,7 +76,9 @@ export interface PackageSpeed {
 /** What a check found. */
 export type PackageCheck =
   | { readonly kind: 'sound'; readonly speed: PackageSpeed }
-  | { readonly kind: 'broken'; readonly problems: readonly string[] };
+  | { readonly kind: 'broken'; readonly problems: readonly string[] }
+  /** Its manifest and files are sound; the rest cannot be told, since its inference server cannot be asked. */
+  | { readonly kind: 'server_away'; readonly problems: readonly string[] };
 
 /**
  * Checks `<modelsDir>/<id>/<revision>`: verifies its files, loads it in a process of its own as the service would, makes its canary decision
@@ -112,6 +122,7 @@ export async function checkPackage(
   await ended.promise;
 
   if (outcome.kind === 'gone') return { kind: 'broken', problems: [`the process that loaded it ${reason}`] };
+  if (outcome.kind === 'failed' && outcome.away === true) return { kind: 'server_away', problems: outcome.problems };
   if (outcome.kind === 'failed' || profile === undefined) {
     return { kind: 'broken', problems: outcome.kind === 'failed' ? outcome.problems : [] };
   }

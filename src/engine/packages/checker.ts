@@ -22,6 +22,8 @@ export interface Checker {
   value(field: string): unknown;
   /** The names of the fields that are there. */
   readonly fields: readonly string[];
+  /** Notes a problem for every field that no method of this view was asked for: one that is misspelt would otherwise be taken for left out. */
+  refuseOthers(): void;
   /** Notes a problem of the object as a whole or of one field. */
   problem(message: string, field?: string): void;
 }
@@ -36,8 +38,14 @@ export function createChecker(value: unknown, place: string, problems: string[])
     if (isObject) problems.push(`${field === undefined ? place || 'the document' : at(field)} ${message}`);
   };
 
+  const asked = new Set<string>();
+  const ask = (field: string): unknown => {
+    asked.add(field);
+    return record.get(field);
+  };
+
   const number = (field: string, min: number, max: number): number => {
-    const found = record.get(field);
+    const found = ask(field);
     if (typeof found === 'number' && found >= min && found <= max) return found;
     problem(`must be a number from ${min} to ${max}`, field);
     return min;
@@ -48,7 +56,7 @@ export function createChecker(value: unknown, place: string, problems: string[])
     problem,
     number,
     text(field, pattern = /./su) {
-      const found = record.get(field);
+      const found = ask(field);
       if (typeof found === 'string' && pattern.test(found)) return found;
       problem(typeof found === 'string' ? `must match ${pattern}` : 'must be a string', field);
       return '';
@@ -60,13 +68,13 @@ export function createChecker(value: unknown, place: string, problems: string[])
       return min;
     },
     flag(field, fallback) {
-      const found = record.get(field) ?? fallback;
+      const found = ask(field) ?? fallback;
       if (typeof found === 'boolean') return found;
       problem('must be true or false', field);
       return fallback;
     },
     texts(field, least) {
-      const found = record.get(field);
+      const found = ask(field);
       const whole =
         Array.isArray(found) && found.length >= least && found.every((item) => typeof item === 'string' && item !== '');
       if (whole) return found;
@@ -74,24 +82,29 @@ export function createChecker(value: unknown, place: string, problems: string[])
       return [];
     },
     numbers(field, count) {
-      const found = record.get(field);
+      const found = ask(field);
       if (Array.isArray(found) && found.length === count && found.every(Number.isFinite)) return found;
       problem(`must be a list of ${count} numbers`, field);
       return [];
     },
     object(field) {
-      const found = record.get(field);
+      const found = ask(field);
       // The nested checker reports a wrong type itself, under its own place.
       return createChecker(found, at(field), problems);
     },
     objects(field, least) {
-      const found = record.get(field);
+      const found = ask(field);
       if (Array.isArray(found) && found.length >= least) {
         return found.map((item, i) => createChecker(item, `${at(field)}[${i}]`, problems));
       }
       problem(`must be a list of at least ${least} objects`, field);
       return [];
     },
-    value: (field) => record.get(field),
+    value: ask,
+    refuseOthers() {
+      for (const field of record.keys()) {
+        if (!asked.has(field)) problem(`is unknown; known are ${[...asked].sort().join(', ')}`, field);
+      }
+    },
   };
 }

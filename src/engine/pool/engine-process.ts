@@ -30,7 +30,8 @@ export interface EngineEvents {
 /** How loading a model into one process ended. */
 export type LoadOutcome =
   | { readonly kind: 'ready' }
-  | { readonly kind: 'failed'; readonly problems: readonly string[] }
+  /** `away`: the package may be sound, but its inference server cannot be asked. */
+  | { readonly kind: 'failed'; readonly problems: readonly string[]; readonly away?: boolean }
   /** The process ended before the model was loaded; `killed` if somebody else killed it. */
   | { readonly kind: 'gone'; readonly killed: boolean };
 
@@ -153,7 +154,7 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
       if (load !== undefined) load.profile = message.profile;
       post({ kind: 'canary', key: message.key });
     } else if (message.kind === 'load_failed') {
-      endLoad(message.key, { kind: 'failed', problems: message.problems });
+      endLoad(message.key, { kind: 'failed', problems: message.problems, away: message.away === true });
     } else if (message.kind === 'canary_made') {
       canaryMade(message.key, message.problem);
     } else if (message.kind === 'unready') {

@@ -57,7 +57,14 @@ export interface PrepareMessage {
 export type FromEngine =
   | { readonly kind: 'started' }
   | { readonly kind: 'loaded'; readonly key: string; readonly profile: CostProfile; readonly took: number }
-  | { readonly kind: 'load_failed'; readonly key: string; readonly problems: readonly string[]; readonly took: number }
+  | {
+      readonly kind: 'load_failed';
+      readonly key: string;
+      readonly problems: readonly string[];
+      /** The package may be sound: its inference server cannot be asked. */
+      readonly away?: boolean;
+      readonly took: number;
+    }
   /** `problem` is undefined if the answer was the expected one. */
   | { readonly kind: 'canary_made'; readonly key: string; readonly problem: string | undefined; readonly took: number }
   | { readonly kind: 'finished'; readonly job: number; readonly result: JobResult }

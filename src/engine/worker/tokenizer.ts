@@ -1,21 +1,34 @@
 /** A package's tokenizer. */
 import { readFile } from 'node:fs/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
-import type { TextReader, TextTokenizer } from '../families/family.ts';
+import { InvalidOptions, type TextReader, type TextTokenizer } from '../families/family.ts';
+import { controlProblem, type TokenizerDefinition } from '../text/control-tokens.ts';
 import { createPlainReader, createWordReader } from '../text/readers.ts';
 import { boundWordPiece, type WordPieceModel } from '../text/word-piece.ts';
 
 /** The parts of a `tokenizer.json` that say how its texts can be read. */
-interface Definition {
+interface Definition extends TokenizerDefinition {
   readonly normalizer?: { readonly type?: string } | null;
   readonly pre_tokenizer?: { readonly type?: string } | null;
-  readonly added_tokens?: readonly unknown[];
 }
 
-/** Loads a `tokenizer.json`. Throws if it is not one. */
+/** Loads a `tokenizer.json`. Throws as `createTokenizer` does. */
 export async function loadTokenizer(path: string): Promise<TextTokenizer> {
-  const definition = JSON.parse(await readFile(path, 'utf8'));
-  const reader = readersOf(new Tokenizer(definition, {}), definition);
+  return createTokenizer(JSON.parse(await readFile(path, 'utf8')));
+}
+
+/** The tokenizer of a `tokenizer.json`. Throws if it cannot be read, and InvalidOptions if callers could write control tokens with it. */
+export function createTokenizer(definition: TokenizerDefinition): TextTokenizer {
+  const tokenizer = readTokenizer(definition);
+  const problem = controlProblem(definition, tokenizer.ids);
+  if (problem !== undefined) throw new InvalidOptions([problem]);
+  return tokenizer;
+}
+
+/** The same, whatever it finds in texts. Throws if it cannot be read. */
+export function readTokenizer(definition: TokenizerDefinition): TextTokenizer {
+  // The library's type of it is that of every kind of tokenizer.
+  const reader = readersOf(new Tokenizer(definition as never, {}), definition as Definition);
   return { reader, ids: (text) => wholly(reader(), text) };
 }
 

@@ -5,7 +5,7 @@ import { createChecker } from '../../../src/engine/packages/checker.ts';
 function read(temperature: unknown) {
   const problems: string[] = [];
   const options = { temperature };
-  return { at: readTemperature(createChecker(options, 'options', problems), options), problems };
+  return { at: readTemperature(createChecker(options, 'options', problems)), problems };
 }
 
 const points = [

@@ -4,11 +4,11 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { ModelUnavailable } from '../../../src/engine/errors.ts';
-import { eventually, job, probabilitiesOf, terms } from '../support/engine.ts';
+import { eventually, job, probabilitiesOf, startEngine, terms } from '../support/engine.ts';
 import { writeInferencePackage } from '../support/inference-packages.ts';
 import { problemsIn, startScene } from '../support/inference-scene.ts';
 import { startInferenceServer } from '../support/inference-server.ts';
-import { encoderGraph } from '../support/packages.ts';
+import { encoderGraph, modelsFolder, writePackage } from '../support/packages.ts';
 
 const request = job({ model: 'remote' });
 
@@ -101,4 +101,20 @@ test.serial('the process that asks is replaced when it is killed, and decisions 
   await eventually(() => server.requests.length > from);
   process.kill(children()[0] as number, 'SIGKILL');
   t.like(await going, { kind: 'scored' });
+});
+
+test('an address that is set for a model without a server is reported at the start', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  await writeInferencePackage(modelsDir, '127.0.0.1:1');
+  const address = '127.0.0.1:1';
+  const inferenceServers = new Map(
+    ['remote', 'remoet', 'tiny', 'remote@r1', 'remote@r2'].map((name) => [name, address]),
+  );
+  const engine = await startEngine(t, { modelsDir, inferenceServers }, 'started');
+  const report = 'an address of an inference server is set for a model that has none';
+  t.deepEqual(
+    engine.log.filter(({ message }) => message === report).map(({ level, fields }) => [level, fields.models]),
+    [['warn', ['remoet', 'tiny', 'remote@r2']]],
+  );
 });

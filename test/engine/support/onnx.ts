@@ -20,8 +20,8 @@ export interface Operator {
 export interface GraphSource {
   readonly constants: readonly Constant[];
   readonly operators: readonly Operator[];
-  /** The float32 output: [1, width], or one dimension of that name. */
-  readonly output: { readonly name: string; readonly width: number | string };
+  /** The float32 output: [1, width], [1, tokens, width], or one dimension of that name. */
+  readonly output: { readonly name: string; readonly width: number | string; readonly perToken?: boolean };
   /** Further int64 inputs of the shape of `input_ids`. */
   readonly inputs?: readonly string[];
   /** Whether there is an int64 input `markers` [options]. */
@@ -47,8 +47,8 @@ export function onnxModel(source: GraphSource): Uint8Array {
       message(graph, 11, (value) => writeValue(value, name, int64Type, [1, 'tokens']));
     }
     if (source.markers === true) message(graph, 11, (value) => writeValue(value, 'markers', int64Type, ['options']));
-    const { name, width } = source.output;
-    const shape = typeof width === 'number' ? [1, width] : [width];
+    const { name, width, perToken } = source.output;
+    const shape = typeof width !== 'number' ? [width] : perToken === true ? [1, 'tokens', width] : [1, width];
     message(graph, 12, (value) => writeValue(value, name, floatType, shape));
   });
   return model.finish();

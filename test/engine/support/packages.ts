@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { type GraphSource, type Operator, onnxModel } from './onnx.ts';
 
@@ -39,6 +39,7 @@ export interface PackageSource {
   readonly id?: string;
   readonly revision?: string;
   readonly graph?: Uint8Array;
+  readonly tokenizer?: object;
   readonly manifest?: Readonly<Record<string, unknown>>;
   /** Further files that the manifest lists. */
   readonly files?: Readonly<Record<string, Uint8Array>>;
@@ -51,7 +52,7 @@ export async function writePackage(modelsDir: string, source: PackageSource = {}
   const { id = 'tiny', revision = 'r1', graph = encoderGraph(), files = {} } = source;
   const folder = join(modelsDir, id, revision);
   await mkdir(folder, { recursive: true });
-  const tokenizer = Buffer.from(JSON.stringify(tokenizerDefinition));
+  const tokenizer = Buffer.from(JSON.stringify(source.tokenizer ?? tokenizerDefinition));
   const manifest = {
     schema: 1,
     id,
@@ -125,6 +126,85 @@ export function slowEncoderGraph(products: number, seed = 1): Uint8Array {
     ],
     output,
   });
+}
+
+/**
+ * The same encoder as it is usually exported: with a mask, types of tokens and positions, of which there are so many, and a vector for each token.
+ * Their mean, normalised, is the encoder's embedding.
+ */
+export function exportedEncoderGraph(positions: number, output = 'last_hidden_state'): Uint8Array {
+  return onnxModel({
+    inputs: ['attention_mask', 'token_type_ids'],
+    constants: [
+      ...encoderSource(1).constants,
+      { name: 'positions', dims: [positions, width], values: new Float32Array(positions * width) },
+      // Only the first type changes nothing.
+      {
+        name: 'types',
+        dims: [2, width],
+        values: Float32Array.from({ length: 2 * width }, (_, i) => (i < width ? 0 : i)),
+      },
+      { name: 'one', dims: [], values: BigInt64Array.of(1n) },
+      { name: 'last', dims: [1], values: BigInt64Array.of(2n) },
+    ],
+    operators: [
+      { type: 'Gather', inputs: ['table', 'input_ids'], output: 'words' },
+      { type: 'CumSum', inputs: ['attention_mask', 'one'], output: 'counted' },
+      { type: 'Sub', inputs: ['counted', 'one'], output: 'places' },
+      { type: 'Gather', inputs: ['positions', 'places'], output: 'placed' },
+      { type: 'Gather', inputs: ['types', 'token_type_ids'], output: 'typed' },
+      { type: 'Add', inputs: ['words', 'placed'], output: 'words_placed' },
+      { type: 'Add', inputs: ['words_placed', 'typed'], output: 'all' },
+      { type: 'Cast', inputs: ['attention_mask'], output: 'mask', attributes: { to: 1 } },
+      { type: 'Unsqueeze', inputs: ['mask', 'last'], output: 'mask_wide' },
+      { type: 'Mul', inputs: ['all', 'mask_wide'], output },
+    ],
+    output: { name: output, width, perToken: true },
+  });
+}
+
+/** The small tokenizer as it is usually published: with control tokens that are found in texts, and a template. */
+export const publishedTokenizer = () => {
+  const control = (content: string) => ({
+    id: tokenId(content),
+    content,
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
+    normalized: false,
+    special: true,
+  });
+  const [cls, sep] = ['[CLS]', '[SEP]'].map((id) => [id, { id, ids: [tokenId(id)], tokens: [id] }] as const);
+  const special = (id: string) => ({ SpecialToken: { id, type_id: 0 } });
+  return {
+    ...tokenizerDefinition,
+    truncation: { max_length: 128, strategy: 'LongestFirst', stride: 0, direction: 'Right' },
+    added_tokens: ['[UNK]', '[CLS]', '[SEP]'].map(control),
+    post_processor: {
+      type: 'TemplateProcessing',
+      single: [special('[CLS]'), { Sequence: { id: 'A', type_id: 0 } }, special('[SEP]')],
+      pair: [],
+      special_tokens: Object.fromEntries([cls, sep].filter((each) => each !== undefined)),
+    },
+  };
+};
+
+/** Writes an export as Hugging Face's tools do. */
+export async function writeExport(
+  folder: string,
+  files: Readonly<Record<string, string | Uint8Array>> = {},
+): Promise<void> {
+  const all: Readonly<Record<string, string | Uint8Array>> = {
+    'model.onnx': exportedEncoderGraph(64),
+    'tokenizer.json': JSON.stringify(publishedTokenizer()),
+    'config.json': JSON.stringify({ model_type: 'bert', max_position_embeddings: 64 }),
+    '1_Pooling/config.json': JSON.stringify({ pooling_mode_mean_tokens: true }),
+    ...files,
+  };
+  for (const [name, content] of Object.entries(all)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), content);
+  }
 }
 
 /** A cross-encoder whose entailment is the share of tokens that are `letter`, times 10; with all three usual inputs. */

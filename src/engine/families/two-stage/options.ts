@@ -97,6 +97,9 @@ export function readTwoStageOptions(raw: unknown): TwoStageOptions {
   if (carriedInstruction + segment + 3 > premise)
     windows.problem('has segments that do not fit the premise', 'segment_tokens');
   if (least > segment) windows.problem('is more than a segment has', 'least_tokens');
+  // Of no use without the features that read them.
+  for (const name of ['verdicts', 'negation', 'residuals']) stack.value(name);
+  for (const each of [graphs, special, stack, windows, fields]) each.refuseOthers();
   if (problems.length > 0) throw new InvalidOptions(problems);
   return options;
 }

@@ -1,0 +1,76 @@
+/** From a sequence of tokens to one vector, by a graph as sentence encoders are exported: with or without a mask, pooled or a vector for each token. */
+import { type Graph, InvalidOptions, type RunControl, type Tensor } from './family.ts';
+import { normalised } from './vectors.ts';
+
+/** How a vector is made of a graph's output: `none` takes it as it is, `mean` the mean over all tokens, `cls` the first token's. */
+export type Pooling = 'none' | 'mean' | 'cls';
+
+/** What of a graph is read, and how. */
+export interface EncoderOutput {
+  readonly pooling: Pooling;
+  readonly output: string;
+  readonly normalise: boolean;
+}
+
+/** The vector of a sequence. Throws JobStopped. */
+export type SentenceEncoder = (ids: BigInt64Array, control: Pick<RunControl, 'checkpoint'>) => Promise<Float32Array>;
+
+/** What each input holds. One sequence is a run, so nothing is masked, and all its tokens are of one segment. */
+const INPUTS: Readonly<Record<string, (ids: BigInt64Array) => BigInt64Array>> = {
+  input_ids: (ids) => ids,
+  attention_mask: ({ length }) => new BigInt64Array(length).fill(1n),
+  token_type_ids: ({ length }) => new BigInt64Array(length),
+  position_ids: ({ length }) => BigInt64Array.from({ length }, (_, place) => BigInt(place)),
+};
+
+/** An encoder over a graph. Throws InvalidOptions if the graph has other inputs or not this output. */
+export function createSentenceEncoder(graph: Graph, { pooling, output, normalise }: EncoderOutput): SentenceEncoder {
+  const problems = [
+    ...graph.inputs
+      .filter((name) => INPUTS[name] === undefined)
+      .map((name) => `the graph has an input "${name}"; this family knows ${Object.keys(INPUTS).join(', ')}`),
+    ...(graph.inputs.includes('input_ids') ? [] : ['the graph has no input "input_ids"']),
+    ...(graph.outputs.includes(output)
+      ? []
+      : [
+          `the graph has no output "${output}", but ${graph.outputs.map((name) => `"${name}"`).join(', ')}; ` +
+            'options.output names it, and options.pooling says whether it is a vector for each token',
+        ]),
+  ];
+  if (problems.length > 0) throw new InvalidOptions(problems);
+
+  return async (ids, control) => {
+    control.checkpoint();
+    const feeds: Record<string, Tensor> = {};
+    for (const name of graph.inputs) {
+      const values = INPUTS[name]?.(ids);
+      if (values !== undefined) feeds[name] = { data: values, dims: [1, ids.length] };
+    }
+    const found = (await graph.run(feeds))[output];
+    if (!(found?.data instanceof Float32Array)) throw new Error(`the graph's output "${output}" is not float32`);
+    const vector = pooled(found.data, found.dims, pooling, ids.length);
+    if (!normalise) return vector;
+    const unit = normalised(Float64Array.from(vector));
+    if (unit === undefined) throw new Error(`the graph's output "${output}" has no direction`);
+    return unit;
+  };
+}
+
+function pooled(data: Float32Array, dims: readonly number[], pooling: Pooling, tokens: number): Float32Array {
+  if (pooling === 'none') {
+    if (dims.length === 2 && dims[0] === 1) return data;
+    throw new Error(
+      `the graph's output has the shape [${dims}], not [1, width]: options.pooling says how it is pooled`,
+    );
+  }
+  const width = dims[2] ?? 0;
+  if (dims.length !== 3 || dims[0] !== 1 || dims[1] !== tokens || width === 0)
+    throw new Error(`the graph's output has the shape [${dims}], not [1, ${tokens}, width]: it cannot be pooled`);
+  if (pooling === 'cls') return data.slice(0, width);
+  const sum = new Float64Array(width);
+  for (let place = 0; place < data.length; place++) {
+    const column = place % width;
+    sum[column] = (sum[column] as number) + (data[place] as number);
+  }
+  return Float32Array.from(sum, (value) => value / tokens);
+}
