@@ -31,12 +31,11 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Until every model is served: the server is ready with the first. */
+/** Until every model is served. */
 async function untilReady(port: number): Promise<void> {
   for (let attempt = 0; attempt < 600; attempt += 1) {
-    const answer = await fetch(`http://127.0.0.1:${port}/v1/models`).catch(() => undefined);
-    const { data = [] } = answer?.status === 200 ? ((await answer.json()) as { data?: { status: string }[] }) : {};
-    if (data.length > 0 && data.every(({ status }) => status === 'ready')) return;
+    const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
+    if (answer?.status === 200) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error('the quick start did not become ready');

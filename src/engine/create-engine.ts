@@ -59,7 +59,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   /** Whether every model that was there at the start has been tried: those that come later keep nobody waiting. */
   const begun = (): boolean => {
     hasBegun ||=
-      revisions.wanted().every(({ state }) => state !== 'loading') && groups().some((group) => group.ready());
+      revisions.wanted().every(({ state, undecided }) => state !== 'loading' && !undecided) &&
+      groups().some((group) => group.ready());
     return hasBegun;
   };
   const checks = setInterval(

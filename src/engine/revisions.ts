@@ -26,6 +26,8 @@ export interface Revision {
   proven: boolean;
   /** Measured by the engine that loaded it last; undefined before. */
   profile: CostProfile | undefined;
+  /** It has failed, but may not the next time: those who wait for its first decision wait on. */
+  undecided: boolean;
   /** Loads that failed in a row, and why the last one did. */
   failures: number;
   problems: readonly string[];
@@ -48,6 +50,7 @@ export function createRevision({ manifest, folder, problems, signature }: FoundP
     signature,
     state: problems.length > 0 ? 'broken' : manifest.disabled ? 'disabled' : 'loading',
     proven: false,
+    undecided: false,
     profile: undefined,
     failures: 0,
     problems: [],
@@ -177,6 +180,7 @@ export function createRevisions(
       if (revision.state !== 'ready') logger.info({ model: revision.name }, 'a model is ready');
       revision.state = 'ready';
       revision.proven = true;
+      revision.undecided = false;
       revision.failures = 0;
       revision.blame = 0;
       published = undefined;

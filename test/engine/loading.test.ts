@@ -83,6 +83,18 @@ test.serial(
   },
 );
 
+test.serial('a model that was too slow once is measured again before ready is said without it', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
+  await writePackage(modelsDir, { manifest: { limits } });
+  await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(25), manifest: { limits } });
+  const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 50, modelRetryMs: 50 }, 'started');
+  await eventually(() => engine.ready());
+  const failures = engine.log.filter(({ message }) => message === 'a model cannot be served');
+  t.true(failures.length >= 3, `${failures.length}`);
+  t.is(statusOf(engine, 'tiny@r1'), 'ready');
+});
+
 for (const engines of [1, 2]) {
   test.serial(`a model that comes is loaded beside: ${engines} engine(s) decide meanwhile`, async (t) => {
     const modelsDir = await modelsFolder(t);

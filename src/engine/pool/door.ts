@@ -17,7 +17,7 @@ export interface Door {
    */
   admit(job: Job, engines: readonly EngineProcess[], arrived: number): void;
   /** See `Engine.crowded`. */
-  crowded(terms: CallerTerms, engines: readonly EngineProcess[]): number | undefined;
+  crowded(terms: CallerTerms): number | undefined;
 }
 
 type Comer = Pick<AdmissionCase, 'keyed' | 'bytes' | 'cost' | 'timeLeft'> & Pick<JobTerms, 'tenant'>;
@@ -64,7 +64,8 @@ export function createDoor(
       refusals.note(cost, arrived);
       throw new EngineOverloaded(admission.retryAfter);
     },
-    crowded({ tenant, keyed, deadline }, engines) {
+    crowded({ tenant, keyed, deadline }) {
+      const engines = slots.flatMap(({ process }) => process ?? []);
       const now = performance.now();
       const cheapest = refusals.cheapest(now);
       const timeLeft = deadline - now;

@@ -30,8 +30,13 @@ export interface EngineEvents {
 /** How loading a model into one process ended. */
 export type LoadOutcome =
   | { readonly kind: 'ready' }
-  /** `away`: the package may be sound, but its inference server cannot be asked. */
-  | { readonly kind: 'failed'; readonly problems: readonly string[]; readonly away?: boolean }
+  /** `away`: the package may be sound, but its inference server cannot be asked. `measured`: it was too slow here and now. */
+  | {
+      readonly kind: 'failed';
+      readonly problems: readonly string[];
+      readonly away?: boolean;
+      readonly measured?: boolean;
+    }
   /** The process ended before the model was loaded; `killed` if somebody else killed it. */
   | { readonly kind: 'gone'; readonly killed: boolean };
 

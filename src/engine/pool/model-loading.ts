@@ -25,6 +25,8 @@ export interface ModelLoading {
 const fatalBlame = 30;
 const crashBlame = 6;
 const killBlame = 1;
+/** Measurements in a row by which a model is too slow for its limits for good. */
+const certainFailures = 3;
 
 /** `served` is called when an engine can serve a model that it could not serve before. */
 export function createModelLoading(
@@ -81,7 +83,12 @@ export function createModelLoading(
         } else if (slots.some((slot) => slot.process !== undefined)) retryLater(revision);
         return;
       }
-      if (outcome.kind === 'failed') return fail(revision, outcome.problems);
+      if (outcome.kind === 'failed') {
+        // On a busy machine the next measurement may be another one.
+        revision.undecided =
+          outcome.measured === true && revision.state !== 'ready' && revision.failures + 1 < certainFailures;
+        return fail(revision, outcome.problems);
+      }
       const profile = process.models.get(revision.key);
       // Retired while it was loaded.
       if (profile === undefined) return;

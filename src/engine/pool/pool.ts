@@ -229,11 +229,7 @@ export function createPool(
       });
     },
     preparing: (process) => preparations.waitFor(process),
-    crowded: (terms) =>
-      door.crowded(
-        terms,
-        slots.flatMap(({ process }) => process ?? []),
-      ),
+    crowded: (terms) => door.crowded(terms),
     async score(request, terms) {
       const { promise, resolve, reject } = Promise.withResolvers<ScoreOutcome>();
       const job = takeIn(request, terms, { resolve, reject, released: () => terms.released?.() });
