@@ -1,6 +1,6 @@
 /** Answers as the kit reads them, and the first look at each: is it JSON, is it the service's own. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { BrokenPromise } from './check.ts';
+import { BrokenPromise } from './outcome.ts';
 
 /** One answer over HTTP, its body read whole. */
 export interface Answer {

@@ -5,9 +5,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, show } from './answer.ts';
 import { type Call, methodOf, type Send, Silence } from './call.ts';
-import { BrokenPromise, Skipped } from './check.ts';
 import { createHttp1 } from './http1.ts';
 import { createHttp2 } from './http2.ts';
+import { BrokenPromise, Skipped } from './outcome.ts';
 
 /** Sends requests. Both throw BrokenPromise where no answer comes, and Skipped. */
 export interface Caller {

@@ -1,7 +1,8 @@
 /** Contract 2.7 and 8: what a catalog must be. Each row is one wrong catalog and the error that it gets. */
-import { type Check, Skipped } from '../check.ts';
+import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses } from '../expect.ts';
 import type { ListedModel } from '../kit.ts';
+import { Skipped } from '../outcome.ts';
 import { tooLong } from './decision-requests.ts';
 import { numbered } from './decisions.ts';
 

@@ -1,9 +1,10 @@
 /** Contract 2.7, 3.2 and 4.4 to 4.6: the life of a catalog, and decisions with it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, jsonOf } from '../answer.ts';
-import { type Check, Skipped } from '../check.ts';
+import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses, same } from '../expect.ts';
 import type { Kit, Question } from '../kit.ts';
+import { Skipped } from '../outcome.ts';
 
 /** Milliseconds after which no replica may decide by a catalog that is gone, and how often that is looked at. */
 const FORGOTTEN = 2_000;

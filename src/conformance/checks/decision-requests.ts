@@ -1,8 +1,8 @@
 /** Contract 2.1, 7 and 8: what a request for a decision must be. Each row is one wrong request and the error that it gets. */
 import type { Check } from '../check.ts';
-import { Skipped } from '../check.ts';
 import { holds, type Refusal, refuses } from '../expect.ts';
 import type { ListedModel, Question } from '../kit.ts';
+import { Skipped } from '../outcome.ts';
 import { numbered } from './decisions.ts';
 
 /** A wrong request. */

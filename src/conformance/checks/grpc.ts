@@ -5,9 +5,10 @@ import { CatalogService } from '../../../gen/umpire/v1/catalog_service_pb.ts';
 import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { type ModelSchema, ModelService, ModelStatus } from '../../../gen/umpire/v1/model_service_pb.ts';
 import { jsonOf } from '../answer.ts';
-import { type Check, Skipped } from '../check.ts';
+import type { Check } from '../check.ts';
 import { hasStatus, holds, matches, same } from '../expect.ts';
 import type { ListedModel } from '../kit.ts';
+import { Skipped } from '../outcome.ts';
 import { callGrpc, frameOf, grpcMessage, grpcRefuses, retrySeconds, rpcOf } from '../rpc.ts';
 import { createDecision, grpcDecided, questionMessage } from '../rpc-decisions.ts';
 
