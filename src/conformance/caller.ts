@@ -1,6 +1,6 @@
 /**
- * Requests to one deployment, with patience and its end. An answer that says when to try again is, within a bound; a limit that lasts longer
- * skips the check, and so does a deployment that has fallen silent.
+ * Requests to one deployment, with patience and its end. An answer that says when to try again is, within a bound; a
+ * limit that lasts longer skips the check, and so does a deployment that has fallen silent.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, show } from './answer.ts';
@@ -87,7 +87,10 @@ function isLimit({ status, trailers }: Answer): boolean {
   return status === 429 || trailers['grpc-status'] === RESOURCE_EXHAUSTED;
 }
 
-/** Milliseconds after which the request may be tried again; undefined if it need not be. A limit that names no time is one that lasts. */
+/**
+ * Milliseconds after which the request may be tried again; undefined if it need not be. A limit that names no time is
+ * one that lasts.
+ */
 function retryTime(answer: Answer): number | undefined {
   const { headers, trailers } = answer;
   const seconds = Number(headers['retry-after'] ?? Number.NaN);

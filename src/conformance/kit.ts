@@ -30,6 +30,7 @@ export interface Decided {
   readonly model: string;
 }
 
+/** What checks are made with: keys, requests over both HTTP versions, and what the deployment has. */
 export interface Kit {
   readonly key: string | undefined;
   /** Of another owner. */

@@ -22,7 +22,7 @@ interface WrongCatalog {
   readonly refusal: Omit<Refusal, 'status'>;
 }
 
-const rows: readonly WrongCatalog[] = [
+const ROWS: readonly WrongCatalog[] = [
   ...(['id', 'model', 'choices'] as const).map(
     (name): WrongCatalog => ({
       id: `catalogs.missing-${name}`,
@@ -104,9 +104,9 @@ const rows: readonly WrongCatalog[] = [
   },
 ];
 
-/** The checks. */
-export const catalogRequestChecks: readonly Check[] = [
-  ...rows.map(
+/** What a request for a catalog must be. */
+export const CATALOG_REQUEST_CHECKS: readonly Check[] = [
+  ...ROWS.map(
     ({ id, section = '2.7', promise, tried, bodies, refusal }): Check => ({
       id,
       section,
