@@ -10,7 +10,8 @@ import test from 'ava';
 import { createApp } from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
 import { createLogger } from '../src/logger.ts';
-import { createStores, type Stores } from '../src/stores/create-stores.ts';
+import { createStores } from '../src/stores/create-stores.ts';
+import type { Stores } from '../src/stores/stores.ts';
 import { send } from './support/http.ts';
 import { createScriptedEngine } from './support/scripted-engine.ts';
 

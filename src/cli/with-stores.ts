@@ -1,10 +1,11 @@
 /** Opens the stores that the environment names for one command, beside a running server or without one. */
 import { existsSync } from 'node:fs';
 import { createStoreBudget, type StoreBudget } from '../stores/budget.ts';
-import { createStores, type Stores } from '../stores/create-stores.ts';
+import { createStores } from '../stores/create-stores.ts';
 import { StoreWriteUnconfirmed } from '../stores/errors.ts';
 import { silentLog } from '../stores/log.ts';
 import { describeStore, parseStoreSettings } from '../stores/settings.ts';
+import type { Stores } from '../stores/stores.ts';
 import type { Terminal } from './command.ts';
 
 /** An operator can wait longer than a request. */

@@ -1,6 +1,6 @@
 /** Answers as the kit reads them, and the first look at each: is it JSON, is it the service's own. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { BrokenPromise } from './check.ts';
+import { BrokenPromise } from './outcome.ts';
 
 /** One answer over HTTP, its body read whole. */
 export interface Answer {
@@ -20,7 +20,10 @@ export function show(value: unknown): string {
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
 }
 
-/** Who probably gave an answer that is not the service's, for the end of a message; empty if nothing points to somebody else. */
+/**
+ * Who probably gave an answer that is not the service's, for the end of a message; empty if nothing points to somebody
+ * else.
+ */
 export function likelyCause({ status, headers }: Answer): string {
   const type = String(headers['content-type'] ?? 'no content type');
   const server = headers.server === undefined ? '' : ` by '${headers.server}'`;

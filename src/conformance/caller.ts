@@ -1,13 +1,13 @@
 /**
- * Requests to one deployment, with patience and its end. An answer that says when to try again is, within a bound; a limit that lasts longer
- * skips the check, and so does a deployment that has fallen silent.
+ * Requests to one deployment, with patience and its end. An answer that says when to try again is, within a bound; a
+ * limit that lasts longer skips the check, and so does a deployment that has fallen silent.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, show } from './answer.ts';
 import { type Call, methodOf, type Send, Silence } from './call.ts';
-import { BrokenPromise, Skipped } from './check.ts';
 import { createHttp1 } from './http1.ts';
 import { createHttp2 } from './http2.ts';
+import { BrokenPromise, Skipped } from './outcome.ts';
 
 /** Sends requests. Both throw BrokenPromise where no answer comes, and Skipped. */
 export interface Caller {
@@ -87,7 +87,10 @@ function isLimit({ status, trailers }: Answer): boolean {
   return status === 429 || trailers['grpc-status'] === RESOURCE_EXHAUSTED;
 }
 
-/** Milliseconds after which the request may be tried again; undefined if it need not be. A limit that names no time is one that lasts. */
+/**
+ * Milliseconds after which the request may be tried again; undefined if it need not be. A limit that names no time is
+ * one that lasts.
+ */
 function retryTime(answer: Answer): number | undefined {
   const { headers, trailers } = answer;
   const seconds = Number(headers['retry-after'] ?? Number.NaN);

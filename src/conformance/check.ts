@@ -18,13 +18,3 @@ export interface Check {
   /** Resolves if the promise is kept. Throws BrokenPromise, or Skipped where it cannot be tried. */
   run(kit: Kit): Promise<void>;
 }
-
-/** The deployment does not do what the contract says; the message says what it does. */
-export class BrokenPromise extends Error {
-  override readonly name = 'BrokenPromise';
-}
-
-/** The check cannot be made here; the message says why. */
-export class Skipped extends Error {
-  override readonly name = 'Skipped';
-}

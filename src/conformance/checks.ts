@@ -1,26 +1,26 @@
 /** Every check of the kit, in the order in which they are made: what the others build on comes first. */
 import type { Check } from './check.ts';
-import { catalogRequestChecks } from './checks/catalog-requests.ts';
-import { catalogChecks } from './checks/catalogs.ts';
-import { connectChecks } from './checks/connect.ts';
-import { decisionRequestChecks } from './checks/decision-requests.ts';
-import { decisionChecks } from './checks/decisions.ts';
-import { grpcChecks } from './checks/grpc.ts';
-import { healthAndRouteChecks } from './checks/health-and-routes.ts';
-import { bodyChecks } from './checks/json-bodies.ts';
-import { keyChecks } from './checks/keys.ts';
-import { modelChecks } from './checks/models.ts';
+import { CATALOG_REQUEST_CHECKS } from './checks/catalog-requests.ts';
+import { CATALOG_CHECKS } from './checks/catalogs.ts';
+import { CONNECT_CHECKS } from './checks/connect.ts';
+import { DECISION_REQUEST_CHECKS } from './checks/decision-requests.ts';
+import { DECISION_CHECKS } from './checks/decisions.ts';
+import { GRPC_CHECKS } from './checks/grpc.ts';
+import { HEALTH_AND_ROUTE_CHECKS } from './checks/health-and-routes.ts';
+import { BODY_CHECKS } from './checks/json-bodies.ts';
+import { KEY_CHECKS } from './checks/keys.ts';
+import { MODEL_CHECKS } from './checks/models.ts';
 
 /** All of them; their ids are unique. */
 export const checks: readonly Check[] = [
-  ...healthAndRouteChecks,
-  ...modelChecks,
-  ...decisionChecks,
-  ...decisionRequestChecks,
-  ...bodyChecks,
-  ...keyChecks,
-  ...catalogChecks,
-  ...catalogRequestChecks,
-  ...grpcChecks,
-  ...connectChecks,
+  ...HEALTH_AND_ROUTE_CHECKS,
+  ...MODEL_CHECKS,
+  ...DECISION_CHECKS,
+  ...DECISION_REQUEST_CHECKS,
+  ...BODY_CHECKS,
+  ...KEY_CHECKS,
+  ...CATALOG_CHECKS,
+  ...CATALOG_REQUEST_CHECKS,
+  ...GRPC_CHECKS,
+  ...CONNECT_CHECKS,
 ];

@@ -1,7 +1,7 @@
 /** Comparisons that throw BrokenPromise with what was expected and what came. */
 import { isDeepStrictEqual } from 'node:util';
 import { type Answer, jsonOf, likelyCause, objectAt, show } from './answer.ts';
-import { BrokenPromise } from './check.ts';
+import { BrokenPromise } from './outcome.ts';
 
 /** Deep equality. */
 export function same(what: string, actual: unknown, expected: unknown): void {

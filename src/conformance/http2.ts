@@ -3,7 +3,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import type { Answer } from './answer.ts';
 import { createGatherer, headersOf, methodOf, pathOf, type Send, Silence, type Target, tlsOf } from './call.ts';
-import { BrokenPromise } from './check.ts';
+import { BrokenPromise } from './outcome.ts';
 
 /** A sender, and the end of its session. Also rejects with BrokenPromise where no HTTP/2 is spoken. */
 export function createHttp2(target: Target): { readonly send: Send; close(): void } {

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { type Answer, jsonOf, objectAt, show } from './answer.ts';
 import type { Call } from './call.ts';
 import type { Caller } from './caller.ts';
-import { BrokenPromise, Skipped } from './check.ts';
 import { hasStatus } from './expect.ts';
+import { BrokenPromise, Skipped } from './outcome.ts';
 
 /** A model as the list shows it. */
 export interface ListedModel {
@@ -30,6 +30,7 @@ export interface Decided {
   readonly model: string;
 }
 
+/** What checks are made with: keys, requests over both HTTP versions, and what the deployment has. */
 export interface Kit {
   readonly key: string | undefined;
   /** Of another owner. */

@@ -11,9 +11,9 @@ import {
 import { BinaryReader } from '@bufbuild/protobuf/wire';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { type Answer, jsonOf, likelyCause, show } from './answer.ts';
-import { BrokenPromise } from './check.ts';
 import { matches, same } from './expect.ts';
 import { bearer, type Kit } from './kit.ts';
+import { BrokenPromise } from './outcome.ts';
 
 /** A method and its messages. */
 export interface Rpc<I extends DescMessage, O extends DescMessage> {

@@ -1,6 +1,7 @@
 /** Runs checks one after the other, so that a deployment never has more than a few requests of the kit at a time. */
-import { BrokenPromise, type Check, type Need, Skipped } from './check.ts';
+import type { Check, Need } from './check.ts';
 import type { Kit } from './kit.ts';
+import { BrokenPromise, Skipped } from './outcome.ts';
 
 /** How a check went. `reason`: what is broken, or why it was not made. */
 export type Outcome =

@@ -1,11 +1,13 @@
 /**
- * Who sends a request, from its `Authorization` header: `Bearer <key>`, nothing else. No header is an anonymous caller; a header that does
- * not hold a live key is refused everywhere, never served as anonymous. Known keys are answered from a cache without waiting: a key that was
- * found is looked up again after 3 s, one that was not after 1 s. While the store is away, a key that was found within ten minutes is still
- * believed; a decision can go on with it, whereas catalog work fails on the store itself.
+ * Who sends a request, from its `Authorization` header: `Bearer <key>`, nothing else. No header is an anonymous caller;
+ * a header that does not hold a live key is refused everywhere, never served as anonymous. Known keys are answered from
+ * a cache without waiting: a key that was found is looked up again after 3 s, one that was not after 1 s. While the
+ * store is away, a key that was found within ten minutes is still believed; a decision can go on with it, whereas
+ * catalog work fails on the store itself.
  *
- * The check sum of a key costs nothing to make, so keys that pass it may still be junk. What was not found is remembered apart from what was,
- * and an address whose keys are not found may ask for few more look-ups: junk neither pushes a good key out nor makes the store work.
+ * The check sum of a key costs nothing to make, so keys that pass it may still be junk. What was not found is
+ * remembered apart from what was, and an address whose keys are not found may ask for few more look-ups: junk neither
+ * pushes a good key out nor makes the store work.
  */
 import type { StoreBudget } from '../stores/budget.ts';
 import { createStoreBudget } from '../stores/budget.ts';
@@ -20,16 +22,20 @@ import { hashKey, isKey, KEY_LENGTH } from './keys.ts';
 import { wholeSeconds } from './limits.ts';
 import { storeFailure } from './store-failures.ts';
 
+/** Tells who sends a request. */
 export interface Authenticator {
   /**
-   * The caller of a request: at once (no promise) for anonymous callers, junk and keys in the cache. `address` is from client-address.ts.
+   * The caller of a request: at once (no promise) for anonymous callers, junk and keys in the cache. `address` is from
+   * client-address.ts.
    *
-   * Throws AUTHENTICATION_REQUIRED (param null) for anything but a live key, RATE_LIMIT_EXCEEDED for bad keys beyond 60 a minute from one
-   * address and for look-ups of unknown keys beyond 10 a second from there, STORE_UNAVAILABLE when an unknown key cannot be looked up.
+   * Throws AUTHENTICATION_REQUIRED (param null) for anything but a live key, RATE_LIMIT_EXCEEDED for bad keys beyond 60
+   * a minute from one address and for look-ups of unknown keys beyond 10 a second from there, STORE_UNAVAILABLE when an
+   * unknown key cannot be looked up.
    */
   authenticate(authorization: string | undefined, address: string, budget?: StoreBudget): Caller | Promise<Caller>;
 }
 
+/** What an authenticator works with. Clocks are the system's unless a test brings its own. */
 export interface AuthenticatorOptions {
   readonly keys: KeyStore;
   /** Whether bad keys from one address are limited. Off with UMPIRE_RATE_ANONYMOUS=off. */
@@ -47,7 +53,10 @@ const MAX_FOUND = 50_000;
 const MAX_ABSENT = 10_000;
 const MAX_ADDRESSES = 50_000;
 const BAD_KEYS: Rate = { perSecond: 1, burst: 60 };
-/** Look-ups of keys that were not found. The burst is for many good keys at once behind one address: those that are found do not count. */
+/**
+ * Look-ups of keys that were not found. The burst is for many good keys at once behind one address: those that are
+ * found do not count.
+ */
 const UNKNOWN_KEYS: Rate = { perSecond: 10, burst: 256 };
 /** Longer headers are not looked at: scheme, a few spaces, key. */
 const MAX_HEADER = KEY_LENGTH + 64;

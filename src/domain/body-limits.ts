@@ -1,7 +1,7 @@
 /**
- * Bytes of request bodies, counted beside requests: reading them is what most requests cost this process. Each address or key has a bucket, and all
- * together have one, of which callers without a key may use a part only. Counted in this process, also where limits are shared by replicas: it is this
- * process's time that is kept.
+ * Bytes of request bodies, counted beside requests: reading them is what most requests cost this process. Each address
+ * or key has a bucket, and all together have one, of which callers without a key may use a part only. Counted in this
+ * process, also where limits are shared by replicas: it is this process's time that is kept.
  */
 import { createBoundedMap } from './bounded-map.ts';
 import type { Caller } from './callers.ts';
@@ -18,6 +18,7 @@ export interface BodyRates {
 /** Counts bytes that arrived, or 0 before any do. The fault, if they are too many. */
 export type BodyMeter = (bytes: number) => DomainError | undefined;
 
+/** The counters of body bytes of all callers. */
 export interface BodyLimits {
   meter(caller: Caller): BodyMeter;
 }

@@ -17,14 +17,19 @@ export const BODY_SETTINGS = [
   },
 ];
 
-/** MiB of request bodies: 1 MiB takes this process some milliseconds, so that all together keep it busy for a fifth of its time. */
+/**
+ * MiB of request bodies: 1 MiB takes this process some milliseconds, so that all together keep it busy for a fifth of
+ * its time.
+ */
 export const DEFAULT_BODY_RATES: BodyRates = {
   anonymous: { perSecond: 4, burst: 32 },
   key: { perSecond: 16, burst: 64 },
   all: { perSecond: 32, burst: 128 },
 };
 
-/** Reads UMPIRE_BODIES_ANONYMOUS, UMPIRE_BODIES_KEY and UMPIRE_BODIES_ALL, rates in MiB, as `parseLimitSettings` does. */
+/**
+ * Reads UMPIRE_BODIES_ANONYMOUS, UMPIRE_BODIES_KEY and UMPIRE_BODIES_ALL, rates in MiB, as `parseLimitSettings` does.
+ */
 export function parseBodyRates(env: Readonly<Record<string, string | undefined>>): {
   readonly value: BodyRates;
   readonly problems: readonly string[];

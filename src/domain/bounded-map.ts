@@ -6,6 +6,7 @@ export interface BoundedMap<K, V> {
   delete(key: K): void;
 }
 
+/** How much a map may hold. */
 export interface BoundedMapOptions<V> {
   /** The most that all values may weigh together. */
   readonly bound: number;

@@ -1,6 +1,7 @@
 /**
- * Calibration of a model for one catalog: a temperature T that is fitted to labelled examples. Probabilities become p^(1/T), normalised: T > 1
- * makes them more even, T < 1 more decided. Their order stays as it is, so no answer changes, only how sure it is.
+ * Calibration of a model for one catalog: a temperature T that is fitted to labelled examples. Probabilities become
+ * p^(1/T), normalised: T > 1 makes them more even, T < 1 more decided. Their order stays as it is, so no answer
+ * changes, only how sure it is.
  */
 
 /** One labelled example: what the model said of the choices, and the place of the right one. */
@@ -38,7 +39,9 @@ const FOLDS = 5;
 /** No probability that callers see is lower. */
 const FLOOR = 1e-6;
 
-/** The probabilities at a temperature. At 1 the same object. The first of the highest stays the first of the highest. */
+/**
+ * The probabilities at a temperature. At 1 the same object. The first of the highest stays the first of the highest.
+ */
 export function applyTemperature(probabilities: Float64Array, temperature: number): Float64Array {
   if (temperature === 1) return probabilities;
   const winner = firstHighest(probabilities);
@@ -53,7 +56,10 @@ export function applyTemperature(probabilities: Float64Array, temperature: numbe
   return powers.map((power) => power / sum);
 }
 
-/** Fits a temperature to all examples, and checks on five held-out parts whether one fitted to the rest helps. Needs MIN_EXAMPLES. */
+/**
+ * Fits a temperature to all examples, and checks on five held-out parts whether one fitted to the rest helps. Needs
+ * MIN_EXAMPLES.
+ */
 export function fitCalibration(examples: readonly ScoredExample[]): CalibrationFit {
   if (examples.length < MIN_EXAMPLES) throw new RangeError(`there are fewer than ${MIN_EXAMPLES} examples`);
   const gains: number[] = [];
@@ -85,7 +91,10 @@ export function fitCalibration(examples: readonly ScoredExample[]): CalibrationF
   };
 }
 
-/** The temperature with the least log loss, drawn a little towards 1 so that few examples without an error do not make it extreme. */
+/**
+ * The temperature with the least log loss, drawn a little towards 1 so that few examples without an error do not make
+ * it extreme.
+ */
 function fitTemperature(examples: readonly ScoredExample[]): number {
   const objective = (lnT: number): number =>
     mean(examples.map((example) => lossAt(example, Math.exp(lnT)))) + lnT ** 2 / examples.length;

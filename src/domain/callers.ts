@@ -25,4 +25,5 @@ export interface KeyedCaller {
   readonly limits: CallerLimits;
 }
 
+/** Who sends a request. */
 export type Caller = AnonymousCaller | KeyedCaller;

@@ -1,7 +1,7 @@
 /**
- * Parsed catalogs by owner and id, so that a decision neither fetches nor parses 300 choices. A copy is used without asking for 800 ms after
- * the store vouched for it, so that no replica uses a deleted or re-created catalog for more than a second; after that its stamp alone is
- * asked for.
+ * Parsed catalogs by owner and id, so that a decision neither fetches nor parses 300 choices. A copy is used without
+ * asking for 800 ms after the store vouched for it, so that no replica uses a deleted or re-created catalog for more
+ * than a second; after that its stamp alone is asked for.
  */
 import type { StoreBudget } from '../stores/budget.ts';
 import type { CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
@@ -13,6 +13,7 @@ export interface CachedCatalog extends CatalogRecord {
   readonly sortedChoices: readonly string[];
 }
 
+/** Copies of stored catalogs for decisions, each no older than a second. */
 export interface CatalogCache {
   /** The catalog, or undefined; throws what the store throws. */
   resolve(owner: string, id: string, budget: StoreBudget): Promise<CachedCatalog | undefined>;
@@ -21,7 +22,10 @@ export interface CatalogCache {
 }
 
 const FRESH_MS = 800;
-/** In UTF-16 code units of all choices together, and a little for each catalog: about 32 MiB at the most for plain letters. */
+/**
+ * In UTF-16 code units of all choices together, and a little for each catalog: about 32 MiB at the most for plain
+ * letters.
+ */
 const MAX_UNITS = 32 * 1024 * 1024;
 const UNITS_EACH = 512;
 

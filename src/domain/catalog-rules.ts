@@ -1,6 +1,6 @@
 /**
- * The rules of a catalog's fields, one function each, so that the service layer can judge a field as soon as it is read. Each returns the
- * fault or undefined. The contract's order of fields is id, model, choices, version, visibility.
+ * The rules of a catalog's fields, one function each, so that the service layer can judge a field as soon as it is
+ * read. Each returns the fault or undefined. The contract's order of fields is id, model, choices, version, visibility.
  */
 import { choicesFault } from './choices.ts';
 import { DomainError } from './errors.ts';
@@ -11,6 +11,7 @@ const MAX_VERSION = 128;
 
 /** What a catalog gets where the request leaves these out. */
 export const DEFAULT_VERSION = '1';
+/** The only visibility: a catalog is seen by its owner alone. */
 export const PRIVATE = 'private';
 
 /** Whether a string may be a catalog's id. `.` and `..` may not: URLs swallow them. */

@@ -1,6 +1,6 @@
 /**
- * Catalogs: what an owner may create, read and delete, and how a decision gets at one. Ids are an owner's own: what another owner has is
- * never looked at, so a foreign catalog cannot be told from a missing one.
+ * Catalogs: what an owner may create, read and delete, and how a decision gets at one. Ids are an owner's own: what
+ * another owner has is never looked at, so a foreign catalog cannot be told from a missing one.
  */
 import type { Engine, JobTerms, PrepareOutcome } from '../engine/engine.ts';
 import type { StoreBudget } from '../stores/budget.ts';
@@ -25,8 +25,9 @@ export interface ResolvedCatalog extends Catalog {
 /** Every method throws STORE_UNAVAILABLE and STORAGE_CORRUPT. */
 export interface Catalogs {
   /**
-   * Stores a new catalog. Throws the fault of the first bad field; UNKNOWN_MODEL, MODEL_DISABLED, MODEL_UNAVAILABLE, TOO_MANY_CHOICES,
-   * CANDIDATE_TOKENS_EXCEEDED, CATALOG_ALREADY_EXISTS, QUOTA_EXCEEDED, STORE_WRITE_UNCONFIRMED, and the engine's errors.
+   * Stores a new catalog. Throws the fault of the first bad field; UNKNOWN_MODEL, MODEL_DISABLED, MODEL_UNAVAILABLE,
+   * TOO_MANY_CHOICES, CANDIDATE_TOKENS_EXCEEDED, CATALOG_ALREADY_EXISTS, QUOTA_EXCEEDED, STORE_WRITE_UNCONFIRMED, and
+   * the engine's errors.
    */
   create(owner: string, draft: CatalogDraft, terms: JobTerms, budget?: StoreBudget): Promise<Catalog>;
   /** The catalog as it is now; throws CATALOG_NOT_FOUND. */
@@ -34,12 +35,13 @@ export interface Catalogs {
   /** Throws CATALOG_NOT_FOUND, STORE_WRITE_UNCONFIRMED. */
   delete(owner: string, id: string, budget?: StoreBudget): Promise<void>;
   /**
-   * The catalog for a decision, or undefined: from a bounded cache, never older than a second. The same object for as long as the catalog
-   * stays the same.
+   * The catalog for a decision, or undefined: from a bounded cache, never older than a second. The same object for as
+   * long as the catalog stays the same.
    */
   resolve(owner: string, id: string, budget?: StoreBudget): Promise<ResolvedCatalog | undefined>;
 }
 
+/** What catalogs are kept in, prepared by and bounded by. */
 export interface CatalogsOptions {
   readonly store: CatalogStore;
   readonly engine: Pick<Engine, 'models' | 'prepare'>;

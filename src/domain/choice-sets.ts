@@ -1,11 +1,12 @@
 /**
- * Lists of choices in the form that decides: checked, and in code-unit order. Callers send the same list with every request, so the lists seen
- * lately are kept and a list that comes again is recognised instead of being checked and sorted again. The canonical array of a list is the
- * same object each time, by which later stages recognise it in turn.
+ * Lists of choices in the form that decides: checked, and in code-unit order. Callers send the same list with every
+ * request, so the lists seen lately are kept and a list that comes again is recognised instead of being checked and
+ * sorted again. The canonical array of a list is the same object each time, by which later stages recognise it in turn.
  */
 import { choicesFault } from './choices.ts';
 import type { DomainError } from './errors.ts';
 
+/** Lists of choices that were seen lately, checked and sorted. */
 export interface ChoiceSets {
   /** The fault in a list, or undefined: see choices.ts. */
   fault(choices: readonly string[]): DomainError | undefined;
@@ -26,7 +27,8 @@ const MAX_LIST_BYTES = 256 * 1024;
 /** Bounded, least recently used first to go. */
 export function createChoiceSets(): ChoiceSets {
   const byMark = new Map<string, Entry>();
-  // The array that was checked leads to what was found: from the check of a request to its decision, and on to later requests with that array.
+  // The array that was checked leads to what was found: from the check of a request to its decision, and on to later
+  // requests with that array.
   const byList = new WeakMap<readonly string[], readonly string[]>();
   let bytes = 0;
 
@@ -67,7 +69,10 @@ export function createChoiceSets(): ChoiceSets {
   };
 }
 
-/** What most lists differ in already; two that do not take turns in one place. Joining the whole list would take longer than comparing it. */
+/**
+ * What most lists differ in already; two that do not take turns in one place. Joining the whole list would take longer
+ * than comparing it.
+ */
 function markOf(choices: readonly string[]): string {
   const { length } = choices;
   return `${length} ${choices[0]} ${choices[length >> 1]} ${choices[length - 1]}`;

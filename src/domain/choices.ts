@@ -1,8 +1,12 @@
-/** What choices must be, inline in a decision and stored in a catalog alike. They are kept as sent: no trimming, no normalisation. */
+/**
+ * What choices must be, inline in a decision and stored in a catalog alike. They are kept as sent: no trimming, no
+ * normalisation.
+ */
 import { DomainError } from './errors.ts';
 
 /** The contract's bounds for a decision; a model's `limits.choices` may be smaller. */
 export const MIN_CHOICES = 2;
+/** The most choices of a decision or a catalog, whatever the model could take. */
 export const MAX_CHOICES = 300;
 
 const invalid = (message: string): DomainError => new DomainError('INVALID_CHOICES', message, { param: 'choices' });

@@ -1,7 +1,7 @@
 /**
- * Who an anonymous caller is: an address to count by. IPv4 as it is, also when it comes mapped into IPv6; IPv6 by its /64, because one
- * subscriber has at least that many addresses. `X-Forwarded-For` is believed only from trusted proxies: read from the right, the first
- * address that is not itself a trusted proxy's.
+ * Who an anonymous caller is: an address to count by. IPv4 as it is, also when it comes mapped into IPv6; IPv6 by its
+ * /64, because one subscriber has at least that many addresses. `X-Forwarded-For` is believed only from trusted
+ * proxies: read from the right, the first address that is not itself a trusted proxy's.
  */
 import { BlockList, isIP } from 'node:net';
 
@@ -14,7 +14,9 @@ export interface TrustedProxies {
 /** No proxy is trusted. */
 export const noProxies: TrustedProxies = { has: () => false };
 
-/** Reads a list of addresses and CIDR ranges, separated by commas or spaces. Returns what is wrong with it as a text. */
+/**
+ * Reads a list of addresses and CIDR ranges, separated by commas or spaces. Returns what is wrong with it as a text.
+ */
 export function parseTrustedProxies(text: string): TrustedProxies | string {
   const ranges = new BlockList();
   for (const item of text.split(/[\s,]+/).filter((part) => part !== '')) {
@@ -40,8 +42,8 @@ export function parseTrustedProxies(text: string): TrustedProxies | string {
 }
 
 /**
- * The client's address: `peer` is the socket's, `forwarded` the value of `X-Forwarded-For` (several headers joined by commas), if any.
- * Never throws; an unreadable entry ends the search at the last address that was readable.
+ * The client's address: `peer` is the socket's, `forwarded` the value of `X-Forwarded-For` (several headers joined by
+ * commas), if any. Never throws; an unreadable entry ends the search at the last address that was readable.
  */
 export function clientAddress(
   peer: string | undefined,

@@ -25,7 +25,10 @@ export interface DecisionTerms {
   readonly signal: AbortSignal;
   /** On the clock of `performance.now()`, milliseconds. */
   readonly deadline: number;
-  /** Called when the engine begins; what it returns, when the engine is done, which is later than the answer if the caller left. */
+  /**
+   * Called when the engine begins; what it returns, when the engine is done, which is later than the answer if the
+   * caller left.
+   */
   retain(): () => void;
   /** What the request may still wait for stores. */
   readonly storeBudget?: StoreBudget;
@@ -59,12 +62,14 @@ export interface CatalogResolver {
   resolve(owner: string, id: string, budget?: StoreBudget): Promise<DecidingCatalog | undefined>;
 }
 
+/** Makes decisions. */
 export interface Decider {
   /**
    * Makes one decision.
    *
-   * @throws DomainError AUTHENTICATION_REQUIRED, UNKNOWN_MODEL, MODEL_DISABLED, MODEL_UNAVAILABLE, UNKNOWN_CATALOG, CATALOG_MODEL_MISMATCH,
-   * TOO_MANY_CHOICES, INPUT_TOKENS_EXCEEDED, CANDIDATE_TOKENS_EXCEEDED, OVERLOADED, DEADLINE_EXCEEDED, CANCELED, DRAINING, STORE_UNAVAILABLE.
+   * @throws DomainError AUTHENTICATION_REQUIRED, UNKNOWN_MODEL, MODEL_DISABLED, MODEL_UNAVAILABLE, UNKNOWN_CATALOG,
+   * CATALOG_MODEL_MISMATCH, TOO_MANY_CHOICES, INPUT_TOKENS_EXCEEDED, CANDIDATE_TOKENS_EXCEEDED, OVERLOADED,
+   * DEADLINE_EXCEEDED, CANCELED, DRAINING, STORE_UNAVAILABLE.
    */
   decide(request: DecisionRequest, terms: DecisionTerms): Promise<DecisionResult>;
 }

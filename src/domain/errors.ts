@@ -1,6 +1,6 @@
 /**
- * Every way in which a request can fail, in one table: the reason, its code over gRPC and Connect, its HTTP status and its `error.type` over
- * REST. A reason of the proto without a row does not compile.
+ * Every way in which a request can fail, in one table: the reason, its code over gRPC and Connect, its HTTP status and
+ * its `error.type` over REST. A reason of the proto without a row does not compile.
  */
 import type { ErrorReason as ErrorReasonNumber } from '../../gen/umpire/v1/error_reason_pb.ts';
 
@@ -104,7 +104,9 @@ export interface DomainErrorDetails {
   readonly cause?: unknown;
 }
 
-/** A failure that a caller may see: thrown by domain and service code, turned into each protocol's error in one place. */
+/**
+ * A failure that a caller may see: thrown by domain and service code, turned into each protocol's error in one place.
+ */
 export class DomainError extends Error {
   readonly reason: ErrorReason;
   readonly param: string | null;

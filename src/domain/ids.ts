@@ -2,17 +2,18 @@
 import { randomFillSync } from 'node:crypto';
 
 const BYTES = 16;
-// One system call serves 256 identifiers: at thousands of requests a second the call would cost more than the request's own bookkeeping.
-const pool = Buffer.allocUnsafe(BYTES * 256);
-let used = pool.length;
+// One system call serves 256 identifiers: at thousands of requests a second the call would cost more than the request's
+// own bookkeeping.
+const POOL = Buffer.allocUnsafe(BYTES * 256);
+let used = POOL.length;
 
 /** A fresh identifier with the prefix. */
 export function newId(prefix: 'dec_' | 'req_'): string {
-  if (used === pool.length) {
-    randomFillSync(pool);
+  if (used === POOL.length) {
+    randomFillSync(POOL);
     used = 0;
   }
-  const id = prefix + pool.toString('base64url', used, used + BYTES);
+  const id = prefix + POOL.toString('base64url', used, used + BYTES);
   used += BYTES;
   return id;
 }

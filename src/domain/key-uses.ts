@@ -1,6 +1,7 @@
 /**
- * When keys were last used. The authenticator looks a key that is in use up again every few seconds, so watching these look-ups costs a request nothing.
- * What was seen is written at most once a minute, all of it together; a store that is away loses that minute and nobody waits for it.
+ * When keys were last used. The authenticator looks a key that is in use up again every few seconds, so watching these
+ * look-ups costs a request nothing. What was seen is written at most once a minute, all of it together; a store that is
+ * away loses that minute and nobody waits for it.
  */
 import { createStoreBudget } from '../stores/budget.ts';
 import type { KeyStore } from '../stores/key-store.ts';

@@ -1,7 +1,8 @@
 /**
- * The form of a key: `ump_live_`, then 43 base62 characters that write 32 random bytes as a number, then 6 base62 characters that write the
- * CRC-32 of all before them. The checksum lets junk be refused without a look-up and lets secret scanners find leaked keys. Stores know a
- * key by its SHA-256 alone: with 256 random bits a slow hash would add nothing, and looking a hash up compares no secret.
+ * The form of a key: `ump_live_`, then 43 base62 characters that write 32 random bytes as a number, then 6 base62
+ * characters that write the CRC-32 of all before them. The checksum lets junk be refused without a look-up and lets
+ * secret scanners find leaked keys. Stores know a key by its SHA-256 alone: with 256 random bits a slow hash would add
+ * nothing, and looking a hash up compares no secret.
  */
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -19,7 +20,9 @@ const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${BODY + CHECK}}$`);
 /** Owners as the operator names them; they stand in the stores' key names. */
 const OWNER = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** Whether a string may be an owner's name: 1 to 64 letters, digits, `.`, `_`, `-`, beginning with a letter or digit. */
+/**
+ * Whether a string may be an owner's name: 1 to 64 letters, digits, `.`, `_`, `-`, beginning with a letter or digit.
+ */
 export function isOwnerName(name: string): boolean {
   return OWNER.test(name);
 }

@@ -16,7 +16,10 @@ export interface LimitSettings {
   readonly key: Allowance;
 }
 
-/** Far above what a try-out or a small load test sends, and low enough that one caller cannot fill a machine's queue alone. */
+/**
+ * Far above what a try-out or a small load test sends, and low enough that one caller cannot fill a machine's queue
+ * alone.
+ */
 export const DEFAULT_LIMITS: LimitSettings = {
   anonymous: { rate: { perSecond: 200, burst: 1000 }, concurrency: 128, quota: 'off' },
   key: { rate: { perSecond: 1000, burst: 5000 }, concurrency: 512, quota: 'off' },
@@ -26,8 +29,8 @@ const RATE = /^(?<count>\d+(?:\.\d+)?)\/(?<unit>s|m|h)(?:[\s,]+burst[\s=]*(?<bur
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
 
 /**
- * Reads a rate: `50/s`, `600/m`, `1000/h`, each optionally with `, burst 100` (twice the count a second where it is left out), or `off`.
- * Returns what is wrong with it as `problem`.
+ * Reads a rate: `50/s`, `600/m`, `1000/h`, each optionally with `, burst 100` (twice the count a second where it is
+ * left out), or `off`. Returns what is wrong with it as `problem`.
  */
 export function parseRate(text: string): { readonly value: Rate | 'off' } | { readonly problem: string } {
   const trimmed = text.trim();
@@ -51,8 +54,9 @@ export function parseCount(text: string): { readonly value: number | 'off' } | {
 }
 
 /**
- * Reads UMPIRE_RATE_ANONYMOUS, UMPIRE_RATE_KEY, UMPIRE_CONCURRENCY_ANONYMOUS, UMPIRE_CONCURRENCY_KEY, UMPIRE_QUOTA_ANONYMOUS and
- * UMPIRE_QUOTA_KEY; what is unset or empty has its default. `problems` names each setting that is wrong.
+ * Reads UMPIRE_RATE_ANONYMOUS, UMPIRE_RATE_KEY, UMPIRE_CONCURRENCY_ANONYMOUS, UMPIRE_CONCURRENCY_KEY,
+ * UMPIRE_QUOTA_ANONYMOUS and UMPIRE_QUOTA_KEY; what is unset or empty has its default. `problems` names each setting
+ * that is wrong.
  */
 export function parseLimitSettings(env: Readonly<Record<string, string | undefined>>): {
   readonly value: LimitSettings;

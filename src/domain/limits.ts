@@ -1,6 +1,7 @@
 /**
- * Rate, concurrency and quota, judged before any work: per key for keyed callers, per address for anonymous ones. Counted across replicas by
- * the shared store if there is one; in this process where there is none or while it is away, which the log says once each time.
+ * Rate, concurrency and quota, judged before any work: per key for keyed callers, per address for anonymous ones.
+ * Counted across replicas by the shared store if there is one; in this process where there is none or while it is away,
+ * which the log says once each time.
  */
 import type { StoreBudget } from '../stores/budget.ts';
 import { createStoreBudget } from '../stores/budget.ts';
@@ -22,14 +23,16 @@ export interface Admission {
 /** What a request asks for: decisions count for everything, catalog calls for the rate alone. */
 export type LimitedWork = 'decision' | 'catalog';
 
+/** Judges requests by the limits of their callers. */
 export interface Limits {
   /**
-   * Admits a request or throws RATE_LIMIT_EXCEEDED, CONCURRENCY_LIMIT_EXCEEDED or QUOTA_EXCEEDED, with `retryAfter`. At once (no promise)
-   * where no shared store is asked.
+   * Admits a request or throws RATE_LIMIT_EXCEEDED, CONCURRENCY_LIMIT_EXCEEDED or QUOTA_EXCEEDED, with `retryAfter`. At
+   * once (no promise) where no shared store is asked.
    */
   admit(caller: Caller, work: LimitedWork, budget?: StoreBudget): Admission | Promise<Admission>;
 }
 
+/** What limits are counted by. */
 export interface LimitOptions extends LimitClocks {
   readonly settings: LimitSettings;
   /** Counts for all replicas; absent: this process counts for itself. */
@@ -45,7 +48,7 @@ const SHARE_MS = 100;
 /** So long without a failure, and the store is well. */
 const QUIET_MS = 5_000;
 
-const free: Admission = { release() {} };
+const FREE: Admission = { release() {} };
 
 /** Limits by the settings. */
 export function createLimits(options: LimitOptions): Limits {
@@ -60,7 +63,7 @@ export function createLimits(options: LimitOptions): Limits {
   return {
     admit(caller, work, budget) {
       const demand = demandOf(caller, work);
-      if (demand === undefined) return free;
+      if (demand === undefined) return FREE;
       if (store === undefined) return judge(demand, local.take(demand), local);
       return admitShared(store, demand, budget ?? createStoreBudget());
     },
@@ -104,7 +107,7 @@ export function createLimits(options: LimitOptions): Limits {
   function judge(demand: LimitDemand, verdict: LimitVerdict, counter: Pick<LimitStore, 'release'>): Admission {
     if (verdict.kind === 'refused') throw refusal(verdict);
     const { concurrency, subject } = demand;
-    if (concurrency === undefined) return free;
+    if (concurrency === undefined) return FREE;
     const started = clock();
     let held = true;
     return {
@@ -136,7 +139,10 @@ export function createLimits(options: LimitOptions): Limits {
   }
 }
 
-/** Says when the shared store fails and when it is well again, and not with every request: part of a cluster may be away for long. */
+/**
+ * Says when the shared store fails and when it is well again, and not with every request: part of a cluster may be away
+ * for long.
+ */
 function createTrouble(log: StoreLog, clock: () => number): { here(error: unknown): void; over(): void } {
   let last: number | undefined;
   return {

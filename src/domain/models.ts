@@ -11,10 +11,10 @@ export const UNAVAILABLE_RETRY_SECONDS = 2;
 type Index = ReadonlyMap<string, ModelRevision>;
 
 // The engine hands out the same array until something changes, so the index is built once for each change.
-const indices = new WeakMap<readonly ModelRevision[], Index>();
+const INDICES = new WeakMap<readonly ModelRevision[], Index>();
 
 function indexOf(models: readonly ModelRevision[]): Index {
-  let index = indices.get(models);
+  let index = INDICES.get(models);
   if (index === undefined) {
     const entries = new Map<string, ModelRevision>();
     for (const model of models) {
@@ -22,7 +22,7 @@ function indexOf(models: readonly ModelRevision[]): Index {
       if (model.isDefault) entries.set(model.id, model);
     }
     index = entries;
-    indices.set(models, index);
+    INDICES.set(models, index);
   }
   return index;
 }
@@ -62,7 +62,10 @@ export function usableModel(models: readonly ModelRevision[], name: string): Mod
   return model;
 }
 
-/** UNKNOWN_MODEL, with the name only if it is one: messages must not become a mirror for arbitrary text. `why`, where the name is not of a kind that is taken. */
+/**
+ * UNKNOWN_MODEL, with the name only if it is one: messages must not become a mirror for arbitrary text. `why`, where
+ * the name is not of a kind that is taken.
+ */
 export function unknownModel(name: string, why?: string): DomainError {
   const [id = '', revision, ...rest] = name.split('@', 3);
   const readable = NAME.test(id) && (revision === undefined || NAME.test(revision)) && rest.length === 0;

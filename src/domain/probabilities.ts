@@ -1,8 +1,9 @@
 /**
  * From a model's distribution to the one that a caller reads: six decimals each, none 0, summing to exactly 1.
  *
- * In millionths: every choice first gets 1, which mixes a floor in, and the rest is shared out by largest remainder. The floor is part of the
- * mixture and not a repair afterwards, so the order of the probabilities stays what the model said.
+ * In millionths: every choice first gets 1, which mixes a floor in, and the rest is shared out by largest remainder.
+ * The floor is part of the mixture and not a repair afterwards, so the order of the probabilities stays what the model
+ * said.
  */
 const MILLION = 1_000_000;
 
@@ -15,8 +16,9 @@ export interface Rounded {
 }
 
 /**
- * Rounds `raw`, of 1 to 300 non-negative numbers that need not sum to exactly 1. An exact tie of remainders goes to the greater number, and of
- * equal ones to the lower index, so an input in code-unit order of the choices gives the same result for every order of submission.
+ * Rounds `raw`, of 1 to 300 non-negative numbers that need not sum to exactly 1. An exact tie of remainders goes to the
+ * greater number, and of equal ones to the lower index, so an input in code-unit order of the choices gives the same
+ * result for every order of submission.
  *
  * @throws RangeError if a number is negative or not finite, or if all are 0.
  */
@@ -51,8 +53,8 @@ export function roundDistribution(raw: Float64Array): Rounded {
 }
 
 /**
- * Adds 1 to the units of the `wanted` largest remainders. Of equal ones those of the greater numbers come first: two numbers that differ in their last
- * bits can have one share.
+ * Adds 1 to the units of the `wanted` largest remainders. Of equal ones those of the greater numbers come first: two
+ * numbers that differ in their last bits can have one share.
  */
 function giveToLargest(units: Float64Array, remainders: Float64Array, wanted: number, raw: Float64Array): void {
   if (wanted <= 0) return;
@@ -71,8 +73,8 @@ function giveToLargest(units: Float64Array, remainders: Float64Array, wanted: nu
 }
 
 /**
- * The value that would stand at `index` if `values` were sorted, by quickselect: sorting them all would take longer than the rest of the
- * rounding. Reorders `values`.
+ * The value that would stand at `index` if `values` were sorted, by quickselect: sorting them all would take longer
+ * than the rest of the rounding. Reorders `values`.
  */
 function nthSmallest(values: Float64Array, index: number): number {
   let low = 0;

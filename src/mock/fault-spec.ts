@@ -2,7 +2,8 @@
  * What the mock is asked to do wrong, in one line, in the header `Umpire-Mock` (gRPC: metadata) or in `--fault`:
  *
  *     spec = part { ";" part } ;
- *     part = STATUS | CODE                  such as 429 or overloaded: that error; 429, 500 and 503 are rate_limit_exceeded, internal and overloaded
+ *     part = STATUS | CODE                  such as 429 or overloaded: that error; 429, 500 and 503 are
+ *                                           rate_limit_exceeded, internal and overloaded
  *          | "retry-after=" SECONDS | "retry-after=none"
  *          | "delay=" MILLISECONDS          before anything else
  *          | "cut=answer" | "cut=body"      closes the connection instead of the answer, or in the middle of its body

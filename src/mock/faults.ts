@@ -1,6 +1,6 @@
 /**
- * The mock's faults, behind the real gate: they strike requests that would otherwise have been let in, and errors leave by the service's own
- * ways, so that each looks in every protocol exactly as it would in earnest.
+ * The mock's faults, behind the real gate: they strike requests that would otherwise have been let in, and errors leave
+ * by the service's own ways, so that each looks in every protocol exactly as it would in earnest.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBoundedMap } from '../domain/bounded-map.ts';
@@ -23,7 +23,10 @@ export const FAULT_HEADER = 'umpire-mock';
 /** Names of `first=N; id=NAME` that are remembered. */
 const MAX_NAMES = 10_000;
 
-/** A gate that lets faults strike. Those by chance follow from the seed and the order of the requests; the header goes before them. */
+/**
+ * A gate that lets faults strike. Those by chance follow from the seed and the order of the requests; the header goes
+ * before them.
+ */
 export function withFaults(gate: Gate, chances: readonly ChanceFault[], seed: number): Gate {
   let draws = 0;
   const random = (): number => fraction(`${seed}:${draws++}`);
@@ -70,11 +73,11 @@ function usualWait(error: keyof typeof errorTable): number | null {
 
 /** Ends the connection without a word; over HTTP/2 the stream alone. */
 function sever(request: HttpRequest, response: HttpResponse): void {
-  if (isHttp2(request)) (response as unknown as { stream: { destroy(error: Error): void } }).stream.destroy(severed);
+  if (isHttp2(request)) (response as unknown as { stream: { destroy(error: Error): void } }).stream.destroy(SEVERED);
   else request.socket.destroy();
 }
 
-const severed = new Error('cut on request');
+const SEVERED = new Error('cut on request');
 
 /** Sends half of the first piece of the body and then nothing more. */
 function cutBody({ request, response }: Exchange): void {

@@ -1,6 +1,6 @@
 /**
- * A mock of the service: the real listener, protocols, rules and stores, so that the contract is exact by construction, with another engine
- * and with faults on request. Its store is a temporary folder.
+ * A mock of the service: the real listener, protocols, rules and stores, so that the contract is exact by construction,
+ * with another engine and with faults on request. Its store is a temporary folder.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,10 @@ import { createMockEngine, type MockModel } from './mock-engine.ts';
 
 /** What a mock is asked to be. */
 export interface MockOptions {
-  /** Settings of the service. Those that say where something is kept are not used, and limits are off unless they are set here. */
+  /**
+   * Settings of the service. Those that say where something is kept are not used, and limits are off unless they are
+   * set here.
+   */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly models: readonly MockModel[];
   readonly limits: ModelLimits;

@@ -1,6 +1,6 @@
 /**
- * How the mock decides, so that a test can say beforehand what it will answer: the choice whose words stand in the input gets the most. A pure
- * function of the request, the same on every machine.
+ * How the mock decides, so that a test can say beforehand what it will answer: the choice whose words stand in the
+ * input gets the most. A pure function of the request, the same on every machine.
  *
  *     share  = of the choice's words, those that stand in the input, 0 to 1
  *     logit  = 4 × share + h, where h is from 0 to 1 by a hash of instruction, input and choice

@@ -2,7 +2,10 @@
 import type { Caller } from '../domain/callers.ts';
 import type { StoreBudget } from '../stores/budget.ts';
 
-/** Facts that a handler leaves for the request's log line, `Server-Timing` and metrics. Never a key, an input or a choice. */
+/**
+ * Facts that a handler leaves for the request's log line, `Server-Timing` and metrics. Never a key, an input or a
+ * choice.
+ */
 export interface CallFacts {
   model?: string;
   inputTokens?: number;
@@ -24,8 +27,8 @@ export interface Call {
   /** What the call's store work may still take, all of it together. */
   readonly storeBudget: StoreBudget;
   /**
-   * Says that work for the call goes on until the returned function is called, even if its caller has left: so long it counts against the
-   * caller's limit of decisions in progress.
+   * Says that work for the call goes on until the returned function is called, even if its caller has left: so long it
+   * counts against the caller's limit of decisions in progress.
    */
   retain(): () => void;
 }

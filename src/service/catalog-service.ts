@@ -17,7 +17,7 @@ const required = (name: string, value: FieldRule['value']): FieldRule => ({
   ...(value === undefined ? {} : { value }),
 });
 
-const creation: RequestRules = {
+const CREATION: RequestRules = {
   // An id of another type is as little an id as one with a slash.
   id: { ...required('id', catalogIdFault), wrongType: 'INVALID_CATALOG_ID' },
   model: requiredText('model'),
@@ -27,14 +27,14 @@ const creation: RequestRules = {
 };
 
 /** An id that cannot be a catalog's is one that does not exist: the domain says so without a look-up. */
-const byId: RequestRules = { id: required('id', undefined) };
+const BY_ID: RequestRules = { id: required('id', undefined) };
 
 /** The procedures of the service over the domain's catalogs. */
 export function createCatalogService({ catalogs }: { readonly catalogs: Catalogs }): readonly Procedure[] {
   return [
     procedure({
       method: CatalogService.method.createCatalog,
-      rules: creation,
+      rules: CREATION,
       access: 'keyed',
       limits: 'catalog',
       handle: async (request, call) => {
@@ -44,7 +44,7 @@ export function createCatalogService({ catalogs }: { readonly catalogs: Catalogs
     }),
     procedure({
       method: CatalogService.method.getCatalog,
-      rules: byId,
+      rules: BY_ID,
       access: 'keyed',
       limits: 'catalog',
       reads: 'catalog',
@@ -54,7 +54,7 @@ export function createCatalogService({ catalogs }: { readonly catalogs: Catalogs
     }),
     procedure({
       method: CatalogService.method.deleteCatalog,
-      rules: byId,
+      rules: BY_ID,
       access: 'keyed',
       limits: 'catalog',
       handle: async (request, call) => {

@@ -70,7 +70,9 @@ class Output implements WithMapEntries {
     this[mapEntries] = { keys: result.choices, values: result.probabilities };
   }
 
-  /** Choices may be called `__proto__` or `10`: fromEntries defines each as a property of its own, assignment would not. */
+  /**
+   * Choices may be called `__proto__` or `10`: fromEntries defines each as a property of its own, assignment would not.
+   */
   get probabilities(): Record<string, number> {
     const { keys, values } = this[mapEntries];
     return Object.fromEntries(keys.map((choice, index) => [choice, values[index] as number]));

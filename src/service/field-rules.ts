@@ -1,7 +1,7 @@
 /**
- * What each field of a request must be, in the contract's order of fields. A rule is checked before the request's handler sees it, whatever
- * protocol it came by: over REST field by field while the JSON is read, so that the first fault in the contract's order is the one reported,
- * over gRPC and Connect on the decoded message.
+ * What each field of a request must be, in the contract's order of fields. A rule is checked before the request's
+ * handler sees it, whatever protocol it came by: over REST field by field while the JSON is read, so that the first
+ * fault in the contract's order is the one reported, over gRPC and Connect on the decoded message.
  */
 import { DomainError, type ErrorReason } from '../domain/errors.ts';
 

@@ -1,6 +1,7 @@
 /**
- * A map field of a response as two arrays. An object of 300 properties takes longer to build than the rest of a request; a writer that only
- * walks the pairs can ask for them instead. Whoever needs the object finds it under the field's name as always.
+ * A map field of a response as two arrays. An object of 300 properties takes longer to build than the rest of a
+ * request; a writer that only walks the pairs can ask for them instead. Whoever needs the object finds it under the
+ * field's name as always.
  */
 
 /** Keys and their numbers, in order. */

@@ -5,7 +5,7 @@ import { defaultRevisions, findModel } from '../domain/models.ts';
 import type { Engine, ModelRevision } from '../engine/engine.ts';
 import { type Procedure, procedure } from './procedure.ts';
 
-const statuses = {
+const STATUSES = {
   ready: ModelStatus.READY,
   unavailable: ModelStatus.UNAVAILABLE,
   disabled: ModelStatus.DISABLED,
@@ -45,7 +45,7 @@ function describe(model: ModelRevision) {
     id: model.id,
     object: 'model',
     ownedBy: model.ownedBy,
-    status: statuses[model.status],
+    status: STATUSES[model.status],
     limits: model.limits,
   };
 }

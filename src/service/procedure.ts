@@ -9,6 +9,7 @@ export type Handler<I extends DescMessage, O extends DescMessage> = (
   call: Call,
 ) => Promise<MessageInitShape<O>> | MessageInitShape<O>;
 
+/** An RPC as every protocol serves it: its handler, and what must hold before it is called. */
 export interface Procedure<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
   readonly method: DescMethodUnary<I, O>;
   readonly rules: RequestRules;

@@ -3,9 +3,10 @@
  * Redis is, without a restart. The measured times are in each test's log.
  */
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
-import { createStores, type Stores } from '../../src/stores/create-stores.ts';
+import { createStores } from '../../src/stores/create-stores.ts';
 import { silentLog } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
+import type { Stores } from '../../src/stores/stores.ts';
 import { type Answer, isError, validBody } from '../support/answers.ts';
 import { decide, send } from '../support/http.ts';
 import { type IssuedKey, issueKey } from '../support/issue-key.ts';

@@ -1,9 +1,10 @@
 /** Three replicas with a Redis behind a real nginx that has the shipped configuration: REST and gRPC on one name, with TLS. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import anyTest, { type TestFn } from 'ava';
-import { createStores, type Stores } from '../../src/stores/create-stores.ts';
+import { createStores } from '../../src/stores/create-stores.ts';
 import { silentLog } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
+import type { Stores } from '../../src/stores/stores.ts';
 import { decisionOf, grpcFault, restFault } from '../support/decision-calls.ts';
 import { callGrpc, type GrpcClients, openGrpc } from '../support/grpc.ts';
 import { send } from '../support/http.ts';

@@ -2,8 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createStores, type Stores } from '../../src/stores/create-stores.ts';
+import { createStores } from '../../src/stores/create-stores.ts';
 import { silentLog } from '../../src/stores/log.ts';
+import type { Stores } from '../../src/stores/stores.ts';
 
 /** Opens one; `remove` closes it and deletes the folder. */
 export async function openEmbedded(): Promise<Stores & { readonly folder: string; remove(): Promise<void> }> {

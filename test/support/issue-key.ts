@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
-import type { Stores } from '../../src/stores/create-stores.ts';
 import type { KeyLimits } from '../../src/stores/key-store.ts';
+import type { Stores } from '../../src/stores/stores.ts';
 
 /** A live key of an owner, and the header that carries it. */
 export interface IssuedKey {

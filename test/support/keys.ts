@@ -6,7 +6,8 @@ import type { Overrides } from '../../src/app.ts';
 import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
-import { createStores, type Stores } from '../../src/stores/create-stores.ts';
+import { createStores } from '../../src/stores/create-stores.ts';
+import type { Stores } from '../../src/stores/stores.ts';
 import { startService, type TestService } from './service.ts';
 
 /** A service, its stores and a live key of the owner `acme`. */

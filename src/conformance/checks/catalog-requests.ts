@@ -1,7 +1,8 @@
 /** Contract 2.7 and 8: what a catalog must be. Each row is one wrong catalog and the error that it gets. */
-import { type Check, Skipped } from '../check.ts';
+import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses } from '../expect.ts';
 import type { ListedModel } from '../kit.ts';
+import { Skipped } from '../outcome.ts';
 import { tooLong } from './decision-requests.ts';
 import { numbered } from './decisions.ts';
 
@@ -21,7 +22,7 @@ interface WrongCatalog {
   readonly refusal: Omit<Refusal, 'status'>;
 }
 
-const rows: readonly WrongCatalog[] = [
+const ROWS: readonly WrongCatalog[] = [
   ...(['id', 'model', 'choices'] as const).map(
     (name): WrongCatalog => ({
       id: `catalogs.missing-${name}`,
@@ -103,9 +104,9 @@ const rows: readonly WrongCatalog[] = [
   },
 ];
 
-/** The checks. */
-export const catalogRequestChecks: readonly Check[] = [
-  ...rows.map(
+/** What a request for a catalog must be. */
+export const CATALOG_REQUEST_CHECKS: readonly Check[] = [
+  ...ROWS.map(
     ({ id, section = '2.7', promise, tried, bodies, refusal }): Check => ({
       id,
       section,

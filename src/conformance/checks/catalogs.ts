@@ -1,16 +1,17 @@
 /** Contract 2.7, 3.2 and 4.4 to 4.6: the life of a catalog, and decisions with it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, jsonOf } from '../answer.ts';
-import { type Check, Skipped } from '../check.ts';
+import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses, same } from '../expect.ts';
 import type { Kit, Question } from '../kit.ts';
+import { Skipped } from '../outcome.ts';
 
 /** Milliseconds after which no replica may decide by a catalog that is gone, and how often that is looked at. */
 const FORGOTTEN = 2_000;
 const LOOK = 200;
 
-const notFound: Refusal = { status: 404, code: 'catalog_not_found', param: 'id' };
-const unknown: Refusal = { status: 400, code: 'unknown_catalog', param: 'catalog' };
+const NOT_FOUND: Refusal = { status: 404, code: 'catalog_not_found', param: 'id' };
+const UNKNOWN: Refusal = { status: 400, code: 'unknown_catalog', param: 'catalog' };
 /** Not in code-unit order, and with what might be mended on the way. */
 const CHOICES = ['shipping', 'billing', ' billing', 'caf\u00e9', 'cafe\u0301', '10', '__proto__'];
 
@@ -32,16 +33,16 @@ const asking = ({ question: { model, input, instruction }, id }: Made) => ({ mod
 /** A body without the id that was asked for, which a message may repeat. */
 const nameless = ({ body }: Answer, id: string): string => body.toString().replaceAll(id, 'ID');
 
-const needs = ['key'] as const;
+const NEEDS_KEY = ['key'] as const;
 
-/** The checks. */
-export const catalogChecks: readonly Check[] = [
+/** What becomes of a catalog, and who sees it. */
+export const CATALOG_CHECKS: readonly Check[] = [
   {
     id: 'catalogs.create',
     section: '4.4',
     promise: 'a catalog of id, model and choices is created: 201, version "1" and visibility "private" by default',
     tried: 'POST /v1/catalogs without version and visibility',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       const id = kit.newCatalogId();
       const { model, choices } = await kit.question();
@@ -55,7 +56,7 @@ export const catalogChecks: readonly Check[] = [
     section: '4.4',
     promise: 'the answer to a creation says where the catalog is',
     tried: 'Location of a created catalog',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       const id = kit.newCatalogId();
       const { model, choices } = await kit.question();
@@ -69,7 +70,7 @@ export const catalogChecks: readonly Check[] = [
     section: '2.7',
     promise: 'version is the caller’s label, and private is a visibility',
     tried: 'a catalog of version "2026-11 ü" and visibility private, created and read',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       const labels = { version: '2026-11 \u00fc', visibility: 'private' };
       const { id } = await make(kit, labels);
@@ -82,7 +83,7 @@ export const catalogChecks: readonly Check[] = [
     section: '4.5',
     promise: 'a catalog is read as it was sent: its choices byte for byte and in their order',
     tried: 'GET of a catalog with odd choices',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       const { id, question } = await make(kit, { choices: CHOICES });
       const answer = await kit.catalog('GET', id);
@@ -96,7 +97,7 @@ export const catalogChecks: readonly Check[] = [
     section: '4.1',
     promise: 'a catalog decides exactly as its choices would in the request',
     tried: 'a question with the catalog, and with the choices',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       const made = await make(kit);
       const wanted = kit.decided(await kit.decide(made.question, kit.key));
@@ -108,7 +109,7 @@ export const catalogChecks: readonly Check[] = [
     section: '4.1',
     promise: 'a catalog belongs to a model, whatever its revision',
     tried: 'a question with the catalog and the model’s qualified name',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       const made = await make(kit);
       const { model } = kit.decided(await kit.decide(made.question));
@@ -120,7 +121,7 @@ export const catalogChecks: readonly Check[] = [
     section: '3.2',
     promise: 'a decision does not change a catalog',
     tried: 'a catalog before and after a decision with it',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       const made = await make(kit);
       const before = jsonOf(await kit.catalog('GET', made.id));
@@ -133,7 +134,7 @@ export const catalogChecks: readonly Check[] = [
     section: '4.4',
     promise: 'an id that is taken is 409, and what is stored stays as it is',
     tried: 'the same id twice, with other choices',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       const { id, question } = await make(kit);
       const again = await kit.catalog('POST', { id, model: question.model, choices: ['other', 'choices'] });
@@ -146,14 +147,14 @@ export const catalogChecks: readonly Check[] = [
     section: '4.6',
     promise: 'a deletion is 204 without a body, and the catalog is gone: 404 to read and to delete again',
     tried: 'DELETE, GET and DELETE',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       const { id } = await make(kit);
       const answer = await kit.catalog('DELETE', id);
       hasStatus(answer, 204);
       same('body', answer.body.length, 0);
-      refuses(await kit.catalog('GET', id), notFound);
-      refuses(await kit.catalog('DELETE', id), notFound);
+      refuses(await kit.catalog('GET', id), NOT_FOUND);
+      refuses(await kit.catalog('DELETE', id), NOT_FOUND);
     },
   },
   {
@@ -161,7 +162,7 @@ export const catalogChecks: readonly Check[] = [
     section: '3.2',
     promise: 'a deleted catalog decides no more, on any replica, after a second',
     tried: 'decisions after a deletion, for up to two seconds',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       const made = await make(kit);
       hasStatus(await kit.decide(asking(made), kit.key), 200);
@@ -172,7 +173,7 @@ export const catalogChecks: readonly Check[] = [
         await sleep(LOOK);
         answer = await kit.decide(asking(made), kit.key);
       }
-      refuses(answer, unknown);
+      refuses(answer, UNKNOWN);
     },
   },
   {
@@ -180,7 +181,7 @@ export const catalogChecks: readonly Check[] = [
     section: '3.2',
     promise: 'a change is a deletion and a creation: a freed id can be used at once',
     tried: 'create, delete and create with other choices, then read',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       const { id, question } = await make(kit);
       hasStatus(await kit.catalog('DELETE', id), 204);
@@ -194,11 +195,11 @@ export const catalogChecks: readonly Check[] = [
     section: '4.5',
     promise: 'a catalog that does not exist is 404, also under a name that no catalog can have',
     tried: 'GET and DELETE of an unknown id and of a b',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       for (const id of [kit.newCatalogId(), 'a b']) {
-        refuses(await kit.catalog('GET', id), notFound);
-        refuses(await kit.catalog('DELETE', id), notFound);
+        refuses(await kit.catalog('GET', id), NOT_FOUND);
+        refuses(await kit.catalog('DELETE', id), NOT_FOUND);
       }
     },
   },
@@ -207,9 +208,9 @@ export const catalogChecks: readonly Check[] = [
     section: '4.1',
     promise: 'a decision with a catalog that does not exist is 400',
     tried: 'a question with an unknown catalog and the key',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
-      refuses(await kit.decide(asking({ id: kit.newCatalogId(), question: await kit.question() }), kit.key), unknown);
+      refuses(await kit.decide(asking({ id: kit.newCatalogId(), question: await kit.question() }), kit.key), UNKNOWN);
     },
   },
   {
@@ -217,7 +218,7 @@ export const catalogChecks: readonly Check[] = [
     section: '4.1',
     promise: 'a catalog of another model is refused',
     tried: 'a question to a second ready model with a catalog of the first, if there are two',
-    needs,
+    needs: NEEDS_KEY,
     async run(kit) {
       const { id: own } = await kit.model();
       const other = (await kit.models()).find(({ id, status }) => id !== own && status === 'ready');
@@ -240,12 +241,12 @@ export const catalogChecks: readonly Check[] = [
           await kit.catalog(method, foreign, kit.otherKey),
           await kit.catalog(method, missing, kit.otherKey),
         ];
-        refuses(first, notFound);
+        refuses(first, NOT_FOUND);
         same(`body of ${method}`, nameless(first, foreign), nameless(second, missing));
       }
       const first = await kit.decide(asking(made), kit.otherKey);
       const second = await kit.decide(asking({ ...made, id: missing }), kit.otherKey);
-      refuses(first, unknown);
+      refuses(first, UNKNOWN);
       same('body of a decision', nameless(first, foreign), nameless(second, missing));
       hasStatus(await kit.catalog('GET', foreign), 200);
     },

@@ -9,11 +9,11 @@ import { callConnect, connectRefuses, rpcOf } from '../rpc.ts';
 import { createDecision, protoDecided, questionMessage } from '../rpc-decisions.ts';
 
 const getCatalog = rpcOf(CatalogService.method.getCatalog);
-const bothSent = { code: 3, reason: 'CHOICES_OR_CATALOG', param: 'choices' } as const;
-const keyMissing = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
+const BOTH_SENT = { code: 3, reason: 'CHOICES_OR_CATALOG', param: 'choices' } as const;
+const KEY_MISSING = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
 
-/** The checks. */
-export const connectChecks: readonly Check[] = [
+/** The contract over the Connect protocol. */
+export const CONNECT_CHECKS: readonly Check[] = [
   {
     id: 'connect.decide-json',
     section: '12',
@@ -53,7 +53,7 @@ export const connectChecks: readonly Check[] = [
     tried: 'choices and catalog together',
     async run(kit) {
       const json = { ...(await kit.question()), catalog: 'c' };
-      connectRefuses(await callConnect(kit, createDecision, { json }), 400, bothSent);
+      connectRefuses(await callConnect(kit, createDecision, { json }), 400, BOTH_SENT);
     },
   },
   {
@@ -62,7 +62,7 @@ export const connectChecks: readonly Check[] = [
     promise: 'a missing key is 401 unauthenticated',
     tried: 'GetCatalog without a key',
     async run(kit) {
-      connectRefuses(await callConnect(kit, getCatalog, { json: { id: 'any' } }), 401, keyMissing);
+      connectRefuses(await callConnect(kit, getCatalog, { json: { id: 'any' } }), 401, KEY_MISSING);
     },
   },
   {

@@ -1,8 +1,11 @@
-/** Contract 2.1, 7 and 8: what a request for a decision must be. Each row is one wrong request and the error that it gets. */
+/**
+ * Contract 2.1, 7 and 8: what a request for a decision must be. Each row is one wrong request and the error that it
+ * gets.
+ */
 import type { Check } from '../check.ts';
-import { Skipped } from '../check.ts';
 import { holds, type Refusal, refuses } from '../expect.ts';
 import type { ListedModel, Question } from '../kit.ts';
+import { Skipped } from '../outcome.ts';
 import { numbered } from './decisions.ts';
 
 /** A wrong request. */
@@ -57,7 +60,7 @@ const fieldRows = (['model', 'input', 'instruction'] as const).flatMap((name): r
   },
 ]);
 
-const rows: readonly WrongQuestion[] = [
+const ROWS: readonly WrongQuestion[] = [
   ...fieldRows,
   {
     id: 'requests.type-of-choices',
@@ -229,9 +232,9 @@ const statusRow = (status: string, refusal: Refusal): Check => ({
   },
 });
 
-/** The checks. */
-export const decisionRequestChecks: readonly Check[] = [
-  ...rows.map(
+/** What a request for a decision must be. */
+export const DECISION_REQUEST_CHECKS: readonly Check[] = [
+  ...ROWS.map(
     ({ id, section = '7', promise, tried, bodies, refusal, says }): Check => ({
       id,
       section,

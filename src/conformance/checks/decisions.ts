@@ -27,8 +27,8 @@ export function numbered(count: number): readonly string[] {
   return Array.from({ length: count }, (_, place) => `topic ${place + 1}`);
 }
 
-/** The checks. */
-export const decisionChecks: readonly Check[] = [
+/** What a decision promises. */
+export const DECISION_CHECKS: readonly Check[] = [
   {
     id: 'decisions.shape',
     section: '2.2',

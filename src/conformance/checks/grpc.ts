@@ -5,9 +5,10 @@ import { CatalogService } from '../../../gen/umpire/v1/catalog_service_pb.ts';
 import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { type ModelSchema, ModelService, ModelStatus } from '../../../gen/umpire/v1/model_service_pb.ts';
 import { jsonOf } from '../answer.ts';
-import { type Check, Skipped } from '../check.ts';
+import type { Check } from '../check.ts';
 import { hasStatus, holds, matches, same } from '../expect.ts';
 import type { ListedModel } from '../kit.ts';
+import { Skipped } from '../outcome.ts';
 import { callGrpc, frameOf, grpcMessage, grpcRefuses, retrySeconds, rpcOf } from '../rpc.ts';
 import { createDecision, grpcDecided, questionMessage } from '../rpc-decisions.ts';
 
@@ -19,7 +20,7 @@ const deleteCatalog = rpcOf(CatalogService.method.deleteCatalog);
 const checkHealth = rpcOf(Health.method.check);
 
 const REQUEST_ID = /^req_[A-Za-z0-9_-]+$/;
-const keyMissing = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
+const KEY_MISSING = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
 
 const STATUSES: Readonly<Record<number, string>> = {
   [ModelStatus.READY]: 'ready',
@@ -34,8 +35,8 @@ function listed({ id, status, limits }: MessageShape<typeof ModelSchema>): Liste
   return { id, status: STATUSES[status] ?? '', limits: counts };
 }
 
-/** The checks. */
-export const grpcChecks: readonly Check[] = [
+/** The contract over gRPC. */
+export const GRPC_CHECKS: readonly Check[] = [
   {
     id: 'grpc.decide',
     section: '11',
@@ -127,8 +128,8 @@ export const grpcChecks: readonly Check[] = [
     promise: 'a missing and a wrong key are UNAUTHENTICATED',
     tried: 'GetCatalog without a key, a decision with a wrong one',
     async run(kit) {
-      grpcRefuses(await callGrpc(kit, getCatalog, { id: 'any' }), keyMissing);
-      grpcRefuses(await callGrpc(kit, createDecision, await questionMessage(kit), { key: 'not-a-key' }), keyMissing);
+      grpcRefuses(await callGrpc(kit, getCatalog, { id: 'any' }), KEY_MISSING);
+      grpcRefuses(await callGrpc(kit, createDecision, await questionMessage(kit), { key: 'not-a-key' }), KEY_MISSING);
     },
   },
   {

@@ -48,8 +48,8 @@ function saysOf(state: 'live' | 'ready', section: string, promise: string): Chec
   };
 }
 
-/** The checks. */
-export const healthAndRouteChecks: readonly Check[] = [
+/** Health, routes and what every response carries. */
+export const HEALTH_AND_ROUTE_CHECKS: readonly Check[] = [
   saysOf('live', '4.7', 'the process says that it lives'),
   saysOf('ready', '4.8', 'the process says that it can decide'),
   {

@@ -13,29 +13,29 @@ interface WrongBody {
   readonly refusal: Refusal;
 }
 
-const invalid: Refusal = { status: 400, code: 'invalid_json' };
+const INVALID: Refusal = { status: 400, code: 'invalid_json' };
 
-const rows: readonly WrongBody[] = [
+const ROWS: readonly WrongBody[] = [
   {
     id: 'bodies.json',
     promise: 'a body that is no JSON object is refused',
     tried: 'an empty body, half an object, a trailing comma, a list and a string',
     calls: (valid) => ['', valid.slice(0, -1), '{"model":"a",}', `[${valid}]`, '"text"'].map((body) => ({ body })),
-    refusal: invalid,
+    refusal: INVALID,
   },
   {
     id: 'bodies.utf8',
     promise: 'a body that is not UTF-8 is refused, not mended',
     tried: 'a byte that UTF-8 does not have inside a string',
     calls: (valid) => [{ body: Buffer.from(valid.replace('twice', 'tw\u00efce'), 'latin1') }],
-    refusal: invalid,
+    refusal: INVALID,
   },
   {
     id: 'bodies.byte-order-mark',
     promise: 'a body with a byte order mark is refused',
     tried: 'a valid body behind U+FEFF',
     calls: (valid) => [{ body: `\ufeff${valid}` }],
-    refusal: invalid,
+    refusal: INVALID,
   },
   {
     id: 'bodies.repeated-property',
@@ -81,9 +81,9 @@ const rows: readonly WrongBody[] = [
   },
 ];
 
-/** The checks. */
-export const bodyChecks: readonly Check[] = [
-  ...rows.map(
+/** What a JSON body must be. */
+export const BODY_CHECKS: readonly Check[] = [
+  ...ROWS.map(
     ({ id, promise, tried, calls, refusal }): Check => ({
       id,
       section: '7',

@@ -4,7 +4,7 @@ import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses, same } from '../expect.ts';
 import { bearer } from '../kit.ts';
 
-const refusal: Refusal = { status: 401, code: 'authentication_required' };
+const REFUSAL: Refusal = { status: 401, code: 'authentication_required' };
 /** The first has the form of no key, the second that of one with a wrong checksum. */
 const WRONG = ['Bearer not-a-key', `Bearer ump_live_${'0'.repeat(49)}`, 'Basic dTpw', 'Bearer', ''];
 
@@ -14,15 +14,15 @@ const CATALOG_CALLS: readonly Call[] = [
   { path: '/v1/catalogs/any', method: 'DELETE' },
 ];
 
-/** The checks. */
-export const keyChecks: readonly Check[] = [
+/** Who needs a key. */
+export const KEY_CHECKS: readonly Check[] = [
   {
     id: 'keys.needed',
     section: '5',
     promise: 'catalogs need a key: without one every method is 401',
     tried: 'POST, GET and DELETE without a key',
     async run(kit) {
-      for (const call of CATALOG_CALLS) refuses(await kit.http1(call), refusal);
+      for (const call of CATALOG_CALLS) refuses(await kit.http1(call), REFUSAL);
     },
   },
   {
@@ -43,7 +43,7 @@ export const keyChecks: readonly Check[] = [
     tried: 'POST, GET and DELETE of catalogs with a wrong key',
     async run(kit) {
       for (const call of CATALOG_CALLS) {
-        refuses(await kit.http1({ ...call, headers: { authorization: WRONG[1] } }), refusal);
+        refuses(await kit.http1({ ...call, headers: { authorization: WRONG[1] } }), REFUSAL);
       }
     },
   },
@@ -55,7 +55,7 @@ export const keyChecks: readonly Check[] = [
     async run(kit) {
       const body = JSON.stringify(await kit.question());
       for (const authorization of WRONG) {
-        refuses(await kit.http1({ path: '/v1/decisions', body, headers: { authorization } }), refusal);
+        refuses(await kit.http1({ path: '/v1/decisions', body, headers: { authorization } }), REFUSAL);
       }
     },
   },
@@ -66,7 +66,7 @@ export const keyChecks: readonly Check[] = [
     tried: 'the list and one model with a wrong key',
     async run(kit) {
       for (const path of ['/v1/models', '/v1/models/any']) {
-        refuses(await kit.http1({ path, headers: { authorization: WRONG[0] } }), refusal);
+        refuses(await kit.http1({ path, headers: { authorization: WRONG[0] } }), REFUSAL);
       }
     },
   },
@@ -76,7 +76,7 @@ export const keyChecks: readonly Check[] = [
     promise: 'who has no key learns nothing of what is wrong with the request',
     tried: 'a catalog without a key whose body is no JSON',
     async run(kit) {
-      refuses(await kit.http1({ path: '/v1/catalogs', body: '{' }), refusal);
+      refuses(await kit.http1({ path: '/v1/catalogs', body: '{' }), REFUSAL);
     },
   },
   {

@@ -6,8 +6,8 @@ import { hasStatus, holds, matches, refuses, same } from '../expect.ts';
 const ID = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const STATUSES = ['ready', 'unavailable', 'disabled'];
 
-/** The checks. */
-export const modelChecks: readonly Check[] = [
+/** What is said of models. */
+export const MODEL_CHECKS: readonly Check[] = [
   {
     id: 'models.list',
     section: '2.6',

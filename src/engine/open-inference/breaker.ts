@@ -15,8 +15,8 @@ export interface Breaker {
 
 const tolerated = 5;
 const meaningful = 1000;
-/** What a server says of one request alone: it is well. */
-const aboutTheRequest = /INVALID_ARGUMENT|OUT_OF_RANGE|RESOURCE_EXHAUSTED/;
+/** gRPC statuses by which a server speaks of one request alone, so it is well: INVALID_ARGUMENT, RESOURCE_EXHAUSTED, OUT_OF_RANGE. */
+const ABOUT_THE_REQUEST: ReadonlySet<number | undefined> = new Set([3, 8, 11]);
 
 /** `open` is called once, at the last tolerated failure, and again only after a reset. */
 export function createBreaker(open: (reason: string) => void): Breaker {
@@ -27,8 +27,8 @@ export function createBreaker(open: (reason: string) => void): Breaker {
       failures = 0;
       lastAnswer = performance.now();
     },
-    failed({ outcome, message }, since, outOfTime) {
-      if ((outcome === 'canceled' && !outOfTime) || (outcome === 'refused' && aboutTheRequest.test(message))) return;
+    failed({ outcome, code, message }, since, outOfTime) {
+      if ((outcome === 'canceled' && !outOfTime) || (outcome === 'refused' && ABOUT_THE_REQUEST.has(code))) return;
       if (outOfTime && (lastAnswer > since || performance.now() - since < meaningful)) return;
       if (++failures === tolerated) open(message);
     },

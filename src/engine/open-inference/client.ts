@@ -128,7 +128,7 @@ export function createInferenceClient({ address, tls, messageBytes }: ClientOpti
       try {
         return await call(service.modelMetadata, create(ModelMetadataRequestSchema, model), terms);
       } catch (error) {
-        if (error instanceof CallFailed && error.message.endsWith(status[status.UNIMPLEMENTED])) return undefined;
+        if (error instanceof CallFailed && error.code === status.UNIMPLEMENTED) return undefined;
         throw error;
       }
     },
@@ -139,8 +139,8 @@ export function createInferenceClient({ address, tls, messageBytes }: ClientOpti
 
 function failureOf({ code, details }: ServiceError, method: string): CallFailed {
   const message = `${method} ended as ${status[code] ?? code}`;
-  if (code === status.CANCELLED) return new CallFailed('canceled', message, details);
-  if (code === status.DEADLINE_EXCEEDED) return new CallFailed('timed_out', message, details);
-  if (code === status.UNAVAILABLE) return new CallFailed('unavailable', message, details);
-  return new CallFailed('refused', message, details);
+  if (code === status.CANCELLED) return new CallFailed('canceled', message, details, code);
+  if (code === status.DEADLINE_EXCEEDED) return new CallFailed('timed_out', message, details, code);
+  if (code === status.UNAVAILABLE) return new CallFailed('unavailable', message, details, code);
+  return new CallFailed('refused', message, details, code);
 }

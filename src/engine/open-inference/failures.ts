@@ -7,10 +7,13 @@ export class CallFailed extends Error {
   readonly outcome: Exclude<CallOutcome, 'answered'>;
   /** What the server said. It may quote the texts it was sent: only for calls whose texts are the operator's own. */
   readonly details: string;
-  constructor(outcome: Exclude<CallOutcome, 'answered'>, message: string, details = '') {
+  /** The gRPC status that the call ended with; undefined if it ended here. */
+  readonly code: number | undefined;
+  constructor(outcome: Exclude<CallOutcome, 'answered'>, message: string, details = '', code?: number) {
     super(message);
     this.outcome = outcome;
     this.details = details;
+    this.code = code;
   }
 }
 

@@ -4,7 +4,6 @@
  */
 import { isIP } from 'node:net';
 import { createClient, ErrorReply, type RedisClientOptions } from 'redis';
-import type { RedisSettings } from '../settings.ts';
 
 /** One server that holds data: the only one, a Sentinel's master, or a master of a cluster. */
 export interface RedisNodeConnection {
@@ -138,22 +137,5 @@ export async function within<T>(milliseconds: number, promise: Promise<T>): Prom
     return await Promise.race([promise, late]);
   } finally {
     clearTimeout(timer);
-  }
-}
-
-/** How to open what the settings name. */
-export async function openerOf(settings: RedisSettings): Promise<OpenRedis> {
-  const { url, topology } = settings;
-  switch (topology.kind) {
-    case 'plain':
-      return (onLost) => openNode(url, addressOf(url), onLost);
-    case 'sentinel': {
-      const { openSentinel } = await import('./sentinel.ts');
-      return (onLost) => openSentinel(url, topology, onLost);
-    }
-    case 'cluster': {
-      const { openCluster } = await import('./cluster.ts');
-      return () => openCluster(url, topology.nodes);
-    }
   }
 }

@@ -1,13 +1,14 @@
 /** The stores over Redis. */
-import type { Stores } from '../create-stores.ts';
+
 import type { StoreLog } from '../log.ts';
 import type { RedisSettings } from '../settings.ts';
+import type { Stores } from '../stores.ts';
 import { createRedisCatalogStore } from './catalog-store.ts';
-import { openerOf } from './connection.ts';
 import { inspectDurability } from './inspect.ts';
 import { createRedisKeyStore } from './key-store.ts';
 import { createRedisLimitStore } from './limit-store.ts';
 import { createRedisLink } from './link.ts';
+import { openerOf } from './open.ts';
 import { createRedisWriter } from './writer.ts';
 
 /** How long a start waits for Redis before it goes on without. */

@@ -5,7 +5,7 @@
 import { Counter, collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import { errorTable } from '../../domain/errors.ts';
 import type { Engine, EngineStats } from '../../engine/engine.ts';
-import type { StoreHealth } from '../../stores/create-stores.ts';
+import type { StoreHealth } from '../../stores/stores.ts';
 import { VERSION } from '../../version.ts';
 import { addCounts, addDistributions, type Count, type Distribution, type Labelled } from './tallies.ts';
 
