@@ -1,7 +1,7 @@
-"""Both stages as ONNX graphs that share one file of word embeddings.
+"""Both stages as ONNX graphs, with their word embeddings in files of their own.
 
-Each int8 graph holds the word table [vocabulary, width] int8 and its row scales as external data of the same file, so the package
-carries them once. The encoder graph of stage A is the one of `minilm-l6`; see `training/minilm/encoder_graph.py`.
+Each graph holds its word table [vocabulary, ...] and the scales of its rows as external data. Where stage B is of stage A's shape both are the same file,
+so the package carries it once. The encoder graph of stage A is the one of `minilm-l6`; see `training/minilm/encoder_graph.py`.
 """
 
 import sys
@@ -16,10 +16,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "minilm"))
 import encoder_graph  # noqa: E402
 
 from . import stage_b_graph  # noqa: E402
-from .encoder import LAYERS, VOCABULARY, Encoder  # noqa: E402
+from .encoder import MINILM, Encoder  # noqa: E402
 from .stage_b import StageB  # noqa: E402
 
-WORDS_FILE = "words.bin"
+WORDS_FILE, READER_WORDS_FILE = "words.bin", "words-b.bin"
 BERT_LAYER = {
     "query": "attention.self.query",
     "key": "attention.self.key",
@@ -42,7 +42,7 @@ def bert_names(encoder: Encoder) -> dict[str, np.ndarray]:
         "embeddings.LayerNorm.weight": ours["norm.weight"],
         "embeddings.LayerNorm.bias": ours["norm.bias"],
     }
-    for index in range(LAYERS):
+    for index in range(encoder.shape.layers):
         for part, name in BERT_LAYER.items():
             for kind in ("weight", "bias"):
                 theirs[f"encoder.layer.{index}.{name}.{kind}"] = ours[f"layers.{index}.{part}.{kind}"]
@@ -54,22 +54,21 @@ def stage_a(encoder: Encoder, precision: str) -> bytes:
     return encoder_graph.build(bert_names(encoder), precision)
 
 
-def stage_b(model: StageB, precision: str, large: dict[str, np.ndarray]) -> bytes:
+def stage_b(model: StageB, precision: str, large: dict) -> bytes:
     """Graph of `stage_b_graph`."""
-    return stage_b_graph.build({name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}, precision, large)
+    return stage_b_graph.build({name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}, model.encoder.shape, precision, large)
 
 
-def without_words(graph: bytes) -> tuple[bytes, bytes]:
-    """The graph with its word table and row scales moved out, and the bytes of `words.bin`: table, then scales."""
+def without_words(graph: bytes, file: str = WORDS_FILE) -> tuple[bytes, bytes]:
+    """The graph with its word table and their scales moved out, and the bytes of `file`: table, then scales."""
     model = onnx.load_from_string(graph)
-    table = next(t for t in model.graph.initializer if list(t.dims)[0] == VOCABULARY and t.data_type == TensorProto.INT8)
-    scales = next(t for t in model.graph.initializer if list(t.dims) == [VOCABULARY, 1])
+    by_rows = [t for t in model.graph.initializer if list(t.dims)[:1] == [MINILM.vocabulary]]
     parts, offset = [], 0
-    for tensor in (table, scales):
+    for tensor in sorted(by_rows, key=lambda t: -t.dims[1]):
         data = numpy_helper.to_array(tensor).tobytes()
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL
-        for key, value in (("location", WORDS_FILE), ("offset", str(offset)), ("length", str(len(data)))):
+        for key, value in (("location", file), ("offset", str(offset)), ("length", str(len(data)))):
             entry = tensor.external_data.add()
             entry.key, entry.value = key, value
         parts.append(data)
