@@ -20,13 +20,13 @@ from .wordings import RESIDUAL
 FOLDER = Path(__file__).resolve().parents[1] / "everyday"
 ORDINAL = "ordinal"
 # Kinds whose questions are about some field, so that a text of another field does not answer them.
-OF_A_FIELD = ("routing", "described", "ids", "nextstep", "none")
+OF_A_FIELD = ("routing", "described", "ids", "tools", "nextstep", "none")
 # Kinds of questions as they are fitted and reported: several of the writers' kinds each.
 FITTED_KINDS = {
-    "everyday_routing": ("routing", "ids", "described", "nextstep", "none"),
+    "everyday_routing": ("routing", "ids", "described", "tools", "nextstep", "none"),
     "everyday_ordinal": ("ordinal",),
     "everyday_yes_no": ("yesno", "entail"),
-    "everyday_reading": ("passage", "needle", "samequestion", "tone"),
+    "everyday_reading": ("passage", "needle", "samequestion", "tone", "moderation"),
 }
 # The set of questions that nothing answers.
 OPEN = "everyday_open"
