@@ -2,6 +2,7 @@
 import type { Engine, ScoreJob } from './engine.ts';
 import { withAddress } from './open-inference/address.ts';
 import { type EngineOptions, engineSettings } from './options.ts';
+import { createSelection } from './packages/selection.ts';
 import { createPackageWatch } from './packages/watch.ts';
 import { createEngineGroup, type EngineGroup } from './pool/engine-group.ts';
 import { createInferenceGroups } from './pool/inference-groups.ts';
@@ -30,8 +31,9 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const tally = createTally();
   const inference = createInferenceGroups(settings, revisions, tally);
   const groups = (): readonly EngineGroup[] => (local === undefined ? inference.all : [local, ...inference.all]);
+  const select = createSelection(settings.models, settings.logger);
   const watch = createPackageWatch(settings, (packages) => {
-    revisions.apply(packages.map((found) => withAddress(found, settings.inferenceServers)));
+    revisions.apply(select(packages).map((found) => withAddress(found, settings.inferenceServers)));
     inference.rollOut();
     local?.rollOut();
   });
