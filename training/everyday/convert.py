@@ -6,7 +6,7 @@
     b> a text                    its answer is the second choice; "\\n" is the end of a line; *> stands for none
 
 A later `?` or `=` asks the rows that follow another question, or gives them other choices. `--drop`: JSON lines {"file", "task", "text"} of rows that a
-second reader decided otherwise; they are left out.
+second reader decided otherwise; they are left out. `--as-test` writes a file a task in the form of `bench/eval` instead: the wordings and names take turns.
 """
 
 import argparse
@@ -48,16 +48,34 @@ def read(path: Path, dropped: set[tuple[str, str]]) -> list[dict]:
     return [group for group in groups if group["rows"]]
 
 
+def as_test(groups: list[dict]) -> dict[str, list[str]]:
+    """Lines by task, as `bench/eval/data-sets.ts` reads them. Throws if a row has no answer."""
+    files: dict[str, list[str]] = {}
+    line = lambda value: json.dumps(value, ensure_ascii=False)
+    for g in groups:
+        meta = {"set": g["task"], "kind": g["kind"], "labels": None, "licence": "Apache-2.0", "sources": [], "notes": f"written for Umpire; {g['field']}"}
+        rows = files.setdefault(g["task"], [line({"meta": meta})])
+        for i, (text, label) in enumerate(g["rows"]):
+            names = g["choices"][i % len(g["choices"])]
+            rows.append(line({"input": text, "instruction": g["instructions"][i % len(g["instructions"])], "choices": names, "label": names[label]}))
+    return files
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--drop", type=Path)
+    parser.add_argument("--as-test", action="store_true")
     arguments = parser.parse_args()
     dropped = [json.loads(line) for line in arguments.drop.read_text(encoding="utf-8").splitlines()] if arguments.drop else []
     arguments.out.mkdir(parents=True, exist_ok=True)
     for path in arguments.files:
         groups = read(path, {(row["task"], row["text"]) for row in dropped if row["file"] == path.stem})
+        if arguments.as_test:
+            for task, lines in as_test(groups).items():
+                (arguments.out / f"{task}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            continue
         lines = [json.dumps(group, ensure_ascii=False, separators=(",", ":")) for group in groups]
         (arguments.out / f"{path.stem}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
         print(f"{path.stem}: {len({g['task'] for g in groups})} tasks, {sum(len(g['rows']) for g in groups)} rows")

@@ -1,7 +1,7 @@
-"""Both stages as ONNX graphs, with their word embeddings in files of their own.
+"""Both stages as ONNX graphs, with what is large in files of their own.
 
-Each graph holds its word table [vocabulary, ...] and the scales of its rows as external data. Where stage B is of stage A's shape both are the same file,
-so the package carries it once. The encoder graph of stage A is the one of `minilm-l6`; see `training/minilm/encoder_graph.py`.
+Stages of one shape hold their word table [vocabulary, ...] and the scales of its rows as external data in one file, so that a package carries it once. A larger stage B
+keeps its words itself and its layers' weights in a file of five-bit codes. The encoder graph of stage A is the one of `minilm-l6`; see `training/minilm/encoder_graph.py`.
 """
 
 import sys
@@ -17,9 +17,10 @@ import encoder_graph  # noqa: E402
 
 from . import stage_b_graph  # noqa: E402
 from .encoder import MINILM, Encoder  # noqa: E402
+from .rounding import numbers_of, packed_numbers  # noqa: E402
 from .stage_b import StageB  # noqa: E402
 
-WORDS_FILE, READER_WORDS_FILE = "words.bin", "words-b.bin"
+WORDS_FILE, WEIGHTS_FILE = "words.bin", "stage-b.bits"
 BERT_LAYER = {
     "query": "attention.self.query",
     "key": "attention.self.key",
@@ -59,18 +60,51 @@ def stage_b(model: StageB, precision: str, large: dict) -> bytes:
     return stage_b_graph.build({name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}, model.encoder.shape, precision, large)
 
 
-def without_words(graph: bytes, file: str = WORDS_FILE) -> tuple[bytes, bytes]:
-    """The graph with its word table and their scales moved out, and the bytes of `file`: table, then scales."""
+def outside(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> None:
+    """Makes the tensor one whose data is elsewhere."""
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", file), ("offset", str(offset)), ("length", str(length))):
+        entry = tensor.external_data.add()
+        entry.key, entry.value = key, value
+
+
+def weights_apart(graph: bytes) -> tuple[bytes, bytes]:
+    """A packed graph with the weights of its quantised products as external data, and the bytes of WEIGHTS_FILE: their codes."""
+    model = onnx.load_from_string(graph)
+    products = {node.input[1] for node in model.graph.node if node.op_type == "DynamicQuantizeMatMul"}
+    numbers, offset = [], 0
+    for tensor in model.graph.initializer:
+        if tensor.name in products:
+            values = numpy_helper.to_array(tensor).ravel()
+            outside(tensor, WEIGHTS_FILE, offset, len(values))
+            numbers.append(values)
+            offset += len(values)
+    return model.SerializeToString(deterministic=True), packed_numbers(np.concatenate(numbers))
+
+
+def weights_within(graph: Path, weights: Path) -> bytes:
+    """The graph of `weights_apart` with its weights inside again."""
+    model = onnx.load(str(graph), load_external_data=False)
+    numbers = numbers_of(weights.read_bytes())
+    for tensor in model.graph.initializer:
+        if tensor.data_location == TensorProto.EXTERNAL:
+            place = {entry.key: entry.value for entry in tensor.external_data}
+            start = int(place["offset"])
+            tensor.ClearField("external_data")
+            tensor.data_location = TensorProto.DEFAULT
+            tensor.raw_data = numbers[start : start + int(place["length"])].tobytes()
+    return model.SerializeToString()
+
+
+def without_words(graph: bytes) -> tuple[bytes, bytes]:
+    """The graph with its word table and their scales moved out, and the bytes of WORDS_FILE: table, then scales."""
     model = onnx.load_from_string(graph)
     by_rows = [t for t in model.graph.initializer if list(t.dims)[:1] == [MINILM.vocabulary]]
     parts, offset = [], 0
     for tensor in sorted(by_rows, key=lambda t: -t.dims[1]):
         data = numpy_helper.to_array(tensor).tobytes()
-        tensor.ClearField("raw_data")
-        tensor.data_location = TensorProto.EXTERNAL
-        for key, value in (("location", file), ("offset", str(offset)), ("length", str(len(data)))):
-            entry = tensor.external_data.add()
-            entry.key, entry.value = key, value
+        outside(tensor, WORDS_FILE, offset, len(data))
         parts.append(data)
         offset += len(data)
     return model.SerializeToString(deterministic=True), b"".join(parts)

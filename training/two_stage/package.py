@@ -15,7 +15,8 @@ from .tokens import CLS, MASK, SEP, UNK
 from .wordings import RESIDUAL
 from .windows import CARRIED_INSTRUCTION, FIRST, KAPPA, LEAST, PREMISE, READ, SEGMENT, STOPS
 
-LIMITS = {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300}
+# By what stage B is grown from: the largest request must be done in time on one core.
+LIMITS = {"minilm": {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300}, "mpnet": {"input_tokens": 2048, "candidate_tokens": 48, "choices": 300}}
 # Choices that answer the question and name nothing that a text could be near to.
 VERDICTS = ["yes", "no", "true", "false", "correct", "incorrect", "right", "wrong", "maybe", "perhaps", "unknown", "unclear", "cannot be determined", "can't be determined", "cannot tell", "not enough information", "it depends"]
 NEGATION = "not"
@@ -39,15 +40,15 @@ def write(folder: Path, encoder: Encoder, model: StageB, large: dict, tokenizer:
         stage_b, reader_words = export.without_words(export.stage_b(model, "int8", large))
         if words != reader_words:
             raise ValueError("the stages do not share their word embeddings")
-        read_words = {}
+        weights = {}
     else:
-        stage_b, reader_words = export.without_words(export.stage_b(model, "packed", large), export.READER_WORDS_FILE)
-        read_words = {export.READER_WORDS_FILE: reader_words}
+        stage_b, codes = export.weights_apart(export.stage_b(model, "packed", large))
+        weights = {export.WEIGHTS_FILE: codes}
     files = {
         "stage-a.onnx": kept_a.read_bytes() if kept_a else stage_a,
         "stage-b.onnx": stage_b,
         "words.bin": words,
-        **read_words,
+        **weights,
         "tokenizer.json": json.dumps(json.loads(tokenizer), ensure_ascii=False, separators=(",", ":")).encode(),
         "symbols.json": (json.dumps(symbols, ensure_ascii=True, separators=(",", ":")) + "\n").encode(),
     }
@@ -57,7 +58,7 @@ def write(folder: Path, encoder: Encoder, model: StageB, large: dict, tokenizer:
     describe(folder, UNFITTED, next(name for name, shape in SHAPES.items() if shape == model.encoder.shape))
 
 
-FILES = ("stage-a.onnx", "stage-b.onnx", "words.bin", export.READER_WORDS_FILE, "tokenizer.json", "symbols.json", "finder.json")
+FILES = ("stage-a.onnx", "stage-b.onnx", "words.bin", export.WEIGHTS_FILE, "tokenizer.json", "symbols.json", "finder.json")
 # What a package is called, by what its stage B is grown from.
 IDS = {"minilm": "umpire-mini", "mpnet": "umpire-base"}
 
@@ -73,10 +74,10 @@ def describe(folder: Path, stack: Stack, reader: str) -> dict:
         "owned_by": "umpire",
         "status": "ready",
         **({"default": True} if reader == "minilm" else {}),
-        "limits": LIMITS,
+        "limits": LIMITS[reader],
         "files": {name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in files.items()},
         "options": {
-            "graphs": {"stage_a": "stage-a.onnx", "stage_b": "stage-b.onnx"},
+            "graphs": {"stage_a": "stage-a.onnx", "stage_b": "stage-b.onnx", **({"stage_b_weights": export.WEIGHTS_FILE} if export.WEIGHTS_FILE in files else {})},
             "tokenizer": "tokenizer.json",
             "symbols": "symbols.json",
             "special_tokens": {"cls": CLS, "sep": SEP, "mask": MASK, "unk": UNK},

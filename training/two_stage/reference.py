@@ -12,6 +12,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
+from .export import weights_within
 from .finder import Finder
 from .stack import FEATURES, Scored, Stack, Words, closeness, leaning
 from .stage_b import Pack, in_packs, pack
@@ -19,12 +20,12 @@ from .tokens import CLS, SEP, Reader
 from .windows import FIRST, PREMISE, holds_first, join, readable, split_premise
 
 
-def session(path: Path) -> onnxruntime.InferenceSession:
+def session(graph: Path | bytes) -> onnxruntime.InferenceSession:
     """One thread, as in an engine."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(graph if isinstance(graph, bytes) else str(graph), options, providers=["CPUExecutionProvider"])
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ class Package:
         self.model = json.loads((folder / "model.json").read_text())
         options = self.model["options"]
         self.a = session(stage_a or folder / options["graphs"]["stage_a"])
-        self.b = session(stage_b or folder / options["graphs"]["stage_b"])
+        weights = options["graphs"].get("stage_b_weights")
+        own_b = folder / options["graphs"]["stage_b"]
+        self.b = session(stage_b or (weights_within(own_b, folder / weights) if weights else own_b))
         tokenizer = Tokenizer.from_file(str(folder / options["tokenizer"]))
         self.reader = Reader(tokenizer, json.loads((folder / options["symbols"]).read_text(encoding="utf-8")))
         rule = options["stack"]

@@ -8,8 +8,8 @@ Output  `scores`        float32 [options]  b, in the order of the markers
 
 The mask is built inside: a token attends to block 0 and to its own block. The head is in fp32.
 
-Precisions: `fp32`; `int8`, whose weights have 7 bits; `packed`, whose weights are kept in 5 bits (see rounding.py) and unpacked to int8 by nodes that have
-constants alone as inputs, so that the runtime runs them once, when it loads the graph. Both multiply in int8.
+Precisions: `fp32`; `int8`, whose weights have 7 bits; `packed`, whose weights have 5 bits (see rounding.py), so that a package keeps them in a file of codes
+(`export.weights_apart`), and whose words are kept in 4 bits. Both multiply in int8.
 """
 
 import numpy as np
@@ -41,30 +41,17 @@ def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: d
         inputs, outputs = matrix.shape
         rows = without(torch.from_numpy(matrix.T.copy()), kept)
         scales = scales_of(rows, LAYER_BITS)
-        codes = codes_of(rows, scales, LAYER_BITS).numpy().astype(np.uint8).T
-        low = graph.node("Unsqueeze", [graph.constant(codes[0::2] & 15 | (codes[1::2] & 15) << 4), first])
-        pair = graph.node("Concat", [graph.node("BitwiseAnd", [low, byte(15)]), graph.node("BitShift", [low, byte(4)], direction="RIGHT")], axis=1)
-        high = sum((codes[place::8] >> 4) << place for place in range(8)).astype(np.uint8)
-        places = graph.constant(np.arange(8, dtype=np.uint8)[None, :, None])
-        bits = graph.node("BitwiseAnd", [graph.node("BitShift", [graph.node("Unsqueeze", [graph.constant(high), first]), places], direction="RIGHT"), byte(1)])
-        flat = constant(inputs, outputs)
-        code = graph.node("BitwiseOr", [graph.node("Reshape", [pair, flat]), graph.node("BitShift", [graph.node("Reshape", [bits, flat]), byte(4)], direction="LEFT")])
-        numbers = levels(code, LAYER_BITS, TensorProto.INT32)
+        numbers = (2 * codes_of(rows, scales, LAYER_BITS) - (2**LAYER_BITS - 1)).numpy().astype(np.int8).T
         found = x
         if kept:
             there = np.ones(inputs, np.float32)
             there[kept] = 0
             found = graph.node("Mul", [x, graph.constant(there)])
-        found = graph.node("DynamicQuantizeMatMul", [found, graph.node("Cast", [numbers], to=TensorProto.INT8), graph.constant(scales[:, 0].numpy()), "", offset], domain=RUNTIME)
+        found = graph.node("DynamicQuantizeMatMul", [found, graph.constant(numbers), graph.constant(scales[:, 0].numpy()), "", offset], domain=RUNTIME)
         if kept:
             beside = graph.node("MatMul", [graph.node("Gather", [x, constant(*kept)], axis=-1), half(matrix[kept])])
             found = graph.node("Add", [found, beside])
         return found
-
-    def levels(code: str, bits: int, kind: int) -> str:
-        """The odd numbers that codes stand for."""
-        two, top = (graph.constant(np.array(value, np.int32 if kind == TensorProto.INT32 else np.float32)) for value in (2, 2**bits - 1))
-        return graph.node("Sub", [graph.node("Mul", [graph.node("Cast", [code], to=kind), two]), top])
 
     def half(value: np.ndarray) -> str:
         """A constant that is kept in 16 bits by packed graphs."""
@@ -99,7 +86,9 @@ def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: d
         codes = codes_of(groups, scales.float(), WORD_BITS).numpy().astype(np.uint8).reshape(table.shape)
         rows = graph.node("Unsqueeze", [graph.node("Gather", [graph.constant(codes[:, 0::2] | codes[:, 1::2] << 4), "input_ids"]), constant(-1)])
         pair = graph.node("Concat", [graph.node("BitwiseAnd", [rows, byte(15)]), graph.node("BitShift", [rows, byte(4)], direction="RIGHT")], axis=-1)
-        numbers = levels(graph.node("Reshape", [pair, constant(1, -1, shape.width // WORD_GROUP, WORD_GROUP)]), WORD_BITS, TensorProto.FLOAT)
+        two, top = (graph.constant(np.array(value, np.float32)) for value in (2, 2**WORD_BITS - 1))
+        codes = graph.node("Cast", [graph.node("Reshape", [pair, constant(1, -1, shape.width // WORD_GROUP, WORD_GROUP)])], to=TensorProto.FLOAT)
+        numbers = graph.node("Sub", [graph.node("Mul", [codes, two]), top])
         group_scales = graph.node("Gather", [graph.constant(scales.numpy().reshape(len(table), -1)), "input_ids"])
         scaled = graph.node("Mul", [numbers, graph.node("Unsqueeze", [graph.node("Cast", [group_scales], to=TensorProto.FLOAT), constant(-1)])])
         return graph.node("Reshape", [scaled, constant(1, -1, shape.width)])
