@@ -30,7 +30,7 @@ test.before(async (t) => {
 test.after.always((t) => t.context.service?.stop());
 
 test.serial('umpire-mini decides the sample as well as it did', async (t) => {
-  t.timeout(200_000);
+  t.timeout(400_000);
   const sets = readDataSets(folder('sample'), { rows });
   const [result] = await evaluate({ url: t.context.service.url, concurrency: 4 }, ['umpire-mini'], sets);
   t.deepEqual([...(result?.sets.keys() ?? [])], Object.keys(floors));
@@ -48,11 +48,11 @@ test.serial('umpire-mini decides the sample as well as it did', async (t) => {
 /** Rows of each task of the everyday test. */
 const everydayRows = 3;
 
-// By kind of question, 3 rows of each of 60 tasks; what umpire-mini@r5 reaches, less two standard errors of as many rows.
-const everydayFloors: Readonly<Record<string, number>> = {};
+// By kind of question, of the kinds with rows enough: what umpire-mini@r5 reaches (.333, .593, .595), less two standard errors of as many rows.
+const everydayFloors: Readonly<Record<string, number>> = { ordinal: 0.2, routing: 0.4, yesno: 0.44 };
 
 test.serial('umpire-mini decides everyday questions as well as it did', async (t) => {
-  t.timeout(200_000);
+  t.timeout(400_000);
   const sets = readDataSets(folder('everyday'), { rows: everydayRows });
   const [result] = await evaluate({ url: t.context.service.url, concurrency: 4 }, ['umpire-mini'], sets);
   for (const [kind, quality] of result?.kinds ?? [])
@@ -63,7 +63,7 @@ test.serial('umpire-mini decides everyday questions as well as it did', async (t
   }
   const { accuracy = 0, wrongAndSure = 1, refused = 1 } = result?.pooled ?? {};
   t.log(`accuracy ${accuracy.toFixed(3)}, wrong and sure ${wrongAndSure.toFixed(3)}`);
-  t.true(accuracy >= 0.4, `accuracy: ${accuracy}`);
+  t.true(accuracy >= 0.37, `accuracy: ${accuracy}`);
   t.true(wrongAndSure <= 0.05, `wrong and sure: ${wrongAndSure}`);
   t.is(refused, 0);
 });

@@ -223,13 +223,14 @@ def settle_b(workshop: Workshop, held: dict) -> None:
     torch.save({"model": states[chosen], "reader": checkpoint["reader"], "channels": checkpoint["done"]["channels"]}, path)
 
 
-def settled_b(workshop: Workshop) -> StageB:
-    settled = torch.load(workshop.work / "stage_b_settled.pt", map_location=DEVICE)
+def settled_b(work: Path, base: Encoder) -> StageB:
+    """Stage B of a work folder as it was settled."""
+    settled = torch.load(work / "stage_b_settled.pt", map_location=DEVICE)
     shape = SHAPES[settled["reader"]]
     model = StageB(Encoder(shape))
     model.load_state_dict(settled["model"])
     if shape == MINILM:
-        model.encoder.words.weight.data.copy_(workshop.base.words.weight)  # frozen in both stages, so the package can carry it once
+        model.encoder.words.weight.data.copy_(base.words.weight)  # frozen in both stages, so the package can carry it once
     set_rounding(model, settled["channels"])
     return model.eval()
 
@@ -244,7 +245,7 @@ def settle_a(workshop: Workshop, held: dict) -> None:
     if workshop.keep_a or not workshop.start_from:
         torch.save(tuned.state_dict(), path)
         return
-    model = settled_b(workshop)
+    model = settled_b(workshop.work, workshop.base)
     found = {share: tried(workshop, average(workshop.base, tuned, share), model, held) for share in BASE_SHARES}
     log(f"stage A, by its share beside the base weights: {found}")
     best = max(trial.left_out for trial in found.values())
@@ -254,9 +255,9 @@ def settle_a(workshop: Workshop, held: dict) -> None:
     torch.save(average(workshop.base, tuned, share).state_dict(), path)
 
 
-def final_stages(workshop: Workshop) -> tuple[Encoder, StageB]:
-    """Both stages as they go into the package."""
-    return load_encoder(workshop.work / "stage_a_settled.pt"), settled_b(workshop)
+def final_stages(work: Path, base: Encoder) -> tuple[Encoder, StageB]:
+    """Both stages of a work folder as they go into the package."""
+    return load_encoder(work / "stage_a_settled.pt"), settled_b(work, base)
 
 
 def finish(workshop: Workshop, folder: Path) -> None:
@@ -264,7 +265,7 @@ def finish(workshop: Workshop, folder: Path) -> None:
     held = workshop.held(workshop.options.held_rows, 5)
     settle_b(workshop, held)
     settle_a(workshop, held)
-    encoder, model = final_stages(workshop)
+    encoder, model = final_stages(workshop.work, workshop.base)
     reader = workshop.options.reader
     given = workshop.options.stage_a_of or (workshop.start_from if workshop.keep_a else None)
     if given:  # the finder reads stage A's vectors alone, so it stays as well
