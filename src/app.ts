@@ -85,6 +85,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     overrides.engine ??
     (await createEngine({
       modelsDir: config.modelsDir,
+      models: config.models,
       engines: config.engines,
       inferenceServers: config.inferenceServers,
       engineMemoryBytes: config.engineMemory,

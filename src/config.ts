@@ -7,6 +7,7 @@ import { BODY_SETTINGS, parseBodyRates } from './domain/body-settings.ts';
 import { noProxies, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
 import { type LimitSettings, parseLimitSettings } from './domain/limit-settings.ts';
 import { parseServers } from './engine/open-inference/address.ts';
+import { parseSelection } from './engine/packages/selection.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
 import type { CatalogBounds } from './stores/catalog-store.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
@@ -18,6 +19,8 @@ export interface Config {
   readonly port: number;
   readonly host: string;
   readonly modelsDir: string;
+  /** The models of the folder that are served, or single revisions of them; all if there are none. */
+  readonly models: readonly string[];
   /** Addresses of inference servers by model. */
   readonly inferenceServers: ReadonlyMap<string, string>;
   /** Engine processes in all. */
@@ -83,6 +86,11 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'LOG_LEVEL', default: 'info', meaning: '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`' },
   { name: 'UMPIRE_MODELS_DIR', default: 'models', meaning: 'The folder of model packages' },
   {
+    name: 'UMPIRE_MODELS',
+    default: 'all',
+    meaning: 'Which of them are served: `umpire-mini,minilm-l6`, or single revisions as `umpire-mini@r5`, or `all`',
+  },
+  {
     name: 'UMPIRE_INFERENCE_SERVERS',
     default: '',
     meaning: 'Addresses of inference servers in place of those in model packages: `<model>=<host>:<port>,…`',
@@ -90,7 +98,7 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'UMPIRE_ENGINES', default: 'the cores', meaning: 'Engine processes in all. Each loads every ready model' },
   {
     name: 'UMPIRE_ENGINE_MEMORY',
-    default: '400',
+    default: '450',
     meaning: 'MiB of resident memory above which an engine is replaced once its work is done',
   },
   {
@@ -202,6 +210,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const modelsDir = text('UMPIRE_MODELS_DIR') ?? MODELS_DIR;
   if (!existsSync(modelsDir) || !statSync(modelsDir).isDirectory())
     problems.push(`UMPIRE_MODELS_DIR: '${modelsDir}' is not a folder`);
+  const models = parseSelection((text('UMPIRE_MODELS') ?? 'all').replace(/^all$/, ''));
+  if (typeof models === 'string') problems.push(`UMPIRE_MODELS: ${models}`);
   const inferenceServers = parseServers(text('UMPIRE_INFERENCE_SERVERS') ?? '');
   if (typeof inferenceServers === 'string') problems.push(`UMPIRE_INFERENCE_SERVERS: ${inferenceServers}`);
   const tls = readTlsFiles(text('TLS_CERT'), text('TLS_KEY'), problems);
@@ -219,6 +229,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     port: whole('PORT', 8080, 0, 65_535),
     host: text('HOST') ?? '0.0.0.0',
     modelsDir,
+    models: typeof models === 'string' ? [] : models,
     inferenceServers: typeof inferenceServers === 'string' ? new Map() : inferenceServers,
     engines: whole('UMPIRE_ENGINES', availableParallelism(), 1, 256),
     tls,
@@ -229,7 +240,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     holdings: holdings.value,
     drainDelay: seconds('UMPIRE_DRAIN_DELAY', 2),
     drainGrace: seconds('UMPIRE_DRAIN_GRACE', 30),
-    engineMemory: whole('UMPIRE_ENGINE_MEMORY', 400, 100, 1_000_000) * MIB,
+    engineMemory: whole('UMPIRE_ENGINE_MEMORY', 450, 100, 1_000_000) * MIB,
     memory: whole('UMPIRE_MEMORY', 1024, 128, 1_000_000) * MIB,
     store: store.value,
     catalogBounds: {

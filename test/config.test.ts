@@ -30,7 +30,8 @@ test('an empty environment is a whole configuration', (t) => {
     },
     drainDelay: 2000,
     drainGrace: 30_000,
-    engineMemory: 400 * 1024 * 1024,
+    engineMemory: 450 * 1024 * 1024,
+    models: [],
     store: { kind: 'sqlite', folder: 'data' },
     catalogBounds: { catalogs: 1000, bytes: 16 * 1024 * 1024 },
   });
@@ -42,6 +43,12 @@ test('empty and blank settings are the same as none, and spaces around a value d
   const empty = Object.fromEntries(SETTINGS.map(({ name }) => [name, '  ']));
   t.deepEqual(readConfig(empty), readConfig({}));
   t.is(readConfig({ PORT: ' 9000 ' }).port, 9000);
+});
+
+test('models to serve are named, and `all` stands for whatever is there', (t) => {
+  const modelsOf = (value: string) => readConfig({ UMPIRE_MODELS: value }).models;
+  t.deepEqual(modelsOf('umpire-mini, minilm-l6@r1,'), ['umpire-mini', 'minilm-l6@r1']);
+  t.deepEqual(modelsOf('all'), []);
 });
 
 test('values that count', (t) => {
@@ -61,6 +68,9 @@ const wrong: readonly (readonly [env: Record<string, string>, problem: RegExp])[
   [{ PORT: '1e3' }, /^PORT:/],
   [{ PORT: 'http' }, /^PORT:/],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /^OTEL_EXPORTER_OTLP_PROTOCOL:/],
+  [{ UMPIRE_MODELS: 'umpire-mini,Umpire' }, /^UMPIRE_MODELS: 'Umpire' is not a model/],
+  [{ UMPIRE_MODELS: 'umpire-mini@' }, /^UMPIRE_MODELS: 'umpire-mini@' is not/],
+  [{ UMPIRE_MODELS: 'a@b@c' }, /^UMPIRE_MODELS: 'a@b@c' is not/],
   [{ UMPIRE_ENGINES: '0' }, /^UMPIRE_ENGINES: .*1 to 256/],
   [{ UMPIRE_ENGINES: '999999999999' }, /^UMPIRE_ENGINES:/],
   [{ UMPIRE_ENGINE_MEMORY: '99' }, /^UMPIRE_ENGINE_MEMORY:/],

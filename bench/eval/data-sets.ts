@@ -1,7 +1,7 @@
 /**
  * Labelled decisions, read from a folder of `<set>.jsonl` or `<set>.jsonl.gz`. The first line is
  *
- *     {"meta": {"set", "labels": [...] or null, "licence", "sources", "notes", "pairs"?: true}}
+ *     {"meta": {"set", "labels": [...] or null, "licence", "sources", "notes", "pairs"?: true, "kind"?: "ordinal"}}
  *
  * and every other `{"input", "instruction", "choices": [...] or null, "label"}`, where `null` stands for the set's labels. In a set of
  * pairs every two rows are a question and its negation.
@@ -21,6 +21,8 @@ export interface Row {
 /** The rows of one set. */
 export interface DataSet {
   readonly name: string;
+  /** What kind of question it asks, if it says so. */
+  readonly kind: string | undefined;
   /** Whether all rows have the same choices. */
   readonly fixedChoices: boolean;
   readonly pairs: boolean;
@@ -52,6 +54,14 @@ export function readDataSets(folder: string, { sets, rows }: Selection = {}): re
   });
 }
 
+/** The sets of several folders, one folder after the other; the named ones are in any of them. Throws as `readDataSets` does. */
+export function readFolders(folders: readonly string[], { sets, rows }: Selection = {}): readonly DataSet[] {
+  const all = folders.flatMap((folder) => readDataSets(folder, rows === undefined ? {} : { rows }));
+  const missing = sets?.find((name) => all.every((set) => set.name !== name));
+  if (missing !== undefined) throw new Error(`${folders.join(', ')}: there is no set '${missing}'`);
+  return sets === undefined ? all : sets.flatMap((name) => all.filter((set) => set.name === name));
+}
+
 function readDataSet(name: string, file: string): DataSet {
   const bytes = readFileSync(file);
   const lines = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8').split('\n').filter(Boolean);
@@ -65,7 +75,7 @@ function readDataSet(name: string, file: string): DataSet {
     }
     return { input: row.input, instruction: row.instruction, choices, label: row.label };
   });
-  return { name, fixedChoices: Array.isArray(meta.labels), pairs: meta.pairs === true, rows };
+  return { name, kind: meta.kind, fixedChoices: Array.isArray(meta.labels), pairs: meta.pairs === true, rows };
 }
 
 function spread(rows: readonly Row[], most: number, unit: number): readonly Row[] {

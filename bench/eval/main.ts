@@ -1,7 +1,7 @@
 /**
- * `npm run eval -- --models a,b [--data FOLDER] [--sets a,b] [--rows N] [--url URL] [--out FOLDER] [--concurrency N]`: measures how well models
- * decide, through a running service over HTTP. It starts one of its own unless `--url` names one. Without `--data` the sample in the
- * repository is read. Prints Markdown; with `--out` also writes `results.md`, `results.json`, `accuracy.svg` and `reliability.svg` there.
+ * `npm run eval -- --models a,b [--data FOLDER,…] [--sets a,b] [--rows N] [--url URL] [--out FOLDER] [--concurrency N]`: measures how well models
+ * decide, through a running service over HTTP. It starts one of its own unless `--url` names one. `--data` names one or more folders; without it the
+ * everyday test and the sample in the repository are read. Prints Markdown; with `--out` also writes `results.md`, `results.json`, `accuracy.svg` and `reliability.svg` there.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,14 +9,17 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startService } from '../load/service.ts';
 import { accuracyChart, reliabilityChart } from './charts.ts';
-import { readDataSets } from './data-sets.ts';
+import { readFolders } from './data-sets.ts';
 import { markdown } from './report.ts';
 import { evaluate } from './run.ts';
 
 const { values } = parseArgs({
   options: {
     models: { type: 'string', default: 'umpire-mini' },
-    data: { type: 'string', default: fileURLToPath(new URL('sample', import.meta.url)) },
+    data: {
+      type: 'string',
+      default: ['everyday', 'sample'].map((folder) => fileURLToPath(new URL(folder, import.meta.url))).join(),
+    },
     sets: { type: 'string' },
     rows: { type: 'string' },
     url: { type: 'string' },
@@ -25,7 +28,7 @@ const { values } = parseArgs({
   },
 });
 
-const sets = readDataSets(values.data, {
+const sets = readFolders(values.data.split(','), {
   ...(values.sets === undefined ? {} : { sets: values.sets.split(',') }),
   ...(values.rows === undefined ? {} : { rows: Number(values.rows) }),
 });
@@ -46,7 +49,11 @@ try {
     write(
       'results.json',
       `${JSON.stringify(
-        results.map((each) => ({ ...each, sets: Object.fromEntries(each.sets) })),
+        results.map((each) => ({
+          ...each,
+          sets: Object.fromEntries(each.sets),
+          kinds: Object.fromEntries(each.kinds),
+        })),
         null,
         2,
       )}\n`,

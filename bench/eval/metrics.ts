@@ -15,6 +15,8 @@ export interface Quality {
   readonly brier: number;
   /** Share of all answers that are wrong with a confidence of 0.9 or more. */
   readonly wrongAndSure: number;
+  /** How many answers have such a confidence. */
+  readonly sure: number;
   /** In a set of pairs: the share of pairs whose two answers differ. */
   readonly opposite: number | undefined;
 }
@@ -49,6 +51,7 @@ export function measure({ rows, fixedChoices, pairs }: DataSet, answers: readonl
     ),
     brier: mean(answers.map((answer) => (answer.kind === 'decided' ? answer.squares - 2 * answer.ofLabel + 1 : 1))),
     wrongAndSure: share(({ right, confidence }) => !right && confidence >= 0.9),
+    sure: judged.filter(({ confidence }) => confidence >= 0.9).length,
     opposite: pairs ? opposite(answers) : undefined,
   };
 }
@@ -65,6 +68,7 @@ export function average(all: readonly Quality[]): Quality {
     ece: of('ece'),
     brier: of('brier'),
     wrongAndSure: of('wrongAndSure'),
+    sure: all.reduce((sum, each) => sum + each.sure, 0),
     opposite: undefined,
   };
 }

@@ -6,15 +6,17 @@ const share = (value: number | undefined): string => (value === undefined ? '–
 
 /** One table for each model, and one that compares their accuracies if there are several. */
 export function markdown(results: readonly ModelQuality[]): string {
-  const tables = results.map(({ model, sets, mean }) => {
+  const tables = results.map(({ model, sets, mean, kinds, pooled }) => {
     const rows = [...sets].map(([name, quality]) => line(name, quality));
     return [
       `### ${model}`,
       '',
-      '| set | rows | refused | accuracy | macro-F1 | ECE | Brier | wrong, ≥ 0.9 sure |',
-      '|---|---:|---:|---:|---:|---:|---:|---:|',
+      '| set | rows | refused | accuracy | macro-F1 | ECE | Brier | wrong, ≥ 0.9 sure | ≥ 0.9 sure |',
+      '|---|---:|---:|---:|---:|---:|---:|---:|---:|',
       ...rows,
+      ...[...kinds].map(([kind, quality]) => line(`mean of kind ${kind}`, quality)),
       line('mean of the sets', mean),
+      line('all rows', pooled),
       ...[...sets].flatMap(([name, { opposite }]) =>
         opposite === undefined ? [] : ['', `${name}: opposite answers on ${share(opposite)} of the pairs.`],
       ),
@@ -24,8 +26,9 @@ export function markdown(results: readonly ModelQuality[]): string {
 }
 
 function line(name: string, quality: Quality): string {
-  const { rows, refused, accuracy, macroF1, ece, brier, wrongAndSure } = quality;
-  const cells = [name, rows, refused, share(accuracy), share(macroF1), share(ece), share(brier), share(wrongAndSure)];
+  const { rows, refused, accuracy, macroF1, ece, brier, wrongAndSure, sure } = quality;
+  const shares = [accuracy, macroF1, ece, brier, wrongAndSure].map(share);
+  const cells = [name, rows, refused, ...shares, sure];
   return `| ${cells.join(' | ')} |`;
 }
 
@@ -33,6 +36,10 @@ function comparison(results: readonly ModelQuality[]): string {
   const names = [...(results[0]?.sets.keys() ?? [])];
   const rows = [
     ...names.map((name) => [name, ...results.map(({ sets }) => share(sets.get(name)?.accuracy))]),
+    ...[...(results[0]?.kinds.keys() ?? [])].map((kind) => [
+      `mean of kind ${kind}`,
+      ...results.map(({ kinds }) => share(kinds.get(kind)?.accuracy)),
+    ]),
     ['mean', ...results.map(({ mean }) => share(mean.accuracy))],
   ];
   return [

@@ -9,6 +9,10 @@ export interface ModelQuality {
   /** By the name of the set, in the order of the sets. */
   readonly sets: ReadonlyMap<string, Quality>;
   readonly mean: Quality;
+  /** The means over the sets of each kind, for those that have one. */
+  readonly kinds: ReadonlyMap<string, Quality>;
+  /** All rows as if they were of one set: what its calibration is where sets are small. */
+  readonly pooled: Quality;
   /** Over the rows of all sets. */
   readonly bins: readonly Bin[];
 }
@@ -31,8 +35,22 @@ export async function evaluate(
       answered.push([set, answers]);
       progress(`${model} ${set.name}: accuracy ${quality.accuracy.toFixed(3)} of ${quality.rows} rows`);
     }
-    const judged = answered.flatMap(([set, answers]) => judge(set.rows, answers));
-    results.push({ model, sets: qualities, mean: average([...qualities.values()]), bins: reliability(judged) });
+    const rows = answered.flatMap(([set]) => set.rows);
+    const answers = answered.flatMap(([, answers]) => answers);
+    const kinds = Map.groupBy(
+      sets.filter(({ kind }) => kind !== undefined),
+      ({ kind }) => kind as string,
+    );
+    results.push({
+      model,
+      sets: qualities,
+      mean: average([...qualities.values()]),
+      kinds: new Map(
+        [...kinds].sort().map(([kind, of]) => [kind, average(of.map(({ name }) => qualities.get(name) as Quality))]),
+      ),
+      pooled: measure({ name: 'all rows', kind: undefined, fixedChoices: false, pairs: false, rows }, answers),
+      bins: reliability(judge(rows, answers)),
+    });
   }
   return results;
 }

@@ -3,6 +3,7 @@ import type { Engine, ScoreJob } from './engine.ts';
 import { straysOf, withAddress } from './open-inference/address.ts';
 import { type EngineOptions, engineSettings } from './options.ts';
 import type { FoundPackage } from './packages/scan.ts';
+import { createSelection } from './packages/selection.ts';
 import { createPackageWatch } from './packages/watch.ts';
 import { createEngineGroup, type EngineGroup } from './pool/engine-group.ts';
 import { createInferenceGroups } from './pool/inference-groups.ts';
@@ -39,9 +40,10 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     if (strays.length === 0) return;
     settings.logger.warn({ models: strays }, 'an address of an inference server is set for a model that has none');
   };
+  const select = createSelection(settings.models, settings.logger);
   const watch = createPackageWatch(settings, (packages) => {
     reportStrays(packages);
-    revisions.apply(packages.map((found) => withAddress(found, settings.inferenceServers)));
+    revisions.apply(select(packages).map((found) => withAddress(found, settings.inferenceServers)));
     inference.rollOut();
     local?.rollOut();
   });

@@ -9,6 +9,8 @@ export interface EngineOptions {
   /** How many engine processes there are. */
   readonly engines: number;
   readonly logger: EngineLogger;
+  /** What of the folder is served: `<id>` or `<id>@<revision>`; all of it if the list is empty. */
+  readonly models?: readonly string[];
   /** A package whose largest legal request takes longer than this on one core is refused. */
   readonly defaultDeadlineMs?: number;
   /** An engine that is larger than this is replaced. */
@@ -50,8 +52,9 @@ export type EngineSettings = Required<EngineOptions>;
 /** Fills in the defaults. */
 export function engineSettings(options: EngineOptions): EngineSettings {
   return {
+    models: [],
     defaultDeadlineMs: 10_000,
-    engineMemoryBytes: 400 * 2 ** 20,
+    engineMemoryBytes: 450 * 2 ** 20,
     recycleAfterMs: 30_000,
     choiceCacheBytes: 32 * 2 ** 20,
     queueJobs: 8192,

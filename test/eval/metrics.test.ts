@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import test from 'ava';
 import type { Answer } from '../../bench/eval/ask.ts';
-import { type DataSet, readDataSets } from '../../bench/eval/data-sets.ts';
+import { type DataSet, readDataSets, readFolders } from '../../bench/eval/data-sets.ts';
 import { average, measure, reliability } from '../../bench/eval/metrics.ts';
 import { markdown } from '../../bench/eval/report.ts';
 
 const choices = ['a', 'b', 'c'];
 const setOf = (labels: readonly string[], rest: Partial<DataSet> = {}): DataSet => ({
   name: 'set',
+  kind: undefined,
   fixedChoices: true,
   pairs: false,
   rows: labels.map((label) => ({ input: 'x', instruction: 'x', choices, label })),
@@ -39,6 +40,7 @@ test('accuracy, macro-F1, Brier and sure errors of four answers', (t) => {
   // a: 1 hit of 2 asked, 1 given → 2/3; b: 1 hit, 2 asked, 2 given → 1/2; c: never asked → 0.
   t.true(near(quality.macroF1, (2 / 3 + 1 / 2 + 0) / 3));
   t.is(quality.wrongAndSure, 0.5);
+  t.is(quality.sure, 4);
   // Right: 0.1² + 2 · 0.05²; wrong: 0.9² + 0.05² + 0.95².
   t.true(near(quality.brier, (0.015 + 1.715) / 2));
   t.true(near(quality.ece, (0.1 + 0.9 + 0.1 + 0.9) / 4));
@@ -77,7 +79,13 @@ test('the mean counts every set the same, and only those with a macro-F1 for it'
   t.true(near(mean.accuracy, 1 / 3));
   t.is(mean.macroF1, one.macroF1);
   t.is(mean.rows, 4);
-  t.true(markdown([{ model: 'm', sets: new Map([['s', one]]), mean, bins: [] }]).includes('| s | 3 | 0 | 0.667 |'));
+  t.is(mean.sure, one.sure + other.sure);
+  const text = markdown([
+    { model: 'm', sets: new Map([['s', one]]), mean, kinds: new Map([['ordinal', other]]), pooled: one, bins: [] },
+  ]);
+  t.true(text.includes('| s | 3 | 0 | 0.667 |'));
+  t.true(text.includes('| mean of kind ordinal | 1 | 0 | 0.000 |'));
+  t.true(text.includes('| all rows | 3 | 0 | 0.667 |'));
 });
 
 test('data sets are read plain or packed, a few rows of each or all', (t) => {
@@ -100,6 +108,11 @@ test('data sets are read plain or packed, a few rows of each or all', (t) => {
   );
   t.deepEqual(b?.rows[0]?.choices, ['yes', 'no']);
   t.throws(() => readDataSets(folder, { sets: ['c'] }), { message: /has no set 'c'/ });
+  t.deepEqual(
+    readFolders([folder, folder], { sets: ['b'], rows: 2 }).map(({ name, rows }) => `${name} ${rows.length}`),
+    ['b 2', 'b 2'],
+  );
+  t.throws(() => readFolders([folder], { sets: ['b', 'c'] }), { message: /there is no set 'c'/ });
   writeFileSync(join(folder, 'c.jsonl'), lines({ labels: ['yes'] }, rows));
   t.throws(() => readDataSets(folder), { message: /c\.jsonl, line 2: the label is not one of the choices/ });
 });

@@ -1,10 +1,12 @@
 /** The default model's quality on the sample, through a running service: it must not fall. */
 import { fileURLToPath } from 'node:url';
-import test from 'ava';
+import anyTest, { type TestFn } from 'ava';
 import { readDataSets } from '../../bench/eval/data-sets.ts';
 import { evaluate } from '../../bench/eval/run.ts';
 import { modelsDir } from '../support/models-dir.ts';
-import { startService } from '../support/service.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+const test = anyTest as TestFn<{ service: TestService }>;
 
 /** Rows of each set: enough to notice, few enough to wait for. */
 const rows = 32;
@@ -19,12 +21,18 @@ const floors: Readonly<Record<string, number>> = {
   negations: 0.74,
 };
 
-test('umpire-mini decides the sample as well as it did', async (t) => {
-  t.timeout(200_000);
-  const service = await startService({ UMPIRE_MODELS_DIR: modelsDir('umpire-mini') });
-  t.teardown(() => service.stop());
-  const sets = readDataSets(fileURLToPath(new URL('../../bench/eval/sample', import.meta.url)), { rows });
-  const [result] = await evaluate({ url: service.url, concurrency: 4 }, ['umpire-mini'], sets);
+const folder = (name: string): string => fileURLToPath(new URL(`../../bench/eval/${name}`, import.meta.url));
+
+test.before(async (t) => {
+  t.timeout(120_000);
+  t.context = { service: await startService({ UMPIRE_MODELS_DIR: modelsDir('umpire-mini') }) };
+});
+test.after.always((t) => t.context.service?.stop());
+
+test.serial('umpire-mini decides the sample as well as it did', async (t) => {
+  t.timeout(400_000);
+  const sets = readDataSets(folder('sample'), { rows });
+  const [result] = await evaluate({ url: t.context.service.url, concurrency: 4 }, ['umpire-mini'], sets);
   t.deepEqual([...(result?.sets.keys() ?? [])], Object.keys(floors));
   for (const [name, quality] of result?.sets ?? []) {
     t.log(`${name}: accuracy ${quality.accuracy.toFixed(3)}, ECE ${quality.ece.toFixed(3)}`);
@@ -35,4 +43,27 @@ test('umpire-mini decides the sample as well as it did', async (t) => {
   t.log(`mean accuracy ${accuracy.toFixed(3)}, wrong and sure ${wrongAndSure.toFixed(3)}`);
   t.true(accuracy >= 0.65, `mean accuracy: ${accuracy}`);
   t.true(wrongAndSure <= 0.06, `wrong and sure: ${wrongAndSure}`);
+});
+
+/** Rows of each task of the everyday test. */
+const everydayRows = 3;
+
+// By kind of question, of the kinds with rows enough: what umpire-mini@r5 reaches (.333, .593, .595), less two standard errors of as many rows.
+const everydayFloors: Readonly<Record<string, number>> = { ordinal: 0.2, routing: 0.4, yesno: 0.44 };
+
+test.serial('umpire-mini decides everyday questions as well as it did', async (t) => {
+  t.timeout(400_000);
+  const sets = readDataSets(folder('everyday'), { rows: everydayRows });
+  const [result] = await evaluate({ url: t.context.service.url, concurrency: 4 }, ['umpire-mini'], sets);
+  for (const [kind, quality] of result?.kinds ?? [])
+    t.log(`${kind}: ${quality.rows} rows, accuracy ${quality.accuracy.toFixed(3)}`);
+  for (const [kind, floor] of Object.entries(everydayFloors)) {
+    const accuracy = result?.kinds.get(kind)?.accuracy ?? 0;
+    t.true(accuracy >= floor, `${kind}: ${accuracy}`);
+  }
+  const { accuracy = 0, wrongAndSure = 1, refused = 1 } = result?.pooled ?? {};
+  t.log(`accuracy ${accuracy.toFixed(3)}, wrong and sure ${wrongAndSure.toFixed(3)}`);
+  t.true(accuracy >= 0.37, `accuracy: ${accuracy}`);
+  t.true(wrongAndSure <= 0.05, `wrong and sure: ${wrongAndSure}`);
+  t.is(refused, 0);
 });

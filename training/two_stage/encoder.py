@@ -1,9 +1,11 @@
-"""The BERT encoder of MiniLM-L6 in plain PyTorch: 6 layers, width 384, 12 heads.
+"""The encoders in plain PyTorch: post-norm transformers of two shapes, MiniLM-L6 (BERT) and MPNet-base.
 
-Attention is written as matmul and softmax: below 150 tokens on a CPU it trains faster than the fused kernel.
+MPNet has no token types; it adds to the attention scores what it has learned of the distance between two positions, in buckets that grow
+with the distance, the same for all layers. On a CPU attention is written as matmul and softmax: below 150 tokens that trains faster than the fused kernel.
 """
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -11,10 +13,33 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-WIDTH, HEADS, LAYERS, INNER, POSITIONS, VOCABULARY = 384, 12, 6, 1536, 512, 30522
-EPSILON = 1e-12
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 BLOCKED = -10000.0
+# The distance from which on MPNet's buckets are all the same.
+FAR = 128
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of an encoder. `types`: token types, 0 for none; `buckets`: of distances, 0 for none."""
+
+    name: str
+    width: int
+    layers: int
+    inner: int
+    epsilon: float
+    types: int
+    buckets: int
+    heads: int = 12
+    positions: int = 512
+    vocabulary: int = 30522
+
+
+MINILM = Shape("MiniLM-L6", 384, 6, 1536, 1e-12, 2, 0)
+MPNET = Shape("MPNet-base", 768, 12, 3072, 1e-5, 0, 32)
+SHAPES = {"minilm": MINILM, "mpnet": MPNET}
+# Stage A is a MiniLM, whatever stage B is.
+WIDTH = MINILM.width
 
 
 def has_bfloat16() -> bool:
@@ -31,49 +56,100 @@ def mixed() -> torch.autocast:
     return torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=HALF)
 
 
+class Product(nn.Linear):
+    """A linear layer whose weights can be rounded as the package rounds them while they are trained: `rounding` is a function of the weights, which
+    the gradient passes as if it were not there."""
+
+    rounding = None
+    # What was rounded last: the version of the weights, and the result, while nothing is learned.
+    rounded = (-1, None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.rounding is None:
+            return super().forward(x)
+        if not torch.is_grad_enabled():
+            if self.rounded[0] != self.weight._version:
+                self.rounded = (self.weight._version, self.rounding(self.weight))
+            return F.linear(x, self.rounded[1], self.bias)
+        with torch.no_grad():
+            error = self.rounding(self.weight) - self.weight
+        return F.linear(x, self.weight + error, self.bias)
+
+
 class Layer(nn.Module):
     """One post-norm transformer layer."""
 
-    def __init__(self):
+    def __init__(self, shape: Shape):
         super().__init__()
-        self.query = nn.Linear(WIDTH, WIDTH)
-        self.key = nn.Linear(WIDTH, WIDTH)
-        self.value = nn.Linear(WIDTH, WIDTH)
-        self.attended = nn.Linear(WIDTH, WIDTH)
-        self.attended_norm = nn.LayerNorm(WIDTH, eps=EPSILON)
-        self.inner = nn.Linear(WIDTH, INNER)
-        self.outer = nn.Linear(INNER, WIDTH)
-        self.outer_norm = nn.LayerNorm(WIDTH, eps=EPSILON)
+        self.heads, width = shape.heads, shape.width
+        self.query = Product(width, width)
+        self.key = Product(width, width)
+        self.value = Product(width, width)
+        self.attended = Product(width, width)
+        self.attended_norm = nn.LayerNorm(width, eps=shape.epsilon)
+        self.inner = Product(width, shape.inner)
+        self.outer = Product(shape.inner, width)
+        self.outer_norm = nn.LayerNorm(width, eps=shape.epsilon)
+        self.dropout = nn.Dropout(0.0)
 
     def forward(self, hidden: Tensor, bias: Tensor) -> Tensor:
-        """hidden [batch, tokens, width], bias [batch, 1, tokens or 1, tokens] -> [batch, tokens, width]."""
-        batch, tokens, _ = hidden.shape
-        split = lambda x: x.view(batch, tokens, HEADS, WIDTH // HEADS).transpose(1, 2)
+        """hidden [batch, tokens, width], bias [batch, 1 or heads, tokens or 1, tokens] -> [batch, tokens, width]."""
+        batch, tokens, width = hidden.shape
+        split = lambda x: x.view(batch, tokens, self.heads, width // self.heads).transpose(1, 2)
         query, key, value = split(self.query(hidden)), split(self.key(hidden)), split(self.value(hidden))
-        scores = query @ key.transpose(-1, -2) / math.sqrt(WIDTH // HEADS) + bias
-        mixed = (torch.softmax(scores, -1) @ value).transpose(1, 2).reshape(batch, tokens, WIDTH)
-        hidden = self.attended_norm(hidden + self.attended(mixed))
-        return self.outer_norm(hidden + self.outer(F.gelu(self.inner(hidden))))
+        if hidden.is_cuda:
+            attended = F.scaled_dot_product_attention(query, key, value, bias.to(query.dtype))
+        else:
+            attended = torch.softmax(query @ key.transpose(-1, -2) / math.sqrt(width // self.heads) + bias, -1) @ value
+        attended = attended.transpose(1, 2).reshape(batch, tokens, width)
+        hidden = self.attended_norm(hidden + self.dropout(self.attended(attended)))
+        return self.outer_norm(hidden + self.dropout(self.outer(F.gelu(self.inner(hidden)))))
 
 
 class Encoder(nn.Module):
-    """Token ids to hidden states. The word embeddings are frozen: both stages share one table in the package."""
+    """Token ids to hidden states. The word embeddings are frozen: both stages of umpire-mini share one table in the package."""
 
-    def __init__(self):
+    def __init__(self, shape: Shape = MINILM):
         super().__init__()
-        self.words = nn.Embedding(VOCABULARY, WIDTH)
-        self.positions = nn.Embedding(POSITIONS, WIDTH)
-        self.types = nn.Embedding(2, WIDTH)
-        self.norm = nn.LayerNorm(WIDTH, eps=EPSILON)
-        self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
+        self.shape = shape
+        self.words = nn.Embedding(shape.vocabulary, shape.width)
+        self.positions = nn.Embedding(shape.positions, shape.width)
+        self.types = nn.Embedding(shape.types, shape.width) if shape.types else None
+        self.distances = nn.Embedding(shape.buckets, shape.heads) if shape.buckets else None
+        self.norm = nn.LayerNorm(shape.width, eps=shape.epsilon)
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
         self.words.weight.requires_grad_(False)
 
     def forward(self, ids: Tensor, positions: Tensor, types: Tensor, bias: Tensor) -> Tensor:
         """ids, positions, types [batch, tokens] int64; bias added to the attention scores -> [batch, tokens, width]."""
-        hidden = self.norm(self.words(ids) + self.positions(positions) + self.types(types))
+        embedded = self.words(ids) + self.positions(positions)
+        hidden = self.norm(embedded if self.types is None else embedded + self.types(types))
+        if self.distances is not None:
+            bias = bias + self.of_distance(positions)
+            if hidden.is_cuda:
+                bias = bias.to(torch.bfloat16)
         for layer in self.layers:
             hidden = layer(hidden, bias)
         return hidden
+
+    def of_distance(self, positions: Tensor) -> Tensor:
+        """What the distance of two positions adds to their scores [batch, heads, tokens, tokens]."""
+        apart = positions[:, None, :] - positions[:, :, None]
+        table = self.distances(bucket_of(torch.arange(1 - self.shape.positions, self.shape.positions, device=positions.device), self.shape.buckets))
+        return table[apart + self.shape.positions - 1].permute(0, 3, 1, 2)
+
+
+def bucket_of(apart: Tensor, buckets: int) -> Tensor:
+    """The bucket of how far a key's position is behind a query's (negative: before it): half of them for each direction, the first half of these one
+    a position, the others growing up to FAR."""
+    half = buckets // 2
+    exact = half // 2
+    far = apart.abs()
+    grown = exact + (torch.log(far.clamp(min=1).float() / exact) / math.log(FAR / exact) * (half - exact)).long()
+    return (apart > 0).long() * half + torch.where(far < exact, far, grown.clamp(max=half - 1))
+
+
+LAYER_PARTS = ("query", "key", "value", "attended", "attended_norm", "inner", "outer", "outer_norm")
 
 
 def load_base(path: Path) -> Encoder:
@@ -86,20 +162,15 @@ def load_base(path: Path) -> Encoder:
         "norm.weight": weights["embeddings.LayerNorm.weight"],
         "norm.bias": weights["embeddings.LayerNorm.bias"],
     }
-    parts = {
-        "query": "attention.self.query",
-        "key": "attention.self.key",
-        "value": "attention.self.value",
-        "attended": "attention.output.dense",
-        "attended_norm": "attention.output.LayerNorm",
-        "inner": "intermediate.dense",
-        "outer": "output.dense",
-        "outer_norm": "output.LayerNorm",
-    }
-    for index in range(LAYERS):
-        for ours, theirs in parts.items():
+    names = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense", "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")
+    return filled(Encoder(MINILM), renamed, weights, names)
+
+
+def filled(encoder: Encoder, renamed: dict[str, Tensor], weights: dict[str, Tensor], names: tuple[str, ...]) -> Encoder:
+    """The encoder with the embeddings in `renamed` and the layers in `weights`, where LAYER_PARTS go by `names`."""
+    for index in range(encoder.shape.layers):
+        for ours, theirs in zip(LAYER_PARTS, names):
             for kind in ("weight", "bias"):
                 renamed[f"layers.{index}.{ours}.{kind}"] = weights[f"encoder.layer.{index}.{theirs}.{kind}"]
-    encoder = Encoder()
     encoder.load_state_dict(renamed)
     return encoder.to(DEVICE)

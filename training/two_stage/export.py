@@ -1,7 +1,7 @@
-"""Both stages as ONNX graphs that share one file of word embeddings.
+"""Both stages as ONNX graphs, with what is large in files of their own.
 
-Each int8 graph holds the word table [vocabulary, width] int8 and its row scales as external data of the same file, so the package
-carries them once. The encoder graph of stage A is the one of `minilm-l6`; see `training/minilm/encoder_graph.py`.
+Stages of one shape hold their word table [vocabulary, ...] and the scales of its rows as external data in one file, so that a package carries it once. A larger stage B
+keeps its words itself and its layers' weights in a file of five-bit codes. The encoder graph of stage A is the one of `minilm-l6`; see `training/minilm/encoder_graph.py`.
 """
 
 import sys
@@ -16,10 +16,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "minilm"))
 import encoder_graph  # noqa: E402
 
 from . import stage_b_graph  # noqa: E402
-from .encoder import LAYERS, VOCABULARY, Encoder  # noqa: E402
+from .encoder import MINILM, Encoder  # noqa: E402
+from .rounding import numbers_of, packed_numbers  # noqa: E402
 from .stage_b import StageB  # noqa: E402
 
-WORDS_FILE = "words.bin"
+WORDS_FILE, WEIGHTS_FILE = "words.bin", "stage-b.bits"
 BERT_LAYER = {
     "query": "attention.self.query",
     "key": "attention.self.key",
@@ -42,7 +43,7 @@ def bert_names(encoder: Encoder) -> dict[str, np.ndarray]:
         "embeddings.LayerNorm.weight": ours["norm.weight"],
         "embeddings.LayerNorm.bias": ours["norm.bias"],
     }
-    for index in range(LAYERS):
+    for index in range(encoder.shape.layers):
         for part, name in BERT_LAYER.items():
             for kind in ("weight", "bias"):
                 theirs[f"encoder.layer.{index}.{name}.{kind}"] = ours[f"layers.{index}.{part}.{kind}"]
@@ -54,24 +55,56 @@ def stage_a(encoder: Encoder, precision: str) -> bytes:
     return encoder_graph.build(bert_names(encoder), precision)
 
 
-def stage_b(model: StageB, precision: str, large: dict[str, np.ndarray]) -> bytes:
+def stage_b(model: StageB, precision: str, large: dict) -> bytes:
     """Graph of `stage_b_graph`."""
-    return stage_b_graph.build({name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}, precision, large)
+    return stage_b_graph.build({name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}, model.encoder.shape, precision, large)
+
+
+def outside(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> None:
+    """Makes the tensor one whose data is elsewhere."""
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", file), ("offset", str(offset)), ("length", str(length))):
+        entry = tensor.external_data.add()
+        entry.key, entry.value = key, value
+
+
+def weights_apart(graph: bytes) -> tuple[bytes, bytes]:
+    """A packed graph with the weights of its quantised products as external data, and the bytes of WEIGHTS_FILE: their codes."""
+    model = onnx.load_from_string(graph)
+    products = {node.input[1] for node in model.graph.node if node.op_type == "DynamicQuantizeMatMul"}
+    numbers, offset = [], 0
+    for tensor in model.graph.initializer:
+        if tensor.name in products:
+            values = numpy_helper.to_array(tensor).ravel()
+            outside(tensor, WEIGHTS_FILE, offset, len(values))
+            numbers.append(values)
+            offset += len(values)
+    return model.SerializeToString(deterministic=True), packed_numbers(np.concatenate(numbers))
+
+
+def weights_within(graph: Path, weights: Path) -> bytes:
+    """The graph of `weights_apart` with its weights inside again."""
+    model = onnx.load(str(graph), load_external_data=False)
+    numbers = numbers_of(weights.read_bytes())
+    for tensor in model.graph.initializer:
+        if tensor.data_location == TensorProto.EXTERNAL:
+            place = {entry.key: entry.value for entry in tensor.external_data}
+            start = int(place["offset"])
+            tensor.ClearField("external_data")
+            tensor.data_location = TensorProto.DEFAULT
+            tensor.raw_data = numbers[start : start + int(place["length"])].tobytes()
+    return model.SerializeToString()
 
 
 def without_words(graph: bytes) -> tuple[bytes, bytes]:
-    """The graph with its word table and row scales moved out, and the bytes of `words.bin`: table, then scales."""
+    """The graph with its word table and their scales moved out, and the bytes of WORDS_FILE: table, then scales."""
     model = onnx.load_from_string(graph)
-    table = next(t for t in model.graph.initializer if list(t.dims)[0] == VOCABULARY and t.data_type == TensorProto.INT8)
-    scales = next(t for t in model.graph.initializer if list(t.dims) == [VOCABULARY, 1])
+    by_rows = [t for t in model.graph.initializer if list(t.dims)[:1] == [MINILM.vocabulary]]
     parts, offset = [], 0
-    for tensor in (table, scales):
+    for tensor in sorted(by_rows, key=lambda t: -t.dims[1]):
         data = numpy_helper.to_array(tensor).tobytes()
-        tensor.ClearField("raw_data")
-        tensor.data_location = TensorProto.EXTERNAL
-        for key, value in (("location", WORDS_FILE), ("offset", str(offset)), ("length", str(len(data)))):
-            entry = tensor.external_data.add()
-            entry.key, entry.value = key, value
+        outside(tensor, WORDS_FILE, offset, len(data))
         parts.append(data)
         offset += len(data)
     return model.SerializeToString(deterministic=True), b"".join(parts)

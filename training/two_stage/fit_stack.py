@@ -13,11 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from .everyday import FITTED_KINDS, OPEN
 from .held_out import KINDS
 from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, features, fit
 
 LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)
-RATIOS = (4, 6, 8, 12, 16, 20, 24, 32, 48, 64)
+RATIOS = (0.5, 1, 2, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64)
 BY_LN_N, BY_CLOSENESS, BY_ABOUT, BY_VERDICTS, BY_RESIDUAL = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 0.5, 1.0), (0.0, 0.5, 1.0, 1.5), (0.0, 1.0, 2.0), (0.0, 1.0, 2.0)
 # The shapes tried: what of ln n, closeness, about, verdicts and residual the ratio may depend on. The first that is as good as the best is taken: stage
 # A cannot know whether a question is answered yes or no, nor whether none of the choices fits, and `about` would cost a run of the encoder.
@@ -51,8 +52,8 @@ def chosen_share(means: np.ndarray, grid: list[Share], sets: dict) -> Share:
 def best_share(scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]) -> tuple[Share, dict[str, float], float]:
     """The share, for each shape the accuracy on kinds left out, and the accuracy of the shapes' best points on all kinds, the mean over shapes. `opposites`: the questions opposite to those of the set "negated"; the share of
     them that are answered the other way counts as one more kind."""
-    sets = {name: prepared(rows) for name, rows in scored.items() if name not in NOISY}
-    kinds = {kind: [n for n in names if n in sets] for kind, names in KINDS.items()}
+    sets = {name: prepared(rows) for name, rows in scored.items() if name not in (*NOISY, OPEN)}
+    kinds = {kind: [n for n in names if n in sets] for kind, names in {**KINDS, **{kind: [kind] for kind in FITTED_KINDS}}.items()}
     kinds = {kind: names for kind, names in kinds.items() if names} | {"opposites": []}
     denied = prepared(opposites)
     measured = lambda names, share: np.mean([right(sets[n], share) for n in names]) if names else np.mean(answers(sets["negated"], share) != answers(denied, share))
@@ -120,6 +121,6 @@ def fit_stack(scored: dict[str, list[Scored]], opposites: list[Scored], log: Cal
     log(f"lean {lean}: kinds left out {left_out:.4f}")
     scored, opposites = upright(scored, opposites, lean)
     share, *_ = best_share(scored, opposites, log)
-    kept = {name: rows for name, rows in scored.items() if name not in NOISY and above_chance(rows, share)}
+    kept = {name: rows for name, rows in scored.items() if name == OPEN or (name not in NOISY and above_chance(rows, share))}
     log(f"scale fitted on {sorted(kept)}")
     return replace(fit([s for rows in kept.values() for s in rows], [FEATURES.index(name) for name in SCALE], share), lean=lean)

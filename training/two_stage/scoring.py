@@ -1,7 +1,10 @@
 """Both stages over labelled rows: through a package's int8 graphs, since what is shipped is what is fitted, or quickly with the weights as they are."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 
@@ -17,18 +20,29 @@ from .windows import PREMISE
 
 
 def labelled(scored: Scored, row: Decision, order: Sequence[int]) -> Scored:
-    """With the row's label and set."""
-    return replace(scored, label=list(order).index(row.choices.index(row.label)), set=row.set)
+    """With the row's label and set; a row that nothing answers has the label -1."""
+    return replace(scored, label=list(order).index(row.choices.index(row.label)) if row.label in row.choices else -1, set=row.set)
 
 
-def score(package: Package, rows: Sequence[Decision]) -> list[Scored]:
-    """Scores of rows; inputs are cut to one window (see two_stage.md for the engine's windows)."""
-    result = []
-    for row in rows:
-        room = PREMISE - 3 - len(package.reader.plain(row.instruction))
-        parts = package.parts(row.input, row.instruction, list(row.choices), max(1, room))
-        result.append(labelled(parts.scored[0], row, parts.order))
-    return result
+def score(folder: Path, rows: Sequence[Decision]) -> list[Scored]:
+    """Scores of rows by the graphs of a package, on every core; inputs are cut to one window (see two_stage.md for the engine's windows)."""
+    with get_context("spawn").Pool(len(os.sched_getaffinity(0)), load, (folder,)) as pool:
+        return pool.map(score_row, rows, 16)
+
+
+_package: Package
+
+
+def load(folder: Path) -> None:
+    """Loads the package of this process."""
+    global _package
+    _package = Package(folder)
+
+
+def score_row(row: Decision) -> Scored:
+    room = PREMISE - 3 - len(_package.reader.plain(row.instruction))
+    parts = _package.parts(row.input, row.instruction, list(row.choices), max(1, room))
+    return labelled(parts.scored[0], row, parts.order)
 
 
 def score_weights(encoder: Encoder, model: StageB, reader: Reader, rows: Sequence[Decision], words: Words) -> list[Scored]:

@@ -164,8 +164,9 @@ def softmax(z: np.ndarray) -> np.ndarray:
 
 
 def tensors(rows: Sequence[Scored]) -> tuple[Tensor, ...]:
-    """Rows whose label is among the best k, padded: f [rows, features], a and b [rows, 32], mask, label, weight (1 a set)."""
-    rows = [s for s in rows if s.label in s.best]
+    """Rows whose label is among the best k, or that have none, padded: f [rows, features], a and b [rows, 32], mask, target distributions [rows, 32] (even
+    where there is no label), weight (1 a set)."""
+    rows = [s for s in rows if s.label in s.best or s.label < 0]
     count = {}
     for s in rows:
         count[s.set] = count.get(s.set, 0) + 1
@@ -175,9 +176,9 @@ def tensors(rows: Sequence[Scored]) -> tuple[Tensor, ...]:
     for i, s in enumerate(rows):
         k = len(s.best)
         a[i, :k], b[i, :k], mask[i, :k] = torch.tensor(s.a[s.best]), torch.tensor(s.b), 0
-    label = torch.tensor([int(np.flatnonzero(s.best == s.label)[0]) for s in rows])
+    target = torch.tensor(np.stack([np.pad(s.best == s.label if s.label >= 0 else np.full(len(s.best), 1 / len(s.best)), (0, BEST - len(s.best))) for s in rows]), dtype=torch.float64)
     weight = torch.tensor([1 / count[s.set] for s in rows], dtype=torch.float64)
-    return f, a, b, mask, label, weight / weight.sum()
+    return f, a, b, mask, target, weight / weight.sum()
 
 
 def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: float = 0.003) -> Stack:
@@ -188,7 +189,7 @@ def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: fl
     """
     by_feature = {i: weight for i, weight in share.tilt().items() if weight or i == 0}
     used = tuple(dict.fromkeys([*scale, *by_feature]))
-    f, a, b, mask, label, weight = tensors(rows)
+    f, a, b, mask, target, weight = tensors(rows)
     f = f[:, list(used)]
     tilt = torch.tensor([by_feature.get(i, 0.0) for i in used], dtype=torch.float64)
     free = torch.tensor([float(i in scale) for i in used], dtype=torch.float64)
@@ -202,7 +203,7 @@ def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: fl
         alpha = torch.exp((f @ (w * free + tilt)).clamp(-5, 4.5))[:, None]
         beta = torch.exp((f @ (w * free)).clamp(-5, 2))[:, None]
         logs = torch.log_softmax(alpha * a + beta * b + mask, -1)
-        value = -(weight * logs[torch.arange(len(label)), label]).sum() + strength * (w[1:] ** 2).sum()
+        value = -(weight * (target * logs.clamp(min=-1e6)).sum(-1)).sum() + strength * (w[1:] ** 2).sum()
         value.backward()
         return value
 
@@ -212,7 +213,8 @@ def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: fl
 
 
 def fit_a_temperature(rows: Sequence[Scored]) -> tuple[float, float]:
-    """t0, t1 of ln T_A = t0 + t1 ln n by log loss of A over all choices."""
+    """t0, t1 of ln T_A = t0 + t1 ln n by log loss of A over all choices, of rows with a label."""
+    rows = [s for s in rows if s.label >= 0]
     t = torch.tensor([np.log(0.05), 0.0], dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.LBFGS([t], max_iter=100, line_search_fn="strong_wolfe")
     count = {}

@@ -21,12 +21,12 @@ def framed(ids: list[int], longest: int = LONGEST) -> list[int]:
 def pad(sequences: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
     """Sequences -> ids [batch, tokens] padded with 0 and the mask of real tokens [batch, tokens]."""
     tokens = max(map(len, sequences))
-    ids = torch.zeros(len(sequences), tokens, dtype=torch.long)
-    mask = torch.zeros(len(sequences), tokens)
+    ids = np.zeros((len(sequences), tokens), np.int64)
+    mask = np.zeros((len(sequences), tokens), np.float32)
     for row, sequence in enumerate(sequences):
-        ids[row, : len(sequence)] = torch.tensor(sequence)
+        ids[row, : len(sequence)] = sequence
         mask[row, : len(sequence)] = 1
-    return ids.to(DEVICE), mask.to(DEVICE)
+    return torch.from_numpy(ids).to(DEVICE), torch.from_numpy(mask).to(DEVICE)
 
 
 def embed(encoder: Encoder, sequences: Sequence[list[int]]) -> Tensor:
@@ -48,11 +48,11 @@ def embed_many(encoder: Encoder, sequences: Sequence[list[int]], together: int =
     return torch.cat(parts)[places.to(parts[0].device)]
 
 
-@torch.inference_mode()
-def vectors(encoder: Encoder, sequences: Sequence[list[int]], tokens_a_batch: int = 6144) -> np.ndarray:
+@torch.no_grad()
+def vectors(encoder: Encoder, sequences: Sequence[list[int]], tokens_a_batch: int = 65_536 if DEVICE == "cuda" else 6144) -> np.ndarray:
     """Vectors [texts, width] of many sequences, batched by length."""
     order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))
-    result = np.zeros((len(sequences), 384), dtype=np.float32)
+    result = np.zeros((len(sequences), encoder.shape.width), dtype=np.float32)
     start = 0
     while start < len(order):
         end = start + 1

@@ -15,10 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .encoder import BLOCKED, DEVICE, WIDTH, Encoder, mixed
+from .encoder import BLOCKED, DEVICE, Encoder, mixed
 from .tokens import CLS, MASK, SEP
 
-PACK_TOKENS = 1024
+# The most tokens of one run, by the encoder's layers and width: what a run costs and holds grows with them.
+PACK_TOKENS = {"minilm": 1024, "mpnet": 512}
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,14 @@ def pack(instruction: list[int], text: list[int], options: Sequence[list[int]]) 
     return Pack(ids, positions, blocks, markers)
 
 
-def in_packs(premise: int, options: Sequence[list[int]]) -> list[list[list[int]]]:
-    """The options in order, split so that premise and options of a pack have at most `PACK_TOKENS` tokens (one option at least)."""
+def in_packs(premise: int, options: Sequence[list[int]], most: int) -> list[list[list[int]]]:
+    """The options in order, split so that premise and options of a pack have at most `most` tokens (one option at least)."""
     packs: list[list[list[int]]] = []
     room = 0
     for option in options:
         if not packs or len(option) + 1 > room:
             packs.append([])
-            room = PACK_TOKENS - premise
+            room = most - premise
         packs[-1].append(option)
         room -= len(option) + 1
     return packs
@@ -63,12 +64,12 @@ class StageB(nn.Module):
     def __init__(self, encoder: Encoder):
         super().__init__()
         self.encoder = encoder
-        self.dense = nn.Linear(WIDTH, WIDTH)
-        self.score = nn.Linear(WIDTH, 1)
+        self.dense = nn.Linear(encoder.shape.width, encoder.shape.width)
+        self.score = nn.Linear(encoder.shape.width, 1)
         self.to(DEVICE)
 
     def hidden(self, ids: Tensor, positions: Tensor, blocks: Tensor) -> Tensor:
-        """[batch, tokens] each; block -1 is padding -> hidden states [batch, tokens, width]. Options are of token type 1."""
+        """[batch, tokens] each; block -1 is padding -> hidden states [batch, tokens, width]. Options are of token type 1, where there are types."""
         theirs = blocks[:, None, :]
         open_ = (theirs == 0) | (theirs == blocks[:, :, None])
         bias = torch.where(open_, 0.0, BLOCKED)[:, None]
@@ -89,10 +90,13 @@ class StageB(nn.Module):
             ids[row, : len(p.ids)] = torch.tensor(p.ids)
             positions[row, : len(p.ids)] = torch.tensor(p.positions)
             blocks[row, : len(p.ids)] = torch.tensor(p.blocks)
-        hidden = self.hidden(ids.to(DEVICE), positions.to(DEVICE), blocks.to(DEVICE))
         where = [(row, marker) for row, p in enumerate(packs) for marker in p.markers]
-        rows, places = torch.tensor(where, device=hidden.device).T
-        return list(self.head(hidden[rows, places]).split([len(p.markers) for p in packs]))
+        rows, places = torch.tensor(where, device=DEVICE).T
+        return list(self.at(ids.to(DEVICE), positions.to(DEVICE), blocks.to(DEVICE), rows, places).split([len(p.markers) for p in packs]))
+
+    def at(self, ids: Tensor, positions: Tensor, blocks: Tensor, rows: Tensor, places: Tensor) -> Tensor:
+        """Scores [markers] of the markers at `places` in `rows` of a batch; see `hidden`."""
+        return self.head(self.hidden(ids, positions, blocks)[rows, places])
 
 
 def by_length(packs: Sequence[Pack], tokens_a_batch: int) -> list[list[int]]:
@@ -107,7 +111,7 @@ def by_length(packs: Sequence[Pack], tokens_a_batch: int) -> list[list[int]]:
     return [*batches, current] if current else batches
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def scores(model: StageB, packs: Sequence[Pack], tokens_a_batch: int = 4096) -> list[np.ndarray]:
     """Scores of many packs, in their order."""
     result: list[np.ndarray] = [np.empty(0)] * len(packs)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from . import negation, procedural
 from .catalogs import catalog
+from .everyday import BLANKS, OF_A_FIELD, Corpus, open_question, residual
 from .records import Decision
 from .services import read_requests
 from .wordings import (CHOOSE, DOMAINS, FOLLOWS, INSTRUCTIONS, INTENT, KINDS_WANTED, NAMES, POLARITY, POLARITY_OF, RESIDUAL,
@@ -20,16 +21,19 @@ from .wordings import (CHOOSE, DOMAINS, FOLLOWS, INSTRUCTIONS, INTENT, KINDS_WAN
 HELD_OUT = ["multidogo_finance", "multidogo_software", "multidogo_media", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah"]
 INTENT_SETS = ["sgd_intent", "multidogo_airline", "multidogo_fastfood", "multidogo_insurance"]
 KEPT_BACK = {"boolq": 300, "mnli": 500}
-# Targets other than a label: stage A's own distribution, and every choice alike.
-TEACHER, EVEN = "\0teacher", "\0even"
-LONGEST_INPUT = 700
+# Targets other than a label: stage A's own distribution, every choice alike, and what another stage B says.
+TEACHER, EVEN, CROSSED = "\0teacher", "\0even", "\0crossed"
+LONGEST_INPUT, LONGEST_EVERYDAY = 700, 1400
+# The tasks of the everyday corpus, by their share of what is drawn from it.
+EVERYDAY = {"everyday": 0.84, "everyday_proposal": 0.08, "everyday_open": 0.08}
+# Of all rows, where there is another stage B to learn from.
+CROSSED_SHARE = 0.25
 # Texts that people wrote to each other or to a service.
 CHATTER = ["goemotions", "sgd_intent", "multidogo_airline", "multidogo_insurance", "nlupp_banking"]
 # Tasks whose question an encyclopaedia's sentence does not answer, texts that answer nothing, and choices that say that nothing fits.
 UNRELATED = ["sgd", "airline", "fastfood", "insurance", "any_intent", "emotion", "emotion_polarity", "review_sentence", "residual", "routing", "message"]
 # Pairs of questions that such a text leaves open, so that neither answer is better.
 OPEN = ["claim_pair", "contrast_pair", "figure_pair", "world_pair", "side_pair"]
-BLANKS = ["", "...", "-", "n/a", "text", "(no text)", "?", "unknown", "lorem ipsum", "hello", "ok", "see attachment"]
 OF_NOTHING = {name.lower() for name in (*RESIDUAL, *NAMES["neutral"])}
 
 
@@ -72,7 +76,8 @@ def revised_sentences(reviews: list[Decision]) -> list[tuple[str, str]]:
 class Mix:
     """All tasks over the training sets, less what is held out or kept back. Draws are a function of the generator given."""
 
-    def __init__(self, sets: dict[str, list[Decision]], label_similarity=None):
+    def __init__(self, sets: dict[str, list[Decision]], label_similarity=None, corpus: Corpus | None = None):
+        self.corpus = corpus
         self.sets = {name: rows[KEPT_BACK.get(name, 0):] for name, rows in sets.items() if name not in HELD_OUT}
         self.sets["sgd_intent"] = [replace(r, input=r.input.removeprefix("User: ")) for r in self.sets["sgd_intent"]]
         self.similarity = label_similarity
@@ -143,10 +148,11 @@ class Mix:
         order = list(range(len(choices)))
         rng.shuffle(order)
         spelled = respelled(choices, rng) if rng.random() < 0.2 else choices
-        label = row.label if row.label in (TEACHER, EVEN) else spelled[choices.index(row.label)]
-        ordered = tuple(spelled[i] for i in order)
-        opposite = row.opposite and replace(row.opposite, input=row.input[:LONGEST_INPUT], choices=ordered, label=spelled[choices.index(row.opposite.label)])
-        return replace(row, input=row.input[:LONGEST_INPUT], choices=ordered, label=label, opposite=opposite)
+        label = row.label if row.label in (TEACHER, EVEN, CROSSED) else spelled[choices.index(row.label)]
+        ordered, ranks = tuple(spelled[i] for i in order), tuple(row.ranks[i] for i in order) if row.ranks else ()
+        text = row.input[: LONGEST_EVERYDAY if row.set.startswith("everyday") else LONGEST_INPUT]
+        opposite = row.opposite and replace(row.opposite, input=text, choices=ordered, label=spelled[choices.index(row.opposite.label)])
+        return replace(row, input=text, choices=ordered, label=label, ranks=ranks, opposite=opposite)
 
     def asked(self, row: Decision, rng: random.Random) -> str:
         """The row's own instruction or one of the set's wordings."""
@@ -503,6 +509,56 @@ class Mix:
         pool = TOPICS if rng.random() < 0.5 else self.phrases
         return Decision(rng.choice(self.texts), rng.choice(instruction), tuple(rng.sample(pool, count)), TEACHER, "echo")
 
+    # -- the everyday corpus --------------------------------------------------------------------------------------------
+
+    def everyday(self, rng) -> Decision:
+        """A row as it was written, with one of its wordings and lists of names; some with fewer choices, some with "none of these" beside the
+        others or in the right one's place."""
+        group, text, label = self.corpus.row(rng)
+        row = group.decision(text, label, rng.choice(group.instructions), rng.choice(group.choices) if rng.random() < 0.5 else group.choices[0], EVEN)
+        draw, choices = rng.random(), list(row.choices)
+        if label is None or len(choices) < 3:
+            return row
+        if draw < 0.15:
+            return self.fewer(row, rng)
+        if draw < 0.24 and group.kind in OF_A_FIELD and not any(map(residual, choices)):
+            gone, none = rng.random() < 0.4, rng.choice(RESIDUAL)
+            if gone:
+                choices.remove(row.label)
+            return replace(row, choices=(*choices, none), label=none if gone else row.label)
+        return row
+
+    @staticmethod
+    def fewer(row: Decision, rng) -> Decision:
+        """The row with some of its wrong choices left out."""
+        wrong = [i for i, c in enumerate(row.choices) if c != row.label]
+        kept = {*rng.sample(wrong, rng.randint(1, len(wrong))), row.choices.index(row.label)}
+        ranks = tuple(r for i, r in enumerate(row.ranks) if i in kept)
+        return replace(row, choices=tuple(c for i, c in enumerate(row.choices) if i in kept), ranks=ranks)
+
+    def everyday_proposal(self, rng) -> Decision:
+        """Whether a choice is the right one, and whether it is a wrong one."""
+        group, text, label = self.corpus.row(rng)
+        if label is None or len(group.choices[0]) < 3:
+            return self.everyday(rng)
+        names = rng.choice(group.choices)
+        true = rng.random() < 0.5
+        asked = names[label] if true else rng.choice([n for n in names if n != names[label]])
+        question = rng.choice(group.instructions)
+        right, wrong = rng.choice(negation.RIGHT).format(asked), rng.choice(negation.WRONG).format(asked)
+        row = Decision(text, "", (), "", f"everyday/{group.kind}", group.task)
+        return negation.pair(row, f"{question} {right}", f"{question} {wrong}", true, rng)
+
+    def everyday_open(self, rng) -> Decision:
+        return open_question(self.corpus, rng, EVEN)
+
+    def crossed(self, rng) -> Decision:
+        """Any text under any question, which nobody answered: for a teacher's distributions."""
+        draw = rng.random()
+        text = self.corpus.row(rng)[1] if draw < 0.6 else rng.choice(self.chatter) if draw < 0.8 else rng.choice(self.texts)
+        group = self.corpus.group(rng)
+        return Decision(text, rng.choice(group.instructions), rng.choice(group.choices), CROSSED, "everyday/crossed", group.task)
+
     def build(self) -> dict[str, Task]:
         tasks = {
             "sgd": Task(self.intent("sgd_intent"), 5),
@@ -554,7 +610,20 @@ class Mix:
             "answer_pair": Task(self.answer_pair, 1),
             "echo": Task(self.echo, 18),
         }
+        if self.corpus is not None:
+            tasks |= {name: Task(getattr(self, name), 0) for name in (*EVERYDAY, "crossed")}
         return tasks
+
+    def weights(self, everyday: float, without: tuple[str, ...] = (), taught: bool = False) -> dict[str, float]:
+        """The weight of each task, `everyday` of all of them to the corpus and CROSSED_SHARE to rows for a teacher, if there is one."""
+        weights = {name: task.weight for name, task in self.tasks.items() if name not in (*without, *EVERYDAY, "crossed")}
+        total = sum(weights.values())
+        if self.corpus is None or everyday == 0:
+            return weights
+        crossed = CROSSED_SHARE if taught else 0.0
+        rest = 1 - everyday - crossed
+        corpus = {name: share * everyday * total / rest for name, share in EVERYDAY.items() if name not in without}
+        return {**weights, **corpus, **({"crossed": crossed * total / rest} if crossed else {})}
 
     def rows(self, count: int, seed: int, weights: dict[str, float] | None = None) -> list[tuple[str, Decision]]:
         """`count` (task, decision) pairs in random order, by the tasks' weights or by `weights`."""

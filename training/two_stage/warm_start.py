@@ -12,7 +12,7 @@ import onnx
 import torch
 from onnx import TensorProto, numpy_helper
 
-from .encoder import DEVICE, LAYERS, VOCABULARY, WIDTH, Encoder
+from .encoder import DEVICE, MINILM, WIDTH, Encoder
 from .stage_b import StageB
 
 NORM, PRODUCT = "SkipLayerNormalization", "DynamicQuantizeMatMul"
@@ -47,7 +47,7 @@ def layers(graph: Graph) -> dict[str, np.ndarray]:
     """The weights of the norm of the embeddings and of all layers by the names of `Encoder`."""
     norms, products = [graph.norm(n) for n in graph.of(NORM)], [graph.product(n) for n in graph.of(PRODUCT)]
     found = {"norm.weight": norms[0][0], "norm.bias": norms[0][1]}
-    for index in range(LAYERS):
+    for index in range(MINILM.layers):
         (qkv, qkv_bias), (attended, attended_bias), inner, (outer, outer_bias) = products[4 * index : 4 * index + 4]
         first, second = norms[2 * index + 1], norms[2 * index + 2]
         parts = {
@@ -65,7 +65,7 @@ def layers(graph: Graph) -> dict[str, np.ndarray]:
 
 def tables(graph: Graph) -> list[np.ndarray]:
     """The position and type embeddings that the graph holds, the longest first."""
-    return sorted((c for c in graph.constants.values() if c.ndim == 2 and c.shape[1] == WIDTH and c.dtype == np.float32 and len(c) not in (VOCABULARY, WIDTH)), key=len, reverse=True)
+    return sorted((c for c in graph.constants.values() if c.ndim == 2 and c.shape[1] == WIDTH and c.dtype == np.float32 and len(c) not in (MINILM.vocabulary, WIDTH)), key=len, reverse=True)
 
 
 def into(encoder: Encoder, state: dict[str, np.ndarray]) -> None:
@@ -83,9 +83,9 @@ def stage_a(path: Path, base: Encoder) -> Encoder:
     return encoder.to(DEVICE).eval()
 
 
-def stage_b(path: Path, base: Encoder) -> StageB:
+def stage_b(package: Path, base: Encoder) -> StageB:
     """Stage B of a package."""
-    graph = Graph(path)
+    graph = Graph(package / "stage-b.onnx")
     encoder = Encoder()
     encoder.load_state_dict(base.state_dict())
     positions, types = tables(graph)[:2]

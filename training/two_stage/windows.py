@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from .stack import BEST, Scored, Stack, softmax
-from .stage_b import PACK_TOKENS
 
 PREMISE, CARRIED_INSTRUCTION = 380, 128
 SEGMENT, LEAST, READ = 40, 10, 12
@@ -46,15 +45,15 @@ def sentences(tokens: list[int]) -> list[list[int]]:
     return segments + ([tokens[start:]] if start < len(tokens) else [])
 
 
-def readable(carried: list[int], options: Sequence[list[int]]) -> int:
-    """How many windows stage B reads: READ, or as many as PACKS full packs have room for if the choices are long."""
+def readable(carried: list[int], options: Sequence[list[int]], pack_tokens: int) -> int:
+    """How many windows stage B reads: READ, or as many as PACKS full packs of `pack_tokens` have room for if the choices are long."""
     longest = sorted((len(option) for option in options), reverse=True)[:BEST]
-    return min(READ, max(1, PACKS * PACK_TOKENS // (len(carried) + SEGMENT + 3 + sum(longest) + len(longest))))
+    return min(READ, max(1, PACKS * pack_tokens // (len(carried) + SEGMENT + 3 + sum(longest) + len(longest))))
 
 
-def holds_first(options: Sequence[list[int]]) -> bool:
+def holds_first(options: Sequence[list[int]], pack_tokens: int) -> bool:
     """Whether one pack holds the first window and these options."""
-    return PREMISE + sum(len(option) + 1 for option in options) <= PACK_TOKENS
+    return PREMISE + sum(len(option) + 1 for option in options) <= pack_tokens
 
 
 def join(parts: Sequence[Scored], relevance: np.ndarray, stack: Stack, kappa: tuple[float, float]) -> np.ndarray:

@@ -49,8 +49,8 @@ export interface FamilyParts {
   tokenizer(file: string): Promise<TextTokenizer>;
   /** Reads a JSON file of the package. */
   json(file: string): Promise<unknown>;
-  /** Loads a graph file of the package. */
-  graph(file: string): Promise<Graph>;
+  /** Loads a graph file of the package; `weights`: the file of its five-bit weights, if it has such. */
+  graph(file: string, weights?: string): Promise<Graph>;
 }
 
 /** What the process gives a family for one job. */

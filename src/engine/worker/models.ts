@@ -87,7 +87,7 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
           options: manifest.options,
           tokenizer: (file) => sharedTokenizer(pathOf(file), manifest.files.get(file)?.sha256 ?? file),
           json: async (file) => JSON.parse(await readFile(pathOf(file), 'utf8')),
-          graph: (file) => loadGraph(pathOf(file)),
+          graph: (file, weights) => loadGraph(pathOf(file), weights && pathOf(weights)),
         });
         models.set(key, { manifest, family });
         return { kind: 'loaded', profile: profile ?? (await family.profile()) };

@@ -1,6 +1,9 @@
 /** ONNX Runtime, as an engine process uses it: one thread, no spinning, memory given back. The only file that imports it. */
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { InferenceSession, Tensor as RuntimeTensor } from 'onnxruntime-node';
 import type { Graph, Tensor } from '../families/family.ts';
+import { unpackFiveBits } from './five-bit-weights.ts';
 
 const sessionOptions: InferenceSession.SessionOptions = {
   executionProviders: ['cpu'],
@@ -14,9 +17,14 @@ const sessionOptions: InferenceSession.SessionOptions = {
   logSeverityLevel: 3,
 };
 
-/** Loads a graph. Rejects with the runtime's error if the file is not a graph that it can run. */
-export async function loadGraph(path: string): Promise<Graph> {
-  const session = await InferenceSession.create(path, sessionOptions);
+/**
+ * Loads a graph. `weights` is a file of five-bit weights: the graph has their numbers as external data of this file's name. Rejects with the
+ * runtime's error if the file is not a graph that it can run.
+ */
+export async function loadGraph(path: string, weights?: string): Promise<Graph> {
+  const session = await (weights === undefined
+    ? InferenceSession.create(path, sessionOptions)
+    : createWithWeights(path, weights));
   return {
     inputs: session.inputNames,
     outputs: session.outputNames,
@@ -33,6 +41,18 @@ export async function loadGraph(path: string): Promise<Graph> {
     },
     dispose: () => session.release(),
   };
+}
+
+async function createWithWeights(path: string, weights: string): Promise<InferenceSession> {
+  const packed = await readFile(weights);
+  const data = unpackFiveBits(packed);
+  const options = { ...sessionOptions, externalData: [{ path: basename(weights), data }] };
+  try {
+    return await InferenceSession.create(path, options);
+  } finally {
+    // The runtime has its own copy by now. Both are large, and a collection that frees them may be far.
+    for (const { buffer } of [packed, data]) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+  }
 }
 
 function tensorOf(data: Tensor['data'], dims: readonly number[]): RuntimeTensor {

@@ -34,6 +34,8 @@ export interface SpecialTokens {
 export interface TwoStageOptions {
   readonly stageA: string;
   readonly stageB: string;
+  /** The file of stage B's five-bit weights; undefined if its graph holds its weights itself. */
+  readonly stageBWeights: string | undefined;
   readonly tokenizer: string;
   readonly symbols: string;
   readonly special: SpecialTokens;
@@ -60,6 +62,7 @@ export function readTwoStageOptions(raw: unknown): TwoStageOptions {
   const options = {
     stageA: graphs.text('stage_a', /./u),
     stageB: graphs.text('stage_b', /./u),
+    stageBWeights: graphs.value('stage_b_weights') === undefined ? undefined : graphs.text('stage_b_weights', /./u),
     tokenizer: fields.text('tokenizer', /./u),
     symbols: fields.text('symbols', /./u),
     special: {

@@ -63,7 +63,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
   const rules = createTextRules(readSymbols(await parts.json(options.symbols)));
   const relevanceOf = readFinder(await parts.json(windows.finder));
   const stageA = await parts.graph(options.stageA);
-  const stageB = await parts.graph(options.stageB);
+  const stageB = await parts.graph(options.stageB, options.stageBWeights);
 
   const tokenizer: TextTokenizer = {
     ids: (text) => words.ids(rules.plain(text)),

@@ -1,0 +1,37 @@
+/** Which of the packages that are there are served: an operator names models, `<id>`, or single revisions, `<id>@<revision>`. */
+import type { EngineLogger } from '../logger.ts';
+import { namePattern } from './manifest.ts';
+import type { FoundPackage } from './scan.ts';
+
+/** Takes the packages that are to be served out of those that were found. */
+export type PackageSelection = (packages: readonly FoundPackage[]) => readonly FoundPackage[];
+
+/** Reads names with commas between them; none stands for all packages. What is wrong, as a string. */
+export function parseSelection(text: string): readonly string[] | string {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  const wrong = names.find(
+    (name) => !/^[^@]+(@[^@]+)?$/.test(name) || !name.split('@').every((n) => namePattern.test(n)),
+  );
+  return wrong === undefined
+    ? names
+    : `'${wrong}' is not a model, as 'umpire-mini', or a revision, as 'umpire-mini@r5'`;
+}
+
+/** The selection by these names, all packages if there are none. Names without a package are told to the log, once for as long as they are the same. */
+export function createSelection(names: readonly string[], logger: EngineLogger): PackageSelection {
+  if (names.length === 0) return (packages) => packages;
+  let told = '';
+  return (packages) => {
+    const namesOf = ({ manifest: { id, revision } }: FoundPackage): readonly string[] => [id, `${id}@${revision}`];
+    const there = new Set(packages.flatMap(namesOf));
+    const missing = names.filter((name) => !there.has(name));
+    if (missing.length > 0 && missing.join() !== told) {
+      logger.warn({ models: missing }, 'there is no package of models that are to be served');
+    }
+    told = missing.join();
+    return packages.filter((found) => namesOf(found).some((name) => names.includes(name)));
+  };
+}

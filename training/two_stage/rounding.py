@@ -1,0 +1,126 @@
+"""Weights in five and in four bits, as a package of a large stage B holds them.
+
+A weight is an odd multiple of its row's scale: (2 c - 2^bits + 1) * scale with the code c of so many bits. So there are as many levels above zero as below,
+and every level is a whole number of eight bits, which an engine unpacks when it loads the graph: the runtime multiplies in int8. The scale is what makes the squared error least among a few
+fractions of the row's greatest weight. Input channels whose activations are far larger than the others (`large_channels`) are kept out of the product and
+multiplied in fp32, since one of them would take the others' levels in the activations.
+
+While stage B is trained its weights are rounded in the forward pass and the gradient passes as if they were not ("straight-through"), so that it learns to do with them.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .encoder import Product
+
+LAYER_BITS, WORD_BITS, WORD_GROUP = 5, 4, 64
+RATIOS = (1.0, 0.92, 0.84, 0.76, 0.68, 0.6)
+# A channel is large when its greatest magnitude is so many times the median channel's; of these the largest are kept.
+LARGE, MOST_LARGE = 4.0, 6
+
+
+def scales_of(weight: Tensor, bits: int) -> Tensor:
+    """The scale of each row [rows, 1] of weights [rows, columns]."""
+    most = weight.abs().amax(1, keepdim=True).clamp(min=1e-8) / (2**bits - 1)
+    best, least = most, torch.full_like(most, torch.inf)
+    for ratio in RATIOS:
+        scale = most * ratio
+        error = (rounded(weight, scale, bits) - weight).square().sum(1, keepdim=True)
+        best, least = torch.where(error < least, scale, best), torch.minimum(error, least)
+    return best
+
+
+def codes_of(weight: Tensor, scale: Tensor, bits: int) -> Tensor:
+    """The codes of weights, as floats."""
+    top = 2**bits - 1
+    return ((weight / scale + top) / 2).round().clamp(0, top)
+
+
+def rounded(weight: Tensor, scale: Tensor, bits: int) -> Tensor:
+    """The weights that the codes stand for."""
+    return (2 * codes_of(weight, scale, bits) - (2**bits - 1)) * scale
+
+
+def packed_numbers(numbers: np.ndarray) -> bytes:
+    """A file of the codes of odd numbers: the low four bits, two codes in a byte and the first in its lower half, then the fifth bits, eight in a byte and the first lowest."""
+    if len(numbers) % 8:
+        raise ValueError("the codes do not fill their bytes")
+    codes = ((numbers.astype(np.int16) + 2**LAYER_BITS - 1) // 2).astype(np.uint8)
+    low = codes & 15
+    return (low[0::2] | low[1::2] << 4).tobytes() + np.packbits(codes >> 4, bitorder="little").tobytes()
+
+
+def numbers_of(packed: bytes) -> np.ndarray:
+    """The odd numbers of such a file, int8."""
+    data = np.frombuffer(packed, np.uint8)
+    low, high = np.split(data, [len(data) * 4 // 5])
+    codes = np.empty(2 * len(low), np.uint8)
+    codes[0::2], codes[1::2] = low & 15, low >> 4
+    codes |= np.unpackbits(high, bitorder="little") << 4
+    return (2 * codes.astype(np.int16) - (2**LAYER_BITS - 1)).astype(np.int8)
+
+
+def rounded_words(table: Tensor) -> Tensor:
+    """The word embeddings as they are kept: WORD_BITS a number, a scale for each WORD_GROUP of them."""
+    groups = table.reshape(-1, WORD_GROUP)
+    return rounded(groups, scales_of(groups, WORD_BITS).half().float(), WORD_BITS).reshape(table.shape)
+
+
+class Rounding:
+    """Rounds one layer's weights [out, in] but for the `kept` input channels. The scales are found anew every REFRESH calls."""
+
+    REFRESH = 200
+
+    def __init__(self, kept: Sequence[int]):
+        self.kept = list(kept)
+        self.scale: Tensor | None = None
+        self.calls = 0
+
+    def __call__(self, weight: Tensor) -> Tensor:
+        weight = weight.detach()
+        if self.scale is None or self.calls % self.REFRESH == 0:
+            self.scale = scales_of(without(weight, self.kept), LAYER_BITS)
+        self.calls += 1
+        result = rounded(weight, self.scale, LAYER_BITS)
+        result[:, self.kept] = weight[:, self.kept].half().float()
+        return result
+
+
+def without(weight: Tensor, kept: Sequence[int]) -> Tensor:
+    """The weights with the kept channels' at zero."""
+    if not kept:
+        return weight
+    weight = weight.clone()
+    weight[:, list(kept)] = 0
+    return weight
+
+
+def set_rounding(model: torch.nn.Module, kept: dict[str, list[int]] | None) -> None:
+    """Rounds all layers from now on, or none. `kept`: the input channels kept by the name of a layer."""
+    for name, part in model.named_modules():
+        if isinstance(part, Product):
+            part.rounding = None if kept is None else Rounding(kept.get(name, []))
+
+
+def large_channels(model: torch.nn.Module, run) -> dict[str, list[int]]:
+    """The large input channels of every product by its name, largest first; `run` runs the model over what is typical. Query, key and value have the same."""
+    greatest: dict[str, Tensor] = {}
+
+    def watch(name: str):
+        def hook(_, inputs):
+            most = inputs[0].detach().abs().flatten(0, -2).amax(0).float()
+            greatest[name] = torch.maximum(greatest.get(name, most), most)
+        return hook
+
+    hooks = [part.register_forward_pre_hook(watch(name)) for name, part in model.named_modules() if isinstance(part, Product)]
+    run()
+    for hook in hooks:
+        hook.remove()
+    found = {}
+    for name, most in greatest.items():
+        large = (most > LARGE * most.median()).nonzero()[:, 0].tolist()
+        found[name] = sorted(large, key=lambda channel: -float(most[channel]))[:MOST_LARGE]
+    return found
