@@ -4,6 +4,7 @@ import { Tokenizer } from '@huggingface/tokenizers';
 import { InvalidOptions, type TextReader, type TextTokenizer } from '../families/family.ts';
 import { controlProblem, type TokenizerDefinition } from '../text/control-tokens.ts';
 import { createPlainReader, createWordReader } from '../text/readers.ts';
+import { unigramEncoder } from '../text/unigram.ts';
 import { boundWordPiece, type WordPieceModel } from '../text/word-piece.ts';
 
 /** The parts of a `tokenizer.json` that say how its texts can be read. */
@@ -27,8 +28,13 @@ export function createTokenizer(definition: TokenizerDefinition): TextTokenizer 
 
 /** The same, whatever it finds in texts. Throws if it cannot be read. */
 export function readTokenizer(definition: TokenizerDefinition): TextTokenizer {
-  // The library's type of it is that of every kind of tokenizer.
-  const reader = readersOf(new Tokenizer(definition as never, {}), definition as Definition);
+  // The library's own Unigram takes time beyond linear in a long word, and its tree of pieces is large: it is asked for other kinds alone.
+  const unigram = unigramEncoder(definition as never);
+  const reader =
+    unigram === undefined
+      ? // The library's type of it is that of every kind of tokenizer.
+        readersOf(new Tokenizer(definition as never, {}), definition as Definition)
+      : () => createPlainReader(unigram);
   return { reader, ids: (text) => wholly(reader(), text) };
 }
 
