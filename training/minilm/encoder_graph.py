@@ -55,6 +55,14 @@ class GraphWriter:
         self.initialisers.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
+    def four_bits(self, values: np.ndarray, scales: np.ndarray) -> str:
+        """Adds whole numbers of 4 bits [rows, columns] and, behind them, their scales; returns the numbers' name."""
+        name = f"constant_{len(self.initialisers)}"
+        codes = (values & 15).astype(np.uint8)
+        self.initialisers.append(helper.make_tensor(name, TensorProto.INT4, values.shape, (codes[:, 0::2] | codes[:, 1::2] << 4).tobytes(), raw=True))
+        self.constant(scales)
+        return name
+
     def node(
         self, operator: str, inputs: list[str], outputs: int = 1, name: str = "", **attributes
     ) -> str | list[str]:

@@ -5,13 +5,15 @@ with the distance, the same for all layers. On a CPU attention is written as mat
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from .tokens import PREFIX
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 BLOCKED = -10000.0
@@ -21,7 +23,8 @@ FAR = 128
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes of an encoder. `types`: token types, 0 for none; `buckets`: of distances, 0 for none."""
+    """The sizes of an encoder. `types`: token types, 0 for none; `buckets`: of distances, 0 for none. `prefix`: what stage A reads before every text; an encoder
+    that has one takes the `centre` of its vectors off them. `word_block`: the word embeddings came in 4 bits, so many with one scale, and are kept so."""
 
     name: str
     width: int
@@ -33,12 +36,17 @@ class Shape:
     heads: int = 12
     positions: int = 512
     vocabulary: int = 30522
+    prefix: tuple[int, ...] = ()
+    word_block: int = 0
 
 
 MINILM = Shape("MiniLM-L6", 384, 6, 1536, 1e-12, 2, 0)
 MPNET = Shape("MPNet-base", 768, 12, 3072, 1e-5, 0, 32)
-SHAPES = {"minilm": MINILM, "mpnet": MPNET}
-# Stage A is a MiniLM, whatever stage B is.
+# multilingual-e5-small with a trimmed vocabulary, and the stage B that is grown from its lower layers.
+E5 = Shape("multilingual-e5-small", 384, 12, 1536, 1e-12, 2, 0, vocabulary=170_000, prefix=PREFIX, word_block=32)
+E5_READER = replace(E5, layers=8, prefix=())
+SHAPES = {"minilm": MINILM, "mpnet": MPNET, "e5": E5_READER}
+# Of every stage A.
 WIDTH = MINILM.width
 
 
@@ -119,6 +127,8 @@ class Encoder(nn.Module):
         self.norm = nn.LayerNorm(shape.width, eps=shape.epsilon)
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
         self.words.weight.requires_grad_(False)
+        if shape.prefix:
+            self.register_buffer("centre", torch.zeros(shape.width))
 
     def forward(self, ids: Tensor, positions: Tensor, types: Tensor, bias: Tensor) -> Tensor:
         """ids, positions, types [batch, tokens] int64; bias added to the attention scores -> [batch, tokens, width]."""

@@ -28,6 +28,9 @@ FITTED_KINDS = {
     "everyday_yes_no": ("yesno", "entail"),
     "everyday_reading": ("passage", "needle", "samequestion", "tone", "moderation"),
 }
+# Of these, kinds that ask about the text, which stage A does not read; and their names in other languages.
+READ_KINDS = ("everyday_yes_no", "everyday_reading")
+FAR = tuple(f"far_{kind}" for kind in FITTED_KINDS)
 # The set of questions that nothing answers.
 OPEN = "everyday_open"
 # Of the tasks of a kind, in the order of their hashes, every so many-th is held out.

@@ -50,8 +50,10 @@ def bert_names(encoder: Encoder) -> dict[str, np.ndarray]:
     return theirs
 
 
-def stage_a(encoder: Encoder, precision: str) -> bytes:
-    """Graph `input_ids` [1, tokens] -> `embedding` [1, 384]."""
+def stage_a(encoder: Encoder, precision: str, large: dict | None = None) -> bytes:
+    """Graph `input_ids` [1, tokens] -> `embedding` [1, 384]. `large`: of an encoder with a prefix, what its products' channels are divided by."""
+    if encoder.shape.prefix:
+        return stage_b_graph.build({f"encoder.{name}": value.detach().float().cpu().numpy() for name, value in encoder.state_dict().items()}, encoder.shape, precision, large or {}, sentence=True)
     return encoder_graph.build(bert_names(encoder), precision)
 
 
@@ -97,14 +99,14 @@ def weights_within(graph: Path, weights: Path) -> bytes:
     return model.SerializeToString()
 
 
-def without_words(graph: bytes) -> tuple[bytes, bytes]:
-    """The graph with its word table and their scales moved out, and the bytes of WORDS_FILE: table, then scales."""
+def without_words(graph: bytes, file: str = WORDS_FILE, vocabulary: int = MINILM.vocabulary) -> tuple[bytes, bytes]:
+    """The graph with its word table and their scales moved out, and the bytes of `file`: table, then scales."""
     model = onnx.load_from_string(graph)
-    by_rows = [t for t in model.graph.initializer if list(t.dims)[:1] == [MINILM.vocabulary]]
+    by_rows = [t for t in model.graph.initializer if list(t.dims)[:1] == [vocabulary]]
     parts, offset = [], 0
     for tensor in sorted(by_rows, key=lambda t: -t.dims[1]):
-        data = numpy_helper.to_array(tensor).tobytes()
-        outside(tensor, WORDS_FILE, offset, len(data))
+        data = tensor.raw_data or numpy_helper.to_array(tensor).tobytes()  # four bits as they are packed
+        outside(tensor, file, offset, len(data))
         parts.append(data)
         offset += len(data)
     return model.SerializeToString(deterministic=True), b"".join(parts)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from .encoder import WIDTH, Encoder
 from .stage_a import framed, vectors
-from .tasks import EVEN, INTENT_SETS, TEACHER, Mix
+from .tasks import CROSSED, EVEN, INTENT_SETS, TEACHER, Mix
 from .tokens import Reader
 from .windows import CARRIED_INSTRUCTION, sentences
 
@@ -74,7 +74,7 @@ class Needle:
 def needles(mix: Mix, encoder: Encoder, reader: Reader, seed: int) -> list[Needle]:
     """Rows of the recipe's tasks whose text is one or two segments."""
     weights = {name: task.weight for name, task in mix.tasks.items() if name not in LEFT_OUT}
-    rows = [(row, sentences(reader.plain(row.input))) for _, row in mix.rows(ROWS, seed, weights) if row.label not in (TEACHER, EVEN)]
+    rows = [(row, sentences(reader.plain(row.input))) for _, row in mix.rows(ROWS, seed, weights) if row.label not in (TEACHER, EVEN, CROSSED)]
     rows = [(row, segments) for row, segments in rows if 0 < len(segments) <= LONGEST]
     encoded = lambda texts: dict(zip(texts, vectors(encoder, [framed(list(text)) for text in texts])))
     asked = lambda row: tuple(reader.plain(row.instruction)[:CARRIED_INSTRUCTION])

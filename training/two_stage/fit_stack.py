@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from .everyday import FITTED_KINDS, OPEN
-from .held_out import KINDS
+from .held_out import FAR_KINDS, KINDS
 from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, features, fit
 
 LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -53,7 +53,7 @@ def best_share(scored: dict[str, list[Scored]], opposites: list[Scored], log: Ca
     """The share, for each shape the accuracy on kinds left out, and the accuracy of the shapes' best points on all kinds, the mean over shapes. `opposites`: the questions opposite to those of the set "negated"; the share of
     them that are answered the other way counts as one more kind."""
     sets = {name: prepared(rows) for name, rows in scored.items() if name not in (*NOISY, OPEN)}
-    kinds = {kind: [n for n in names if n in sets] for kind, names in {**KINDS, **{kind: [kind] for kind in FITTED_KINDS}}.items()}
+    kinds = {kind: [n for n in names if n in sets] for kind, names in {**KINDS, **FAR_KINDS, **{kind: [kind] for kind in FITTED_KINDS}}.items()}
     kinds = {kind: names for kind, names in kinds.items() if names} | {"opposites": []}
     denied = prepared(opposites)
     measured = lambda names, share: np.mean([right(sets[n], share) for n in names]) if names else np.mean(answers(sets["negated"], share) != answers(denied, share))

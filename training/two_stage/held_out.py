@@ -42,6 +42,8 @@ KINDS = {
     "entailment": ["mnli"],
     "passage": ["boolq"],
 }
+# Kinds in languages other than English, of a reader that has them (multilingual.py).
+FAR_KINDS = {"far_meaning": ["far_meaning"], "far_feelings": ["far_sides", "far_emotions"], "far_everyday": ["far_everyday_routing", "far_everyday_ordinal", "far_everyday_yes_no", "far_everyday_reading"]}
 # Wordings of questions and their opposites that no training row has.
 ASKED_LABEL = [("Is the message to do with {}?", "Is the message to do with anything besides {}?"), ("Does this come under {}?", "Does this fall outside {}?"), ("Would {} be a fitting name for it?", "Would {} be an unfitting name for it?")]
 ASKED_SIDE = [("Is the writer cheerful?", "Is the writer gloomy?"), ("Was it a good experience?", "Was it not a good experience?"), ("Does it sound optimistic?", "Does it sound pessimistic?"), ("Is the author fond of this?", "Is the author tired of this?"), ("Would the company enjoy reading this?", "Would the company hate reading this?")]

@@ -5,20 +5,20 @@ a channel by a power of two and multiplying its row of the weights by the same c
 idea, arXiv 2211.10438, for outliers alone). Stage A has fixed ones: `training/minilm/divisors.json`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
 
-from .stage_b import Pack, StageB, scores
+from .encoder import Encoder
 
 # A channel is large when its greatest magnitude is over so many times the median channel's, by kind of product; chosen among four by the
 # scores of 150 held-out rows (mean difference from fp32 .093; 1.5, 3, 2: .100; without: .179).
 LARGE = {"query": 2.0, "inner": 4.0, "outer": 3.0}
 
 
-def divisors(model: StageB, packs: Sequence[Pack]) -> dict[str, np.ndarray]:
-    """For each product with large channels, by its layer's name: powers of two [channels]."""
+def divisors(encoder: Encoder, run: Callable[[], object]) -> dict[str, np.ndarray]:
+    """`run` runs the encoder over what is typical. For each product with large channels, by its layer's name: powers of two [channels]."""
     greatest: dict[str, torch.Tensor] = {}
 
     def watch(name: str):
@@ -27,9 +27,9 @@ def divisors(model: StageB, packs: Sequence[Pack]) -> dict[str, np.ndarray]:
             greatest[name] = torch.maximum(greatest.get(name, most), most)
         return hook
 
-    layers = {f"encoder.layers.{i}.{kind}": getattr(layer, kind) for i, layer in enumerate(model.encoder.layers) for kind in LARGE}
+    layers = {f"encoder.layers.{i}.{kind}": getattr(layer, kind) for i, layer in enumerate(encoder.layers) for kind in LARGE}
     hooks = [layer.register_forward_pre_hook(watch(name)) for name, layer in layers.items()]
-    scores(model, packs)
+    run()
     for hook in hooks:
         hook.remove()
     result = {}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from . import export
-from .encoder import MINILM, SHAPES, Encoder
+from . import export, multilingual
+from .encoder import E5_READER, MINILM, SHAPES, Encoder
 from .finder import Finder
 from .stack import BEST, FEATURES, Stack
 from .stage_b import PACK_TOKENS, StageB
@@ -28,16 +28,27 @@ CANARY = {
 }
 
 
+def verdicts(reader: str) -> list[str]:
+    """The verdicts that a reader knows."""
+    return VERDICTS + (multilingual.VERDICTS if reader == "e5" else [])
+
+
+def residuals(reader: str) -> list[str]:
+    """The ways to say that none fits that a reader knows."""
+    return RESIDUAL + (multilingual.RESIDUAL if reader == "e5" else [])
+
+
 UNFITTED = Stack((0,), np.zeros(1), np.zeros(1))
 
 
-def write(folder: Path, encoder: Encoder, model: StageB, large: dict, tokenizer: str, symbols: dict[str, str], finder: Finder, kept_a: Path | None = None) -> None:
+def write(folder: Path, encoder: Encoder, model: StageB, large: dict, tokenizer: str, symbols: dict[str, str], finder: Finder, kept_a: Path | None = None, large_a: dict | None = None) -> None:
     """All files that the engine loads, with a rule that is still to be fitted. The same weights give the same bytes, but for a graph that was read back,
     whose scales are rounded once more: stage A's is copied from `kept_a` if it is the one of another package."""
     folder.mkdir(parents=True, exist_ok=True)
-    stage_a, words = export.without_words(export.stage_a(encoder, "int8"))
-    if model.encoder.shape == MINILM:
-        stage_b, reader_words = export.without_words(export.stage_b(model, "int8", large))
+    shape = encoder.shape
+    stage_a, words = export.without_words(export.stage_a(encoder, "int8", large_a), vocabulary=shape.vocabulary)
+    if model.encoder.shape in (MINILM, E5_READER):
+        stage_b, reader_words = export.without_words(export.stage_b(model, "int8", large), vocabulary=shape.vocabulary)
         if words != reader_words:
             raise ValueError("the stages do not share their word embeddings")
         weights = {}
@@ -60,7 +71,7 @@ def write(folder: Path, encoder: Encoder, model: StageB, large: dict, tokenizer:
 
 FILES = ("stage-a.onnx", "stage-b.onnx", "words.bin", export.WEIGHTS_FILE, "tokenizer.json", "symbols.json", "finder.json")
 # What a package is called, by what its stage B is grown from.
-IDS = {"minilm": "umpire-mini", "mpnet": "umpire-base"}
+IDS = {"minilm": "umpire-mini", "mpnet": "umpire-base", "e5": "umpire-multi"}
 
 
 def describe(folder: Path, stack: Stack, reader: str) -> dict:
@@ -89,9 +100,9 @@ def describe(folder: Path, stack: Stack, reader: str) -> dict:
                 "alpha": [round(float(x), 6) for x in stack.alpha],
                 "beta": [round(float(x), 6) for x in stack.beta],
                 "a_temperature": [round(float(x), 6) for x in stack.a_temperature],
-                "verdicts": VERDICTS,
+                "verdicts": verdicts(reader),
                 "negation": NEGATION,
-                "residuals": RESIDUAL,
+                "residuals": residuals(reader),
             },
             "windows": {
                 "premise_tokens": PREMISE,

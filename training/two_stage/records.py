@@ -15,7 +15,8 @@ from pathlib import Path
 class Decision:
     """One labelled decision. `label` is one of `choices`; `choices` is a tuple so that label sets can be shared and hashed.
 
-    `opposite` is the same text and choices with the opposite question, which a training row may carry with it. `ranks` are the choices' places on a
+    `opposite` is the same text and choices with the opposite question, which a training row may carry with it; or, of a row that nobody labelled, the same
+    question and choices with the text in another language. `ranks` are the choices' places on a
     scale, if they are its steps.
     """
 

@@ -31,12 +31,13 @@ def pad(sequences: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
 
 def embed(encoder: Encoder, sequences: Sequence[list[int]]) -> Tensor:
     """Mean-pooled, normalised vectors [batch, width] of framed sequences."""
-    ids, mask = pad(sequences)
+    shape = encoder.shape
+    ids, mask = pad([[s[0], *shape.prefix, *s[1:]] for s in sequences] if shape.prefix else sequences)
     positions = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
     bias = (1 - mask)[:, None, None, :] * BLOCKED
     hidden = encoder(ids, positions, torch.zeros_like(ids), bias).float()
     pooled = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-    return F.normalize(pooled, dim=-1)
+    return F.normalize(F.normalize(pooled, dim=-1) - encoder.centre if shape.prefix else pooled, dim=-1)
 
 
 def embed_many(encoder: Encoder, sequences: Sequence[list[int]], together: int = 24) -> Tensor:

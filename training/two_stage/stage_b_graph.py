@@ -21,8 +21,8 @@ from .encoder import BLOCKED, Shape, bucket_of
 from .rounding import LAYER_BITS, WORD_BITS, WORD_GROUP, codes_of, scales_of, without
 
 
-def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: dict) -> bytes:
-    """The serialised model from the state of a `StageB` by name. `large`: for `int8` what the input channels of a product are divided by before it is
+def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: dict, sentence: bool = False) -> bytes:
+    """The serialised model from the state of a `StageB` by name; or, for `sentence`, of a stage A whose encoder has a prefix: `input_ids` -> `embedding` [1, width]. `large`: for `int8` what the input channels of a product are divided by before it is
     quantised (outliers.py), by the name of its first layer; for `packed` the input channels that are kept out of it."""
     graph = GraphWriter()
     constant = lambda *values: graph.constant(np.array(values, np.int64))
@@ -72,10 +72,13 @@ def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: d
         parts = [graph.constant(weights[f"{name}.{part}"]) for part in ("weight", "bias")]
         return graph.node("SkipLayerNormalization", [x, residual, *parts], domain=RUNTIME, epsilon=shape.epsilon)
 
-    def words() -> str:
+    def words(ids: str) -> str:
         table = weights["encoder.words.weight"]
+        if shape.word_block and precision != "fp32":
+            rows = graph.node("GatherBlockQuantized", [graph.four_bits(*four_bits(table, shape.word_block)), ids, graph.initialisers[-1].name], domain=RUNTIME, block_size=shape.word_block, gather_axis=0, quantize_axis=1)
+            return graph.node("Cast", [rows], to=TensorProto.FLOAT)
         if precision == "fp32":
-            return graph.node("Gather", [graph.constant(table), "input_ids"])
+            return graph.node("Gather", [graph.constant(table), ids])
         if precision == "int8":
             values, scales = quantise_columns(table.T, EMBEDDING_LEVELS)
             rows = graph.node("Gather", [graph.constant(values.T), "input_ids"])
@@ -93,31 +96,48 @@ def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: d
         scaled = graph.node("Mul", [numbers, graph.node("Unsqueeze", [graph.node("Cast", [group_scales], to=TensorProto.FLOAT), constant(-1)])])
         return graph.node("Reshape", [scaled, constant(1, -1, shape.width)])
 
-    added = graph.node("Gather", [half(weights["encoder.positions.weight"]), "position_ids"])
-    if shape.types:
+    def visibility() -> str:
+        """What is added to the scores of two tokens."""
+        theirs, ours = graph.node("Unsqueeze", ["block_ids", first]), graph.node("Unsqueeze", ["block_ids", second])
+        visible = graph.node("Or", [graph.node("Equal", [theirs, zero]), graph.node("Equal", [theirs, ours])])
+        bias = graph.node("Where", [visible, graph.constant(np.array(0, np.float32)), graph.constant(np.array(BLOCKED, np.float32))])
+        bias = graph.node("Unsqueeze", [bias, first])
+        if shape.buckets:
+            buckets = bucket_of(torch.arange(1 - shape.positions, shape.positions), shape.buckets).numpy()
+            apart = graph.node("Sub", [graph.node("Unsqueeze", ["position_ids", first]), graph.node("Unsqueeze", ["position_ids", second])])
+            index = graph.node("Add", [apart, graph.constant(np.array(shape.positions - 1, np.int64))])
+            of_distance = graph.node("Gather", [graph.constant(weights["encoder.distances.weight"][buckets]), index])
+            bias = graph.node("Add", [bias, graph.node("Transpose", [of_distance], perm=[0, 3, 1, 2])])
+        return bias
+
+    ids = "input_ids"
+    if sentence:
+        parts = [graph.node("Slice", [ids, constant(start), constant(end), constant(1)]) for start, end in ((0, 1), (1, 2**62))]
+        ids = graph.node("Concat", [parts[0], graph.constant(np.array([shape.prefix], np.int64)), parts[1]], axis=1)
+        table = weights["encoder.positions.weight"] + weights["encoder.types.weight"][0]
+        added = graph.node("Unsqueeze", [graph.node("Slice", [graph.constant(table), constant(0), graph.node("Shape", [ids], start=1), constant(0)]), constant(0)])
+    else:
+        added = graph.node("Gather", [half(weights["encoder.positions.weight"]), "position_ids"])
+    if shape.types and not sentence:
         in_option = graph.node("Cast", [graph.node("Greater", ["block_ids", zero])], to=TensorProto.INT64)
         added = graph.node("Add", [added, graph.node("Gather", [graph.constant(weights["encoder.types.weight"]), in_option])])
-    x = norm_of_sum(words(), added, "encoder.norm")
+    x = norm_of_sum(words(ids), added, "encoder.norm")
 
-    theirs, ours = graph.node("Unsqueeze", ["block_ids", first]), graph.node("Unsqueeze", ["block_ids", second])
-    visible = graph.node("Or", [graph.node("Equal", [theirs, zero]), graph.node("Equal", [theirs, ours])])
-    bias = graph.node("Where", [visible, graph.constant(np.array(0, np.float32)), graph.constant(np.array(BLOCKED, np.float32))])
-    bias = graph.node("Unsqueeze", [bias, first])
-    if shape.buckets:
-        buckets = bucket_of(torch.arange(1 - shape.positions, shape.positions), shape.buckets).numpy()
-        apart = graph.node("Sub", [graph.node("Unsqueeze", ["position_ids", first]), graph.node("Unsqueeze", ["position_ids", second])])
-        index = graph.node("Add", [apart, graph.constant(np.array(shape.positions - 1, np.int64))])
-        of_distance = graph.node("Gather", [graph.constant(weights["encoder.distances.weight"][buckets]), index])
-        bias = graph.node("Add", [bias, graph.node("Transpose", [of_distance], perm=[0, 3, 1, 2])])
-
+    bias = None if sentence else visibility()
     for index in range(shape.layers):
         name = f"encoder.layers.{index}"
         projected = linear(x, [f"{name}.{part}" for part in ("query", "key", "value")])
         query, key, value = graph.node("Split", [projected], outputs=3, axis=-1, num_outputs=3)
-        context = graph.node("MultiHeadAttention", [query, key, value, "", "", bias], domain=RUNTIME, num_heads=shape.heads)
+        context = graph.node("MultiHeadAttention", [query, key, value] + ([] if bias is None else ["", "", bias]), domain=RUNTIME, num_heads=shape.heads)
         x = norm_of_sum(linear(context, [f"{name}.attended"]), x, f"{name}.attended_norm")
         inner = graph.node("Gelu", [linear(x, [f"{name}.inner"])], domain=RUNTIME)
         x = norm_of_sum(linear(inner, [f"{name}.outer"]), x, f"{name}.outer_norm")
+
+    if sentence:
+        mean = graph.node("ReduceMean", [x, constant(1)], keepdims=0)
+        away = graph.node("Sub", [graph.node("Div", [mean, graph.node("ReduceL2", [mean, constant(1)], keepdims=1)]), graph.constant(weights["encoder.centre"])])
+        graph.nodes.append(helper.make_node("Div", [away, graph.node("ReduceL2", [away, constant(1)], keepdims=1)], ["embedding"], name="embedding"))
+        return serialised(graph, shape, ["input_ids"], [], helper.make_tensor_value_info("embedding", TensorProto.FLOAT, [1, shape.width]))
 
     at_markers = graph.node("Gather", [graph.node("Squeeze", [x, constant(0)]), "markers"])
     dense = graph.node("Add", [graph.node("MatMul", [at_markers, half(weights["dense.weight"].T)]), graph.constant(weights["dense.bias"])])
@@ -125,17 +145,27 @@ def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: d
     score = graph.node("Add", [score, graph.constant(weights["score.bias"])])
     graph.nodes.append(helper.make_node("Reshape", [score, minus_one], ["scores"], name="scores"))
 
-    tokens = [helper.make_tensor_value_info(n, TensorProto.INT64, [1, "tokens"]) for n in ("input_ids", "position_ids", "block_ids")]
+    markers = helper.make_tensor_value_info("markers", TensorProto.INT64, ["options"])
+    return serialised(graph, shape, ["input_ids", "position_ids", "block_ids"], [markers], helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["options"]))
+
+
+def serialised(graph: GraphWriter, shape: Shape, tokens: list[str], others: list, output) -> bytes:
+    """The model with inputs [1, tokens] of these names, other inputs, and an output."""
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, [1, "tokens"]) for name in tokens]
+    # The first version with numbers of 4 bits is 21.
+    opset, version = (21, 10) if shape.word_block else (18, 9)
     model = helper.make_model(
-        helper.make_graph(
-            graph.nodes,
-            f"{shape.name}-stage-b",
-            [*tokens, helper.make_tensor_value_info("markers", TensorProto.INT64, ["options"])],
-            [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["options"])],
-            graph.initialisers,
-        ),
-        opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid(RUNTIME, 1)],
-        ir_version=9,
+        helper.make_graph(graph.nodes, f"{shape.name}-stage-{'b' if others else 'a'}", [*inputs, *others], [output], graph.initialisers),
+        opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid(RUNTIME, 1)],
+        ir_version=version,
         producer_name="umpire",
     )
     return model.SerializeToString(deterministic=True)
+
+
+def four_bits(table: np.ndarray, block: int) -> tuple[np.ndarray, np.ndarray]:
+    """Words that came as (code - 8) * scale in blocks, whose greatest is -8 scales: the whole numbers [rows, width] and the scales [rows, blocks]."""
+    blocks = table.reshape(len(table), -1, block)
+    greatest = np.take_along_axis(blocks, np.abs(blocks).argmax(-1)[..., None], -1)
+    scales = (greatest / -8).astype(np.float16)
+    return np.clip(np.round(blocks / np.where(scales == 0, 1, scales).astype(np.float32)), -8, 7).astype(np.int8).reshape(table.shape), scales[..., 0]

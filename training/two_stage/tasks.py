@@ -151,7 +151,8 @@ class Mix:
         label = row.label if row.label in (TEACHER, EVEN, CROSSED) else spelled[choices.index(row.label)]
         ordered, ranks = tuple(spelled[i] for i in order), tuple(row.ranks[i] for i in order) if row.ranks else ()
         text = row.input[: LONGEST_EVERYDAY if row.set.startswith("everyday") else LONGEST_INPUT]
-        opposite = row.opposite and replace(row.opposite, input=text, choices=ordered, label=spelled[choices.index(row.opposite.label)])
+        twin = row.opposite is not None and row.opposite.label == CROSSED
+        opposite = row.opposite and replace(row.opposite, input=row.opposite.input if twin else text, choices=ordered, label=CROSSED if twin else spelled[choices.index(row.opposite.label)])
         return replace(row, input=text, choices=ordered, label=label, ranks=ranks, opposite=opposite)
 
     def asked(self, row: Decision, rng: random.Random) -> str:

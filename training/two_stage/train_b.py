@@ -4,7 +4,7 @@ The rows are drawn in chunks, each a function of the seed and the chunk's number
 checkpoint with the same rows. The loss of a row is taken on z = alpha * a + b with the scores `a` of a fixed stage A and a random
 `alpha` (0, 8 or 16), so that b is useful alone and beside A: cross-entropy + 0.5 Brier. `echo` rows have stage A's distribution
 as their target, and rows whose text answers nothing an even one. A row with an opposite is trained with it in one batch, and pays for every bit by which the two answers fail to be each
-other's mirror. With a teacher, another stage B, half of a row's loss is how far its distribution is from the teacher's, and rows that nobody labelled have that alone.
+other's mirror. Of twins, one question about a line and about the same line in another language, the other's reading is drawn to the English one's. With a teacher, another stage B, half of a row's loss is how far its distribution is from the teacher's, and rows that nobody labelled have that alone.
 The weights that count are an exponential moving average; whole held-out sets are watched, and the average that does best there is kept.
 """
 
@@ -116,8 +116,14 @@ def loss_of(b: Tensor, batch: Batch, rng: np.random.Generator, settings: Setting
         share = torch.where(labels == TARGETS[CROSSED], 1.0, torch.where(has_label, TAUGHT, 0.0))
         row_losses = (1 - share) * row_losses + share * learnt
     total = row_losses.sum()
-    if batch.paired.any():
-        first = torch.from_numpy(np.flatnonzero(batch.paired)).to(DEVICE)
+    twins = batch.paired & (batch.labels == TARGETS[CROSSED])
+    if twins.any():
+        first = torch.from_numpy(np.flatnonzero(twins)).to(DEVICE)
+        english, other = (torch.log_softmax(b[rows] + closed[rows], -1) for rows in (first, first + 1))
+        english = english.detach()
+        total = total + settings.consistency * (english.exp() * (english - other.clamp(min=-1e4))).sum(-1).clamp(max=4.0).sum()
+    if (batch.paired & ~twins).any():
+        first = torch.from_numpy(np.flatnonzero(batch.paired & ~twins)).to(DEVICE)
         total = total + settings.consistency * 2 * inconsistency(b[first][:, :2], b[first + 1][:, :2]).sum()
     return total / len(labels)
 

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from .encoder import Encoder, mixed
 from .records import Decision
 from .stage_a import embed_many, framed, vectors
-from .tasks import EVEN, TEACHER
+from .tasks import CROSSED, EVEN, TEACHER
 from .tokens import Reader
 from .wordings import RESIDUAL
 
@@ -32,11 +32,17 @@ TASKS = {
 
 def usable(row: Decision) -> bool:
     """A similarity of texts can be taught by it: it has a label, and that is not "none of these"."""
-    return row.label not in (TEACHER, EVEN) and row.label.lower().replace("_", " ") not in RESIDUAL and len(row.choices) <= MOST_CHOICES
+    return row.label not in (TEACHER, EVEN, CROSSED) and row.label.lower().replace("_", " ") not in RESIDUAL and len(row.choices) <= MOST_CHOICES
 
 
-def tune(base: Encoder, rows: Sequence[Decision], reader: Reader, minutes: float, log) -> Encoder:
-    """The encoder after one pass over `rows`, or `minutes` of one core's work, whichever ends first; the learning rate falls to 0 by then."""
+# The same of a stage A for many languages, and how many pairs of lines there are for each row.
+MULTILINGUAL_TASKS = {**TASKS, "spoken": 6, "meaning": 6, "everyday": 20}
+PAIRS_A_ROW = 1.0
+
+
+def tune(base: Encoder, rows: Sequence[Decision], reader: Reader, minutes: float, log, pairs: Sequence[tuple[str, str]] = ()) -> Encoder:
+    """The encoder after one pass over `rows`, or `minutes` of one core's work, whichever ends first; the learning rate falls to 0 by then. `pairs` of texts with
+    one meaning are spread over the batches: each text is to find its other among those of the batch."""
     encoder = copy.deepcopy(base).train()
     weights = [p for p in encoder.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=LEARNING_RATE, weight_decay=0.01, fused=True)
@@ -58,6 +64,12 @@ def tune(base: Encoder, rows: Sequence[Decision], reader: Reader, minutes: float
             logits = SCALE * choices[[place[c] for c in row.choices]] @ vector
             loss = loss + F.cross_entropy(logits[None], torch.tensor([row.choices.index(row.label)], device=logits.device))
         loss = loss / len(batch)
+        share = -(-len(pairs) * ROWS_A_BATCH // len(rows))
+        if drawn := pairs[start // ROWS_A_BATCH * share :][:share]:
+            with mixed():
+                one, other = (embed_many(encoder, [framed(reader.plain(pair[side]), 64) for pair in drawn]) for side in (0, 1))
+            logits, own = SCALE * one @ other.T, torch.arange(len(drawn), device=one.device)
+            loss = loss + 0.5 * (F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own))
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
