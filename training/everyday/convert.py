@@ -14,6 +14,8 @@ import json
 import re
 from pathlib import Path
 
+# Kinds that writers spell differently.
+SPELLED = {"intent": "routing", "intents": "routing", "described choices": "described", "yes/no": "yesno", "entailment": "entail"}
 HEAD = re.compile(r"## ([a-z0-9_]+) \[([^;\]]+);([^\]]+)\]\s*$")
 ROW = re.compile(r"([a-z]{1,2}|\*)> (.*)$")
 
@@ -32,6 +34,7 @@ def read(path: Path, dropped: set[tuple[str, str]]) -> list[dict]:
     for line in filter(str.strip, path.read_text(encoding="utf-8").splitlines()):
         if found := HEAD.match(line):
             head, questions, choices, last, current = [part.strip() for part in found.groups()], [], [], "#", None
+            head[1] = SPELLED.get(head[1], head[1])
         elif line.startswith("? "):
             questions, last, current = [*(questions if last == "?" else []), line[2:].strip()], "?", None
         elif line.startswith("= "):
