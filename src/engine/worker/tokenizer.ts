@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
 import type { TextReader, TextTokenizer } from '../families/family.ts';
 import { createPlainReader, createWordReader } from '../text/readers.ts';
+import { unigramEncoder } from '../text/unigram.ts';
 import { boundWordPiece, type WordPieceModel } from '../text/word-piece.ts';
 
 /** The parts of a `tokenizer.json` that say how its texts can be read. */
@@ -15,7 +16,10 @@ interface Definition {
 /** Loads a `tokenizer.json`. Throws if it is not one. */
 export async function loadTokenizer(path: string): Promise<TextTokenizer> {
   const definition = JSON.parse(await readFile(path, 'utf8'));
-  const reader = readersOf(new Tokenizer(definition, {}), definition);
+  // The library's own Unigram takes time beyond linear in a long word, and its tree of pieces is large: the library is asked for what is not read here only.
+  const unigram = unigramEncoder(definition);
+  const reader =
+    unigram === undefined ? readersOf(new Tokenizer(definition, {}), definition) : () => createPlainReader(unigram);
   return { reader, ids: (text) => wholly(reader(), text) };
 }
 
