@@ -1,5 +1,5 @@
 /**
- * What a decision of the two-stage model costs beside a bare run of its encoder over the same premise, in one process on one core: rounds of
+ * What a decision of each two-stage model costs beside a bare run of its encoder over the same premise, in one process on one core: rounds of
  * both in turn, so that a busy machine slows them alike. Choices are cached, as those of a catalog are, and so is the instruction; a further
  * row has one that was never seen.
  */
@@ -7,7 +7,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readTwoStageOptions } from '../../src/engine/families/two-stage/options.ts';
-import { listPackages } from '../../src/engine/packages/check.ts';
+import { packFeeds } from '../../src/engine/families/two-stage/packs.ts';
+import { type ListedPackage, listPackages } from '../../src/engine/packages/check.ts';
 import { readManifest } from '../../src/engine/packages/manifest.ts';
 import { createLoadedModels } from '../../src/engine/worker/models.ts';
 import { loadGraph } from '../../src/engine/worker/runtime.ts';
@@ -21,7 +22,7 @@ const verbs = ['change', 'cancel', 'check', 'report', 'open', 'close', 'move', '
 const kinds = ['', 'business ', 'second '];
 const labels = kinds.flatMap((kind) => verbs.flatMap((verb) => things.map((thing) => `${verb} ${kind}${thing}`)));
 
-/** The most that each number of choices may take, as a multiple of the bare run. */
+/** The numbers of choices, and the most that each may take in umpire-mini, as a multiple of the bare run. */
 const bounds: readonly (readonly [choices: number, atMost: number])[] = [
   [2, 2.4],
   [8, 3.1],
@@ -32,20 +33,32 @@ const bounds: readonly (readonly [choices: number, atMost: number])[] = [
 /** `--rounds N`, `--tokens N`: tokens of the premise, special ones included. The models folder is `UMPIRE_MODELS_DIR` or `models`. */
 export async function run({ rounds = 60, tokens = 64 }: Record<string, number>): Promise<void> {
   const modelsDir = process.env.UMPIRE_MODELS_DIR ?? fileURLToPath(new URL('../../models', import.meta.url));
-  const found = (await listPackages(modelsDir)).find(({ family, isDefault }) => family === 'two-stage' && isDefault);
-  if (found === undefined) throw new Error(`${modelsDir} has no two-stage package`);
+  const found = (await listPackages(modelsDir)).filter(({ family, isDefault }) => family === 'two-stage' && isDefault);
+  if (found.length === 0) throw new Error(`${modelsDir} has no two-stage package`);
+  for (const each of found) await measurePackage(modelsDir, each, rounds, tokens);
+}
+
+async function measurePackage(modelsDir: string, found: ListedPackage, rounds: number, tokens: number): Promise<void> {
   const folder = join(modelsDir, found.id, found.revision);
   const { manifest } = readManifest(readFileSync(join(folder, 'model.json'), 'utf8'), found.id, found.revision);
   const options = readTwoStageOptions(manifest.options);
   const models = createLoadedModels(32 * 2 ** 20);
   const loaded = await models.load({ key: 'model', folder, manifest, profile: undefined });
   if (loaded.kind === 'load_failed') throw new Error(loaded.problems.join('; '));
-  const encoder = await loadGraph(join(folder, options.stageA));
+  // The larger encoder is the one that a decision is held against: stage B's, if its weights are kept apart.
+  const { stageBWeights } = options;
+  const larger = stageBWeights !== undefined;
+  const encoder = larger
+    ? await loadGraph(join(folder, options.stageB), join(folder, stageBWeights))
+    : await loadGraph(join(folder, options.stageA));
   const asked = (await loadTokenizer(join(folder, options.tokenizer))).ids(instruction).length;
   const input = Array.from({ length: tokens - 3 - asked }, (_, i) => verbs[i % verbs.length]).join(' ');
-  const ids = BigInt64Array.from({ length: tokens }, (_, i) => BigInt(2000 + i));
+  const ids = Array.from({ length: tokens }, (_, i) => 2000 + i);
+  const feeds = larger
+    ? packFeeds([], ids.slice(0, tokens - 4), [[]], options.special)
+    : { input_ids: { data: BigInt64Array.from(ids, BigInt), dims: [1, tokens] } };
 
-  const bare = () => encoder.run({ input_ids: { data: ids, dims: [1, tokens] } });
+  const bare = () => encoder.run(feeds);
   let asks = 0;
   const decide = async (choices: number, ask: string): Promise<void> => {
     const texts = { input, instruction: ask, choices: labels.slice(0, choices).sort() };
@@ -78,7 +91,7 @@ export async function run({ rounds = 60, tokens = 64 }: Record<string, number>):
     [...times].map(([name, all], place) => {
       const ratio = (q: number): string => (quantile(all, q) / quantile(encoded, q)).toFixed(2);
       const figures = [median(all).toFixed(2), quantile(all, 0.1).toFixed(2), ratio(0.5), ratio(0.1)];
-      return [name, ...figures, bounds[place - 1]?.[1].toFixed(1) ?? ''];
+      return [name, ...figures, (found.id === 'umpire-mini' ? bounds[place - 1]?.[1].toFixed(1) : undefined) ?? ''];
     }),
   );
   await encoder.dispose();

@@ -105,7 +105,7 @@ def without_words(graph: bytes, file: str = WORDS_FILE, vocabulary: int = MINILM
     by_rows = [t for t in model.graph.initializer if list(t.dims)[:1] == [vocabulary]]
     parts, offset = [], 0
     for tensor in sorted(by_rows, key=lambda t: -t.dims[1]):
-        data = numpy_helper.to_array(tensor).tobytes()
+        data = tensor.raw_data or numpy_helper.to_array(tensor).tobytes()  # four bits as they are packed
         outside(tensor, file, offset, len(data))
         parts.append(data)
         offset += len(data)

