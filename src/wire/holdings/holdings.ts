@@ -16,7 +16,7 @@ import { giveUp, OpenRequest, type RequestBounds, streamOf } from './open-reques
 import { createReports } from './reports.ts';
 import type { HoldingSettings } from './settings.ts';
 import { createTally, type HoldingTally } from './tally.ts';
-import { createLook, type Look } from './unread.ts';
+import { createLook, type Look, MOST_TIME } from './unread.ts';
 import { createWatches } from './watches.ts';
 
 /** Milliseconds between looks. */
@@ -62,13 +62,15 @@ export function createHoldings(options: {
   readonly settings: HoldingSettings;
   readonly trustedProxies: TrustedProxies;
   readonly logger: Logger;
+  /** Milliseconds after which a request without an answer is given up. */
+  readonly mostTime?: number;
 }): Holdings {
-  const { settings, trustedProxies, logger } = options;
+  const { settings, trustedProxies, logger, mostTime = MOST_TIME } = options;
   const accounts = createAccounts();
   const tally = createTally();
   const connections = createConnections({ settings, trustedProxies, accounts, tally });
   const watches = createWatches(settings, tally);
-  const look = createLook({ settings, connections, accounts, tally });
+  const look = createLook({ settings, mostTime, connections, accounts, tally });
   const report = createReports(logger, tally);
   let requests = 0;
   let reserved = 0;
