@@ -22,7 +22,7 @@ async function countOn(t: ExecutionContext, server: Server, holdings: Holdings):
   server.on('request', (request: HttpRequest, response: HttpResponse) => {
     const exchange = new Exchange(request, response, 10_000);
     const connection = holdings.find(request);
-    response.on('close', () => holdings.close(exchange));
+    if (request.url !== '/unheard') response.on('close', () => holdings.close(exchange));
     if (connection === undefined || holdings.open(exchange, connection) !== undefined) t.fail();
     if (request.url === '/watch') t.teardown(holdings.watch(exchange, () => {}));
     if (request.url === '/answered') response.end('{}');
@@ -80,4 +80,13 @@ test('over HTTP/2; a watch stays', async (t) => {
   const { tally, requests, connections } = holdings.state();
   t.deepEqual([tally.givenUp.unfinished, requests, connections], [1, 1, 1]);
   watching.destroy();
+});
+
+test('one whose connection is gone is given back, though nothing said that its response is over', async (t) => {
+  const holdings = holdingsOf(t);
+  const port = await countOn(t, createServer(), holdings);
+  await sendRaw(port, 'GET /unheard HTTP/1.1\r\nHost: a\r\n\r\n', { answers: 1, timeout: 200 });
+  t.is(holdings.state().requests, 1);
+  await untilNone(holdings);
+  t.is(holdings.state().tally.givenUp.unfinished, 1);
 });
