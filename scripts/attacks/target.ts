@@ -36,7 +36,7 @@ export async function startTarget(
   const folder = mkdtempSync(join(tmpdir(), 'umpire-attack-'));
   mkdirSync(join(folder, 'models'));
   cpSync(join(checkout, 'models/minilm-l6'), join(folder, 'models/minilm-l6'), { recursive: true });
-  const [port, metricsPort] = [await freePort(), await freePort()];
+  const [port, metricsPort] = await freePorts();
   const child = spawn(process.execPath, [join(checkout, 'src/main.ts')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
@@ -100,10 +100,11 @@ export async function startTarget(
   };
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+/** Two ports that nobody listens on. Both are held until both are known: one that is free again may be given out again. */
+async function freePorts(): Promise<readonly [number, number]> {
+  const servers = [createServer(), createServer()] as const;
+  await Promise.all(servers.map((server) => once(server.listen(0, '127.0.0.1'), 'listening')));
+  const [first, second] = servers.map((server) => (server.address() as { port: number }).port) as [number, number];
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return [first, second];
 }

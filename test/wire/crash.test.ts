@@ -83,6 +83,24 @@ test.serial('every request with every frame behind it, in one segment with the p
   t.deepEqual(await untilNothingIsHeld(plain), nothing);
 });
 
+/** Refused before its body is read: there is no key. Nobody listens to the request any more once its response is over. */
+const unread =
+  'POST /umpire.v1.CatalogService/GetCatalog HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}';
+
+// What goes unheard is an error of the request's, which Node emits with its connection's end: ava fails for it as an uncaught exception.
+test.serial('calls in a pipeline whose connection ends before their turn', async (t) => {
+  const { plain } = t.context;
+  const cases = [unread + unread, unread.repeat(4), `${unread.repeat(2)}\0\r\n\r\n`].map((text) => [Buffer.from(text)]);
+  await throwAll(() => connect(plain.port, '127.0.0.1'), [...cases, ...cases, ...cases]);
+  await throwAll(() => {
+    const socket = connect(plain.port, '127.0.0.1');
+    socket.once('connect', () => setImmediate(() => socket.resetAndDestroy()));
+    return socket;
+  }, Array.from({ length: 20 }, () => cases).flat());
+  t.is((await send(plain.port, { path: '/health/live' })).status, 200);
+  t.deepEqual(await untilNothingIsHeld(plain), nothing);
+});
+
 const expecting = [...Object.entries(OPENINGS)].filter(([name]) => name.startsWith('Expect') || name === 'CONNECT');
 
 test.serial('the same in two reads, the preface cut anywhere', async (t) => {

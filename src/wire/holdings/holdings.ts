@@ -16,7 +16,7 @@ import { giveUp, OpenRequest, type RequestBounds, streamOf } from './open-reques
 import { createReports } from './reports.ts';
 import type { HoldingSettings } from './settings.ts';
 import { createTally, type HoldingTally } from './tally.ts';
-import { createLook, type Look } from './unread.ts';
+import { createLook, type Look, MOST_TIME } from './unread.ts';
 import { createWatches } from './watches.ts';
 
 /** Milliseconds between looks. */
@@ -62,21 +62,24 @@ export function createHoldings(options: {
   readonly settings: HoldingSettings;
   readonly trustedProxies: TrustedProxies;
   readonly logger: Logger;
+  /** Milliseconds after which a request without an answer is given up. */
+  readonly mostTime?: number;
 }): Holdings {
-  const { settings, trustedProxies, logger } = options;
+  const { settings, trustedProxies, logger, mostTime = MOST_TIME } = options;
   const accounts = createAccounts();
   const tally = createTally();
   const connections = createConnections({ settings, trustedProxies, accounts, tally });
   const watches = createWatches(settings, tally);
-  const look = createLook({ settings, connections, accounts, tally });
+  const look = createLook({ settings, mostTime, connections, accounts, tally });
   const report = createReports(logger, tally);
-  let requests = 0;
+  const open = new Set<OpenRequest>();
   let reserved = 0;
   let last: Look = { unread: 0, reserved: 0 };
   let nextSearch = 0;
 
   const timer = setInterval(() => {
     const now = performance.now();
+    releaseOrphans(now);
     last = look(now);
     reserved = last.reserved;
     accounts.forget(now);
@@ -103,6 +106,31 @@ export function createHoldings(options: {
   const noteReset = (account: Account, now: number): void => {
     tally.resets += 1;
     noteWaste(account, now);
+  };
+
+  const release = (request: OpenRequest): void => {
+    const { account, connection, exchange } = request;
+    exchange.place = undefined;
+    connections.end(connection, request);
+    account.requests -= 1;
+    account.reserved -= request.reserved;
+    reserved -= request.reserved;
+    open.delete(request);
+  };
+
+  /** Gives back what is held for requests whose connection is gone and whose response never said that it is over. */
+  const releaseOrphans = (now: number): void => {
+    for (const request of open) {
+      const { exchange, connection } = request;
+      // Oldest first.
+      if (now - exchange.startedAt < mostTime) return;
+      if (!connection.socket.closed) continue;
+      exchange.givenUp = 'unfinished';
+      exchange.depart();
+      exchange.finish();
+      release(request);
+      tally.givenUp.unfinished += 1;
+    }
   };
 
   /** Gives up the request that has been arriving longest, and says whether there was one. */
@@ -132,7 +160,7 @@ export function createHoldings(options: {
     if (account.requests > settings.requests.perAddress && !displace(account, now))
       return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many requests in progress', { retryAfter: 1 });
     if (account.unread + account.reserved > settings.unread.perAddress) return tooMuchUnread();
-    if (requests > settings.requests.total && !displace(undefined, now)) return noRoom();
+    if (open.size > settings.requests.total && !displace(undefined, now)) return noRoom();
     return undefined;
   };
 
@@ -163,19 +191,14 @@ export function createHoldings(options: {
       exchange.place = request;
       connections.begin(connection, request);
       account.requests += 1;
-      requests += 1;
+      open.add(request);
       return refusal(account, exchange.startedAt);
     },
     close(exchange) {
       const { place: request } = exchange;
       if (!(request instanceof OpenRequest)) return;
-      const { account, connection } = request;
-      exchange.place = undefined;
-      connections.end(connection, request);
-      account.requests -= 1;
-      account.reserved -= request.reserved;
-      reserved -= request.reserved;
-      requests -= 1;
+      const { account } = request;
+      release(request);
       if (exchange.givenUp === undefined && wasTakenBack(exchange)) noteReset(account, exchange.endedAt);
     },
     reset(session, headers) {
@@ -190,7 +213,7 @@ export function createHoldings(options: {
     },
     state: () => ({
       connections: connections.size,
-      requests,
+      requests: open.size,
       watches: watches.size,
       unread: last.unread,
       addresses: accounts.size,

@@ -13,7 +13,7 @@ import type { HoldingTally } from './tally.ts';
 /** Milliseconds that the rest of a request has to arrive once it has been answered; it is thrown away. */
 const REST_TIME = 5000;
 /** Milliseconds after which a request that has no answer is given up: three times what a call may take. */
-const MOST_TIME = 90_000;
+export const MOST_TIME = 90_000;
 /** How many times the write timeout a response may take in all, however it trickles. */
 const MOST_TIMEOUTS = 10;
 /** Bytes that must leave a connection to count as progress: what answers a ping does not. */
@@ -31,16 +31,18 @@ export interface Look {
 /** A way to look, to be taken about twice a second. */
 export function createLook(options: {
   readonly settings: Pick<HoldingSettings, 'unread' | 'writeTimeout'>;
+  /** Milliseconds, see `MOST_TIME`. */
+  readonly mostTime: number;
   readonly connections: Connections;
   readonly accounts: Accounts;
   readonly tally: HoldingTally;
 }): (now: number) => Look {
-  const { settings, connections, accounts, tally } = options;
+  const { settings, mostTime, connections, accounts, tally } = options;
 
   const lookAt = (request: OpenRequest, now: number): void => {
     const { exchange, connection } = request;
     if (!exchange.response.writableEnded) {
-      if (request.watching || now - exchange.startedAt < MOST_TIME) return;
+      if (request.watching || now - exchange.startedAt < mostTime) return;
       // Whatever it waits for has its own time and was to end it long ago.
       giveUp(request, 'unfinished');
       closeConnection(connection);

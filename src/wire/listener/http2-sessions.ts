@@ -72,7 +72,9 @@ interface Watched {
  *
  * A session without streams is asked with a ping whether its peer still listens: one that has stopped in the middle of a frame cannot
  * answer, nor can one that is gone, and both are destroyed after the time that headers may take. Nothing else shows half a frame.
- * A session with streams is asked when nothing has come from it for as long: a watch would keep a peer that has vanished for ever.
+ * A session with streams is asked when nothing has come from it for as long: a watch would keep a peer that has vanished for ever. One that is
+ * closed is asked at once: where its peer took leave and then broke the protocol, nghttp2 reads and writes nothing more, Node does not end the
+ * session, and the end of its connection is never read.
  */
 export function createSessionWatch(times: PingTimes = PING_TIMES): SessionWatch {
   const sessions = new Map<ServerHttp2Session, Watched>();
@@ -80,10 +82,14 @@ export function createSessionWatch(times: PingTimes = PING_TIMES): SessionWatch 
 
   const ask = (session: ServerHttp2Session, watched: Watched, now: number): void => {
     watched.pingedAt = now;
-    session.ping(() => {
+    const onAnswer = (error: Error | null): void => {
+      if (error !== null) return;
       watched.pingedAt = undefined;
       watched.heardAt = performance.now();
-    });
+    };
+    // Node sends no ping for a session that is closed, and says so at once; a peer acknowledges SETTINGS as well.
+    if (session.closed) session.settings({}, onAnswer);
+    else session.ping(onAnswer);
   };
   const lookAtBusy = (session: ServerHttp2Session, watched: Watched, now: number): void => {
     const { bytesRead } = session.socket;
@@ -93,7 +99,7 @@ export function createSessionWatch(times: PingTimes = PING_TIMES): SessionWatch 
       watched.pingedAt = undefined;
     } else if (watched.pingedAt !== undefined) {
       if (now - watched.pingedAt > times.busyTimeout) session.destroy();
-    } else if (now - watched.heardAt > times.interval) {
+    } else if (now - watched.heardAt > (session.closed ? CHECK_INTERVAL : times.interval)) {
       ask(session, watched, now);
     }
   };

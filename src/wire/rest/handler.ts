@@ -2,6 +2,7 @@
 import type { BodyLimits } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
 import type { Procedure } from '../../service/procedure.ts';
+import { bodyTurn } from '../body-turns.ts';
 import type { Exchange } from '../exchange.ts';
 import { visibleFault } from '../faults.ts';
 import type { Health } from '../health.ts';
@@ -35,6 +36,8 @@ export function createRestHandler(options: {
     await gate(exchange, procedure);
     if (hasBody) assertJsonContent(exchange.request);
     const body = hasBody ? await readBody(exchange.request, bodies.meter(exchange.caller)) : undefined;
+    const turn = bodyTurn(body?.length ?? 0);
+    if (turn !== undefined) await turn;
     const result = await invoke(procedure, found.read(body, variables), exchange);
     const headers: Record<string, string> = {};
     const location = found.location(result);

@@ -7,6 +7,7 @@ import { gunzip } from 'node:zlib';
 import type { DescMessage } from '@bufbuild/protobuf';
 import { DomainError } from '../../domain/errors.ts';
 import type { RequestRules } from '../../service/field-rules.ts';
+import { bodyTurn } from '../body-turns.ts';
 import { MAX_BODY_BYTES } from '../rest/body.ts';
 import { duplicateField, jsonKind, unknownField, wrongType } from '../rest/message-reader.ts';
 import { type ObjectShape, scanBody } from '../rest/strict-json.ts';
@@ -143,7 +144,9 @@ export function scanMessages(scan: MessageScan, body: Uint8Array, form: BodyForm
   return (async () => {
     for (const message of compressed) {
       const plain = await decompressed(message);
-      if (plain !== undefined) look(plain);
+      if (plain === undefined) continue;
+      await bodyTurn(plain.length);
+      look(plain);
     }
   })();
 }

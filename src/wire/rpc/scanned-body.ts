@@ -1,14 +1,12 @@
 /** A unary request's body, scanned before Connect sees any of it. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DomainError } from '../../domain/errors.ts';
+import { bodyTurn } from '../body-turns.ts';
 import { createByteCollector } from '../byte-collector.ts';
 import type { HttpRequest } from '../http.ts';
 import { MAX_BODY_BYTES } from '../rest/body.ts';
 import { isGrpc } from './grpc-fault.ts';
 import { type BodyForm, type MessageScan, scanMessages } from './message-scan.ts';
 
-/** From here on the work on a body is done in two turns: scanning, and what Connect makes of it. */
-const LARGE = 64 * 1024;
 /** A body that is longer than any message with its envelope is passed on unread: Connect refuses it. */
 const TOO_LARGE = MAX_BODY_BYTES + 16;
 
@@ -54,9 +52,12 @@ export async function* scannedBody({ open, scan, form, visible }: ScannedBodyOpt
     }
     if (passing || scan === undefined || collected.length === 0) return;
     const bytes = collected.bytes();
+    // Two turns: scanning, and what Connect makes of it.
+    const turn = bodyTurn(bytes.length);
+    if (turn !== undefined) await turn;
     const scanning = scanMessages(scan, bytes, form);
     if (scanning !== undefined) await scanning;
-    if (bytes.length > LARGE) await nextTurn();
+    if (turn !== undefined) await bodyTurn(bytes.length);
     yield bytes;
   } catch (error) {
     throw error instanceof DomainError ? visible(error) : error;

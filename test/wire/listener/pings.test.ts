@@ -4,12 +4,12 @@ import { connect as connectSession, createServer, type ServerHttp2Stream } from 
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { createSessionWatch } from '../../../src/wire/listener/http2-sessions.ts';
-import { FLAG, frame, headers, request, TYPE } from '../../support/http2-frames.ts';
+import { FLAG, frame, goaway, headers, request, TYPE } from '../../support/http2-frames.ts';
 import { openRawHttp2 } from '../../support/raw-http2.ts';
 
 /** A server whose streams stay open, watched with times that a test can wait for. */
-async function startWatched(): Promise<{ readonly port: number; close(): void }> {
-  const watch = createSessionWatch({ interval: 1000, busyTimeout: 1000 });
+async function startWatched(interval = 1000): Promise<{ readonly port: number; close(): void }> {
+  const watch = createSessionWatch({ interval, busyTimeout: 1000 });
   const server = createServer();
   server.on('session', (session) => watch.add(session));
   server.on('stream', (stream: ServerHttp2Stream) => {
@@ -37,6 +37,31 @@ test('one that answers no ping goes, with its stream', async (t) => {
   await raw.until(TYPE.ping);
   await raw.untilClosed();
   t.pass();
+  server.close();
+});
+
+test('one that takes leave and then breaks the protocol goes soon, though its connection is not read any more', async (t) => {
+  const server = await startWatched(60_000);
+  for (const broken of [frame(TYPE.ping, 0, Buffer.alloc(3)), frame(TYPE.data, 0, Buffer.from('x'))]) {
+    const raw = await openRawHttp2(server.port);
+    raw.send(headers(1, request('GET', '/')), goaway(0, 0), broken);
+    await raw.untilClosed(10_000);
+  }
+  t.pass();
+  server.close();
+});
+
+test('one that takes leave keeps its streams', async (t) => {
+  const server = await startWatched(60_000);
+  const session = connectSession(`http://127.0.0.1:${server.port}`);
+  const stream = session.request({ ':path': '/' });
+  stream.on('error', () => {});
+  await once(stream, 'response');
+  session.goaway(0);
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  t.false(stream.destroyed);
+  t.false(session.destroyed);
+  session.destroy();
   server.close();
 });
 
