@@ -2,7 +2,14 @@
  * The ladder, from the least to the most: the model as it is, a temperature, a bias for each choice, weights on the vector of the text. A rung is taken
  * only if it beats the one taken before on examples that were held out, by more than the standard error of the difference.
  */
-import { fit, logitsOf, type Parameters, type Pulls, type RegressionData, toProbabilities } from './regression.ts';
+import {
+  fitParameters,
+  logitsOf,
+  type Parameters,
+  type Pulls,
+  type RegressionData,
+  toProbabilities,
+} from './regression.ts';
 
 /** The rungs. */
 export const RUNGS = ['zero-shot', 'temperature', 'bias', 'weights'] as const;
@@ -117,7 +124,7 @@ function bestWeights(data: RegressionData, folds: Int32Array, biased: boolean): 
 function fitted(data: RegressionData, { pulls, temperature }: HeldOut): Parameters {
   const { choices, examples } = data;
   if (pulls === undefined) return identity(choices);
-  const parameters = hasFit(pulls) ? fit(data, new Int32Array(examples).fill(1), pulls) : identity(choices);
+  const parameters = hasFit(pulls) ? fitParameters(data, new Int32Array(examples).fill(1), pulls) : identity(choices);
   return parameters.map((value) => value / temperature);
 }
 
@@ -169,7 +176,9 @@ function heldOut(data: RegressionData, folds: Int32Array, pulls: Pulls | undefin
   for (let fold = 0; fold < FOLDS; fold++) {
     const counts = folds.map((of) => (of === fold ? 0 : 1));
     const found =
-      pulls !== undefined && hasFit(pulls) ? fit(data, counts, pulls, near?.parameters[fold]) : identity(choices);
+      pulls !== undefined && hasFit(pulls)
+        ? fitParameters(data, counts, pulls, near?.parameters[fold])
+        : identity(choices);
     parameters.push(found);
     copyWhere(data, folds, fold, logitsOf(data, found), logits);
   }

@@ -124,7 +124,7 @@ export function toProbabilities({ examples, choices, labels }: RegressionData, z
  * The parameters with the least loss over the examples that `counts` (1 or 0 each), with the pulls. `from`: parameters to begin at, which are not
  * changed.
  */
-export function fit(data: RegressionData, counts: Int32Array, pulls: Pulls, from?: Parameters): Parameters {
+export function fitParameters(data: RegressionData, counts: Int32Array, pulls: Pulls, from?: Parameters): Parameters {
   const { examples, choices, labels, vectors } = data;
   const width = pulls.weights === undefined ? 0 : (vectors?.width ?? 0);
   const at = new Float64Array(1 + choices + choices * width);
