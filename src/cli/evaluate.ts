@@ -27,7 +27,8 @@ const OPTIONS = {
 /** The command. */
 export const evaluateCommand: Command = {
   name: 'evaluate',
-  usage: '(--owner NAME --catalog ID | --model M --choices FILE) EXAMPLES',
+  usage:
+    '(--owner NAME --catalog ID | --model M --choices FILE) [--instruction TEXT] [--json] [--report FILE.html] EXAMPLES',
   summary: 'measures answers on labelled examples',
   notes: ['Use examples that the catalog did not learn from: it knows those.'],
   positionals: [['EXAMPLES', 'JSON lines {"input": …, "instruction": …, "label": …}, or CSV with such a header']],

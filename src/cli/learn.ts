@@ -23,7 +23,7 @@ const OPTIONS = {
 /** The command. */
 export const learnCommand: Command = {
   name: 'learn',
-  usage: '--catalog ID --owner NAME (EXAMPLES [--keep-examples] | --refresh | --forget)',
+  usage: '--catalog ID --owner NAME [--instruction TEXT] (EXAMPLES [--keep-examples] | --refresh | --forget)',
   summary: 'lets a catalog learn from labelled examples',
   notes: [
     'A temperature, a bias for each choice or weights on the text are learned, as far as each helps on examples that were held out. Where none helps by more than chance, nothing is changed.',

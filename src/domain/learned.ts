@@ -2,7 +2,7 @@
  * A learned state as decisions use it: softmax(scale · ln p + bias + weights · vector). It is applied in the serving process, in doubles and always in
  * one order, so that the engine process that scored the text leaves no trace.
  */
-import { dot, softmax } from '../engine/families/probabilities.ts';
+import { softmax } from '../engine/families/probabilities.ts';
 import { digestOf, type LearnedRecord, type LearnedWeights } from '../stores/catalog-additions.ts';
 import { DomainError } from './errors.ts';
 import { logOf, type Parameters, type RegressionData } from './learning/regression.ts';
@@ -32,10 +32,8 @@ export function createLearned({ digest, model, scale, bias, weights }: LearnedRe
       if (rows !== undefined && vector?.length !== weights?.width) {
         throw new DomainError('STORAGE_CORRUPT', 'what the catalog learned does not fit its model');
       }
-      const logits = probabilities.map((p, k) => {
-        const learned = rows === undefined ? 0 : dot(rows[k] as Float32Array, vector as Float32Array);
-        return scale * logOf(p) + (bias[k] as number) + learned;
-      });
+      const logits = probabilities.map((p, k) => scale * logOf(p) + (bias[k] as number));
+      if (rows !== undefined && vector !== undefined) addProducts(rows, vector, logits);
       return softmax(logits);
     },
   };
@@ -43,11 +41,37 @@ export function createLearned({ digest, model, scale, bias, weights }: LearnedRe
 
 const LARGEST = 127;
 
-function rowsOf({ width, row_scales, rows }: LearnedWeights): readonly Float32Array[] {
+/** The weights [choices, width] as they are multiplied. */
+function rowsOf({ width, row_scales, rows }: LearnedWeights): Float32Array {
   const values = new Int8Array(Buffer.from(rows, 'base64'));
-  return row_scales.map((scale, k) =>
-    Float32Array.from(values.subarray(k * width, (k + 1) * width), (value) => value * scale),
-  );
+  return Float32Array.from(values, (value, place) => value * (row_scales[Math.floor(place / width)] as number));
+}
+
+/** Adds rows · vector to `logits`. Four rows at a time: each number of the vector is read once for all of them. */
+function addProducts(rows: Float32Array, vector: Float32Array, logits: Float64Array): void {
+  const { length: width } = vector;
+  const whole = logits.length - (logits.length % 4);
+  for (let k = 0; k < whole; k += 4) {
+    const r0 = k * width;
+    const [r1, r2, r3] = [r0 + width, r0 + 2 * width, r0 + 3 * width];
+    let [s0, s1, s2, s3] = [0, 0, 0, 0];
+    for (let j = 0; j < width; j++) {
+      const x = vector[j] as number;
+      s0 += x * (rows[r0 + j] as number);
+      s1 += x * (rows[r1 + j] as number);
+      s2 += x * (rows[r2 + j] as number);
+      s3 += x * (rows[r3 + j] as number);
+    }
+    logits[k] = (logits[k] as number) + s0;
+    logits[k + 1] = (logits[k + 1] as number) + s1;
+    logits[k + 2] = (logits[k + 2] as number) + s2;
+    logits[k + 3] = (logits[k + 3] as number) + s3;
+  }
+  for (let k = whole; k < logits.length; k++) {
+    let sum = 0;
+    for (let j = 0; j < width; j++) sum += (vector[j] as number) * (rows[k * width + j] as number);
+    logits[k] = (logits[k] as number) + sum;
+  }
 }
 
 /** What decides of a state, of fitted parameters. */

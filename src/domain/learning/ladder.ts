@@ -3,6 +3,7 @@
  * only if it beats the one taken before on examples that were held out, by more than the standard error of the difference.
  */
 import {
+  COMPARING,
   fitParameters,
   logitsOf,
   type Parameters,
@@ -54,10 +55,10 @@ const FOLDS = 5;
 const FEW = 16;
 /** The least pull of weights for one example; it falls with the square of their number. */
 const LEAST_PULL = 64;
-const TEMPERATURE_STEPS = 16;
+const TEMPERATURE_STEPS = 12;
 const BIAS_PULLS = [10, 1];
 /** From strong to weak. */
-const WEIGHT_PULLS = [3, 1, 0.3, 0.1, 0.03, 0.01];
+const WEIGHT_PULLS = [1, 0.3, 0.1, 0.03, 0.01];
 /** How much of the model stays beside weights. */
 const WEIGHT_SCALES = [1, 0.7, 0.4, 0.2, 0.1];
 const FIRST_SCALE = 0.4;
@@ -177,7 +178,7 @@ function heldOut(data: RegressionData, folds: Int32Array, pulls: Pulls | undefin
     const counts = folds.map((of) => (of === fold ? 0 : 1));
     const found =
       pulls !== undefined && hasFit(pulls)
-        ? fitParameters(data, counts, pulls, near?.parameters[fold])
+        ? fitParameters(data, counts, pulls, COMPARING, near?.parameters[fold])
         : identity(choices);
     parameters.push(found);
     copyWhere(data, folds, fold, logitsOf(data, found), logits);
@@ -218,7 +219,7 @@ function temperatureOf(data: RegressionData, logits: Float64Array, counts: (exam
     return losses.reduce((sum, each, i) => (counts(i) ? sum + each : sum), lnT ** 2);
   };
   const ratio = (Math.sqrt(5) - 1) / 2;
-  let [low, high] = [-3, 3];
+  let [low, high] = [-2, 2];
   let [left, right] = [high - ratio * (high - low), low + ratio * (high - low)];
   let [atLeft, atRight] = [loss(left), loss(right)];
   for (let step = 0; step < TEMPERATURE_STEPS; step++) {

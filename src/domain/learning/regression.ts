@@ -6,7 +6,7 @@
  * p are the model's probabilities and x its vector of the text. a is given; b and W are fitted, each pulled towards 0, so that few examples change
  * little and a choice without any goes on being decided by its name. Where a is fitted together with W, it grows on what W has learned by heart.
  */
-import { minimise } from './lbfgs.ts';
+import { type LbfgsOptions, minimise } from './lbfgs.ts';
 import { timesTransposed, transposed } from './matrix.ts';
 
 /** Scored examples, as columns: what belongs to one choice stands together. */
@@ -37,11 +37,15 @@ export interface Pulls {
   readonly weights?: number;
 }
 
+/** When a fit ends. */
+export type Effort = Pick<LbfgsOptions, 'mostSteps' | 'tolerance'>;
+
 /** Parameters in one list: a, b, then W row by row where there are weights. */
 export type Parameters = Float64Array;
 
-const STEPS = 40;
-const TOLERANCE = 1e-4;
+/** How far a fit is driven. What only compares candidates needs less. */
+export const FINAL: Effort = { mostSteps: 40, tolerance: 1e-4 };
+export const COMPARING: Effort = { mostSteps: 12, tolerance: 1e-3 };
 
 /** Makes data of what the model said of each example. */
 export function regressionData(
@@ -124,7 +128,13 @@ export function toProbabilities({ examples, choices, labels }: RegressionData, z
  * The parameters with the least loss over the examples that `counts` (1 or 0 each), with the pulls. `from`: parameters to begin at, which are not
  * changed.
  */
-export function fitParameters(data: RegressionData, counts: Int32Array, pulls: Pulls, from?: Parameters): Parameters {
+export function fitParameters(
+  data: RegressionData,
+  counts: Int32Array,
+  pulls: Pulls,
+  effort: Effort = FINAL,
+  from?: Parameters,
+): Parameters {
   const { examples, choices, labels, vectors } = data;
   const width = pulls.weights === undefined ? 0 : (vectors?.width ?? 0);
   const at = new Float64Array(1 + choices + choices * width);
@@ -168,11 +178,7 @@ export function fitParameters(data: RegressionData, counts: Int32Array, pulls: P
     return value;
   };
 
-  minimise(objective, at, {
-    curvature: curvatures(rates, counted, choices, width),
-    mostSteps: STEPS,
-    tolerance: TOLERANCE,
-  });
+  minimise(objective, at, { curvature: curvatures(rates, counted, choices, width), ...effort });
   return at;
 }
 

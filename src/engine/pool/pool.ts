@@ -143,7 +143,10 @@ export function createPool(
     preparations.yielded(process, cost);
     const timeLeft = job.deadline - now;
     const { id, revision, part } = job;
-    process.send({ kind: 'score', job: id, key: revision.key, part, input, instruction, choices, vector, timeLeft }, cost);
+    process.send(
+      { kind: 'score', job: id, key: revision.key, part, input, instruction, choices, vector, timeLeft },
+      cost,
+    );
   };
 
   /** Gives a job up that may have ended its engine: another engine would be the next to end. */
