@@ -15,6 +15,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ run(options: Record<st
   peer: () => import('./peer/run.ts'),
   replicas: () => import('./replicas/run.ts'),
   'two-stage': () => import('./two-stage/run.ts'),
+  learn: () => import('./learn/run.ts'),
 };
 
 // For the bare loops, too: this runtime would report on itself over the network if it were let.

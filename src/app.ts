@@ -8,6 +8,7 @@ import { createChoiceSets } from './domain/choice-sets.ts';
 import { createDecider } from './domain/decide.ts';
 import { watchKeyUses } from './domain/key-uses.ts';
 import { createLimits } from './domain/limits.ts';
+import { createUnlearnedNotice } from './domain/unlearned-notice.ts';
 import { createEngine } from './engine/create-engine.ts';
 import type { Engine } from './engine/engine.ts';
 import type { Logger } from './logger.ts';
@@ -97,7 +98,10 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const faults = new Map<string, number>([['other', 0]]);
   const choiceSets = createChoiceSets();
   const procedures = [
-    ...createDecisionService({ decider: createDecider({ engine, catalogs, choiceSets }), choiceSets }),
+    ...createDecisionService({
+      decider: createDecider({ engine, catalogs, choiceSets, unlearned: createUnlearnedNotice(logger) }),
+      choiceSets,
+    }),
     ...createModelService({ engine }),
     ...createCatalogService({ catalogs }),
   ];

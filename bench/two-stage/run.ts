@@ -62,7 +62,15 @@ async function measurePackage(modelsDir: string, found: ListedPackage, rounds: n
   let asks = 0;
   const decide = async (choices: number, ask: string): Promise<void> => {
     const texts = { input, instruction: ask, choices: labels.slice(0, choices).sort() };
-    const message = { kind: 'score', job: 1, key: 'model', part: '', timeLeft: 60_000, ...texts } as const;
+    const message = {
+      kind: 'score',
+      job: 1,
+      key: 'model',
+      part: '',
+      vector: false,
+      timeLeft: 60_000,
+      ...texts,
+    } as const;
     const result = await models.run(message, 0, { checkpoint() {} });
     if (result.kind !== 'scored') throw new Error(`the decision ended as ${result.kind}`);
     if (ask === instruction && result.inputTokens !== tokens - 3) throw new Error(`${result.inputTokens + 3} tokens`);

@@ -13,7 +13,7 @@ import type { KeyRecord } from '../stores/key-store.ts';
 import type { Stores } from '../stores/stores.ts';
 import { VERSION } from '../version.ts';
 import { readArguments } from './arguments.ts';
-import { catalogFromLine, catalogLine } from './catalog-lines.ts';
+import { catalogFromLine, catalogLine, examplesOfLine } from './catalog-lines.ts';
 import type { Command, Terminal } from './command.ts';
 import { keyFromLine, keyLine } from './key-lines.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
@@ -25,7 +25,7 @@ const AT_ONCE = 64;
 /** One thing that a backup holds. */
 type Entry =
   | { readonly kind: 'key'; readonly record: KeyRecord }
-  | { readonly kind: 'catalog'; readonly owner: string; readonly record: CatalogRecord };
+  | { readonly kind: 'catalog'; readonly owner: string; readonly record: CatalogRecord; readonly examples: string };
 
 /** The commands. */
 export const backupCommands: readonly Command[] = [
@@ -115,7 +115,8 @@ async function write({ keys: keyStore, catalogs: catalogStore }: Stores, file: s
           counts.skipped++;
           terminal.err(`${id} of ${owner}: not readable, left out`);
         } else if (found !== undefined) {
-          await line({ kind: 'catalog', owner, ...catalogLine(found.record) });
+          const examples = await catalogStore.examples(owner, id, patience());
+          await line({ kind: 'catalog', owner, ...catalogLine(found.record, examples) });
           counts.catalogs++;
         }
       }
@@ -155,7 +156,7 @@ async function* read(file: string): AsyncGenerator<Entry> {
       if (typeof owner !== 'string' || !isOwnerName(owner)) return fail('owner must be the name of one');
       const record = catalogFromLine(catalog);
       counts.catalog++;
-      yield typeof record === 'string' ? fail(record) : { kind, owner, record };
+      yield typeof record === 'string' ? fail(record) : { kind, owner, record, examples: examplesOfLine(catalog) };
     } else if (kind === 'end') {
       if (fields.keys !== counts.key || fields.catalogs !== counts.catalog) fail('lines are missing before the end');
       ended = true;
@@ -168,7 +169,7 @@ async function* read(file: string): AsyncGenerator<Entry> {
 
 async function add({ keys, catalogs }: Stores, entry: Entry): Promise<boolean> {
   if (entry.kind === 'key') return keys.add(entry.record, patience());
-  const outcome = await catalogs.create(entry.owner, entry.record, UNBOUNDED, patience());
+  const outcome = await catalogs.create(entry.owner, entry.record, UNBOUNDED, patience(), entry.examples);
   return outcome.kind === 'created';
 }
 

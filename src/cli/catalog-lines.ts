@@ -1,19 +1,20 @@
 /** A catalog as one line of JSON, for another store or a backup. */
 import { DEFAULT_VERSION, draftFault, PRIVATE } from '../domain/catalog-rules.ts';
+import { additionsProblem, type CatalogAdditions } from '../stores/catalog-additions.ts';
 import { areCalibrations } from '../stores/catalog-record.ts';
 import type { CatalogRecord } from '../stores/catalog-store.ts';
 
-/** The fields of the line. */
-export function catalogLine(record: CatalogRecord): object {
+/** The fields of the line. `examples`: those that are kept beside it, as JSON lines. */
+export function catalogLine(record: CatalogRecord, examples: string): object {
   const { createdAt, ...fields } = record;
-  return { ...fields, created_at: createdAt };
+  return { ...fields, created_at: createdAt, ...(examples === '' ? {} : { examples }) };
 }
 
 /**
  * The catalog of a line's fields, or what is wrong with them. Whether its model is served and takes its choices shows when it decides.
  */
 export function catalogFromLine(fields: Readonly<Record<string, unknown>>): CatalogRecord | string {
-  const { id, model, choices, version, visibility, created_at: createdAt, calibrations = {} } = fields;
+  const { id, model, choices, version, visibility, created_at: createdAt, calibrations = {}, additions = {} } = fields;
   if (typeof id !== 'string' || typeof model !== 'string' || model === '') return 'id and model must be texts';
   if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string'))
     return 'choices must be a list of texts';
@@ -30,6 +31,8 @@ export function catalogFromLine(fields: Readonly<Record<string, unknown>>): Cata
   };
   const fault = draftFault(draft);
   if (fault !== undefined) return fault.message;
+  const problem = additionsProblem(additions, choices);
+  if (problem !== undefined) return problem;
   return {
     id,
     model,
@@ -38,5 +41,11 @@ export function catalogFromLine(fields: Readonly<Record<string, unknown>>): Cata
     visibility: draft.visibility ?? PRIVATE,
     createdAt: (createdAt as string | undefined) ?? new Date().toISOString(),
     ...(Object.keys(calibrations).length === 0 ? {} : { calibrations }),
+    ...(Object.keys(additions as object).length === 0 ? {} : { additions: additions as CatalogAdditions }),
   };
+}
+
+/** The kept examples of a line's fields; `''` if there are none. */
+export function examplesOfLine({ examples }: Readonly<Record<string, unknown>>): string {
+  return typeof examples === 'string' ? examples : '';
 }

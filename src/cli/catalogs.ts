@@ -5,7 +5,7 @@ import { listPackages } from '../engine/packages/check.ts';
 import { type CatalogRecord, UNBOUNDED } from '../stores/catalog-store.ts';
 import { StoreCorrupt } from '../stores/errors.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
-import { catalogFromLine, catalogLine } from './catalog-lines.ts';
+import { catalogFromLine, catalogLine, examplesOfLine } from './catalog-lines.ts';
 import { type Command, JSON_OPTION, OWNER_OPTION, type Terminal, UsageError } from './command.ts';
 import { modelsFolder } from './models.ts';
 import { printTable } from './table.ts';
@@ -62,7 +62,7 @@ export const catalogCommands: readonly Command[] = [
             skipped++;
             terminal.err(`${id}: not readable, left out`);
           } else if (found !== undefined) {
-            terminal.out(JSON.stringify(catalogLine(found.record)));
+            terminal.out(JSON.stringify(catalogLine(found.record, await catalogs.examples(owner, id, patience()))));
           }
         }
         if (skipped > 0) throw new Error(`${skipped} of the owner's catalogs could not be exported`);
@@ -85,7 +85,7 @@ export const catalogCommands: readonly Command[] = [
       const [file] = positionals;
       const text = file === undefined ? await terminal.input() : await readFile(file, 'utf8');
       // All lines are judged before the first is written.
-      const records = text
+      const entries = text
         .split('\n')
         .map((line, index) => ({ line: line.trim(), place: index + 1 }))
         .filter(({ line }) => line !== '')
@@ -94,16 +94,19 @@ export const catalogCommands: readonly Command[] = [
         terminal,
         async ({ catalogs }) => {
           let created = 0;
-          for (const record of records) {
-            const outcome = await catalogs.create(owner, record, UNBOUNDED, patience());
+          for (const { record, examples } of entries) {
+            const outcome = await catalogs.create(owner, record, UNBOUNDED, patience(), examples);
             if (outcome.kind === 'created') created++;
             else terminal.err(`${record.id}: exists, left as it is`);
           }
-          terminal.out(`${created} created, ${records.length - created} existed`);
+          terminal.out(`${created} created, ${entries.length - created} existed`);
         },
         { creates: true },
       );
-      await nameForeignModels(records, terminal);
+      await nameForeignModels(
+        entries.map(({ record }) => record),
+        terminal,
+      );
     },
   },
   {
@@ -137,16 +140,17 @@ function unreadable(error: unknown): StoreCorrupt {
   throw error;
 }
 
-function recordFrom(line: string, place: number): CatalogRecord {
+function recordFrom(line: string, place: number): { readonly record: CatalogRecord; readonly examples: string } {
   let value: unknown;
   try {
     value = JSON.parse(line);
   } catch {
     throw new Error(`line ${place}: is not JSON; nothing was imported`);
   }
-  const record = catalogFromLine((value ?? {}) as Record<string, unknown>);
+  const fields = (value ?? {}) as Record<string, unknown>;
+  const record = catalogFromLine(fields);
   if (typeof record === 'string') throw new Error(`line ${place}: ${record}; nothing was imported`);
-  return record;
+  return { record, examples: examplesOfLine(fields) };
 }
 
 async function nameForeignModels(records: readonly CatalogRecord[], terminal: Terminal): Promise<void> {

@@ -12,7 +12,7 @@ const KEYS_OF_CALLERS: Readonly<Record<string, string>> = {
 
 const GROUPS: readonly (readonly [title: string, prefix: RegExp])[] = [
   ['Keys', /^keys /],
-  ['Catalogs', /^catalogs |^calibrate$|^evaluate$/],
+  ['Catalogs', /^catalogs |^learn$|^evaluate$/],
   ['The store', /^backup$|^restore$/],
   ['Models', /^models /],
   ['For those who call a service', /^mock$|^conformance$/],

@@ -1,12 +1,13 @@
 /** Finds the command that the arguments name and runs it. */
 import { VERSION } from '../version.ts';
 import { backupCommands } from './backup.ts';
-import { calibrateCommand } from './calibrate.ts';
 import { catalogCommands } from './catalogs.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 import { conformanceCommand } from './conformance.ts';
+import { evaluateCommand } from './evaluate.ts';
 import { overview, page } from './help.ts';
 import { keyCommands } from './keys.ts';
+import { learnCommand } from './learn.ts';
 import { mockCommand } from './mock.ts';
 import { modelCommands } from './models.ts';
 import { keyMovingCommands } from './moving-keys.ts';
@@ -17,7 +18,8 @@ export const commands: readonly Command[] = [
   ...keyCommands,
   ...keyMovingCommands,
   ...catalogCommands,
-  calibrateCommand,
+  learnCommand,
+  evaluateCommand,
   ...backupCommands,
   ...modelCommands,
   packCommand,

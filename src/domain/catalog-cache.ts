@@ -6,11 +6,16 @@
 import type { StoreBudget } from '../stores/budget.ts';
 import type { CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
 import { createBoundedMap } from './bounded-map.ts';
+import { createLearned, type Learned } from './learned.ts';
+import { createReadChoices, type ReadChoices } from './read-choices.ts';
 
 /** A record with what decisions would work out from it each time. */
-export interface CachedCatalog extends CatalogRecord {
+export interface CachedCatalog extends Omit<CatalogRecord, 'additions'> {
   /** The choices in code-unit order. */
   readonly sortedChoices: readonly string[];
+  /** What the model reads, if choices are described. */
+  readonly read?: ReadChoices;
+  readonly learned?: Learned;
 }
 
 /** Copies of stored catalogs for decisions, each no older than a second. */
@@ -28,6 +33,7 @@ const FRESH_MS = 800;
  */
 const MAX_UNITS = 32 * 1024 * 1024;
 const UNITS_EACH = 512;
+const BYTES_A_UNIT = 2;
 
 interface Copy {
   readonly stamp: string;
@@ -40,7 +46,9 @@ interface Copy {
 export function createCatalogCache(store: CatalogStore, clock: () => number = () => performance.now()): CatalogCache {
   const copies = createBoundedMap<string, Copy>({
     bound: MAX_UNITS,
-    weigh: ({ record }) => record.choices.reduce((sum, choice) => sum + choice.length, UNITS_EACH),
+    weigh: ({ record: { choices, read, learned } }) =>
+      [...choices, ...(read?.texts ?? [])].reduce((sum, text) => sum + text.length, UNITS_EACH) +
+      (learned?.bytes ?? 0) / BYTES_A_UNIT,
   });
   const looking = new Map<string, Promise<CachedCatalog | undefined>>();
   let changes = 0;
@@ -85,9 +93,20 @@ export function createCatalogCache(store: CatalogStore, clock: () => number = ()
       copies.delete(key);
       return undefined;
     }
-    const record = { ...found.record, sortedChoices: found.record.choices.toSorted() };
+    const record = cached(found.record);
     // What this process changed meanwhile may be newer than what was read.
     if (changes === before) copies.set(key, { stamp: found.stamp, record, vouched: asked });
     return record;
   }
+}
+
+function cached({ additions = {}, ...record }: CatalogRecord): CachedCatalog {
+  const { descriptions, learned } = additions;
+  const sortedChoices = record.choices.toSorted();
+  return {
+    ...record,
+    sortedChoices,
+    ...(descriptions === undefined ? {} : { read: createReadChoices(sortedChoices, descriptions) }),
+    ...(learned === undefined ? {} : { learned: createLearned(learned) }),
+  };
 }

@@ -6,7 +6,7 @@ import type { Engine, JobTerms, PrepareOutcome } from '../engine/engine.ts';
 import type { StoreBudget } from '../stores/budget.ts';
 import { createStoreBudget } from '../stores/budget.ts';
 import type { CatalogBounds, CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
-import { createCatalogCache } from './catalog-cache.ts';
+import { type CachedCatalog, createCatalogCache } from './catalog-cache.ts';
 import { type CatalogDraft, DEFAULT_VERSION, draftFault, isCatalogId, PRIVATE } from './catalog-rules.ts';
 import { engineFault } from './engine-faults.ts';
 import { DomainError } from './errors.ts';
@@ -14,13 +14,7 @@ import { qualifiedName, unknownModel, usableModel } from './models.ts';
 import { throughStore } from './store-failures.ts';
 
 /** A stored choice set. */
-export type Catalog = Omit<CatalogRecord, 'createdAt'>;
-
-/** A catalog as decisions use it. */
-export interface ResolvedCatalog extends Catalog {
-  /** In code-unit order. */
-  readonly sortedChoices: readonly string[];
-}
+export type Catalog = Pick<CatalogRecord, 'id' | 'model' | 'choices' | 'version' | 'visibility'>;
 
 /** Every method throws STORE_UNAVAILABLE and STORAGE_CORRUPT. */
 export interface Catalogs {
@@ -38,7 +32,7 @@ export interface Catalogs {
    * The catalog for a decision, or undefined: from a bounded cache, never older than a second. The same object for as
    * long as the catalog stays the same.
    */
-  resolve(owner: string, id: string, budget?: StoreBudget): Promise<ResolvedCatalog | undefined>;
+  resolve(owner: string, id: string, budget?: StoreBudget): Promise<CachedCatalog | undefined>;
 }
 
 /** What catalogs are kept in, prepared by and bounded by. */

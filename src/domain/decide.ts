@@ -7,8 +7,10 @@ import type { ChoiceSets } from './choice-sets.ts';
 import { engineFault } from './engine-faults.ts';
 import { DomainError } from './errors.ts';
 import { newId } from './ids.ts';
+import type { Learned } from './learned.ts';
 import { qualifiedName, usableModel } from './models.ts';
 import { roundDistribution } from './probabilities.ts';
+import type { ReadChoices } from './read-choices.ts';
 
 /** A question whose fields have the right shape. Exactly one of `choices` and `catalog` is defined. */
 export interface DecisionRequest {
@@ -45,6 +47,8 @@ export interface DecisionResult {
   readonly probabilities: Float64Array;
   readonly inputTokens: number;
   readonly timings: JobTimings;
+  /** The digest of the learned state that decided. */
+  readonly learned: string | undefined;
 }
 
 /** The part of a stored catalog that decides. */
@@ -52,7 +56,10 @@ export interface DecidingCatalog {
   readonly model: string;
   /** In code-unit order. */
   readonly sortedChoices: readonly string[];
-  /** Temperatures by `<model_id>@<revision>`. */
+  /** What the model reads in their place, if choices are described. */
+  readonly read?: ReadChoices;
+  readonly learned?: Learned;
+  /** Temperatures by `<model_id>@<revision>`; they hold where nothing was learned. */
   readonly calibrations?: Readonly<Record<string, number>>;
 }
 
@@ -79,8 +86,10 @@ export function createDecider(options: {
   readonly engine: Engine;
   readonly catalogs: CatalogResolver;
   readonly choiceSets: ChoiceSets;
+  /** Hears of decisions by a catalog that learned for another revision of its model than the one that decides. */
+  readonly unlearned?: (owner: string, catalog: string, learnedFor: string, model: string) => void;
 }): Decider {
-  const { engine, catalogs, choiceSets } = options;
+  const { engine, catalogs, choiceSets, unlearned = () => {} } = options;
   return {
     async decide(request, terms) {
       const { caller } = terms;
@@ -97,20 +106,35 @@ export function createDecider(options: {
       if (choices.length > model.limits.choices) throw tooManyChoices(choices.length, model.limits.choices, request);
 
       const { id, revision } = model;
-      const job = { model: id, revision, input: request.input, instruction: request.instruction, choices };
+      const name = qualifiedName(model);
+      const learned = catalog?.learned?.model === name ? catalog.learned : undefined;
+      if (catalog?.learned !== undefined && learned === undefined && caller.kind === 'key') {
+        unlearned(caller.owner, request.catalog ?? '', catalog.learned.model, name);
+      }
+      const job = {
+        model: id,
+        revision,
+        input: request.input,
+        instruction: request.instruction,
+        choices: catalog?.read?.texts ?? choices,
+        vector: learned?.readsVector === true,
+      };
       const outcome = await score(engine, job, jobTerms(terms), terms.retain());
       if (outcome.kind !== 'scored') throw tokensExceeded(outcome, request);
-      const temperature = catalog?.calibrations?.[qualifiedName(model)] ?? 1;
-      const { winner, probabilities } = roundDistribution(applyTemperature(outcome.probabilities, temperature));
+      const said = catalog?.read?.inOrder(outcome.probabilities) ?? outcome.probabilities;
+      const { winner, probabilities } = roundDistribution(
+        learned?.decide(said, outcome.vector) ?? applyTemperature(said, catalog?.calibrations?.[name] ?? 1),
+      );
       return {
         id: newId('dec_'),
-        model: qualifiedName(model),
+        model: name,
         choice: choices[winner] as string,
         confidence: probabilities[winner] as number,
         choices,
         probabilities,
         inputTokens: outcome.inputTokens,
         timings: outcome.timings,
+        learned: learned?.digest,
       };
     },
   };

@@ -7,6 +7,8 @@ export interface ScoreJob {
   readonly input: string;
   readonly instruction: string;
   readonly choices: readonly string[];
+  /** Whether the text's vector is wanted beside the probabilities. */
+  readonly vector?: boolean;
 }
 
 /** Who asks, and until when. */
@@ -43,6 +45,8 @@ export type ScoreOutcome =
       readonly kind: 'scored';
       /** In the order of `choices`; each in (0, 1), summing to 1 within rounding. */
       readonly probabilities: Float64Array;
+      /** The model's vector of the text, of length 1, if the job asks for it and the model's family has one. */
+      readonly vector?: Float32Array | undefined;
       readonly inputTokens: number;
       readonly timings: JobTimings;
     }

@@ -11,6 +11,8 @@ export interface CallFacts {
   inputTokens?: number;
   choices?: number;
   confidence?: number;
+  /** The digest of what the catalog learned, if that decided. */
+  learned?: string;
   /** Stage name to milliseconds: `auth`, `store`, `queue`, `tokenize`, `infer`. */
   timings?: Record<string, number>;
 }

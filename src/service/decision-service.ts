@@ -43,6 +43,7 @@ export function createDecisionService(options: {
         call.facts.inputTokens = result.inputTokens;
         call.facts.choices = result.choices.length;
         call.facts.confidence = result.confidence;
+        if (result.learned !== undefined) call.facts.learned = result.learned;
         call.facts.timings = { ...call.facts.timings, ...result.timings };
         return {
           decision: {

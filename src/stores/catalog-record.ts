@@ -1,4 +1,5 @@
 /** A catalog as text fields, the same in every store, and back. */
+import { additionsProblem, type CatalogAdditions } from './catalog-additions.ts';
 import type { Calibrations, CatalogRecord, StampedCatalog } from './catalog-store.ts';
 import { StoreCorrupt } from './errors.ts';
 
@@ -13,6 +14,14 @@ export interface CatalogFields {
   readonly created_at: string;
   /** A JSON object of numbers. Catalogs that were written before there were calibrations lack it. */
   readonly calibrations: string;
+  /** A JSON object, see catalog-additions.ts. Older catalogs lack it. */
+  readonly additions: string;
+}
+
+/** A row or hash as a whole: examples are only read by who asks for them. */
+export interface WholeCatalogFields extends CatalogFields {
+  /** JSON lines. */
+  readonly examples: string;
 }
 
 /** The fields' names. */
@@ -24,6 +33,7 @@ export const CATALOG_FIELDS = [
   'visibility',
   'created_at',
   'calibrations',
+  'additions',
 ] as const;
 
 /** A record's fields, under a fresh stamp. */
@@ -36,6 +46,7 @@ export function toFields(record: CatalogRecord): CatalogFields {
     visibility: record.visibility,
     created_at: record.createdAt,
     calibrations: JSON.stringify(record.calibrations ?? {}),
+    additions: JSON.stringify(record.additions ?? {}),
   };
 }
 
@@ -61,8 +72,18 @@ export function fromFields(owner: string, id: string, fields: Readonly<Record<st
     new Set(choices).size === choices.length &&
     areCalibrations(calibrations);
   if (!sound) throw new StoreCorrupt(`catalog '${id}' of '${owner}' is not readable`);
+  const additions = typeof fields.additions === 'string' ? parse(fields.additions) : {};
+  const problem = additionsProblem(additions, choices);
+  if (problem !== undefined) throw new StoreCorrupt(`catalog '${id}' of '${owner}': ${problem}`);
   const record = { id, model, choices, version, visibility, createdAt: text('created_at') };
-  return { stamp, record: Object.keys(calibrations).length === 0 ? record : { ...record, calibrations } };
+  return {
+    stamp,
+    record: {
+      ...record,
+      ...(Object.keys(calibrations).length === 0 ? {} : { calibrations }),
+      ...(Object.keys(additions as object).length === 0 ? {} : { additions: additions as CatalogAdditions }),
+    },
+  };
 }
 
 /** Whether a value is an object of positive numbers. */

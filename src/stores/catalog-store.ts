@@ -1,7 +1,8 @@
 /** What a catalog store does. `test/stores/catalog-store-suite.ts` is its contract; every store passes it. */
 import type { StoreBudget } from './budget.ts';
+import type { CatalogAdditions } from './catalog-additions.ts';
 
-/** Temperatures that were fitted to the owner's examples, by `<model_id>@<revision>`. */
+/** Temperatures by `<model_id>@<revision>`, as releases before `umpire learn` fitted them. They decide where nothing was learned. */
 export type Calibrations = Readonly<Record<string, number>>;
 
 /** A catalog as it is kept. */
@@ -16,6 +17,8 @@ export interface CatalogRecord {
   readonly createdAt: string;
   /** Not there, rather than empty, if there are none. */
   readonly calibrations?: Calibrations;
+  /** Not there, rather than empty, if there are none. */
+  readonly additions?: CatalogAdditions;
 }
 
 /** A record with its stamp: random, drawn at every write, so that a deleted and re-created catalog is told from the first one. */
@@ -46,19 +49,30 @@ export type CatalogCreation =
  */
 export interface CatalogStore {
   /** Writes a catalog whole or not at all, unless the id is taken or the owner would be past `bounds`. Lasting when it resolves. */
-  create(owner: string, record: CatalogRecord, bounds: CatalogBounds, budget: StoreBudget): Promise<CatalogCreation>;
+  create(
+    owner: string,
+    record: CatalogRecord,
+    bounds: CatalogBounds,
+    budget: StoreBudget,
+    examples?: string,
+  ): Promise<CatalogCreation>;
   /** The catalog, or undefined. */
   read(owner: string, id: string, budget: StoreBudget): Promise<StampedCatalog | undefined>;
   /** The stamp alone, for telling whether a copy is still current; undefined if there is no catalog. */
   stamp(owner: string, id: string, budget: StoreBudget): Promise<string | undefined>;
-  /** Replaces the calibrations, under a new stamp, if the catalog still has this one. Whether it had. */
-  calibrate(
+  /**
+   * Replaces a catalog whole, under a new stamp, if it still has this one; its kept examples with it if `examples` are given, `''` for none. Whether it
+   * had. For operators: no bounds.
+   */
+  replace(
     owner: string,
-    id: string,
     stamp: string,
-    calibrations: Calibrations,
+    record: CatalogRecord,
     budget: StoreBudget,
+    examples?: string,
   ): Promise<boolean>;
+  /** The labelled examples that are kept beside a catalog, as JSON lines; `''` if there are none. */
+  examples(owner: string, id: string, budget: StoreBudget): Promise<string>;
   /** Whether there was one to delete. Deletes unreadable ones, too. */
   delete(owner: string, id: string, budget: StoreBudget): Promise<boolean>;
   /** The owner's ids in code-unit order. For operators: no bound on the answer. */

@@ -25,6 +25,7 @@ export function logExchange(logger: Logger, exchange: Exchange): void {
     model: facts.model,
     inputTokens: facts.inputTokens,
     choices: facts.choices,
+    learned: facts.learned,
     timings: facts.timings === undefined ? undefined : rounded(facts.timings),
     trace_id: exchange.trace?.traceId,
     span_id: exchange.trace?.spanId,

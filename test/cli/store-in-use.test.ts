@@ -31,7 +31,7 @@ for (const args of [
   ['catalogs', 'list', '--owner', 'acme'],
   ['catalogs', 'export', '--owner', 'acme'],
   ['catalogs', 'delete', '--owner', 'acme', 'x'],
-  ['calibrate', '--owner', 'acme', '--catalog', 'x', labels],
+  ['learn', '--owner', 'acme', '--catalog', 'x', labels],
   ['backup', join(folder, 'backup')],
 ]) {
   test(`${args.slice(0, 2).join(' ')}: no store is made, and the one that is missing is named`, async (t) => {

@@ -1,7 +1,7 @@
-/** The temperature of a catalog: what it does to a distribution, and when it is worth having. */
+/** The temperature of a catalog: what it does to a distribution. */
 import test from 'ava';
 import fc from 'fast-check';
-import { applyTemperature, fitCalibration, MIN_EXAMPLES, type ScoredExample } from '../../src/domain/calibration.ts';
+import { applyTemperature } from '../../src/domain/calibration.ts';
 
 const firstHighest = (values: Float64Array): number => values.indexOf(Math.max(...values));
 
@@ -38,35 +38,4 @@ test('1 leaves everything as it is, more evens out, less decides', (t) => {
   t.true(Math.abs((even[1] ?? 0) - 2 / 3) < 1e-12);
   const sure = applyTemperature(p, 0.5);
   t.true(Math.abs((sure[1] ?? 0) - 16 / 17) < 1e-12);
-});
-
-/** Examples whose answers, of probability `claimed`, are right in the share `true` of cases. */
-function examples(count: number, claimed: number, share: number): readonly ScoredExample[] {
-  return Array.from({ length: count }, (_, i) => {
-    // Spread evenly: a share of 0.8 is wrong at every fifth, wherever one begins.
-    const right = Math.floor((i + 1) * share) > Math.floor(i * share);
-    return { probabilities: Float64Array.of(claimed, 1 - claimed), label: right ? 0 : 1 };
-  });
-}
-
-test('a model that is too sure gets a higher temperature, one that is not sure enough a lower one', (t) => {
-  const tooSure = fitCalibration(examples(203, 0.98, 0.7));
-  t.true(tooSure.helps);
-  t.true(tooSure.temperature > 2);
-  t.true(Math.abs(tooSure.after.confidence - 0.7) < 0.05);
-  t.true(tooSure.after.logLoss < tooSure.before.logLoss);
-  t.true(Math.abs(tooSure.accuracy - 0.7) < 0.01);
-  const tooShy = fitCalibration(examples(203, 0.55, 0.9));
-  t.true(tooShy.helps);
-  t.true(tooShy.temperature < 0.5);
-});
-
-test('a model that is as sure as it is right is left alone', (t) => {
-  t.false(fitCalibration(examples(203, 0.8, 0.8)).helps);
-});
-
-test('few examples without an error make nothing extreme', (t) => {
-  const fit = fitCalibration(examples(MIN_EXAMPLES, 0.9, 1));
-  t.true(fit.temperature > 0.2);
-  t.throws(() => fitCalibration(examples(MIN_EXAMPLES - 1, 0.9, 1)), { instanceOf: RangeError });
 });

@@ -1,8 +1,9 @@
 /** The contract of a catalog store: every store passes all of it. */
 import type { ExecutionContext } from 'ava';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
+import { basisOf, type CatalogAdditions, digestOf } from '../../src/stores/catalog-additions.ts';
 import { type CatalogRecord, type CatalogStore, UNBOUNDED } from '../../src/stores/catalog-store.ts';
-import { StoreUnavailable } from '../../src/stores/errors.ts';
+import { StoreCorrupt, StoreUnavailable } from '../../src/stores/errors.ts';
 
 /** `test` of ava, or its `serial`. */
 export type DeclareTest = (title: string, run: (t: ExecutionContext) => Promise<void>) => void;
@@ -23,6 +24,26 @@ export const record = (id: string, choices: readonly string[] = ['yes', 'no']): 
   visibility: 'private',
   createdAt: '2026-01-02T03:04:05.678Z',
 });
+
+/** What an operator may have added to a catalog with these choices. */
+export function additionsTo(choices: readonly string[]) {
+  const descriptions = { [choices[0] as string]: 'the first' };
+  const figures = { log_loss: 0.5, accuracy: 0.8, ece: 0.03 };
+  const state = {
+    model: 'minilm-l6@r1',
+    basis: basisOf(choices, descriptions),
+    rung: 'bias',
+    scale: 0.7,
+    bias: choices.map((_, k) => k / 7),
+  };
+  const facts = {
+    examples: choices.map(() => 9),
+    before: figures,
+    after: figures,
+    learned_at: '2026-01-02T03:04:05.678Z',
+  };
+  return { descriptions, learned: { ...state, ...facts, digest: digestOf(state) } } satisfies CatalogAdditions;
+}
 
 /** Declares the suite's tests over a store that is open when they run. */
 export function catalogStoreSuite(test: DeclareTest, name: string, store: () => CatalogStore): void {
@@ -144,31 +165,58 @@ export function catalogStoreSuite(test: DeclareTest, name: string, store: () => 
     t.is((await store().list(owner, budget())).length, 7);
   });
 
-  test(`${name}: calibrations are kept under a new stamp, and go with their catalog`, async (t) => {
+  test(`${name}: a catalog is replaced whole under a new stamp, and takes what was added to it along`, async (t) => {
     const owner = newOwner();
     await store().create(owner, record('a'), UNBOUNDED, budget());
     const first = (await store().stamp(owner, 'a', budget())) ?? '';
-    const calibrations = { 'minilm-l6@r1': 1.25, 'other@r2': 0.5 };
-    t.true(await store().calibrate(owner, 'a', first, calibrations, budget()));
+    const taught = { ...record('a'), additions: additionsTo(record('a').choices) };
+    t.true(await store().replace(owner, first, taught, budget(), 'one\ntwo\n'));
     const found = await store().read(owner, 'a', budget());
-    t.deepEqual(found?.record, { ...record('a'), calibrations });
+    t.deepEqual(found?.record, taught);
     t.not(found?.stamp, first);
     t.is(await store().stamp(owner, 'a', budget()), found?.stamp);
+    t.is(await store().examples(owner, 'a', budget()), 'one\ntwo\n');
     // Whoever saw the catalog as it was before changes nothing.
-    t.false(await store().calibrate(owner, 'a', first, {}, budget()));
-    t.deepEqual((await store().read(owner, 'a', budget()))?.record.calibrations, calibrations);
-    t.true(await store().calibrate(owner, 'a', found?.stamp ?? '', {}, budget()));
-    t.deepEqual((await store().read(owner, 'a', budget()))?.record, record('a'));
+    t.false(await store().replace(owner, first, record('a'), budget(), ''));
+    t.deepEqual((await store().read(owner, 'a', budget()))?.record, taught);
+    // Examples stay unless others are given.
+    const calibrated = { ...record('a'), calibrations: { 'minilm-l6@r1': 1.25 } };
+    t.true(await store().replace(owner, found?.stamp ?? '', calibrated, budget()));
+    t.deepEqual((await store().read(owner, 'a', budget()))?.record, calibrated);
+    t.is(await store().examples(owner, 'a', budget()), 'one\ntwo\n');
     const last = (await store().stamp(owner, 'a', budget())) ?? '';
-    await store().calibrate(owner, 'a', last, calibrations, budget());
     await store().delete(owner, 'a', budget());
-    await store().create(owner, record('a'), UNBOUNDED, budget());
-    t.deepEqual((await store().read(owner, 'a', budget()))?.record, record('a'));
-    t.false(await store().calibrate(owner, 'none', last, calibrations, budget()));
-    t.is(await store().read(owner, 'none', budget()), undefined);
-    const moved = { ...record('b'), calibrations };
-    await store().create(owner, moved, UNBOUNDED, budget());
-    t.deepEqual((await store().read(owner, 'b', budget()))?.record, moved);
+    t.is(await store().examples(owner, 'a', budget()), '');
+    t.false(await store().replace(owner, last, taught, budget()));
+    t.is(await store().read(owner, 'a', budget()), undefined);
+    await store().create(owner, taught, UNBOUNDED, budget(), 'kept');
+    t.deepEqual((await store().read(owner, 'a', budget()))?.record, taught);
+    t.is(await store().examples(owner, 'a', budget()), 'kept');
+  });
+
+  test(`${name}: what was added and is broken, of another length or for other choices is corrupt`, async (t) => {
+    const owner = newOwner();
+    const { choices } = record('a');
+    const sound = additionsTo(choices);
+    const { learned } = sound;
+    const weights = {
+      width: 2,
+      row_scales: choices.map(() => 1),
+      rows: Buffer.alloc(2 * choices.length).toString('base64'),
+    };
+    const wrong = [
+      { ...sound, descriptions: { other: 'x' } },
+      { learned: { ...learned, scale: 3 } },
+      { learned: { ...learned, bias: [...learned.bias, 0] } },
+      { learned: { ...learned, digest: digestOf({ ...learned, basis: 'other' }), basis: 'other' } },
+      { learned: { ...learned, weights: { ...weights, rows: 'AAAA' } } },
+      { learned: { ...learned, weights } },
+    ];
+    for (const [place, additions] of wrong.entries()) {
+      const id = `a${place}`;
+      await store().create(owner, { ...record(id), additions: additions as CatalogAdditions }, UNBOUNDED, budget());
+      await t.throwsAsync(store().read(owner, id, budget()), { instanceOf: StoreCorrupt });
+    }
   });
 
   test(`${name}: lists an owner's ids in code-unit order`, async (t) => {

@@ -74,7 +74,7 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
       const premise = await encodePremise(input, instruction, control);
       const temperature = options.temperature(choices.length);
       const logits = Float64Array.from(encodedChoices, (vector) => dot(premise, vector) / temperature);
-      return { probabilities: softmax(logits), encoded };
+      return { probabilities: softmax(logits), vector: premise, encoded };
     },
     async prepare(choices, control) {
       await encodeChoices(choices, control);

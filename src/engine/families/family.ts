@@ -83,6 +83,8 @@ export interface Premise {
 /** Probabilities in the order of the choices, and how many choices had to be encoded. */
 export interface FamilyScores {
   readonly probabilities: Float64Array;
+  /** The vector of the text, of length 1, of a family that has one: learned weights read it. */
+  readonly vector?: Float32Array;
   readonly encoded: number;
 }
 

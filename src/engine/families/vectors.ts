@@ -23,3 +23,11 @@ function lengthOf(vector: Float64Array): number {
   for (const value of vector) square += value * value;
   return Math.sqrt(square);
 }
+
+/** The mean of vectors of one width, at length 1. */
+export function middle(vectors: readonly Float32Array[]): Float32Array {
+  const sum = new Float64Array(vectors[0]?.length ?? 0);
+  for (const vector of vectors)
+    for (let i = 0; i < sum.length; i++) sum[i] = (sum[i] as number) + (vector[i] as number);
+  return normalised(sum) ?? Float32Array.from(sum);
+}

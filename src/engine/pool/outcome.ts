@@ -9,10 +9,11 @@ export function outcomeOf(
   job: Job,
 ): ScoreOutcome {
   if (result.kind === 'scored') {
-    const { probabilities, inputTokens, tokenize, infer, waited } = result;
+    const { probabilities, vector, inputTokens, tokenize, infer, waited } = result;
     return {
       kind: 'scored',
       probabilities,
+      vector,
       inputTokens,
       timings: { queue: job.sentAt - job.arrived + waited, tokenize, infer },
     };

@@ -134,7 +134,7 @@ export function createPool(
       conclude(job);
       return;
     }
-    const { input, instruction, choices } = job.request;
+    const { input, instruction, choices, vector = false } = job.request;
     job.state = 'running';
     job.process = process;
     job.sentAt = now;
@@ -143,7 +143,10 @@ export function createPool(
     preparations.yielded(process, cost);
     const timeLeft = job.deadline - now;
     const { id, revision, part } = job;
-    process.send({ kind: 'score', job: id, key: revision.key, part, input, instruction, choices, timeLeft }, cost);
+    process.send(
+      { kind: 'score', job: id, key: revision.key, part, input, instruction, choices, vector, timeLeft },
+      cost,
+    );
   };
 
   /** Gives a job up that may have ended its engine: another engine would be the next to end. */

@@ -39,6 +39,8 @@ export interface ScoreMessage {
   readonly input: string;
   readonly instruction: string;
   readonly choices: readonly string[];
+  /** Whether the text's vector is wanted. */
+  readonly vector: boolean;
   /** Until the deadline, when it was sent. */
   readonly timeLeft: number;
 }
@@ -96,6 +98,7 @@ export type JobResult =
 export interface ScoredResult {
   readonly kind: 'scored';
   readonly probabilities: Float64Array;
+  readonly vector?: Float32Array | undefined;
   readonly inputTokens: number;
   /** How many choices had to be encoded for it. */
   readonly encoded: number;

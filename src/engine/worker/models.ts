@@ -52,7 +52,7 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
 
   const score = async (
     { manifest, family }: LoadedModel,
-    job: Pick<ScoreMessage, 'input' | 'instruction' | 'choices'>,
+    job: Pick<ScoreMessage, 'input' | 'instruction' | 'choices'> & Partial<Pick<ScoreMessage, 'vector'>>,
     waited: number,
     control: RunControl,
   ): Promise<JobResult> => {
@@ -61,10 +61,11 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
     if (reading.kind !== 'read') return reading;
     const { premise } = reading;
     const tokenized = performance.now();
-    const { probabilities, encoded } = await family.score(premise, job.choices, control);
+    const { probabilities, vector, encoded } = await family.score(premise, job.choices, control);
     return {
       kind: 'scored',
       probabilities,
+      ...(job.vector === true && vector !== undefined ? { vector } : {}),
       inputTokens: premise.instruction.length + premise.input.length,
       encoded,
       waited,

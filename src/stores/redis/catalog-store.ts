@@ -1,16 +1,16 @@
 /** Catalogs in Redis: one hash each, the choices as one JSON field; beside them a set of each owner's ids. */
-import { CATALOG_FIELDS, fromFields, newStamp, toFields } from '../catalog-record.ts';
+import { CATALOG_FIELDS, fromFields, toFields } from '../catalog-record.ts';
 import type { CatalogStore } from '../catalog-store.ts';
 import type { RedisLink } from './link.ts';
 import { CATALOG_IDS_PATTERN, catalogIdsName, catalogName, catalogSizesName, ownerOfCatalogIds } from './names.ts';
 import { scanNames } from './scan.ts';
-import { calibrateCatalog, createCatalog, deleteCatalog } from './scripts.ts';
+import { createCatalog, deleteCatalog, replaceCatalog } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
 
 /** A store that reads on a line and writes through a writer. */
 export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): CatalogStore {
   return {
-    async create(owner, record, bounds, budget) {
+    async create(owner, record, bounds, budget, examples = '') {
       const fields = toFields(record);
       const key = catalogName(owner, record.id);
       const args = [
@@ -18,7 +18,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
         catalogName(owner, ''),
         record.id,
         String(Buffer.byteLength(fields.choices)),
-        ...Object.entries(fields).flat(),
+        ...Object.entries({ ...fields, examples }).flat(),
       ];
       const reply = await writer.write(
         budget,
@@ -46,16 +46,25 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       const stamp = await link.call('read', key, budget, (connection) => connection.send(key, ['HGET', key, 'stamp']));
       return typeof stamp === 'string' ? stamp : undefined;
     },
-    async calibrate(owner, id, stamp, calibrations, budget) {
-      const key = catalogName(owner, id);
-      const args = [stamp, newStamp(), JSON.stringify(calibrations)];
+    async replace(owner, stamp, record, budget, examples) {
+      const fields = toFields(record);
+      const key = catalogName(owner, record.id);
+      const values = Object.entries({ ...fields, ...(examples === undefined ? {} : { examples }) }).flat();
+      const args = [stamp, record.id, String(Buffer.byteLength(fields.choices)), ...values];
       const reply = await writer.write(
         budget,
         key,
-        (connection) => calibrateCatalog.run(connection, [key], args),
+        (connection) => replaceCatalog.run(connection, [key, catalogSizesName(owner)], args),
         (result) => result === 1,
       );
       return reply === 1;
+    },
+    async examples(owner, id, budget) {
+      const key = catalogName(owner, id);
+      const found = await link.call('read', key, budget, (connection) =>
+        connection.send(key, ['HGET', key, 'examples']),
+      );
+      return typeof found === 'string' ? found : '';
     },
     async delete(owner, id, budget) {
       const key = catalogName(owner, id);

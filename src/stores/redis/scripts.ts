@@ -49,10 +49,11 @@ redis.call('HSET', KEYS[1], unpack(ARGV, 6))
 return 'created'
 `);
 
-/** KEYS: catalog. ARGV: stamp, new stamp, calibrations. Replies 1 if the catalog had the stamp. */
-export const calibrateCatalog = createScript(`
+/** KEYS: catalog, sizes of the owner's. ARGV: stamp, id, bytes of the choices, then fields and values. Replies 1 if the catalog had the stamp. */
+export const replaceCatalog = createScript(`
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'calibrations', ARGV[3])
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+redis.call('HSET', KEYS[1], unpack(ARGV, 4))
 return 1
 `);
 

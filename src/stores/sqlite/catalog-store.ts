@@ -1,5 +1,5 @@
 /** Catalogs in SQLite: one row each, the choices as one JSON text. */
-import { CATALOG_FIELDS, fromFields, newStamp, toFields } from '../catalog-record.ts';
+import { CATALOG_FIELDS, fromFields, toFields } from '../catalog-record.ts';
 import type { CatalogStore } from '../catalog-store.ts';
 import type { EmbeddedDatabase } from './database.ts';
 
@@ -7,13 +7,14 @@ import type { EmbeddedDatabase } from './database.ts';
 export function createSqliteCatalogStore({ connection, read, write }: EmbeddedDatabase): CatalogStore {
   const one = 'FROM catalogs WHERE owner = ? AND id = ?';
   const select = connection.prepare(`SELECT ${CATALOG_FIELDS.join(', ')} ${one}`);
+  const selectExamples = connection.prepare(`SELECT examples ${one}`);
   const selectStamp = connection.prepare(`SELECT stamp ${one}`);
   const owners = connection.prepare('SELECT DISTINCT owner FROM catalogs ORDER BY owner');
   const ids = connection.prepare('SELECT id FROM catalogs WHERE owner = ? ORDER BY id');
 
   return {
-    async create(owner, record, bounds, budget) {
-      const fields = toFields(record);
+    async create(owner, record, bounds, budget, examples = '') {
+      const fields = { ...toFields(record), examples };
       const result = await write(budget, { kind: 'create_catalog', owner, id: record.id, bounds, fields });
       if (result === 'created') return { kind: 'created', stamp: fields.stamp };
       if (result === 'too_many') return { kind: 'full', by: 'catalogs' };
@@ -31,9 +32,13 @@ export function createSqliteCatalogStore({ connection, read, write }: EmbeddedDa
         return stamp === undefined ? undefined : String(stamp);
       });
     },
-    async calibrate(owner, id, stamp, calibrations, budget) {
-      const fields = { stamp: newStamp(), calibrations: JSON.stringify(calibrations) };
-      return (await write(budget, { kind: 'calibrate_catalog', owner, id, stamp, fields })) === true;
+    async replace(owner, stamp, record, budget, examples) {
+      const { id } = record;
+      const order = { kind: 'replace_catalog', owner, id, stamp, fields: toFields(record), examples } as const;
+      return (await write(budget, order)) === true;
+    },
+    examples(owner, id, budget) {
+      return read(budget, () => String(selectExamples.get(owner, id)?.examples ?? ''));
     },
     async delete(owner, id, budget) {
       return (await write(budget, { kind: 'delete_catalog', owner, id })) === true;

@@ -55,6 +55,10 @@ const MIGRATIONS = [
   ALTER TABLE keys ADD COLUMN ended_by TEXT NOT NULL DEFAULT '';
   ALTER TABLE keys ADD COLUMN last_used_at INTEGER;
   `,
+  `
+  ALTER TABLE catalogs ADD COLUMN additions TEXT NOT NULL DEFAULT '{}';
+  ALTER TABLE catalogs ADD COLUMN examples TEXT NOT NULL DEFAULT '';
+  `,
 ];
 
 /**

@@ -90,7 +90,7 @@ function makeUrgent(batch: readonly Order[], full: unknown): void {
 
 /** Whether a write only takes room, or is not worth the room that is held back, as the last use of keys. */
 function isGrowth({ write }: Order): boolean {
-  return ['create_catalog', 'calibrate_catalog', 'use_keys'].includes(write.kind);
+  return ['create_catalog', 'replace_catalog', 'use_keys'].includes(write.kind);
 }
 
 function failure(error: unknown): Acknowledgement['outcome'] {

@@ -1,6 +1,6 @@
 /** Every write to the embedded store, as data, so that a thread of its own can make it. */
 import type { DatabaseSync } from 'node:sqlite';
-import { CATALOG_FIELDS, type CatalogFields } from '../catalog-record.ts';
+import { CATALOG_FIELDS, type CatalogFields, type WholeCatalogFields } from '../catalog-record.ts';
 import type { CatalogBounds } from '../catalog-store.ts';
 import type { KeyFields } from '../key-record.ts';
 import type { KeyEnd } from '../key-store.ts';
@@ -12,14 +12,16 @@ export type Write =
       readonly owner: string;
       readonly id: string;
       readonly bounds: CatalogBounds;
-      readonly fields: CatalogFields;
+      readonly fields: WholeCatalogFields;
     }
   | {
-      readonly kind: 'calibrate_catalog';
+      readonly kind: 'replace_catalog';
       readonly owner: string;
       readonly id: string;
       readonly stamp: string;
-      readonly fields: Pick<CatalogFields, 'stamp' | 'calibrations'>;
+      readonly fields: CatalogFields;
+      /** Those that are kept stay if there are none here. */
+      readonly examples: string | undefined;
     }
   | { readonly kind: 'delete_catalog'; readonly owner: string; readonly id: string }
   | {
@@ -42,12 +44,15 @@ export function createWrites(connection: DatabaseSync): (write: Write) => WriteR
   const taken = connection.prepare(
     'SELECT count(*) AS catalogs, ifnull(sum(octet_length(choices)), 0) AS bytes FROM catalogs WHERE owner = ?',
   );
-  const names = CATALOG_FIELDS.map((name) => `:${name}`).join(', ');
+  const columns = [...CATALOG_FIELDS, 'examples'];
+  const names = columns.map((name) => `:${name}`).join(', ');
   const insertCatalog = connection.prepare(
-    `INSERT INTO catalogs (owner, id, ${CATALOG_FIELDS.join(', ')}) VALUES (:owner, :id, ${names})`,
+    `INSERT INTO catalogs (owner, id, ${columns.join(', ')}) VALUES (:owner, :id, ${names})`,
   );
-  const calibrateCatalog = connection.prepare(
-    'UPDATE catalogs SET stamp = ?, calibrations = ? WHERE owner = ? AND id = ? AND stamp = ?',
+  const updates = CATALOG_FIELDS.map((name) => `${name} = :${name}`).join(', ');
+  const replaceCatalog = connection.prepare(
+    `UPDATE catalogs SET ${updates}, examples = ifnull(:examples, examples)
+     WHERE owner = :owner AND id = :id AND stamp = :expected`,
   );
   const deleteCatalog = connection.prepare('DELETE FROM catalogs WHERE owner = ? AND id = ?');
   const insertKey = connection.prepare(
@@ -74,9 +79,9 @@ export function createWrites(connection: DatabaseSync): (write: Write) => WriteR
         insertCatalog.run({ owner, id, ...fields });
         return 'created';
       }
-      case 'calibrate_catalog': {
-        const { owner, id, stamp, fields } = write;
-        return Number(calibrateCatalog.run(fields.stamp, fields.calibrations, owner, id, stamp).changes) > 0;
+      case 'replace_catalog': {
+        const { owner, id, stamp, fields, examples = null } = write;
+        return Number(replaceCatalog.run({ ...fields, examples, owner, id, expected: stamp }).changes) > 0;
       }
       case 'delete_catalog':
         return Number(deleteCatalog.run(write.owner, write.id).changes) > 0;

@@ -22,8 +22,9 @@ export interface RequestMetrics {
   readonly stages: Labelled<Distribution>;
   /** Reason. */
   readonly errors: Labelled<Count>;
-  /** Model; the next two likewise. */
+  /** Model; the next three likewise. */
   readonly tokens: Labelled<Count>;
+  readonly learned: Labelled<Count>;
   readonly choices: Labelled<Count>;
   readonly confidence: Labelled<Distribution>;
 }
@@ -59,6 +60,11 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
     tokens: addCounts(registry, {
       name: 'umpire_input_tokens_total',
       help: 'Tokens of instructions and inputs that were decided on.',
+      labelNames: ['model'],
+    }),
+    learned: addCounts(registry, {
+      name: 'umpire_learned_decisions_total',
+      help: 'Decisions by what a catalog learned.',
       labelNames: ['model'],
     }),
     choices: addCounts(registry, {

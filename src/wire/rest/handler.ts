@@ -44,6 +44,8 @@ export function createRestHandler(options: {
     if (location !== undefined) headers.location = location;
     const { timings } = exchange.facts;
     if (timings !== undefined && exchange.caller.kind === 'key') headers['server-timing'] = serverTiming(timings);
+    const { learned } = exchange.facts;
+    if (learned !== undefined) headers['x-umpire-learned'] = learned;
     respond(exchange, { status: found.successStatus, headers, body: found.write(result) }, health.draining);
   };
 

@@ -191,9 +191,13 @@ function transportFault(status: number): DomainError {
 function mount(router: ConnectRouter, procedure: Procedure): void {
   const check = compileMessageChecker(procedure.method.input, procedure.rules);
   const answer = (request: Message, context: HandlerContext) =>
-    visibly(context, () => {
+    visibly(context, async () => {
       check(request);
-      return invoke(procedure, request, exchangeOf(context));
+      const exchange = exchangeOf(context);
+      const result = await invoke(procedure, request, exchange);
+      const { learned } = exchange.facts;
+      if (learned !== undefined) context.responseHeader.set('x-umpire-learned', learned);
+      return result;
     });
   // A request without side effects can come in a URL, which nothing scans.
   const inUrl = procedure.method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;

@@ -59,6 +59,7 @@ export function attributesOf(exchange: Exchange, scheme: string): Attributes {
   if (isServerFault(exchange) && reason !== undefined) attributes['error.type'] = reason.toLowerCase();
   if (facts.model !== undefined) attributes['umpire.model'] = facts.model;
   if (facts.choices !== undefined) attributes['umpire.choices'] = facts.choices;
+  if (facts.learned !== undefined) attributes['umpire.learned'] = facts.learned;
   if (facts.inputTokens !== undefined) attributes['umpire.input_tokens'] = facts.inputTokens;
   return attributes;
 }

@@ -72,14 +72,14 @@ test.serial('records with broken content are corrupt, and stay as they are', asy
   const database = new DatabaseSync(file);
   for (const [index, choices] of ['', 'no json', '{}', '[]', '[1]', '["a","a"]', '[""]', 'null'].entries()) {
     database
-      .prepare("INSERT INTO catalogs VALUES (?, ?, 'stamp', 'model', ?, '1', 'private', 'now', '{}')")
+      .prepare("INSERT INTO catalogs VALUES (?, ?, 'stamp', 'model', ?, '1', 'private', 'now', '{}', '{}', '')")
       .run(owner, `broken-${index}`, choices);
     await t.throwsAsync(stores.catalogs.read(owner, `broken-${index}`, budget()), { instanceOf: StoreCorrupt });
     t.is((await stores.catalogs.create(owner, record(`broken-${index}`), UNBOUNDED, budget())).kind, 'exists');
   }
   for (const [index, calibrations] of ['', '[]', 'null', '{"m@r1":0}', '{"m@r1":"1"}'].entries()) {
     database
-      .prepare("INSERT INTO catalogs VALUES (?, ?, 'stamp', 'model', '[\"a\"]', '1', 'private', 'now', ?)")
+      .prepare("INSERT INTO catalogs VALUES (?, ?, 'stamp', 'model', '[\"a\"]', '1', 'private', 'now', ?, '{}', '')")
       .run(owner, `wrong-${index}`, calibrations);
     await t.throwsAsync(stores.catalogs.read(owner, `wrong-${index}`, budget()), { instanceOf: StoreCorrupt });
   }
@@ -123,7 +123,7 @@ test.serial('a file of the first schema is brought up to date, with what it hold
   await fresh.close();
   const database = new DatabaseSync(join(place, 'umpire.db'));
   const later = [
-    'catalogs DROP COLUMN calibrations',
+    ...['calibrations', 'additions', 'examples'].map((name) => `catalogs DROP COLUMN ${name}`),
     ...['label', 'ended_by', 'last_used_at'].map((name) => `keys DROP COLUMN ${name}`),
   ];
   for (const change of later) database.exec(`ALTER TABLE ${change}`);
@@ -132,7 +132,7 @@ test.serial('a file of the first schema is brought up to date, with what it hold
   const [one, other] = await Promise.all([open(), open()]);
   t.deepEqual((await one.catalogs.read('owner', 'a', budget()))?.record, record('a'));
   const stamp = (await other.catalogs.stamp('owner', 'a', budget())) ?? '';
-  t.true(await other.catalogs.calibrate('owner', 'a', stamp, { 'm@r1': 2 }, budget()));
+  t.true(await other.catalogs.replace('owner', stamp, { ...record('a'), calibrations: { 'm@r1': 2 } }, budget()));
   t.deepEqual((await one.catalogs.read('owner', 'a', budget()))?.record.calibrations, { 'm@r1': 2 });
   await Promise.all([one.close(), other.close()]);
   rmSync(place, { recursive: true, force: true });

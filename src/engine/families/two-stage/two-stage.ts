@@ -16,6 +16,7 @@ import {
   unhindered,
 } from '../family.ts';
 import { dot, softmax } from '../probabilities.ts';
+import { middle } from '../vectors.ts';
 import { readFinder } from './finder.ts';
 import { readTwoStageOptions } from './options.ts';
 import { type Ids, packFeeds, splitOptions } from './packs.ts';
@@ -144,7 +145,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     { most, first }: Reading,
     choiceVectors: readonly Float32Array[],
     control: RunControl,
-  ): Promise<readonly ReadWindow[]> => {
+  ): Promise<{ readonly chosen: readonly ReadWindow[]; readonly vector: Float32Array }> => {
     const cosinesOf = (text: Float32Array) => Float64Array.from(choiceVectors, (vector) => dot(text, vector));
     const question = texts.length > 1 || usesAbout ? await encodeInstruction(instruction, control) : undefined;
     const aboutOf = (text: Float32Array) => (question === undefined ? 0 : dot(text, question));
@@ -165,7 +166,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
       const mean = relevance.reduce((sum, value) => sum + value, 0) / relevance.length;
       chosen.push({ text, a: cosinesOf(vector), about: aboutOf(vector), relevance: mean + windows.firstLead });
     }
-    return chosen;
+    return { chosen, vector: segments.length === 1 ? (segments[0] as Float32Array) : middle(segments) };
   };
 
   const readingOf = async (premise: Windows, choices: readonly string[], control: RunControl): Promise<Reading> => {
@@ -183,7 +184,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     const lines = fits ? [input] : await linesOf(inputText, input, (line) => lineIds(line, control));
     const premise = splitPremise(instruction, lines, windows);
     const reading = await readingOf(premise, choices, control);
-    const chosen = await chooseWindows(premise, reading, choiceVectors, control);
+    const { chosen, vector } = await chooseWindows(premise, reading, choiceVectors, control);
     const a = Float64Array.from(choices, (_, i) => Math.max(...chosen.map((window) => window.a[i] as number)));
     const best = highest(a, options.best);
     const blocks = await choicesIds(
@@ -212,7 +213,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
       logits,
       chosen.map(({ relevance }) => relevance),
     );
-    return { probabilities: composeDistribution(stack, a, best, z), encoded };
+    return { probabilities: composeDistribution(stack, a, best, z), vector, encoded };
   };
 
   /** z of the windows together: each counts by its confidence and its relevance. */

@@ -1,0 +1,149 @@
+/** `umpire evaluate …`: how good a model's or a catalog's answers are on labelled examples, and from which confidence on to act on them. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { choicesFault } from '../domain/choices.ts';
+import { createLearned } from '../domain/learned.ts';
+import { judge } from '../domain/learning/learn.ts';
+import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../domain/learning/quality.ts';
+import { createReadChoices } from '../domain/read-choices.ts';
+import type { CatalogRecord } from '../stores/catalog-store.ts';
+import { ownerFrom, readArguments } from './arguments.ts';
+import { type Command, OWNER_OPTION, type Terminal, UsageError } from './command.ts';
+import { type Example, readExamples } from './examples.ts';
+import { withOwnEngine } from './own-engine.ts';
+import { figureLines, thresholdLines } from './quality-lines.ts';
+import { reportPage } from './report-page.ts';
+import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
+
+const OPTIONS = {
+  catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog, with what was added to it' },
+  owner: { ...OWNER_OPTION, meaning: 'who owns the catalog' },
+  model: { type: 'string', value: 'MODEL', meaning: 'a model, without a catalog' },
+  choices: { type: 'string', value: 'FILE', meaning: 'its choices: a JSON array, or one a line' },
+  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
+  json: { type: 'boolean', meaning: 'the figures as one line of JSON' },
+  report: { type: 'string', value: 'FILE.html', meaning: 'writes a page with charts' },
+} as const;
+
+/** The command. */
+export const evaluateCommand: Command = {
+  name: 'evaluate',
+  usage:
+    '(--owner NAME --catalog ID | --model M --choices FILE) [--instruction TEXT] [--json] [--report FILE.html] EXAMPLES',
+  summary: 'measures answers on labelled examples',
+  notes: ['Use examples that the catalog did not learn from: it knows those.'],
+  positionals: [['EXAMPLES', 'JSON lines {"input": …, "instruction": …, "label": …}, or CSV with such a header']],
+  options: OPTIONS,
+  environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
+  async run(args, terminal) {
+    const { values, positionals } = readArguments(args, OPTIONS, [1, 1]);
+    const { catalog, model, choices, instruction } = values;
+    const byCatalog =
+      catalog !== undefined && values.owner !== undefined && model === undefined && choices === undefined;
+    const byModel = model !== undefined && choices !== undefined && catalog === undefined && values.owner === undefined;
+    if (!byCatalog && !byModel)
+      throw new UsageError('either --owner and --catalog or --model and --choices are needed');
+    const text = await readFile(positionals[0] as string, 'utf8');
+    const record = byCatalog
+      ? await stored(terminal, ownerFrom(values.owner), catalog)
+      : inline(model as string, await readFile(choices as string, 'utf8'));
+    const { examples, problems, notes } = readExamples(text, record.choices, instruction);
+    for (const note of notes) terminal.err(note);
+    if (problems.length > 0) throw new Error(problems.join('\n'));
+    if (examples.length === 0) throw new Error('there are no examples');
+    const { name, answers } = await decideAll(terminal, record, examples);
+    const quality = qualityOf(answers);
+    if (values.report !== undefined) {
+      await writeFile(
+        values.report,
+        reportPage({
+          title: `${byCatalog ? catalog : 'Inline choices'}, ${name}`,
+          quality,
+          answers,
+          choices: record.choices.toSorted(),
+        }),
+      );
+    }
+    if (values.json === true) terminal.out(JSON.stringify({ model: name, ...plain(quality, examples) }));
+    else for (const line of lines(name, quality, examples)) terminal.out(line);
+  },
+};
+
+async function stored(terminal: Terminal, owner: string, id: string): Promise<CatalogRecord> {
+  return withStores(terminal, async ({ catalogs }) => {
+    const found = await catalogs.read(owner, id, patience());
+    if (found === undefined) throw new Error(`${owner} has no catalog '${id}'`);
+    return found.record;
+  });
+}
+
+function inline(model: string, text: string): CatalogRecord {
+  const choices: unknown = text.trimStart().startsWith('[')
+    ? JSON.parse(text)
+    : text.split(/\r?\n/).filter((line) => line !== '');
+  if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string')) {
+    throw new Error('the choices must be a JSON array of texts, or one a line');
+  }
+  const fault = choicesFault(choices);
+  if (fault !== undefined) throw fault;
+  return { id: '', model, choices, version: '', visibility: '', createdAt: '' };
+}
+
+async function decideAll(terminal: Terminal, record: CatalogRecord, examples: readonly Example[]) {
+  const sorted = record.choices.toSorted();
+  const { descriptions = {}, learned } = record.additions ?? {};
+  const read = createReadChoices(sorted, descriptions);
+  return withOwnEngine(terminal, record.model, async (engine) => {
+    const state = learned?.model === engine.name ? createLearned(learned) : undefined;
+    if (learned !== undefined && state === undefined) {
+      terminal.err(`what the catalog learned is for ${learned.model}; it is measured zero-shot`);
+    }
+    const scored = await engine.scoreAll(examples, read.texts);
+    const answers = scored.map(({ probabilities, vector }, i): JudgedAnswer => {
+      const said = read.inOrder(probabilities);
+      const decided = state?.decide(said, vector) ?? said;
+      return judge(sorted, sorted.indexOf((examples[i] as Example).label), (k) => decided[k] as number);
+    });
+    return { name: state === undefined ? engine.name : `${engine.name}, learned ${state.digest}`, answers };
+  });
+}
+
+function lines(name: string, quality: AnswerQuality, examples: readonly Example[]): readonly string[] {
+  return [
+    `${quality.answers} examples with ${name}`,
+    ...figureLines(quality),
+    '',
+    ...thresholdLines(quality),
+    ...(quality.confusions.length === 0 ? [] : ['', 'taken for each other most often:']),
+    ...quality.confusions.flatMap(({ label, choice, count, places }) => [
+      `  ${JSON.stringify(label)} taken for ${JSON.stringify(choice)}: ${count}`,
+      ...places.map(
+        (place) => `    line ${examples[place]?.line}: ${JSON.stringify(short(examples[place]?.input ?? ''))}`,
+      ),
+    ]),
+  ];
+}
+
+function plain(quality: AnswerQuality, examples: readonly Example[]): object {
+  const { accuracy, macroF1, logLoss, ece, thresholds, confusions } = quality;
+  return {
+    examples: quality.answers,
+    accuracy,
+    macro_f1: macroF1,
+    log_loss: logLoss,
+    ece,
+    thresholds: thresholds.map(({ threshold = null, coverage = null, accuracy: there = null, target }) => ({
+      target,
+      threshold,
+      coverage,
+      accuracy: there,
+    })),
+    confusions: confusions.map(({ places, ...pair }) => ({
+      ...pair,
+      lines: places.map((place) => examples[place]?.line),
+    })),
+  };
+}
+
+function short(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}

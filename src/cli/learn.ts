@@ -1,0 +1,164 @@
+/** `umpire learn …`: a catalog learns from its owner's labelled examples, or forgets what it learned. */
+import { readFile } from 'node:fs/promises';
+import { type Lesson, learn, MIN_EXAMPLES } from '../domain/learning/learn.ts';
+import { createReadChoices } from '../domain/read-choices.ts';
+import { basisOf } from '../stores/catalog-additions.ts';
+import type { CatalogRecord, CatalogStore, StampedCatalog } from '../stores/catalog-store.ts';
+import { ownerFrom, readArguments } from './arguments.ts';
+import { type Command, OWNER_OPTION, type Terminal, UsageError } from './command.ts';
+import { type Example, exampleLines, readExamples } from './examples.ts';
+import { type OwnEngine, withOwnEngine } from './own-engine.ts';
+import { figureLines, thresholdLines } from './quality-lines.ts';
+import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
+
+const OPTIONS = {
+  catalog: { type: 'string', value: 'ID', meaning: 'the catalog; needed' },
+  owner: OWNER_OPTION,
+  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
+  'keep-examples': { type: 'boolean', meaning: 'keeps the examples beside the catalog, for --refresh' },
+  refresh: { type: 'boolean', meaning: 'learns anew from the examples that are kept, for a new revision' },
+  forget: { type: 'boolean', meaning: 'takes back what was learned, and the kept examples' },
+} as const;
+
+/** The command. */
+export const learnCommand: Command = {
+  name: 'learn',
+  usage: '--catalog ID --owner NAME [--instruction TEXT] (EXAMPLES [--keep-examples] | --refresh | --forget)',
+  summary: 'lets a catalog learn from labelled examples',
+  notes: [
+    'A temperature, a bias for each choice or weights on the text are learned, as far as each helps on examples that were held out. Where none helps by more than chance, nothing is changed.',
+    'As many examples of each choice are taken as picked so: how often a choice comes is then not learned. Where they are as they come, it is.',
+  ],
+  positionals: [['EXAMPLES', 'JSON lines {"input": …, "instruction": …, "label": …}, or CSV with such a header']],
+  options: OPTIONS,
+  environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
+  failure: 'it does not help',
+  async run(args, terminal) {
+    const { values, positionals } = readArguments(args, OPTIONS, [0, 1]);
+    const owner = ownerFrom(values.owner);
+    const { catalog: id, instruction } = values;
+    if (id === undefined) throw new UsageError('--catalog ID is needed');
+    const [file] = positionals;
+    if ([file !== undefined, values.refresh, values.forget].filter((each) => each === true).length !== 1) {
+      throw new UsageError('either a file, --refresh or --forget is needed');
+    }
+    const text = file === undefined ? undefined : await readFile(file, 'utf8');
+    await withStores(terminal, async ({ catalogs }) => {
+      const found = await catalogs.read(owner, id, patience());
+      if (found === undefined) throw new Error(`${owner} has no catalog '${id}'`);
+      if (values.forget === true) {
+        await forget(catalogs, owner, found, terminal);
+        return;
+      }
+      const kept = text ?? (await catalogs.examples(owner, id, patience()));
+      if (kept === '') throw new Error(`no examples are kept beside '${id}'`);
+      const examples = sound(readExamples(kept, found.record.choices, instruction), terminal);
+      const keep = values['keep-examples'] === true ? exampleLines(examples) : undefined;
+      await teach(catalogs, owner, found, examples, keep, terminal);
+    });
+  },
+};
+
+async function forget(catalogs: CatalogStore, owner: string, found: StampedCatalog, terminal: Terminal): Promise<void> {
+  const { id, additions, calibrations } = found.record;
+  if (additions?.learned === undefined && calibrations === undefined)
+    throw new Error(`catalog '${id}' has learned nothing`);
+  await replace(catalogs, owner, found, withoutLearned(found.record), '');
+  terminal.out(`${id}: has forgotten; every server decides zero-shot within a second`);
+}
+
+async function teach(
+  catalogs: CatalogStore,
+  owner: string,
+  found: StampedCatalog,
+  examples: readonly Example[],
+  keep: string | undefined,
+  terminal: Terminal,
+): Promise<void> {
+  const { record } = found;
+  await withOwnEngine(terminal, record.model, async (engine) => {
+    terminal.out(`deciding ${examples.length} examples with ${engine.name}`);
+    const lesson = await lessonOf(engine, record, examples);
+    for (const line of report(lesson)) terminal.out(line);
+    if (lesson.record === undefined) {
+      throw new Error(
+        'nothing beats the model as it is by more than chance; nothing was changed. More examples may tell',
+      );
+    }
+    const next = { ...withoutLearned(record), additions: { ...record.additions, learned: lesson.record } };
+    await replace(catalogs, owner, found, next, keep);
+    terminal.out(
+      `${record.id}: learned ${lesson.record.rung} for ${engine.name}, digest ${lesson.record.digest}; every server decides by it within a second`,
+    );
+  });
+}
+
+/** Scores examples as decisions with the catalog do, and learns from them. */
+export async function lessonOf(
+  engine: OwnEngine,
+  record: CatalogRecord,
+  examples: readonly Example[],
+): Promise<Lesson> {
+  const { choices, additions } = record;
+  const sorted = choices.toSorted();
+  const read = createReadChoices(sorted, additions?.descriptions ?? {});
+  const scored = await engine.scoreAll(examples, read.texts);
+  return learn(
+    scored.map(({ probabilities, vector }, i) => ({
+      probabilities: read.inOrder(probabilities),
+      vector,
+      label: sorted.indexOf((examples[i] as Example).label),
+    })),
+    sorted,
+    { model: engine.name, basis: basisOf(choices, additions?.descriptions) },
+  );
+}
+
+/** The examples of a file without problems, and enough of them. Notes go to standard error. */
+function sound({ examples, problems, notes }: ReturnType<typeof readExamples>, terminal: Terminal): readonly Example[] {
+  for (const note of notes) terminal.err(note);
+  if (problems.length > 0) throw new Error(`${problems.join('\n')}\nnothing was changed`);
+  if (examples.length < MIN_EXAMPLES) {
+    throw new Error(
+      `${examples.length} examples are too few: ${MIN_EXAMPLES} are the least, some for each choice are better`,
+    );
+  }
+  return examples;
+}
+
+/** The record without learned state and without calibrations of earlier releases, which it replaces. */
+function withoutLearned({ calibrations: _, additions, ...record }: CatalogRecord): CatalogRecord {
+  return additions?.descriptions === undefined
+    ? record
+    : { ...record, additions: { descriptions: additions.descriptions } };
+}
+
+async function replace(
+  catalogs: CatalogStore,
+  owner: string,
+  { stamp }: StampedCatalog,
+  record: CatalogRecord,
+  examples: string | undefined,
+): Promise<void> {
+  const done = await catalogs.replace(owner, stamp, record, patience(), examples);
+  if (!done) throw new Error(`catalog '${record.id}' was changed meanwhile; nothing was changed, run it again`);
+}
+
+function report({ rungs, before, after, record }: Lesson): readonly string[] {
+  return [
+    'on held-out examples:',
+    ...rungs.map(
+      ({ rung, logLoss, accuracy, gain, error, taken }) =>
+        `  ${rung.padEnd(12)} log loss ${logLoss.toFixed(4)}, right ${(100 * accuracy).toFixed(1)} %${
+          rung === 'zero-shot'
+            ? ''
+            : `, gain ${gain.toFixed(4)} ± ${error.toFixed(4)}: ${taken ? 'taken' : 'not taken'}`
+        }`,
+    ),
+    'before:',
+    ...[...figureLines(before), ...thresholdLines(before)].map((line) => `  ${line}`),
+    ...(record === undefined
+      ? []
+      : ['after:', ...[...figureLines(after), ...thresholdLines(after)].map((line) => `  ${line}`)]),
+  ];
+}

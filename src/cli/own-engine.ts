@@ -1,0 +1,104 @@
+/** An engine of the command's own, beside the server's, for commands that decide many texts. */
+import { availableParallelism } from 'node:os';
+import { createEngine } from '../engine/create-engine.ts';
+import type { Engine, ModelRevision, ScoreOutcome } from '../engine/engine.ts';
+import { silentLog } from '../stores/log.ts';
+import type { Terminal } from './command.ts';
+import { inferenceServersOf, modelsFolder } from './models.ts';
+
+/** What the engine says of a text. */
+export type Scored = Extract<ScoreOutcome, { kind: 'scored' }>;
+
+/** Scores texts with one revision of a model. */
+export interface OwnEngine {
+  readonly name: string;
+  readonly revision: ModelRevision;
+  /** In the order of the texts. `choices` in code-unit order. What a text is refused for becomes a line of the error. */
+  scoreAll(
+    texts: readonly { readonly line: number; readonly input: string; readonly instruction: string }[],
+    choices: readonly string[],
+  ): Promise<readonly Scored[]>;
+  /** What is wrong with choices, or undefined. */
+  refusalOf(choices: readonly string[]): Promise<string | undefined>;
+}
+
+const LOAD_MS = 120_000;
+const DECISION_MS = 120_000;
+const MOST_ENGINES = 8;
+
+/** Does work with an engine and closes it. Throws Error if the model cannot be had. */
+export async function withOwnEngine<T>(
+  terminal: Terminal,
+  model: string,
+  work: (engine: OwnEngine) => Promise<T>,
+): Promise<T> {
+  const engines = Math.min(MOST_ENGINES, availableParallelism());
+  const engine = await createEngine({
+    modelsDir: modelsFolder(terminal),
+    engines,
+    inferenceServers: inferenceServersOf(terminal),
+    logger: { ...silentLog, debug: () => {} },
+  });
+  const terms = () => ({
+    signal: AbortSignal.timeout(DECISION_MS),
+    deadline: performance.now() + DECISION_MS,
+    tenant: 'operator',
+    keyed: true,
+  });
+  try {
+    const revision = await readyRevision(engine, model);
+    const job = { model: revision.id, revision: revision.revision };
+    return await work({
+      name: `${revision.id}@${revision.revision}`,
+      revision,
+      async scoreAll(texts, choices) {
+        const scored = new Array<Scored>(texts.length);
+        const problems = new Map<number, string>();
+        let next = 0;
+        const lane = async (): Promise<void> => {
+          for (let place = next++; place < texts.length; place = next++) {
+            const { line, input, instruction } = texts[place] as (typeof texts)[number];
+            const outcome = await engine.score({ ...job, input, instruction, choices, vector: true }, terms());
+            if (outcome.kind === 'scored') scored[place] = outcome;
+            else if (outcome.kind === 'choice_too_long')
+              throw new Error(`a choice has more tokens than the model takes: ${JSON.stringify(outcome.choice)}`);
+            else
+              problems.set(
+                line,
+                `line ${line}: has ${outcome.tokens} tokens, the model takes at most ${outcome.limit}`,
+              );
+          }
+        };
+        await Promise.all(Array.from({ length: 2 * engines }, lane));
+        if (problems.size > 0) {
+          throw new Error(
+            [...problems]
+              .toSorted(([a], [b]) => a - b)
+              .map(([, problem]) => problem)
+              .join('\n'),
+          );
+        }
+        return scored;
+      },
+      async refusalOf(choices) {
+        const outcome = await engine.prepare({ ...job, choices }, terms());
+        if (outcome.kind === 'prepared') return undefined;
+        return `${JSON.stringify(outcome.choice)} has ${outcome.tokens} tokens, the model takes at most ${outcome.limit}`;
+      },
+    });
+  } finally {
+    await engine.close();
+  }
+}
+
+async function readyRevision(engine: Engine, model: string): Promise<ModelRevision> {
+  for (const end = performance.now() + LOAD_MS; ; ) {
+    const revision = engine.models().find(({ id, isDefault }) => id === model && isDefault);
+    if (revision === undefined || revision.status === 'disabled') throw new Error(`model '${model}' is not served`);
+    if (revision.status === 'ready') return revision;
+    if (performance.now() > end) {
+      throw new Error(`model '${model}' cannot be loaded; 'umpire models check ${model}' says why`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

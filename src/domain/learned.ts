@@ -1,0 +1,101 @@
+/**
+ * A learned state as decisions use it: softmax(scale · ln p + bias + weights · vector). It is applied in the serving process, in doubles and always in
+ * one order, so that the engine process that scored the text leaves no trace.
+ */
+import { softmax } from '../engine/families/probabilities.ts';
+import { digestOf, type LearnedRecord, type LearnedWeights } from '../stores/catalog-additions.ts';
+import { DomainError } from './errors.ts';
+import { logOf, type Parameters, type RegressionData } from './learning/regression.ts';
+
+/** What a catalog learned. */
+export interface Learned {
+  readonly digest: string;
+  /** The revision that it belongs to. */
+  readonly model: string;
+  /** Whether the text's vector is needed. */
+  readonly readsVector: boolean;
+  /** What it takes in memory, about. */
+  readonly bytes: number;
+  /** The distribution over the choices in code-unit order. Throws STORAGE_CORRUPT if the vector is not of the length that was learned on. */
+  decide(probabilities: Float64Array, vector: Float32Array | undefined): Float64Array;
+}
+
+/** A state from its record, which the store has checked. */
+export function createLearned({ digest, model, scale, bias, weights }: LearnedRecord): Learned {
+  const rows = weights === undefined ? undefined : rowsOf(weights);
+  return {
+    digest,
+    model,
+    readsVector: rows !== undefined,
+    bytes: 8 * bias.length + 4 * bias.length * (weights?.width ?? 0),
+    decide(probabilities, vector) {
+      if (rows !== undefined && vector?.length !== weights?.width) {
+        throw new DomainError('STORAGE_CORRUPT', 'what the catalog learned does not fit its model');
+      }
+      const logits = probabilities.map((p, k) => scale * logOf(p) + (bias[k] as number));
+      if (rows !== undefined && vector !== undefined) addProducts(rows, vector, logits);
+      return softmax(logits);
+    },
+  };
+}
+
+const LARGEST = 127;
+
+/** The weights [choices, width] as they are multiplied. */
+function rowsOf({ width, row_scales, rows }: LearnedWeights): Float32Array {
+  const values = new Int8Array(Buffer.from(rows, 'base64'));
+  return Float32Array.from(values, (value, place) => value * (row_scales[Math.floor(place / width)] as number));
+}
+
+/** Adds rows · vector to `logits`. Four rows at a time: each number of the vector is read once for all of them. */
+function addProducts(rows: Float32Array, vector: Float32Array, logits: Float64Array): void {
+  const { length: width } = vector;
+  const whole = logits.length - (logits.length % 4);
+  for (let k = 0; k < whole; k += 4) {
+    const r0 = k * width;
+    const [r1, r2, r3] = [r0 + width, r0 + 2 * width, r0 + 3 * width];
+    let [s0, s1, s2, s3] = [0, 0, 0, 0];
+    for (let j = 0; j < width; j++) {
+      const x = vector[j] as number;
+      s0 += x * (rows[r0 + j] as number);
+      s1 += x * (rows[r1 + j] as number);
+      s2 += x * (rows[r2 + j] as number);
+      s3 += x * (rows[r3 + j] as number);
+    }
+    logits[k] = (logits[k] as number) + s0;
+    logits[k + 1] = (logits[k + 1] as number) + s1;
+    logits[k + 2] = (logits[k + 2] as number) + s2;
+    logits[k + 3] = (logits[k + 3] as number) + s3;
+  }
+  for (let k = whole; k < logits.length; k++) {
+    let sum = 0;
+    for (let j = 0; j < width; j++) sum += (vector[j] as number) * (rows[k * width + j] as number);
+    logits[k] = (logits[k] as number) + sum;
+  }
+}
+
+/** What decides of a state, of fitted parameters. */
+export function learnedOf(
+  { choices, vectors }: RegressionData,
+  parameters: Parameters,
+  facts: Pick<LearnedRecord, 'model' | 'basis' | 'rung'>,
+): Omit<LearnedRecord, 'learned_at' | 'examples' | 'before' | 'after'> {
+  const bias = [...parameters.subarray(1, 1 + choices)];
+  const width = parameters.length > 1 + choices ? (vectors?.width ?? 0) : 0;
+  const state = { ...facts, scale: parameters[0] as number, bias };
+  if (width === 0 || vectors === undefined) return { ...state, digest: digestOf(state) };
+  const rows = new Int8Array(choices * width);
+  const row_scales: number[] = [];
+  for (let k = 0; k < choices; k++) {
+    const row = parameters.subarray(1 + choices + k * width, 1 + choices + (k + 1) * width);
+    const scale = Math.max(1e-12, ...row.map(Math.abs)) / LARGEST;
+    row_scales.push(scale);
+    for (const [j, value] of row.entries()) {
+      rows[k * width + j] = Math.round(value / scale);
+      // The weights were fitted to vectors less their mean.
+      bias[k] = (bias[k] as number) - scale * (rows[k * width + j] as number) * (vectors.mean[j] as number);
+    }
+  }
+  const weights = { width, row_scales, rows: Buffer.from(rows.buffer).toString('base64') };
+  return { ...state, weights, digest: digestOf({ ...state, weights }) };
+}

@@ -1,0 +1,77 @@
+/** From scored examples to what a catalog learns, or to nothing where nothing helps. */
+import type { LearnedFigures, LearnedRecord } from '../../stores/catalog-additions.ts';
+import { learnedOf } from '../learned.ts';
+import { climb, type RungResult } from './ladder.ts';
+import { type AnswerQuality, type JudgedAnswer, qualityOf } from './quality.ts';
+import { regressionData } from './regression.ts';
+
+/** Fewer examples say too little to be checked on. */
+export const MIN_EXAMPLES = 8;
+
+/** What the model said of an example, by choices in code-unit order, and the place of its label. */
+export interface ScoredExample {
+  readonly probabilities: Float64Array;
+  readonly vector: Float32Array | undefined;
+  readonly label: number;
+}
+
+/** What came of it. All figures are of held-out examples. */
+export interface Lesson {
+  /** Undefined where the model as it is cannot be beaten by more than chance. */
+  readonly record: LearnedRecord | undefined;
+  readonly rungs: readonly RungResult[];
+  readonly before: AnswerQuality;
+  readonly after: AnswerQuality;
+}
+
+/** Learns. The same examples in the same order give the same record, but for its date. `choices` in code-unit order. */
+export function learn(
+  examples: readonly ScoredExample[],
+  choices: readonly string[],
+  facts: Pick<LearnedRecord, 'model' | 'basis'>,
+  now = new Date(),
+): Lesson {
+  if (examples.length < MIN_EXAMPLES) throw new RangeError(`there are fewer than ${MIN_EXAMPLES} examples`);
+  const vectors = examples.flatMap(({ vector }) => vector ?? []);
+  const data = regressionData(
+    examples.map(({ probabilities }) => probabilities),
+    examples.map(({ label }) => label),
+    vectors.length === examples.length ? vectors : undefined,
+  );
+  const { rung, parameters, rungs, before, after } = climb(data);
+  const judged = (probabilities: Float64Array): readonly JudgedAnswer[] =>
+    examples.map(({ label }, i) => judge(choices, label, (k) => probabilities[k * examples.length + i] as number));
+  const [qualityBefore, qualityAfter] = [qualityOf(judged(before)), qualityOf(judged(after))];
+  const record: LearnedRecord | undefined =
+    rung === 'zero-shot'
+      ? undefined
+      : {
+          ...learnedOf(data, parameters, { ...facts, rung }),
+          examples: choices.map((_, k) => examples.filter(({ label }) => label === k).length),
+          before: figures(qualityBefore),
+          after: figures(qualityAfter),
+          learned_at: now.toISOString(),
+        };
+  return { record, rungs, before: qualityBefore, after: qualityAfter };
+}
+
+/** The answer that probabilities come to; the first of the highest. */
+export function judge(
+  choices: readonly string[],
+  label: number,
+  probability: (choice: number) => number,
+): JudgedAnswer {
+  let best = 0;
+  for (let k = 1; k < choices.length; k++) if (probability(k) > probability(best)) best = k;
+  return {
+    label: choices[label] as string,
+    choice: choices[best] as string,
+    confidence: probability(best),
+    ofLabel: probability(label),
+  };
+}
+
+function figures({ logLoss, accuracy, ece }: AnswerQuality): LearnedFigures {
+  const rounded = (value: number): number => Number(value.toFixed(6));
+  return { log_loss: rounded(logLoss), accuracy: rounded(accuracy.share), ece: rounded(ece) };
+}

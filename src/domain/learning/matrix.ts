@@ -1,0 +1,67 @@
+/** Products of matrices, in doubles and always in the same order, so that equal numbers in give equal numbers out, bit for bit. Row-major. */
+
+/**
+ * out [rows, columns] = a [rows, inner] · b [columns, inner]ᵀ. Blocks of two rows by four columns: eight sums that do not wait for each other, and each
+ * number that is read is used more than once.
+ */
+export function timesTransposed(
+  a: Float64Array,
+  b: Float64Array,
+  out: Float64Array,
+  { rows, columns, inner }: { readonly rows: number; readonly columns: number; readonly inner: number },
+): void {
+  const wholeRows = rows - (rows % 2);
+  const wholeColumns = columns - (columns % 4);
+  for (let row = 0; row < wholeRows; row += 2) {
+    const a0 = row * inner;
+    const a1 = a0 + inner;
+    for (let column = 0; column < wholeColumns; column += 4) {
+      const b0 = column * inner;
+      const [b1, b2, b3] = [b0 + inner, b0 + 2 * inner, b0 + 3 * inner];
+      let [s00, s01, s02, s03, s10, s11, s12, s13] = [0, 0, 0, 0, 0, 0, 0, 0];
+      for (let i = 0; i < inner; i++) {
+        const x = a[a0 + i] as number;
+        const y = a[a1 + i] as number;
+        const p = b[b0 + i] as number;
+        const q = b[b1 + i] as number;
+        const r = b[b2 + i] as number;
+        const s = b[b3 + i] as number;
+        s00 += x * p;
+        s01 += x * q;
+        s02 += x * r;
+        s03 += x * s;
+        s10 += y * p;
+        s11 += y * q;
+        s12 += y * r;
+        s13 += y * s;
+      }
+      const top = row * columns + column;
+      out[top] = s00;
+      out[top + 1] = s01;
+      out[top + 2] = s02;
+      out[top + 3] = s03;
+      const below = top + columns;
+      out[below] = s10;
+      out[below + 1] = s11;
+      out[below + 2] = s12;
+      out[below + 3] = s13;
+    }
+  }
+  for (let row = 0; row < rows; row++) {
+    for (let column = row < wholeRows ? wholeColumns : 0; column < columns; column++) {
+      let sum = 0;
+      for (let i = 0; i < inner; i++) sum += (a[row * inner + i] as number) * (b[column * inner + i] as number);
+      out[row * columns + column] = sum;
+    }
+  }
+}
+
+/** The transpose [columns, rows] of a matrix [rows, columns]. */
+export function transposed(matrix: Float64Array, rows: number, columns: number): Float64Array {
+  const out = new Float64Array(matrix.length);
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++)
+      out[column * rows + row] = matrix[row * columns + column] as number;
+  }
+  return out;
+}

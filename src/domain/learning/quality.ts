@@ -1,0 +1,162 @@
+/** How good answers with known labels are, and from which confidence on they can be acted on. */
+
+/** One answer whose label is known. `right` by the answer, not by the probability. */
+export interface JudgedAnswer {
+  readonly label: string;
+  readonly choice: string;
+  readonly confidence: number;
+  /** The probability of the label. */
+  readonly ofLabel: number;
+}
+
+/** A share with its 95 % interval (Wilson). */
+export interface Share {
+  readonly share: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** One row of the table: the lowest confidence at which answers are right so often. */
+export interface Threshold {
+  readonly target: number;
+  /** Undefined if no confidence is enough; then so are the others. */
+  readonly threshold: number | undefined;
+  /** The share of all texts at or above it. */
+  readonly coverage: number | undefined;
+  readonly accuracy: Share | undefined;
+}
+
+/** Two choices that are taken for each other. */
+export interface Confusion {
+  readonly label: string;
+  readonly choice: string;
+  readonly count: number;
+  /** Places of some such answers. */
+  readonly places: readonly number[];
+}
+
+/** Everything. Shares from 0 to 1. */
+export interface AnswerQuality {
+  readonly answers: number;
+  readonly accuracy: Share;
+  readonly macroF1: number;
+  readonly logLoss: number;
+  readonly ece: number;
+  readonly thresholds: readonly Threshold[];
+  readonly confusions: readonly Confusion[];
+}
+
+/** One bin of a reliability diagram. */
+export interface ReliabilityBin {
+  readonly count: number;
+  readonly confidence: number;
+  readonly accuracy: number;
+}
+
+const TARGETS = [0.8, 0.9, 0.95, 0.99];
+const BINS = 15;
+const MOST_CONFUSIONS = 10;
+const MOST_PLACES = 3;
+/** Fewer answers above a threshold say too little. */
+const LEAST_ABOVE = 20;
+/** The normal quantile of 95 %. */
+const Z = 1.96;
+
+/** The quality of at least one answer. */
+export function qualityOf(answers: readonly JudgedAnswer[]): AnswerQuality {
+  const right = answers.filter(isRight).length;
+  return {
+    answers: answers.length,
+    accuracy: wilson(right, answers.length),
+    macroF1: macroF1(answers),
+    logLoss: mean(answers.map(({ ofLabel }) => -Math.log(Math.max(1e-6, ofLabel)))),
+    ece: reliabilityOf(answers).reduce(
+      (sum, bin) => sum + (bin.count / answers.length) * Math.abs(bin.confidence - bin.accuracy),
+      0,
+    ),
+    thresholds: TARGETS.map((target) => thresholdFor(answers, target)),
+    confusions: confusionsOf(answers),
+  };
+}
+
+/** Bins of nearly equal mass by rising confidence. */
+export function reliabilityOf(answers: readonly JudgedAnswer[]): readonly ReliabilityBin[] {
+  const sorted = answers.toSorted((a, b) => a.confidence - b.confidence);
+  return Array.from({ length: BINS }, (_, bin) =>
+    sorted.slice(Math.floor((bin * sorted.length) / BINS), Math.floor(((bin + 1) * sorted.length) / BINS)),
+  )
+    .filter((part) => part.length > 0)
+    .map((part) => ({
+      count: part.length,
+      confidence: mean(part.map(({ confidence }) => confidence)),
+      accuracy: part.filter(isRight).length / part.length,
+    }));
+}
+
+/** Wilson's interval of a share. */
+export function wilson(hits: number, count: number): Share {
+  const share = hits / count;
+  const square = Z ** 2 / count;
+  const middle = (share + square / 2) / (1 + square);
+  const reach = (Z / (1 + square)) * Math.sqrt((share * (1 - share)) / count + square / (4 * count));
+  return { share, low: Math.max(0, middle - reach), high: Math.min(1, middle + reach) };
+}
+
+/** The most texts that reach the target together, from the surest down; answers of one confidence stay together. */
+function thresholdFor(answers: readonly JudgedAnswer[], target: number): Threshold {
+  const sorted = answers.toSorted((a, b) => b.confidence - a.confidence);
+  let right = 0;
+  let found: Omit<Threshold, 'target'> = { threshold: undefined, coverage: undefined, accuracy: undefined };
+  for (const [place, answer] of sorted.entries()) {
+    if (isRight(answer)) right++;
+    const count = place + 1;
+    if (sorted[count]?.confidence === answer.confidence || right < target * count) continue;
+    if (count < Math.min(LEAST_ABOVE, answers.length)) continue;
+    found = { threshold: answer.confidence, coverage: count / answers.length, accuracy: wilson(right, count) };
+  }
+  return { target, ...found };
+}
+
+function confusionsOf(answers: readonly JudgedAnswer[]): readonly Confusion[] {
+  const pairs = new Map<string, { label: string; choice: string; places: number[] }>();
+  for (const [place, { label, choice }] of answers.entries()) {
+    if (label === choice) continue;
+    const key = JSON.stringify([label, choice]);
+    const pair = pairs.get(key) ?? { label, choice, places: [] };
+    pairs.set(key, pair);
+    pair.places.push(place);
+  }
+  return [...pairs.values()]
+    .toSorted((a, b) => b.places.length - a.places.length)
+    .slice(0, MOST_CONFUSIONS)
+    .map(({ label, choice, places }) => ({
+      label,
+      choice,
+      count: places.length,
+      places: places.slice(0, MOST_PLACES),
+    }));
+}
+
+/** Mean F1 of the choices that occur as label or answer. */
+function macroF1(answers: readonly JudgedAnswer[]): number {
+  const counts = new Map<string, { hits: number; asked: number; given: number }>();
+  const of = (name: string) => {
+    const found = counts.get(name) ?? { hits: 0, asked: 0, given: 0 };
+    counts.set(name, found);
+    return found;
+  };
+  for (const { label, choice } of answers) {
+    of(label).asked++;
+    of(choice).given++;
+    if (label === choice) of(label).hits++;
+  }
+  return mean([...counts.values()].map(({ hits, asked, given }) => (2 * hits) / (asked + given)));
+}
+
+function isRight({ label, choice }: JudgedAnswer): boolean {
+  return label === choice;
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

@@ -1,0 +1,21 @@
+/** Says once of each catalog that what it learned belongs to another revision than the one that decides. */
+import type { Logger } from '../logger.ts';
+import { createBoundedMap } from './bounded-map.ts';
+
+const MOST = 4096;
+
+/** A notice for `createDecider`. */
+export function createUnlearnedNotice(
+  log: Pick<Logger, 'warn'>,
+): (owner: string, catalog: string, learnedFor: string, model: string) => void {
+  const told = createBoundedMap<string, true>({ bound: MOST });
+  return (owner, catalog, learnedFor, model) => {
+    const name = `${owner}/${catalog} ${learnedFor} ${model}`;
+    if (told.get(name) !== undefined) return;
+    told.set(name, true);
+    log.warn(
+      { owner, catalog, learnedFor, model },
+      'what the catalog learned is for another revision: it decides zero-shot until umpire learn is run again',
+    );
+  };
+}

@@ -1,0 +1,130 @@
+/**
+ * What the operator adds to a catalog, kept beside it and gone with it: descriptions of its choices, which the model reads in their place, and what was
+ * learned from labelled examples. What is broken, of another length or for other choices never decides.
+ */
+import { hash } from 'node:crypto';
+
+/** Weights on a text's vector: eight-bit whole numbers in base64, a row for each choice, and what a row's are multiplied by. */
+export interface LearnedWeights {
+  readonly width: number;
+  readonly row_scales: readonly number[];
+  readonly rows: string;
+}
+
+/** Figures of examples that were held out. */
+export interface LearnedFigures {
+  readonly log_loss: number;
+  readonly accuracy: number;
+  readonly ece: number;
+}
+
+/**
+ * The learned state, as JSON. Decisions take softmax(scale · ln p + bias + weights · vector), with all lists in code-unit order of the choices.
+ */
+export interface LearnedRecord {
+  /** The revision that it belongs to: `<model_id>@<revision>`. */
+  readonly model: string;
+  /** What the model reads for the choices, see `basisOf`. */
+  readonly basis: string;
+  readonly rung: string;
+  readonly scale: number;
+  readonly bias: readonly number[];
+  readonly weights?: LearnedWeights;
+  /** How many examples of each choice there were. */
+  readonly examples: readonly number[];
+  readonly before: LearnedFigures;
+  readonly after: LearnedFigures;
+  /** ISO 8601, UTC. */
+  readonly learned_at: string;
+  /** Of all that decides: 16 hex digits. */
+  readonly digest: string;
+}
+
+/** What was added to a catalog. */
+export interface CatalogAdditions {
+  /** By choice; those without one are read as they are. */
+  readonly descriptions?: Readonly<Record<string, string>>;
+  readonly learned?: LearnedRecord;
+}
+
+/** What the model reads for a choice. */
+export function textOfChoice(choice: string, descriptions: CatalogAdditions['descriptions']): string {
+  const description =
+    descriptions !== undefined && Object.hasOwn(descriptions, choice) ? descriptions[choice] : undefined;
+  return description === undefined ? choice : `${choice}: ${description}`;
+}
+
+/** Tells sets of choices and descriptions apart. The order of choices does not matter. */
+export function basisOf(choices: readonly string[], descriptions: CatalogAdditions['descriptions']): string {
+  const texts = choices.toSorted().map((choice) => textOfChoice(choice, descriptions));
+  return hash('sha256', JSON.stringify(texts), 'hex').slice(0, 16);
+}
+
+/** The digest of a state. */
+export function digestOf(
+  state: Omit<LearnedRecord, 'digest' | 'learned_at' | 'examples' | 'before' | 'after'>,
+): string {
+  const { model, basis, rung, scale, bias, weights } = state;
+  const { width, row_scales, rows } = weights ?? {};
+  return hash('sha256', JSON.stringify([model, basis, rung, scale, bias, width, row_scales, rows]), 'hex').slice(0, 16);
+}
+
+/** What is wrong with additions to these choices, or undefined. */
+export function additionsProblem(value: unknown, choices: readonly string[]): string | undefined {
+  if (!isObject(value)) return 'additions are no object';
+  const { descriptions, learned } = value as { descriptions?: unknown; learned?: unknown };
+  if (descriptions !== undefined) {
+    if (!isObject(descriptions)) return 'descriptions are no object';
+    const sound = Object.entries(descriptions).every(
+      ([choice, text]) => choices.includes(choice) && typeof text === 'string' && text !== '',
+    );
+    if (!sound) return 'descriptions are not of these choices';
+    const texts = choices.map((choice) => textOfChoice(choice, descriptions as Record<string, string>));
+    if (new Set(texts).size !== texts.length) return 'two choices read alike';
+  }
+  if (learned === undefined) return undefined;
+  return learnedProblem(learned, choices, descriptions as CatalogAdditions['descriptions']);
+}
+
+function learnedProblem(
+  value: unknown,
+  choices: readonly string[],
+  descriptions: CatalogAdditions['descriptions'],
+): string | undefined {
+  if (!isObject(value)) return 'the learned state is no object';
+  const { model, basis, rung, scale, bias, examples, weights, digest, before, after, learned_at } =
+    value as Partial<LearnedRecord>;
+  const numbers = (list: unknown): boolean =>
+    Array.isArray(list) && list.length === choices.length && list.every((each) => Number.isFinite(each));
+  const shaped =
+    typeof model === 'string' &&
+    typeof rung === 'string' &&
+    typeof learned_at === 'string' &&
+    Number.isFinite(scale) &&
+    numbers(bias) &&
+    numbers(examples) &&
+    isObject(before) &&
+    isObject(after);
+  if (!shaped) return 'the learned state is broken';
+  if (basis !== basisOf(choices, descriptions)) return 'the learned state is for other choices';
+  if (weights !== undefined && !areWeights(weights, choices.length)) return 'the learned weights are of another length';
+  if (digest !== digestOf(value as unknown as LearnedRecord)) return 'the learned state is not what was written';
+  return undefined;
+}
+
+function areWeights(value: unknown, choices: number): boolean {
+  if (!isObject(value)) return false;
+  const { width, row_scales, rows } = value as Partial<LearnedWeights>;
+  return (
+    Number.isInteger(width) &&
+    Array.isArray(row_scales) &&
+    row_scales.length === choices &&
+    row_scales.every((each) => Number.isFinite(each)) &&
+    typeof rows === 'string' &&
+    Buffer.from(rows, 'base64').length === choices * (width as number)
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,173 @@
+/** `umpire learn`, beside a running service on the same store, with a small model in a real engine. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { runCommand } from '../../src/cli/run.ts';
+import { modelsFolder, writePackage } from '../engine/support/packages.ts';
+import { startService } from '../support/service.ts';
+
+interface Decided {
+  readonly learned: string | null;
+  readonly choice: string;
+  readonly confidence: number;
+}
+
+test('a catalog learns, says so with its decisions, travels with what it learned and forgets', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const data = mkdtempSync(join(tmpdir(), 'umpire-learn-'));
+  const service = await startService({ UMPIRE_MODELS_DIR: modelsDir, UMPIRE_DATA_DIR: data });
+  t.teardown(async () => {
+    await service.stop();
+    rmSync(data, { recursive: true, force: true });
+  });
+  const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
+  const umpire = async (...args: string[]) => {
+    const [out, err] = [[] as string[], [] as string[]];
+    const terminal = { env, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
+    const status = await runCommand(args, { ...terminal, input: async () => '', interrupted: async () => {} });
+    return { status, out: out.join('\n'), err: err.join('\n') };
+  };
+  const { status: made, out: issued } = await umpire('keys', 'create', '--owner', 'acme');
+  t.is(made, 0);
+  const key = issued.split('\n').at(-1) ?? '';
+  const call = async (method: string, path: string, body?: object) => {
+    const response = await fetch(service.url + path, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return response.status === 204 ? undefined : await response.json();
+  };
+  const choices = ['xyz', 'abc', 'mno'];
+  const create = () => call('POST', '/v1/catalogs', { id: 'letters', model: 'tiny', choices });
+  const decide = async (input: string, asked: object = { catalog: 'letters' }): Promise<Decided> => {
+    const response = await fetch(`${service.url}/v1/decisions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'tiny', input, instruction: 'which', ...asked }),
+    });
+    const { output } = (await response.json()) as { output: Omit<Decided, 'learned'> };
+    return { ...output, learned: response.headers.get('x-umpire-learned') };
+  };
+  await create();
+
+  const texts = Array.from(
+    { length: 90 },
+    (_, i) => `${['abc', 'mno', 'xyz'][i % 3]} ${'defghijkl'.slice(i % 7)} ${i}`,
+  );
+  // Another choice than the one whose letters a text has: only examples can say so.
+  const labels = texts.map((_, i) => ['mno', 'xyz', 'abc'][i % 3] as string);
+  const file = join(data, 'labels.jsonl');
+  const write = (from: number) =>
+    writeFileSync(
+      file,
+      texts
+        .flatMap((input, i) =>
+          i < from ? [] : [`${JSON.stringify({ input, instruction: 'which', label: labels[i] })}\n`],
+        )
+        .join(''),
+    );
+  const wait = () => new Promise((resolve) => setTimeout(resolve, 1000));
+  const unseen = texts.slice(0, 15);
+  const right = (answers: readonly Decided[]) => answers.filter(({ choice }, i) => choice === labels[i]).length;
+  const before = await Promise.all(unseen.map((text) => decide(text)));
+  t.true(before.every(({ learned }) => learned === null));
+  t.true(right(before) < 8);
+
+  write(15);
+  const taught = await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--keep-examples', file);
+  t.is(taught.status, 0, taught.err);
+  t.regex(taught.out, /letters: learned weights for tiny@r1, digest [0-9a-f]{16}; every server/);
+  const digest = /digest ([0-9a-f]{16})/.exec(taught.out)?.[1] ?? '';
+  await wait();
+  const after = await Promise.all(unseen.map((text) => decide(text)));
+  t.true(after.every(({ learned }) => learned === digest));
+  t.true(right(after) > right(before), `${right(after)} and before ${right(before)} of 15`);
+
+  // Inline choices never are, and what was learned is the same for the same examples.
+  t.is((await decide(unseen[0] as string, { choices })).learned, null);
+  const again = await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh');
+  t.regex(again.out, new RegExp(`digest ${digest}`), again.err);
+
+  // It is shown, measured, exported and imported, and goes with the catalog.
+  const measured = await umpire('evaluate', '--catalog', 'letters', '--owner', 'acme', '--json', file);
+  t.is(measured.status, 0, measured.err);
+  t.true(JSON.parse(measured.out).accuracy.share > 0.5);
+  const exported = await umpire('catalogs', 'export', '--owner', 'acme');
+  writeFileSync(file, exported.out);
+  await call('DELETE', '/v1/catalogs/letters');
+  t.is((await umpire('catalogs', 'import', '--owner', 'acme', file)).status, 0);
+  await wait();
+  t.deepEqual(await decide(unseen[0] as string), after[0]);
+  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh')).status, 0);
+  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--forget')).status, 0);
+  await wait();
+  t.deepEqual(await Promise.all(unseen.map((text) => decide(text))), before);
+  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--forget')).status, 1);
+  t.regex((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh')).err, /no examples are kept/);
+
+  // What one revision learned never decides for another.
+  write(15);
+  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', file)).status, 0);
+  const [line] = (await umpire('catalogs', 'export', '--owner', 'acme')).out.split('\n');
+  const state = JSON.parse(line ?? '').additions.learned;
+  t.is(state.model, 'tiny@r1');
+  t.is(
+    state.examples.reduce((sum: number, count: number) => sum + count, 0),
+    75,
+  );
+});
+
+test('every problem of the examples is said at once, and nothing changes', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const data = mkdtempSync(join(tmpdir(), 'umpire-learn-'));
+  t.teardown(() => rmSync(data, { recursive: true, force: true }));
+  const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
+  const umpire = async (args: readonly string[], input = '') => {
+    const [out, err] = [[] as string[], [] as string[]];
+    const status = await runCommand(args, {
+      env,
+      out: (line) => out.push(line),
+      err: (line) => err.push(line),
+      input: async () => input,
+      interrupted: async () => {},
+    });
+    return { status, out: out.join('\n'), err: err.join('\n') };
+  };
+  const catalog = { id: 'two', model: 'tiny', choices: ['abc', 'xyz'] };
+  await umpire(['catalogs', 'import', '--owner', 'acme'], JSON.stringify(catalog));
+  const before = (await umpire(['catalogs', 'export', '--owner', 'acme'])).out;
+  const file = join(data, 'labels.jsonl');
+  const learn = async (content: string, id = 'two') => {
+    writeFileSync(file, content);
+    return umpire(['learn', '--catalog', id, '--owner', 'acme', file]);
+  };
+  const line = (label: string, input = 'abc') => JSON.stringify({ input, instruction: 'which', label });
+  t.regex((await learn(line('abc'), 'none')).err, /acme has no catalog 'none'/);
+  t.regex((await learn(line('abc'))).err, /1 examples are too few: 8 are the least/);
+  const wrong = await learn(
+    [line('abc'), 'nonsense', line('mno'), '{"input":"","label":"abc"}', line('xyz')].join('\n'),
+  );
+  t.is(wrong.status, 1);
+  t.regex(wrong.err, /line 2: is not a JSON object/);
+  t.regex(wrong.err, /line 3: the label "mno" is not one of the choices/);
+  t.regex(wrong.err, /line 4: input, instruction must be a text that is not empty/);
+  t.regex(wrong.err, /lines 1, 5: one text under several labels; left out/);
+  const long = Array.from({ length: 10 }, (_, i) => line('abc', i < 2 ? `abc ${i} `.repeat(50) : `abc ${i}`)).join(
+    '\n',
+  );
+  t.regex((await learn(long)).err, /line 1: has (more than )?\d+ tokens, the model takes at most \d+\n.*line 2: /s);
+  t.is((await umpire(['learn', '--catalog', 'two', '--owner', 'acme'])).status, 2);
+  t.is((await umpire(['learn', '--catalog', 'two', '--owner', 'acme', '--forget', file])).status, 2);
+  t.is((await umpire(['learn', '--owner', 'acme', file])).status, 2);
+
+  // Labels that nothing explains teach nothing.
+  const chance = Array.from({ length: 8 }, (_, i) => line(i % 2 === 0 ? 'abc' : 'xyz', `def ${i * 7919}`)).join('\n');
+  const refused = await learn(chance);
+  t.is(refused.status, 1);
+  t.regex(refused.err, /nothing beats the model as it is by more than chance; nothing was changed/);
+  t.is((await umpire(['catalogs', 'export', '--owner', 'acme'])).out, before);
+});
