@@ -55,6 +55,8 @@ export async function startServer(
       UMPIRE_REQUEST_RATE: 'off',
       UMPIRE_LOOKUP_RATE: 'off',
       UMPIRE_RESET_RATE: 'off',
+      // A read of a catalog sets aside what the largest one takes, and tests read many at once from one address.
+      UMPIRE_UNREAD_PER_ADDRESS: '256',
       ...env,
     },
   });

@@ -92,7 +92,10 @@ test.serial('umpire models check asks the server', async (t) => {
   t.regex(sound, /remote@r1: sound/);
   t.regex(sound, /16 tokens, 8 choices: [\d.]+ ms with its inference server/);
   server.behaviour.modelReady = false;
-  t.regex(await check(`remote=${server.address}`), /remote@r1: broken\n.*says that encoder is not ready/);
+  t.regex(
+    await check(`remote=${server.address}`),
+    /remote@r1: cannot be told, its inference server is away\n.*says that encoder is not ready/,
+  );
   t.regex(await check('remote'), /UMPIRE_INFERENCE_SERVERS: must be/);
 });
 
