@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readTwoStageOptions } from '../../src/engine/families/two-stage/options.ts';
 import { packFeeds } from '../../src/engine/families/two-stage/packs.ts';
-import { type ListedPackage, listPackages } from '../../src/engine/packages/check.ts';
+import { type ListedPackage, listPackages } from '../../src/engine/package-tools/check.ts';
 import { readManifest } from '../../src/engine/packages/manifest.ts';
+import { loadTokenizer } from '../../src/engine/text/tokenizer.ts';
 import { createLoadedModels } from '../../src/engine/worker/models.ts';
 import { loadGraph } from '../../src/engine/worker/runtime.ts';
-import { loadTokenizer } from '../../src/engine/worker/tokenizer.ts';
 import { median, quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 

@@ -1,7 +1,7 @@
 /** `umpire catalogs …`: an owner's catalogs in the operator's hands, one JSON object a line where they leave and enter. */
 import { readFile } from 'node:fs/promises';
 import { isCatalogId } from '../domain/catalog-rules.ts';
-import { listPackages } from '../engine/packages/check.ts';
+import { listPackages } from '../engine/package-tools/check.ts';
 import { type CatalogRecord, UNBOUNDED } from '../stores/catalog-store.ts';
 import { StoreCorrupt } from '../stores/errors.ts';
 import { ownerFrom, readArguments } from './arguments.ts';

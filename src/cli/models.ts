@@ -1,13 +1,13 @@
 /** `umpire models …`: what is in the folder of model packages, and whether it works on this machine. */
 import { fileURLToPath } from 'node:url';
-import { parseServers } from '../engine/open-inference/address.ts';
 import {
   checkPackage,
   type ListedPackage,
   listPackages,
   type PackageSpeed,
   strayServers,
-} from '../engine/packages/check.ts';
+} from '../engine/package-tools/check.ts';
+import { parseServers } from '../engine/packages/servers.ts';
 import { silentLog } from '../stores/log.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, JSON_OPTION, type Terminal } from './command.ts';

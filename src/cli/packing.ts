@@ -1,8 +1,8 @@
 /** `umpire models pack`: a package of an export. */
 import { readFile } from 'node:fs/promises';
+import { DEFAULTS, packExport, USUAL_CANARY } from '../engine/package-tools/pack.ts';
 import { createChecker } from '../engine/packages/checker.ts';
 import type { Canary } from '../engine/packages/manifest.ts';
-import { DEFAULTS, packExport, USUAL_CANARY } from '../engine/packages/pack.ts';
 import { silentLog } from '../stores/log.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';

@@ -1,14 +1,15 @@
 /** The engine as a whole: model packages, processes and pools, wired together. */
 import type { Engine, ScoreJob } from './engine.ts';
-import { straysOf, withAddress } from './open-inference/address.ts';
+import { createEngineGroup, type EngineGroup } from './groups/engine-group.ts';
+import { createInferenceGroups } from './groups/inference-groups.ts';
+import { createTally } from './groups/tally.ts';
 import { type EngineOptions, engineSettings } from './options.ts';
+import { isRemote } from './packages/family-names.ts';
+import { createRevisions } from './packages/revisions.ts';
 import type { FoundPackage } from './packages/scan.ts';
 import { createSelection } from './packages/selection.ts';
+import { straysOf, withAddress } from './packages/servers.ts';
 import { createPackageWatch } from './packages/watch.ts';
-import { createEngineGroup, type EngineGroup } from './pool/engine-group.ts';
-import { createInferenceGroups } from './pool/inference-groups.ts';
-import { createTally } from './pool/tally.ts';
-import { createRevisions } from './revisions.ts';
 
 const checkInterval = 250;
 
@@ -53,7 +54,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     settings,
     revisions,
     names: Array.from({ length: settings.engines }, (_, index) => `engine-${index}`),
-    serves: ({ manifest }) => manifest.family !== 'open-inference',
+    serves: ({ manifest }) => !isRemote(manifest.family),
     observer: { ...tally, calls() {} },
   });
   local = engines;

@@ -12,12 +12,13 @@
  * each token [1, tokens, width], of which the mean or the first one is taken. `output` is `embedding`, or `last_hidden_state` where vectors are pooled.
  * `normalise` brings the vector to length 1: the default where vectors are pooled here, while a graph that pools is taken to have done that as well.
  */
-import { type CostProfile, measureCurve } from '../cost-profile.ts';
-import { createChecker } from '../packages/checker.ts';
+import type { CostProfile } from '../cost-profile.ts';
+import { createChecker, InvalidOptions } from '../packages/checker.ts';
 import { createChoiceEncoder } from './choice-encoder.ts';
 import { createChoiceTokens } from './choice-tokens.ts';
-import { type Family, type FamilyParts, InvalidOptions, type RunControl, unhindered } from './family.ts';
+import { type Family, type FamilyParts, type RunControl, unhindered } from './family.ts';
 import { checkLength } from './graph-length.ts';
+import { measureCurve } from './measure-curve.ts';
 import { dot, softmax } from './probabilities.ts';
 import { createSentenceEncoder, type Pooling } from './sentence-encoder.ts';
 import { readTemperature, type Temperature } from './temperature.ts';

@@ -1,6 +1,7 @@
 /** Reads choices: their tokens, counted against the model's limit, a long one in pieces. */
-import { boundedTokens, countingFactor } from './bounded-tokens.ts';
-import { ChoiceTooLong, pauseOf, type RunControl, type TextTokenizer } from './family.ts';
+import { boundedTokens, countingFactor } from '../text/bounded-tokens.ts';
+import type { TextTokenizer } from '../text/tokenizer.ts';
+import { ChoiceTooLong, pauseOf, type RunControl } from './family.ts';
 
 /** The tokens of a choice. `pause` is awaited between pieces of a long one. Throws ChoiceTooLong, and what `pause` throws. */
 export async function tokensOfChoice(

@@ -6,6 +6,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CostProfile } from '../cost-profile.ts';
 import type { ModelLimits } from '../engine.ts';
+import type { TextTokenizer } from '../text/tokenizer.ts';
 import type { ChoiceVectors } from './choice-vectors.ts';
 
 /** Values of one graph input or output: `int64` as bigints, `float32` as numbers. */
@@ -22,22 +23,6 @@ export interface Graph {
   run(feeds: Readonly<Record<string, Tensor>>): Promise<Readonly<Record<string, Tensor>>>;
   /** Gives the memory back. No run may be in progress. */
   dispose(): Promise<void>;
-}
-
-/** A model's own tokenizer; adds no special tokens, and reads those in a text as plain text. */
-export interface TextTokenizer {
-  /** Token ids of a short text, at once. */
-  ids(text: string): readonly number[];
-  /** Begins to read a text of any length. */
-  reader(): TextReader;
-}
-
-/** Reads one text, piece by piece. */
-export interface TextReader {
-  /** The next piece: the ids that are known by now, after those of the pieces before. */
-  read(piece: string): readonly number[];
-  /** The rest of the ids. */
-  end(): readonly number[];
 }
 
 /** What a family is given when a package is loaded. */
@@ -115,14 +100,4 @@ export class ChoiceTooLong extends Error {
 /** The job is no longer wanted: its caller left or its time is up. */
 export class JobStopped extends Error {
   override readonly name = 'JobStopped';
-}
-
-/** The package's options are wrong. */
-export class InvalidOptions extends Error {
-  override readonly name = 'InvalidOptions';
-  readonly problems: readonly string[];
-  constructor(problems: readonly string[]) {
-    super(problems.join('; '));
-    this.problems = problems;
-  }
 }

@@ -1,5 +1,5 @@
 /** Finds limits that are above what a graph can read, and says how far it goes: the runtime's own words name some operator inside. */
-import { InvalidOptions } from './family.ts';
+import { InvalidOptions } from '../packages/checker.ts';
 
 /** A limit of the package's, and the tokens that stand beside so many in the longest run: special ones, a hypothesis. */
 export interface LengthLimit {

@@ -8,12 +8,13 @@
  *
  * Without `{instruction}` in the hypothesis the instruction is not read.
  */
-import { type CostProfile, measureCurve } from '../cost-profile.ts';
-import { createChecker } from '../packages/checker.ts';
-import { boundedTokens } from './bounded-tokens.ts';
+import type { CostProfile } from '../cost-profile.ts';
+import { createChecker, InvalidOptions } from '../packages/checker.ts';
+import { boundedTokens } from '../text/bounded-tokens.ts';
 import { createChoiceTokens } from './choice-tokens.ts';
-import { type Family, type FamilyParts, InvalidOptions, pauseOf, type RunControl, type Tensor } from './family.ts';
+import { type Family, type FamilyParts, pauseOf, type RunControl, type Tensor } from './family.ts';
 import { checkLength } from './graph-length.ts';
+import { measureCurve } from './measure-curve.ts';
 import { softmax } from './probabilities.ts';
 import { readTemperature, type Temperature } from './temperature.ts';
 

@@ -1,6 +1,7 @@
 /** Reads a premise: the tokens of instruction and input, counted against the model's limit. */
-import { boundedTokens, countingFactor } from './bounded-tokens.ts';
-import { type Premise, pauseOf, type RunControl, type TextTokenizer } from './family.ts';
+import { boundedTokens, countingFactor } from '../text/bounded-tokens.ts';
+import type { TextTokenizer } from '../text/tokenizer.ts';
+import { type Premise, pauseOf, type RunControl } from './family.ts';
 
 /** The texts of a premise. */
 export interface PremiseTexts {

@@ -3,10 +3,10 @@
  * messages are those of an engine.
  */
 import { createChoiceVectorCache } from '../families/choice-vectors.ts';
-import { InvalidOptions } from '../families/family.ts';
+import { type InferenceModel, loadInferenceModel } from '../families/open-inference/model.ts';
+import { reasonOf } from '../families/remote/failures.ts';
+import { InvalidOptions } from '../packages/checker.ts';
 import type { FromEngine, LoadMessage, PrepareMessage, ScoreMessage, ToEngine } from '../worker/messages.ts';
-import { reasonOf } from './failures.ts';
-import { type InferenceModel, loadInferenceModel } from './model.ts';
 
 /** What the process's entry does with the loop. */
 export interface InferenceLoop {

@@ -108,3 +108,13 @@ export function createChecker(value: unknown, place: string, problems: string[])
     },
   };
 }
+
+/** The package's options are wrong. */
+export class InvalidOptions extends Error {
+  override readonly name = 'InvalidOptions';
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '));
+    this.problems = problems;
+  }
+}

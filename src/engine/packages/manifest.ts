@@ -9,14 +9,11 @@
  */
 import type { ModelLimits } from '../engine.ts';
 import { type Checker, createChecker } from './checker.ts';
+import { FAMILY_NAMES, type FamilyName, isRemote } from './family-names.ts';
 
 /** Names of models and of their revisions. */
 export const namePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const fileNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-
-/** The kinds of model that the engine knows how to run. */
-export const familyNames = ['bi-encoder', 'nli-cross-encoder', 'two-stage', 'open-inference'] as const;
-export type FamilyName = (typeof familyNames)[number];
 
 /** A file that the engine loads: checked against size and SHA-256 before it is used. */
 export interface PackageFile {
@@ -92,8 +89,8 @@ function named(fields: Checker, field: string, folder: string): string {
 
 function familyOf(fields: Checker): FamilyName {
   const found = fields.text('family');
-  const family = familyNames.find((name) => name === found);
-  if (family === undefined) fields.problem(`must be one of ${familyNames.join(', ')}`, 'family');
+  const family = FAMILY_NAMES.find((name) => name === found);
+  if (family === undefined) fields.problem(`must be one of ${FAMILY_NAMES.join(', ')}`, 'family');
   return family ?? 'bi-encoder';
 }
 
@@ -106,9 +103,8 @@ function limitsOf(limits: Checker): ModelLimits {
 }
 
 function filesOf(files: Checker, family: FamilyName): ReadonlyMap<string, PackageFile> {
-  // An inference server may hold everything that it needs itself.
-  if (files.fields.length === 0 && family !== 'open-inference')
-    files.problem('must name the files that the engine loads');
+  // A server may hold everything that it needs itself.
+  if (files.fields.length === 0 && !isRemote(family)) files.problem('must name the files that the engine loads');
   return new Map(
     files.fields.map((name) => {
       if (!fileNamePattern.test(name)) files.problem('is not a plain file name', name);

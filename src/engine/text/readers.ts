@@ -1,7 +1,14 @@
 /** Readers of texts: tokens of a text that comes in pieces, so that nothing ever works on more than a piece of it at a time. */
-import type { TextReader } from '../families/family.ts';
 import { streamSafe } from './stream-safe.ts';
 import { isInsidePair, isLonger, type WordPieceModel } from './word-piece.ts';
+
+/** Reads one text, piece by piece. */
+export interface TextReader {
+  /** The next piece: the ids that are known by now, after those of the pieces before. */
+  read(piece: string): readonly number[];
+  /** The rest of the ids. */
+  end(): readonly number[];
+}
 
 /** What a reader for BERT's rules works with: how it treats a text, and what its words become. */
 export interface WordRules {

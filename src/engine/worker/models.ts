@@ -3,22 +3,16 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CostProfile } from '../cost-profile.ts';
 import { createChoiceVectorCache } from '../families/choice-vectors.ts';
-import {
-  ChoiceTooLong,
-  type Family,
-  InvalidOptions,
-  JobStopped,
-  type RunControl,
-  unhindered,
-} from '../families/family.ts';
+import { ChoiceTooLong, type Family, JobStopped, type RunControl, unhindered } from '../families/family.ts';
 import { readPremise } from '../families/premise.ts';
-import { loadFamily } from '../families/registry.ts';
-import { canaryProblem } from '../packages/canary.ts';
+import { InvalidOptions } from '../packages/checker.ts';
 import type { Manifest } from '../packages/manifest.ts';
 import { verifyFiles } from '../packages/verify.ts';
+import { sharedTokenizer } from '../text/tokenizer.ts';
+import { canaryProblem } from './canary.ts';
+import { loadFamily } from './load-family.ts';
 import type { JobResult, LoadMessage, PrepareMessage, ScoreMessage } from './messages.ts';
 import { loadGraph } from './runtime.ts';
-import { sharedTokenizer } from './tokenizer.ts';
 
 /** What a load came to. */
 export type Loaded =

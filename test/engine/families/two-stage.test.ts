@@ -1,6 +1,5 @@
 /** The two-stage family: its rules one by one, and a small package in the real runtime. */
 import test from 'ava';
-import { InvalidOptions } from '../../../src/engine/families/family.ts';
 import { readFinder } from '../../../src/engine/families/two-stage/finder.ts';
 import { packFeeds, splitOptions } from '../../../src/engine/families/two-stage/packs.ts';
 import {
@@ -20,6 +19,7 @@ import {
   readableWindows,
   splitPremise,
 } from '../../../src/engine/families/two-stage/windows.ts';
+import { InvalidOptions } from '../../../src/engine/packages/checker.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../support/engine.ts';
 import { encoderGraph, modelsFolder, packReaderGraph, tokenId, writePackage } from '../support/packages.ts';
 

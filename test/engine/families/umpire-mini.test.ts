@@ -9,7 +9,7 @@ import { createEngine } from '../../../src/engine/create-engine.ts';
 import { readTwoStageOptions } from '../../../src/engine/families/two-stage/options.ts';
 import { packFeeds } from '../../../src/engine/families/two-stage/packs.ts';
 import { createTextRules, readSymbols } from '../../../src/engine/families/two-stage/text-rules.ts';
-import { loadTokenizer } from '../../../src/engine/worker/tokenizer.ts';
+import { loadTokenizer } from '../../../src/engine/text/tokenizer.ts';
 import { modelsDir } from '../../support/models-dir.ts';
 import { eventually, job, probabilitiesOf, shippedModels, terms } from '../support/engine.ts';
 

@@ -3,7 +3,7 @@ import { symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { createChoiceVectorCache } from '../../../src/engine/families/choice-vectors.ts';
-import { checkPackage, listPackages } from '../../../src/engine/packages/check.ts';
+import { checkPackage, listPackages } from '../../../src/engine/package-tools/check.ts';
 import { defaultRevision, type RevisionClaim } from '../../../src/engine/packages/default-revision.ts';
 import { readManifest } from '../../../src/engine/packages/manifest.ts';
 import { readPackage, scanPackages } from '../../../src/engine/packages/scan.ts';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import test from 'ava';
 import fc from 'fast-check';
-import { boundedTokens } from '../../../src/engine/families/bounded-tokens.ts';
+import { boundedTokens } from '../../../src/engine/text/bounded-tokens.ts';
 import { streamSafe } from '../../../src/engine/text/stream-safe.ts';
-import { loadTokenizer } from '../../../src/engine/worker/tokenizer.ts';
+import { loadTokenizer } from '../../../src/engine/text/tokenizer.ts';
 import { shippedModels } from '../support/engine.ts';
 
 const path = join(shippedModels, 'minilm-l6', 'r1', 'tokenizer.json');

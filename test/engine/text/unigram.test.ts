@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import test from 'ava';
 import fc from 'fast-check';
+import { loadTokenizer } from '../../../src/engine/text/tokenizer.ts';
 import { unigramEncoder } from '../../../src/engine/text/unigram.ts';
-import { loadTokenizer } from '../../../src/engine/worker/tokenizer.ts';
 
 const vocab: [string, number][] = [
   ['special <unk>', 0],

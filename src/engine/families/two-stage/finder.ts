@@ -1,7 +1,6 @@
 /** Which segments of a long text the question is about. Trained by `training/two_stage/finder.py`. */
 
-import { createChecker } from '../../packages/checker.ts';
-import { InvalidOptions } from '../family.ts';
+import { createChecker, InvalidOptions } from '../../packages/checker.ts';
 import { dot } from '../probabilities.ts';
 
 /** What is known of a long text: the vectors of its segments and of the instruction, and each segment's cosines with every choice. */

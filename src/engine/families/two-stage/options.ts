@@ -1,6 +1,6 @@
 /** The options of a `two-stage` package, as `training/two_stage.md` lays them down. */
-import { createChecker } from '../../packages/checker.ts';
-import { InvalidOptions } from '../family.ts';
+import { createChecker, InvalidOptions } from '../../packages/checker.ts';
+import { FRAME_TOKENS, type SpecialTokens } from './packs.ts';
 import { type FeatureName, featureNames, type StackRule } from './stack.ts';
 
 /** How a text that does not fit one window is cut and read. Tokens. */
@@ -20,14 +20,6 @@ export interface WindowOptions {
   readonly firstLead: number;
   readonly kappaConfidence: number;
   readonly kappaRelevance: number;
-}
-
-/** Ids of the tokens that the family places itself. */
-export interface SpecialTokens {
-  readonly cls: number;
-  readonly sep: number;
-  readonly mask: number;
-  readonly unk: number;
 }
 
 /** All options. */
@@ -97,7 +89,7 @@ export function readTwoStageOptions(raw: unknown): TwoStageOptions {
     },
   };
   const { premise, carriedInstruction, segment, least } = options.windows;
-  if (carriedInstruction + segment + 3 > premise)
+  if (carriedInstruction + segment + FRAME_TOKENS > premise)
     windows.problem('has segments that do not fit the premise', 'segment_tokens');
   if (least > segment) windows.problem('is more than a segment has', 'least_tokens');
   // Of no use without the features that read them.

@@ -3,7 +3,17 @@
  * length in every block, and block numbers let a token see the premise and its own block alone.
  */
 import type { Tensor } from '../family.ts';
-import type { SpecialTokens } from './options.ts';
+
+/** Ids of the tokens that the family places itself. */
+export interface SpecialTokens {
+  readonly cls: number;
+  readonly sep: number;
+  readonly mask: number;
+  readonly unk: number;
+}
+
+/** Tokens that frame every premise: `[CLS]` and two `[SEP]`. */
+export const FRAME_TOKENS = 3;
 
 /** Token ids. */
 export type Ids = readonly number[];

@@ -2,24 +2,18 @@
  * `two-stage`: stage A encodes every text alone and compares vectors; stage B reads the question, the text and the best choices together; a
  * fitted rule says how much each is heard. What a package holds and how it decides is laid down in `training/two_stage.md`.
  */
-import { type CostProfile, measureCurve } from '../../cost-profile.ts';
-import { boundedTokens } from '../bounded-tokens.ts';
+import { boundedTokens } from '../../text/bounded-tokens.ts';
+import type { TextTokenizer } from '../../text/tokenizer.ts';
 import { createChoiceEncoder } from '../choice-encoder.ts';
 import { createChoiceTokens } from '../choice-tokens.ts';
-import {
-  type Family,
-  type FamilyParts,
-  type Premise,
-  pauseOf,
-  type RunControl,
-  type TextTokenizer,
-  unhindered,
-} from '../family.ts';
+import { type Family, type FamilyParts, type Premise, pauseOf, type RunControl, unhindered } from '../family.ts';
+import { measureCurve } from '../measure-curve.ts';
 import { dot, softmax } from '../probabilities.ts';
 import { middle } from '../vectors.ts';
 import { readFinder } from './finder.ts';
 import { readTwoStageOptions } from './options.ts';
-import { type Ids, packFeeds, splitOptions } from './packs.ts';
+import type { TwoStageProfile } from './pack-cost.ts';
+import { FRAME_TOKENS, type Ids, packFeeds, splitOptions } from './packs.ts';
 import {
   closenessOf,
   composeDistribution,
@@ -30,16 +24,7 @@ import {
   verdictsAmong,
 } from './stack.ts';
 import { createTextRules, readSymbols } from './text-rules.ts';
-import {
-  fitsOneWindow,
-  fullPacks,
-  highest,
-  holdsFirst,
-  linesOf,
-  readableWindows,
-  splitPremise,
-  type Windows,
-} from './windows.ts';
+import { fitsOneWindow, highest, holdsFirst, linesOf, readableWindows, splitPremise, type Windows } from './windows.ts';
 
 /** One window that stage B reads: its tokens, its cosines with all choices and with the instruction, its relevance. */
 interface ReadWindow {
@@ -122,7 +107,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
   /** Stage B's scores of all blocks, in as many packs as they need. */
   const readAll = async (instruction: Ids, text: Ids, blocks: readonly Ids[], control: RunControl) => {
     const found: number[] = [];
-    for (const part of splitOptions(instruction.length + text.length + 3, blocks, options.packTokens)) {
+    for (const part of splitOptions(instruction.length + text.length + FRAME_TOKENS, blocks, options.packTokens)) {
       found.push(...(await read(instruction, text, part, control)));
     }
     return Float32Array.from(found);
@@ -161,7 +146,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
       relevance: relevance[w] as number,
     }));
     if (first) {
-      const text = texts.flat().slice(0, windows.premise - 3 - instruction.length);
+      const text = texts.flat().slice(0, windows.premise - FRAME_TOKENS - instruction.length);
       const vector = await encode(text, control);
       const mean = relevance.reduce((sum, value) => sum + value, 0) / relevance.length;
       chosen.push({ text, a: cosinesOf(vector), about: aboutOf(vector), relevance: mean + windows.firstLead });
@@ -236,7 +221,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     async prepare(choices, control) {
       await encodeChoices(choices, control);
     },
-    async profile(): Promise<CostProfile> {
+    async profile(): Promise<TwoStageProfile> {
       const ids = (tokens: number): Ids => new Array<number>(tokens).fill(special.sep);
       const encoding = await measureCurve([1, windows.least, windows.segment, windows.premise - 2], (tokens) =>
         encode(ids(tokens), unhindered),
@@ -249,13 +234,13 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
       };
       const cut = windows.premise - 2;
       const whole = Math.max(cut + 1, limits.inputTokens);
-      const longestPremise = windows.premise - 3;
+      const longestPremise = windows.premise - FRAME_TOKENS;
       const longestChoice = limits.candidateTokens;
       // Half a small run is premise, as with a few choices; the largest has a whole window and the longest choices, so that a graph without
       // positions for them fails here.
       const packed = await measureCurve([16, options.packTokens / 4, options.packTokens], (tokens) => {
-        const premise = Math.min(longestPremise, Math.floor(tokens / 2) - 3);
-        const room = tokens - premise - 3;
+        const premise = Math.min(longestPremise, Math.floor(tokens / 2) - FRAME_TOKENS);
+        const room = tokens - premise - FRAME_TOKENS;
         const blocks = Math.max(1, Math.floor(room / (longestChoice + 1)));
         const block = ids(Math.min(longestChoice, Math.floor(room / blocks) - 1));
         return read([], ids(premise), new Array<Ids>(blocks).fill(block), unhindered);
@@ -267,12 +252,11 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
         choicesCached: true,
         packed: {
           run: packed,
-          tokens: options.packTokens,
+          packTokens: options.packTokens,
           best: options.best,
           window: windows.premise,
-          segment: windows.carriedInstruction + windows.segment + 3,
+          segment: windows.carriedInstruction + windows.segment + FRAME_TOKENS,
           windows: windows.read,
-          fullPacks,
           silent: stack.lean > 0 ? windows.carriedInstruction : 0,
         },
       };

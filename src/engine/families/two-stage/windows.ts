@@ -1,7 +1,7 @@
 /** A premise of any length as windows that the stages can read. Nothing is lost. */
 
 import type { TwoStageOptions, WindowOptions } from './options.ts';
-import type { Ids } from './packs.ts';
+import { FRAME_TOKENS, type Ids } from './packs.ts';
 
 /** What every window carries of the instruction, and the windows of the text: one if it fits. */
 export interface Windows {
@@ -11,7 +11,7 @@ export interface Windows {
 
 /** Whether a premise of so many tokens is read as one window. */
 export function fitsOneWindow(tokens: number, { premise }: Pick<WindowOptions, 'premise'>): boolean {
-  return tokens <= premise - 3;
+  return tokens <= premise - FRAME_TOKENS;
 }
 
 /**
@@ -61,18 +61,28 @@ export async function linesOf(
 }
 
 /** Full packs that the windows of one request may take together, if there are more than one. */
-export const fullPacks = 4;
+const FULL_PACKS = 4;
+
+/** How many windows, `most` at most, stage B reads if a window and its choices have so many tokens; one at least. */
+export function windowsThatFit(tokens: number, most: number, packTokens: number): number {
+  return Math.min(most, Math.max(1, Math.floor((FULL_PACKS * packTokens) / tokens)));
+}
+
+/** Whether one run holds a whole window and the choices if they have so many tokens together. */
+export function firstWindowFits(tokens: number, packTokens: number): boolean {
+  return tokens <= packTokens;
+}
 
 /**
- * How many windows stage B reads: `read`, or as many as `fullPacks` packs have room for if the choices are long. `choices`: the tokens of each.
+ * How many windows stage B reads: `read`, or as many as the packs of one request have room for if the choices are long. `choices`: the tokens of each.
  */
 export function readableWindows(
   carried: number,
   choices: readonly number[],
   { windows: { segment, read }, best, packTokens }: Pick<TwoStageOptions, 'windows' | 'best' | 'packTokens'>,
 ): number {
-  const tokens = carried + segment + 3 + longestBlocks(choices, best);
-  return Math.min(read, Math.max(1, Math.floor((fullPacks * packTokens) / tokens)));
+  const tokens = carried + segment + FRAME_TOKENS + longestBlocks(choices, best);
+  return windowsThatFit(tokens, read, packTokens);
 }
 
 /** Whether one run holds the first window of a long text and any of the choices that are read. `choices`: the tokens of each. */
@@ -80,7 +90,7 @@ export function holdsFirst(
   choices: readonly number[],
   { windows: { premise }, best, packTokens }: Pick<TwoStageOptions, 'windows' | 'best' | 'packTokens'>,
 ): boolean {
-  return premise + longestBlocks(choices, best) <= packTokens;
+  return firstWindowFits(premise + longestBlocks(choices, best), packTokens);
 }
 
 /** The tokens of the `best` longest choices with their markers. */

@@ -1,0 +1,146 @@
+/** A client of GRPCInferenceService: one connection to each address of the server, calls with a deadline that can be given up. */
+import { isIP } from 'node:net';
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageShape,
+  toBinary,
+} from '@bufbuild/protobuf';
+import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import {
+  GRPCInferenceService,
+  type ModelInferRequest,
+  type ModelInferResponse,
+  ModelMetadataRequestSchema,
+  type ModelMetadataResponse,
+  ModelReadyRequestSchema,
+  ServerLiveRequestSchema,
+  ServerMetadataRequestSchema,
+  type ServerMetadataResponse,
+  ServerReadyRequestSchema,
+} from '../../../../gen/inference/grpc_predict_v2_pb.ts';
+import { CallFailed, malformed } from '../remote/failures.ts';
+
+/** How a call may end early. */
+export interface CallTerms {
+  readonly signal: AbortSignal;
+  /** Milliseconds that the server is given. */
+  readonly within: number;
+}
+
+/** Where the server is. PEM texts. */
+export interface ClientOptions {
+  readonly address: string;
+  readonly tls:
+    | { readonly ca?: Buffer; readonly certificate?: Buffer; readonly key?: Buffer; readonly serverName?: string }
+    | undefined;
+  /** The largest response, bytes. */
+  readonly messageBytes: number;
+}
+
+/** The model at the server. An empty version leaves it to the server. */
+export interface ModelName {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** Calls. All reject with CallFailed. */
+export interface InferenceClient {
+  serverLive(terms: CallTerms): Promise<boolean>;
+  serverReady(terms: CallTerms): Promise<boolean>;
+  modelReady(model: ModelName, terms: CallTerms): Promise<boolean>;
+  serverMetadata(terms: CallTerms): Promise<ServerMetadataResponse>;
+  /** Undefined if the server does not offer it. */
+  modelMetadata(model: ModelName, terms: CallTerms): Promise<ModelMetadataResponse | undefined>;
+  infer(request: ModelInferRequest, terms: CallTerms): Promise<ModelInferResponse>;
+  /** Ends the connection; calls under way fail. */
+  close(): void;
+}
+
+/** Connects with the first call. @throws Error for TLS to a numeric host without a name: grpc-js cannot check a certificate for one. */
+export function createInferenceClient({ address, tls, messageBytes }: ClientOptions): InferenceClient {
+  const { ca, certificate, key, serverName } = tls ?? {};
+  const host = address.slice(0, address.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
+  if (tls !== undefined && serverName === undefined && isIP(host) !== 0) {
+    throw new Error(`server.tls.server_name must name the server, since its address is ${host}`);
+  }
+  const client = new Client(
+    address,
+    tls === undefined
+      ? credentials.createInsecure()
+      : credentials.createSsl(ca ?? null, key ?? null, certificate ?? null),
+    {
+      // A server behind several addresses gets its calls at all of them.
+      'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+      'grpc.max_receive_message_length': messageBytes,
+      'grpc.max_send_message_length': -1,
+      // A new client is a new connection: another one's may be dead without knowing it.
+      'grpc.use_local_subchannel_pool': 1,
+      'grpc.initial_reconnect_backoff_ms': 100,
+      'grpc.max_reconnect_backoff_ms': 2000,
+      // What is tried again is decided here, and no proxy of the environment is asked.
+      'grpc.enable_retries': 0,
+      'grpc.enable_http_proxy': 0,
+      ...(serverName === undefined
+        ? {}
+        : { 'grpc.ssl_target_name_override': serverName, 'grpc.default_authority': serverName }),
+    },
+  );
+
+  const call = <I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageShape<I>,
+    { signal, within }: CallTerms,
+  ): Promise<MessageShape<O>> =>
+    new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(new CallFailed('canceled', 'nobody waits for it any more'));
+      const leave = (): void => running.cancel();
+      const running = client.makeUnaryRequest(
+        `/${method.parent.typeName}/${method.name}`,
+        (message: MessageShape<I>) => Buffer.from(toBinary(method.input, message)),
+        (bytes: Buffer) => bytes,
+        request,
+        new Metadata(),
+        { deadline: Date.now() + within },
+        (error: ServiceError | null, bytes?: Buffer) => {
+          signal.removeEventListener('abort', leave);
+          if (error !== null) return reject(failureOf(error, method.name));
+          try {
+            resolve(fromBinary(method.output, bytes ?? Buffer.alloc(0)));
+          } catch {
+            reject(malformed(`the answer to ${method.name} is not a ${method.output.typeName}`));
+          }
+        },
+      );
+      signal.addEventListener('abort', leave, { once: true });
+    });
+
+  const service = GRPCInferenceService.method;
+  return {
+    serverLive: async (terms) => (await call(service.serverLive, create(ServerLiveRequestSchema), terms)).live,
+    serverReady: async (terms) => (await call(service.serverReady, create(ServerReadyRequestSchema), terms)).ready,
+    modelReady: async (model, terms) =>
+      (await call(service.modelReady, create(ModelReadyRequestSchema, model), terms)).ready,
+    serverMetadata: (terms) => call(service.serverMetadata, create(ServerMetadataRequestSchema), terms),
+    async modelMetadata(model, terms) {
+      try {
+        return await call(service.modelMetadata, create(ModelMetadataRequestSchema, model), terms);
+      } catch (error) {
+        if (error instanceof CallFailed && error.code === status.UNIMPLEMENTED) return undefined;
+        throw error;
+      }
+    },
+    infer: (request, terms) => call(service.modelInfer, request, terms),
+    close: () => client.close(),
+  };
+}
+
+function failureOf({ code, details }: ServiceError, method: string): CallFailed {
+  const message = `${method} ended as ${status[code] ?? code}`;
+  if (code === status.CANCELLED) return new CallFailed('canceled', message, details, code);
+  if (code === status.DEADLINE_EXCEEDED) return new CallFailed('timed_out', message, details, code);
+  if (code === status.UNAVAILABLE) return new CallFailed('unavailable', message, details, code);
+  return new CallFailed('refused', message, details, code);
+}

@@ -1,0 +1,82 @@
+/** Measures what a server takes, by the clock: full batches of short and of the longest rows, one request at a time. */
+import type { CostCurve, CostProfile } from '../../cost-profile.ts';
+import type { ModelLimits } from '../../engine.ts';
+import type { TextTokenizer } from '../../text/tokenizer.ts';
+import type { Premise } from '../family.ts';
+import type { JobCall } from '../remote/calls.ts';
+import type { ReadChoice, Scorer } from './scorer.ts';
+
+/** What is measured. */
+export interface ProfileOptions {
+  /** One that keeps nothing. */
+  readonly scorer: Scorer;
+  /** Whether the one that will decide keeps what the server says of choices. */
+  readonly keepsChoices: boolean;
+  readonly tokenizer: TextTokenizer;
+  readonly limits: ModelLimits;
+  /** Rows of a full batch. */
+  readonly rows: number;
+  call(): JobCall;
+}
+
+/** Rejects with CallFailed. */
+export async function measureServer({
+  scorer,
+  keepsChoices,
+  tokenizer,
+  limits,
+  rows,
+  call,
+}: ProfileOptions): Promise<CostProfile> {
+  const word = tokenizer.ids('a')[0] ?? 0;
+  const textOf = (tokens: number) => ({ text: 'a '.repeat(tokens).trim(), ids: new Array<number>(tokens).fill(word) });
+  const premiseOf = (tokens: number): Premise => {
+    const { text, ids } = textOf(tokens);
+    const one = textOf(1);
+    return { input: ids, inputText: text, instruction: one.ids, instructionText: one.text };
+  };
+  const choicesOf = (count: number, tokens: number): readonly ReadChoice[] => new Array(count).fill(textOf(tokens));
+
+  /** The better of two: a server that was busy with others for a moment must not be taken for a slow one. */
+  const time = async (premiseTokens: number, choices: number, choiceTokens: number): Promise<number> => {
+    let least = Number.POSITIVE_INFINITY;
+    for (let round = 0; round < 2; round++) {
+      const began = performance.now();
+      await scorer.logits(premiseOf(premiseTokens), choicesOf(choices, choiceTokens), call());
+      least = Math.min(least, performance.now() - began);
+    }
+    return least;
+  };
+
+  const { inputTokens, candidateTokens } = limits;
+  const longest = Math.max(1, inputTokens - 1);
+  const short = await time(1, rows, 1);
+  const long = await time(longest, rows, candidateTokens);
+  if (scorer.choiceReadsPremise) {
+    const round = await time(1, 1, 1);
+    const each = (batch: number): number => Math.max(0, batch - round) / rows;
+    return {
+      premise: [[1, round]],
+      choice: curve([2, each(short)], [longest + candidateTokens, each(long)]),
+      choiceReadsPremise: true,
+      choicesCached: false,
+    };
+  }
+  const shortPremise = await time(1, 1, 1);
+  const longPremise = await time(longest, 1, 1);
+  const longChoices = await time(1, rows, candidateTokens);
+  return {
+    premise: curve([1, shortPremise], [longest, longPremise]),
+    choice: curve(
+      [1, Math.max(0, short - shortPremise) / rows],
+      [candidateTokens, Math.max(0, longChoices - shortPremise) / rows],
+    ),
+    choiceReadsPremise: false,
+    choicesCached: keepsChoices,
+  };
+}
+
+/** A curve that does not fall: what takes longer by chance is not cheaper. */
+function curve(first: readonly [number, number], last: readonly [number, number]): CostCurve {
+  return first[0] >= last[0] ? [last] : [first, [last[0], Math.max(first[1], last[1])]];
+}

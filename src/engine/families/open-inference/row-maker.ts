@@ -1,0 +1,53 @@
+/** Makes rows by the rules of a package. */
+
+import type { TextTokenizer } from '../../text/tokenizer.ts';
+import type { Premise } from '../family.ts';
+import { createPace } from '../remote/pace.ts';
+import type { RowRule } from './options.ts';
+import { fill, idsRow, type RowTexts } from './rows.ts';
+import type { ReadChoice } from './scorer.ts';
+import type { Row } from './tensors.ts';
+
+/** Makes a row of a premise alone, or one of each choice. Rejects with JobStopped when nobody waits any more. */
+export interface RowMaker {
+  ofPremise(rule: RowRule, premise: Premise, signal: AbortSignal): Promise<Row>;
+  ofChoices(
+    rule: RowRule,
+    premise: Premise | undefined,
+    choices: readonly ReadChoice[],
+    signal: AbortSignal,
+  ): Promise<readonly Row[]>;
+}
+
+/** A maker that tokenises what is not tokenised yet; what does not depend on the choice only once. */
+export function createRowMaker(tokenizer: TextTokenizer): RowMaker {
+  const makeRow = (rule: RowRule, texts: RowTexts, known: Map<string, readonly number[]>): Row =>
+    rule.kind === 'ids'
+      ? idsRow(rule.sequence, texts, tokenizer, known)
+      : rule.templates.map((template) => fill(template, texts));
+
+  return {
+    async ofPremise(rule, premise, signal) {
+      await createPace(signal)();
+      return makeRow(rule, textsOf(premise), new Map());
+    },
+    async ofChoices(rule, premise, choices, signal) {
+      const pace = createPace(signal);
+      const known = new Map<string, readonly number[]>();
+      const texts = premise === undefined ? {} : textsOf(premise);
+      const rows: Row[] = [];
+      for (const choice of choices) {
+        rows.push(makeRow(rule, { ...texts, choice }, known));
+        await pace();
+      }
+      return rows;
+    },
+  };
+}
+
+function textsOf(premise: Premise): RowTexts {
+  return {
+    input: { text: premise.inputText, ids: premise.input },
+    instruction: { text: premise.instructionText, ids: premise.instruction },
+  };
+}

@@ -1,0 +1,105 @@
+/** Engine processes that serve the same models: a slot for each, the pool before them, and the loading of models into them. */
+import type { EngineSettings } from '../options.ts';
+import type { Revision, Revisions } from '../packages/revisions.ts';
+import type { Death } from '../processes/deaths.ts';
+import { createEngineSlot, type EngineSlot } from '../processes/engine-slot.ts';
+import { createSparePlace } from '../processes/spare-place.ts';
+import type { Backlog } from '../scheduling/fair-queue.ts';
+import { createPool, type Pool } from '../scheduling/pool.ts';
+import type { InferenceCalls, JobResult } from '../worker/messages.ts';
+import { createModelLoading } from './model-loading.ts';
+
+/** Sees what the processes do. */
+export interface GroupObserver {
+  finished(result: JobResult): void;
+  /** A process ended. */
+  ended(death: Death): void;
+  /** A job was given up because its engine ended with it. */
+  abandoned(death: Death): void;
+  calls(calls: InferenceCalls): void;
+}
+
+/** What a group is made of. */
+export interface GroupOptions {
+  readonly settings: EngineSettings;
+  readonly revisions: Revisions;
+  /** One process each, by the names that the log gives them. */
+  readonly names: readonly string[];
+  /** Whether the group serves a revision. */
+  serves(revision: Revision): boolean;
+  readonly observer: GroupObserver;
+}
+
+/** A group of processes. */
+export interface EngineGroup {
+  readonly pool: Pool;
+  readonly slots: readonly EngineSlot[];
+  /** Loads what is new. */
+  rollOut(): void;
+  unload(key: string): void;
+  /** What waits, and what it will take in one process. */
+  backlog(): Pick<Backlog, 'jobs' | 'cost'>;
+  /** Whether a live process has made the canary decision of at least one model, and what waits is being done. */
+  ready(): boolean;
+  /** Looks for stuck processes; called often. */
+  check(): void;
+  /** Refuses new jobs, finishes those that are accepted, ends the processes. */
+  close(): Promise<void>;
+}
+
+/** How long a process may take to end once it has nothing to do, milliseconds. */
+const endingGrace = 5000;
+
+/** Starts the processes. */
+export function createEngineGroup({ settings, revisions, names, serves, observer }: GroupOptions): EngineGroup {
+  const slots: EngineSlot[] = [];
+  const pool = createPool(settings, revisions, slots, (death) => observer.abandoned(death));
+  const own = { ...revisions, wanted: () => revisions.wanted().filter(serves) };
+  const loading = createModelLoading(settings, own, slots, () => pool.dispatch());
+  const spare = createSparePlace();
+  for (const name of names) {
+    slots.push(
+      createEngineSlot(name, settings, spare, {
+        wanted: () => loading.wanted(),
+        known: () => own.wanted(),
+        misfit: (process, revision) => loading.misfit(process, revision),
+        loaded: (process, revision, outcome) => loading.loaded(process, revision, outcome),
+        rollOut: () => void loading.rollOut(),
+        preparing: (process) => pool.preparing(process),
+        unready: (key, problems) => loading.unready(key, problems),
+        calls: (calls) => observer.calls(calls),
+        finished: (process, job, result, occupied) => {
+          observer.finished(result);
+          pool.finished(process, job, result, occupied);
+        },
+        lost: (process, jobs, death) => {
+          observer.ended(death);
+          pool.lost(process, jobs, death);
+        },
+      }),
+    );
+  }
+  return {
+    pool,
+    slots,
+    rollOut: () => void loading.rollOut(),
+    unload(key) {
+      for (const slot of slots) slot.unload(key);
+    },
+    backlog() {
+      const { jobs, cost } = pool.backlog();
+      return { jobs, cost: cost / settings.lanes };
+    },
+    ready: () =>
+      slots.some(({ process }) => process !== undefined && process.models.size > 0) &&
+      pool.standstill() < settings.unreadyAfterMs,
+    check() {
+      for (const slot of slots) slot.check();
+    },
+    async close() {
+      loading.close();
+      await pool.close();
+      await Promise.all(slots.map((slot) => slot.close(endingGrace)));
+    },
+  };
+}

@@ -1,0 +1,120 @@
+/**
+ * The processes that ask inference servers: one for each served revision of the family `open-inference`, with a pool of its own, so that a server
+ * which is slow or away holds up nothing but its own model. The process reads texts, asks and waits for as many decisions at a time as the package
+ * lets the server have.
+ */
+import type { CallOutcome, InferenceStats } from '../engine.ts';
+import type { EngineSettings } from '../options.ts';
+import { isRemote } from '../packages/family-names.ts';
+import type { Revision, Revisions } from '../packages/revisions.ts';
+import { concurrencyOf } from '../packages/servers.ts';
+import type { InferenceCalls } from '../worker/messages.ts';
+import { createEngineGroup, type EngineGroup, type GroupObserver } from './engine-group.ts';
+
+/** The groups. */
+export interface InferenceGroups {
+  /** Starts a group for every revision that needs one. */
+  rollOut(): void;
+  /** Ends the group of a revision that is no longer served and has no jobs. */
+  retired(revision: Revision): void;
+  /** The group that serves a revision; undefined if none does. */
+  of(revision: Revision): EngineGroup | undefined;
+  readonly all: readonly EngineGroup[];
+  stats(): readonly InferenceStats[];
+  /** Ends all groups, those that are ending included. */
+  close(): Promise<void>;
+}
+
+interface Member {
+  readonly name: string;
+  readonly lanes: number;
+  readonly group: EngineGroup;
+  calls: InferenceCalls;
+}
+
+// A server is asked again soon after it came back, and a decision that waits for it is nobody's work here.
+const longestRetryMs = 5000;
+const retryMs = 250;
+
+/** `watcher` hears of every process that ended, and of the jobs that ended with one. */
+export function createInferenceGroups(
+  settings: EngineSettings,
+  revisions: Revisions,
+  watcher: Pick<GroupObserver, 'ended' | 'abandoned'>,
+): InferenceGroups {
+  const members = new Map<string, Member>();
+  const closing = new Set<Promise<void>>();
+  let closed = false;
+
+  const create = (revision: Revision): Member => {
+    const lanes = concurrencyOf(revision.manifest.options);
+    const group = createEngineGroup({
+      settings: {
+        ...settings,
+        workerEntry: settings.inferenceEntry,
+        lanes,
+        modelRetryMs: Math.min(settings.modelRetryMs, retryMs),
+        longestRetryMs: Math.min(settings.longestRetryMs, longestRetryMs),
+      },
+      revisions,
+      names: [revision.name],
+      serves: ({ key }) => key === revision.key,
+      observer: {
+        finished() {},
+        ...watcher,
+        calls: (calls) => {
+          member.calls = sumOf(member.calls, calls);
+        },
+      },
+    });
+    const member: Member = { name: revision.name, lanes, group, calls: noCalls };
+    return member;
+  };
+
+  const close = (group: EngineGroup): void => {
+    const done = group.close().finally(() => closing.delete(done));
+    closing.add(done);
+  };
+
+  return {
+    rollOut() {
+      if (closed) return;
+      for (const revision of revisions.wanted()) {
+        if (!isRemote(revision.manifest.family) || members.has(revision.key)) continue;
+        members.set(revision.key, create(revision));
+      }
+    },
+    retired({ key }) {
+      const member = members.get(key);
+      members.delete(key);
+      if (member !== undefined) close(member.group);
+    },
+    of: ({ key }) => members.get(key)?.group,
+    get all() {
+      return [...members.values()].map(({ group }) => group);
+    },
+    stats: () =>
+      [...members.values()].map(({ name, lanes, group, calls }) => {
+        const process = group.slots[0]?.process;
+        return { model: name, lanes, inFlight: process?.inFlight ?? 0, resident: process?.resident ?? 0, ...calls };
+      }),
+    async close() {
+      closed = true;
+      for (const { group } of members.values()) close(group);
+      await Promise.all(closing);
+    },
+  };
+}
+
+const noCalls: InferenceCalls = {
+  outcomes: { answered: 0, unavailable: 0, refused: 0, malformed: 0, timed_out: 0, canceled: 0 },
+  rows: 0,
+  retries: 0,
+  seconds: 0,
+};
+
+function sumOf(a: InferenceCalls, b: InferenceCalls): InferenceCalls {
+  const outcomes = { ...a.outcomes };
+  for (const outcome of Object.keys(outcomes) as CallOutcome[]) outcomes[outcome] += b.outcomes[outcome];
+  return { outcomes, rows: a.rows + b.rows, retries: a.retries + b.retries, seconds: a.seconds + b.seconds };
+}

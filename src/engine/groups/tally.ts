@@ -1,0 +1,37 @@
+/** Counts what the engines did, for `Engine.stats`. */
+import type { EngineStats } from '../engine.ts';
+import type { Death } from '../processes/deaths.ts';
+import type { JobResult } from '../worker/messages.ts';
+
+export interface Tally {
+  finished(result: JobResult): void;
+  /** A process ended. */
+  ended(death: Death): void;
+  /** A job was given up because its engine ended with it. */
+  abandoned(death: Death): void;
+  read(now: Pick<EngineStats, 'queue' | 'engines' | 'inference'>): EngineStats;
+}
+
+/** A tally at zero. */
+export function createTally(): Tally {
+  let busy = 0;
+  let restarts = 0;
+  const abandoned = { stuck: 0, crashed: 0 };
+  let encoded = 0;
+  let cached = 0;
+  return {
+    finished(result) {
+      if (result.kind !== 'scored') return;
+      busy += result.tokenize + result.infer;
+      encoded += result.encoded;
+      cached += result.probabilities.length - result.encoded;
+    },
+    ended({ cause }) {
+      if (cause !== 'drained') restarts += 1;
+    },
+    abandoned({ cause }) {
+      if (cause === 'stuck' || cause === 'crashed') abandoned[cause] += 1;
+    },
+    read: (now) => ({ ...now, busy, restarts, abandoned: { ...abandoned }, choices: { encoded, cached } }),
+  };
+}

@@ -1,0 +1,148 @@
+/** What the operator's command shows of model packages: what there is, and whether a package works on this machine and how fast. */
+import { join } from 'node:path';
+import { costAt } from '../cost-profile.ts';
+import { type EngineOptions, engineSettings } from '../options.ts';
+import { defaultRevision } from '../packages/default-revision.ts';
+import { isRemote } from '../packages/family-names.ts';
+import { createRevision } from '../packages/revisions.ts';
+import { type FoundPackage, readPackage, scanPackages } from '../packages/scan.ts';
+import { straysOf, withAddress } from '../packages/servers.ts';
+import { startEngineProcess } from '../processes/engine-process.ts';
+import { jobCost, limitsProblem, worstCost } from '../scheduling/job-cost.ts';
+
+/** A package as it lies in its folder: nothing of it was loaded. */
+export interface ListedPackage {
+  readonly id: string;
+  readonly revision: string;
+  readonly isDefault: boolean;
+  readonly family: string;
+  readonly ownedBy: string;
+  readonly disabled: boolean;
+  readonly limits: FoundPackage['manifest']['limits'];
+  /** Empty if the manifest is valid and the files are there. */
+  readonly problems: readonly string[];
+}
+
+/** Lists the packages of a folder in code-unit order. Throws if the folder cannot be read. */
+export async function listPackages(modelsDir: string): Promise<readonly ListedPackage[]> {
+  const found = await scanPackages(modelsDir);
+  return found.map(({ manifest, problems }) => {
+    const siblings = found.filter((each) => each.manifest.id === manifest.id);
+    const claims = siblings.map((each) => ({
+      revision: each.manifest.revision,
+      claims: each.manifest.isDefault,
+      // Whether its canary is right is not known before it is loaded.
+      standing:
+        each.problems.length > 0
+          ? ('broken' as const)
+          : each.manifest.disabled
+            ? ('valid' as const)
+            : ('proven' as const),
+    }));
+    const { id, revision, family, ownedBy, disabled, limits } = manifest;
+    return {
+      id,
+      revision,
+      isDefault: defaultRevision(claims) === revision,
+      family,
+      ownedBy,
+      disabled,
+      limits,
+      problems,
+    };
+  });
+}
+
+/** The operator's names of inference servers that no package bears. Throws if the folder cannot be read. */
+export async function strayServers(
+  modelsDir: string,
+  servers: ReadonlyMap<string, string>,
+): Promise<readonly string[]> {
+  return straysOf(servers, await scanPackages(modelsDir));
+}
+
+/** Measured on one core of this machine or by an inference server, milliseconds. */
+export interface PackageSpeed {
+  /** Whether an inference server does the work. */
+  readonly remote: boolean;
+  /** Reading, verifying and loading it, its measurements and its canary decision. */
+  readonly load: number;
+  /** Decisions between 8 choices that are cached where the family caches them, by tokens of instruction and input. */
+  readonly decisions: readonly { readonly tokens: number; readonly milliseconds: number }[];
+  /** Encoding one choice of 8 tokens; 0 where choices are not encoded ahead. */
+  readonly choice: number;
+  /** The largest request that the limits allow. */
+  readonly worst: number;
+}
+
+/** What a check found. */
+export type PackageCheck =
+  | { readonly kind: 'sound'; readonly speed: PackageSpeed }
+  | { readonly kind: 'broken'; readonly problems: readonly string[] }
+  /** Its manifest and files are sound; the rest cannot be told, since its inference server cannot be asked. */
+  | { readonly kind: 'server_away'; readonly problems: readonly string[] };
+
+/**
+ * Checks `<modelsDir>/<id>/<revision>`: verifies its files, loads it in a process of its own as the service would, makes its canary decision
+ * and measures it. Never throws for what is wrong with the package.
+ */
+export async function checkPackage(
+  options: Omit<EngineOptions, 'engines'>,
+  id: string,
+  revision: string,
+): Promise<PackageCheck> {
+  const every = engineSettings({ ...options, engines: 1 });
+  const lying = await readPackage(join(every.modelsDir, id, revision), id, revision);
+  const found = withAddress(lying, every.inferenceServers);
+  const remote = isRemote(found.manifest.family);
+  const settings = remote ? { ...every, workerEntry: every.inferenceEntry } : every;
+  if (found.problems.length > 0) return { kind: 'broken', problems: found.problems };
+
+  const ended = Promise.withResolvers<void>();
+  let reason = '';
+  const engine = startEngineProcess('check', settings, {
+    finished() {},
+    memory() {},
+    unready() {},
+    calls() {},
+    gone(death) {
+      reason = death.reason;
+      ended.resolve();
+    },
+  });
+  const began = performance.now();
+  const loading = createRevision(found, 1);
+  const timer = setTimeout(
+    () => engine.kill({ cause: 'stuck', reason: 'killed: it did not finish in time' }),
+    settings.loadStuckAfterMs,
+  );
+  const outcome = await engine.load(loading);
+  const load = performance.now() - began;
+  clearTimeout(timer);
+  const profile = engine.models.get(loading.key);
+  engine.drain();
+  await ended.promise;
+
+  if (outcome.kind === 'gone') return { kind: 'broken', problems: [`the process that loaded it ${reason}`] };
+  if (outcome.kind === 'failed' && outcome.away === true) return { kind: 'server_away', problems: outcome.problems };
+  if (outcome.kind === 'failed' || profile === undefined) {
+    return { kind: 'broken', problems: outcome.kind === 'failed' ? outcome.problems : [] };
+  }
+  const { limits } = found.manifest;
+  const problem = limitsProblem(profile, found.manifest, settings.defaultDeadlineMs);
+  if (problem !== undefined) return { kind: 'broken', problems: [problem] };
+  const sizes = { choices: 8, uncached: profile.choicesCached ? 0 : 8, choiceTokens: 8 };
+  const decisions = [16, 64, 256, limits.inputTokens]
+    .filter((tokens) => tokens <= limits.inputTokens)
+    .map((tokens) => ({ tokens, milliseconds: jobCost(profile, { premiseTokens: tokens, ...sizes }) }));
+  return {
+    kind: 'sound',
+    speed: {
+      remote,
+      load,
+      decisions,
+      choice: profile.choicesCached ? costAt(profile.choice, 8) : 0,
+      worst: worstCost(profile, limits),
+    },
+  };
+}

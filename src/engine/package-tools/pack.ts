@@ -1,0 +1,208 @@
+/**
+ * Makes a package of the family `bi-encoder` of a sentence encoder as it is exported from Hugging Face: a folder with `model.onnx` (or
+ * `onnx/model.onnx`), `tokenizer.json`, and what else says how it is read: `config.json`, `sentence_bert_config.json`, `1_Pooling/config.json`.
+ */
+import { createHash } from 'node:crypto';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ModelLimits } from '../engine.ts';
+import type { Pooling } from '../families/sentence-encoder.ts';
+import type { EngineLogger } from '../logger.ts';
+import { type Canary, namePattern } from '../packages/manifest.ts';
+import { checkPackage, type PackageSpeed } from './check.ts';
+import { plainTokenizer } from './plain-tokenizer.ts';
+
+/** What is to be packed, and where. What is left out is taken from the export, or from `DEFAULTS`. */
+export interface PackRequest {
+  readonly exported: string;
+  /** The folder of model packages. */
+  readonly modelsDir: string;
+  readonly id: string;
+  readonly revision: string;
+  readonly ownedBy: string;
+  readonly isDefault: boolean;
+  readonly pooling?: Pooling | undefined;
+  readonly output?: string | undefined;
+  readonly limits: { readonly [K in keyof ModelLimits]?: number | undefined };
+  readonly temperature?: number | undefined;
+  readonly jointWeight?: number | undefined;
+  readonly canary?: Canary | undefined;
+  readonly logger: EngineLogger;
+}
+
+/** What was packed. */
+export interface Packed {
+  readonly folder: string;
+  readonly pooling: Pooling;
+  readonly output: string;
+  readonly limits: ModelLimits;
+  /** Control tokens that were taken out of the tokenizer. */
+  readonly removed: readonly string[];
+  readonly speed: PackageSpeed;
+}
+
+/** Where neither the caller nor the export says otherwise. */
+export const DEFAULTS = {
+  candidateTokens: 96,
+  choices: 300,
+  positions: 512,
+  temperature: 0.05,
+  jointWeight: 0.2,
+} as const;
+
+/** A decision that every encoder of English sentences makes. */
+export const USUAL_CANARY: Canary = {
+  input: 'I was charged twice for my order',
+  instruction: 'Which team should handle this?',
+  choices: ['billing', 'shipping', 'technical support'],
+  choice: 'billing',
+};
+
+/** The special tokens of the longest sequence. */
+const SPECIALS = 3;
+const POOLED = ['sentence_embedding', 'embedding'];
+const UNPOOLED = ['last_hidden_state', 'token_embeddings'];
+
+/** Writes the package, checks it as the service would load it, and moves it into its place. Throws Error with every problem, leaving nothing behind. */
+export async function packExport(request: PackRequest): Promise<Packed> {
+  const { exported, modelsDir, id, revision } = request;
+  for (const [what, name] of [
+    ['id', id],
+    ['revision', revision],
+  ] as const) {
+    if (!namePattern.test(name)) throw new Error(`the ${what} '${name}' must match ${namePattern}`);
+  }
+  const folder = join(modelsDir, id, revision);
+  if (await exists(folder)) throw new Error(`${folder} exists; a change is a new revision`);
+  const graph = await graphOf(exported);
+  const tokenizer = plainTokenizer(await readFile(join(exported, 'tokenizer.json'), 'utf8'));
+  const encoder = await encoderOf(request, graph);
+  const limits = await limitsOf(request);
+
+  await mkdir(modelsDir, { recursive: true });
+  // No model's name begins so: the service does not look into it.
+  const staging = await mkdtemp(join(modelsDir, '.packing-'));
+  try {
+    const staged = join(staging, id, revision);
+    await mkdir(staged, { recursive: true });
+    const names = ['model.onnx', 'tokenizer.json'];
+    await copyFile(graph, join(staged, 'model.onnx'));
+    for (const name of await dataFiles(graph)) {
+      await copyFile(join(dirname(graph), name), join(staged, name));
+      names.push(name);
+    }
+    await writeFile(join(staged, 'tokenizer.json'), tokenizer.text);
+    const manifest = {
+      schema: 1,
+      id,
+      revision,
+      family: 'bi-encoder',
+      owned_by: request.ownedBy,
+      status: 'ready',
+      default: request.isDefault,
+      limits: { input_tokens: limits.inputTokens, candidate_tokens: limits.candidateTokens, choices: limits.choices },
+      files: Object.fromEntries(
+        await Promise.all(names.map(async (name) => [name, await listed(join(staged, name))] as const)),
+      ),
+      options: {
+        graph: 'model.onnx',
+        tokenizer: 'tokenizer.json',
+        pooling: encoder.pooling,
+        output: encoder.output,
+        normalise: true,
+        joint_weight: request.jointWeight ?? DEFAULTS.jointWeight,
+        temperature: request.temperature ?? DEFAULTS.temperature,
+        special_tokens: { cls: tokenizer.cls, sep: tokenizer.sep },
+      },
+      canary: request.canary ?? USUAL_CANARY,
+    };
+    await writeFile(join(staged, 'model.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+    for (const [from, to] of [
+      ['README.md', 'MODEL_CARD.md'],
+      ['LICENSE', 'LICENSE'],
+      ['NOTICE', 'NOTICE'],
+    ] as const) {
+      if (await exists(join(exported, from))) await copyFile(join(exported, from), join(staged, to));
+    }
+    const check = await checkPackage({ modelsDir: staging, logger: request.logger }, id, revision);
+    if (check.kind !== 'sound') throw new Error(check.problems.join('\n'));
+    await mkdir(dirname(folder), { recursive: true });
+    await rename(staged, folder);
+    return { folder, ...encoder, limits, removed: tokenizer.removed, speed: check.speed };
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+async function graphOf(exported: string): Promise<string> {
+  for (const name of ['model.onnx', join('onnx', 'model.onnx')]) {
+    if (await exists(join(exported, name))) return join(exported, name);
+  }
+  throw new Error(`${exported} has neither model.onnx nor onnx/model.onnx`);
+}
+
+/** Files of weights that lie beside a graph which is too large for one. */
+async function dataFiles(graph: string): Promise<readonly string[]> {
+  return (await readdir(dirname(graph))).filter((name) => /^model\.onnx[._]data(_\d+)?$/.test(name));
+}
+
+async function encoderOf(
+  { exported, pooling: asked, output: named }: PackRequest,
+  graph: string,
+): Promise<{ readonly pooling: Pooling; readonly output: string }> {
+  // The runtime is large: only who packs loads it.
+  const { loadGraph } = await import('../worker/runtime.ts');
+  const loaded = await loadGraph(graph);
+  const { outputs } = loaded;
+  await loaded.dispose();
+  const said = asked ?? (await poolingOf(exported));
+  const pooling = said ?? (outputs.some((name) => POOLED.includes(name)) ? 'none' : undefined);
+  if (pooling === undefined) throw new Error('the export does not say how vectors are pooled: --pooling mean or cls');
+  const usual = pooling === 'none' ? POOLED : UNPOOLED;
+  const output = named ?? usual.find((name) => outputs.includes(name));
+  if (output === undefined || !outputs.includes(output)) {
+    throw new Error(
+      `the graph has no output ${named ?? usual.join(' or ')}, but ${outputs.join(', ')}: --output names the one that is meant`,
+    );
+  }
+  return { pooling, output };
+}
+
+/** What sentence-transformers notes. */
+async function poolingOf(exported: string): Promise<Pooling | undefined> {
+  const config = await optionalJson(join(exported, '1_Pooling', 'config.json'));
+  if (config.pooling_mode_mean_tokens === true) return 'mean';
+  if (config.pooling_mode_cls_token === true) return 'cls';
+  return undefined;
+}
+
+async function limitsOf({ exported, limits }: PackRequest): Promise<ModelLimits> {
+  const config = await optionalJson(join(exported, 'config.json'));
+  const sentences = await optionalJson(join(exported, 'sentence_bert_config.json'));
+  const whole = (value: unknown): number => (Number.isInteger(value) ? (value as number) : Number.POSITIVE_INFINITY);
+  // RoBERTa and its kin count positions from behind the padding token's id.
+  const first = /roberta|camembert|mpnet/.test(String(config.model_type)) ? 1 + Number(config.pad_token_id ?? 1) : 0;
+  const positions = Math.min(whole(config.max_position_embeddings) - first, whole(sentences.max_seq_length));
+  const longest = (Number.isFinite(positions) ? positions : DEFAULTS.positions) - SPECIALS;
+  return {
+    inputTokens: limits.inputTokens ?? longest,
+    candidateTokens: limits.candidateTokens ?? Math.min(DEFAULTS.candidateTokens, longest),
+    choices: limits.choices ?? DEFAULTS.choices,
+  };
+}
+
+async function optionalJson(path: string): Promise<Readonly<Record<string, unknown>>> {
+  return (await exists(path)) ? JSON.parse(await readFile(path, 'utf8')) : {};
+}
+
+async function listed(path: string): Promise<{ readonly sha256: string; readonly bytes: number }> {
+  const content = await readFile(path);
+  return { sha256: createHash('sha256').update(content).digest('hex'), bytes: content.length };
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await stat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,23 @@
+/** The kinds of model that the engine knows how to run, and where each kind's numbers are made. */
+
+/** `here`: by graph runs in an engine process. `server`: elsewhere, by a server that the package's `options.server` names. */
+const FAMILIES = {
+  'bi-encoder': 'here',
+  'nli-cross-encoder': 'here',
+  'two-stage': 'here',
+  'open-inference': 'server',
+} as const satisfies Readonly<Record<string, 'here' | 'server'>>;
+
+/** A `family` of a manifest. Its code is found by it in `worker/load-family.ts`. */
+export type FamilyName = keyof typeof FAMILIES;
+
+/** All of them, in the order in which messages list them. */
+export const FAMILY_NAMES = Object.keys(FAMILIES) as readonly FamilyName[];
+
+/**
+ * Whether a server elsewhere makes the numbers of this family's models. Such a model has a process and a queue of its own, so
+ * that a server that is slow or away holds up nothing else.
+ */
+export function isRemote(family: FamilyName): boolean {
+  return FAMILIES[family] === 'server';
+}

@@ -1,0 +1,61 @@
+/**
+ * What a package says of the server that makes its numbers, the same for every remote family: `options.server.address`, a
+ * `host:port` with an IPv6 host in brackets, and `options.in_flight.requests`. An operator's own address replaces the one in a
+ * package, so that packages stay portable.
+ */
+import { isRemote } from './family-names.ts';
+import type { FoundPackage } from './scan.ts';
+
+/** What an address looks like. */
+export const ADDRESS_PATTERN = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]{0,252}))(:\d{1,5})$/;
+
+/** Requests that a server may have at a time, where a package does not say. */
+export const DEFAULT_REQUESTS = 8;
+
+/** Jobs that the process of a remote package works on at a time: as many as requests. Usable before the options are checked. */
+export function concurrencyOf(options: unknown): number {
+  const { requests } = objectOf(objectOf(options).in_flight);
+  return typeof requests === 'number' && requests >= 1 && requests <= 256 ? Math.floor(requests) : DEFAULT_REQUESTS;
+}
+
+/** The package with the operator's address in its manifest, if there is one for `<id>@<revision>` or for `<id>`. */
+export function withAddress(found: FoundPackage, servers: ReadonlyMap<string, string>): FoundPackage {
+  const { manifest } = found;
+  if (!isRemote(manifest.family)) return found;
+  const address = servers.get(`${manifest.id}@${manifest.revision}`) ?? servers.get(manifest.id);
+  if (address === undefined) return found;
+  const options = objectOf(manifest.options);
+  const server = { ...objectOf(options.server), address };
+  return { ...found, manifest: { ...manifest, options: { ...options, server } } };
+}
+
+/** The operator's names that no package bears which a server scores. */
+export function straysOf(
+  servers: ReadonlyMap<string, string>,
+  packages: readonly Pick<FoundPackage, 'manifest'>[],
+): readonly string[] {
+  const names = new Set(
+    packages
+      .filter(({ manifest }) => isRemote(manifest.family))
+      .flatMap(({ manifest: { id, revision } }) => [id, `${id}@${revision}`]),
+  );
+  return [...servers.keys()].filter((name) => !names.has(name));
+}
+
+/** Reads `<model>=<host:port>, …`, a model being `<id>` or `<id>@<revision>`, or nothing; a string is what is wrong with it. */
+export function parseServers(text: string): ReadonlyMap<string, string> | string {
+  const servers = new Map<string, string>();
+  for (const entry of text === '' ? [] : text.split(',')) {
+    const [, model, address] = /^\s*([a-z0-9][a-z0-9._-]*(?:@[a-z0-9][a-z0-9._-]*)?)\s*=\s*(\S+)\s*$/.exec(entry) ?? [];
+    if (model === undefined || address === undefined || !ADDRESS_PATTERN.test(address)) {
+      return `must be <model>=<host>:<port>,…, not '${entry.trim()}'`;
+    }
+    if (servers.has(model)) return `names '${model}' twice`;
+    servers.set(model, address);
+  }
+  return servers;
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}

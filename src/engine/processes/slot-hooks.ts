@@ -1,0 +1,27 @@
+/** What an engine slot asks and tells those that it works for. */
+import type { Revision } from '../packages/revisions.ts';
+import type { InferenceCalls, JobResult } from '../worker/messages.ts';
+import type { Death } from './deaths.ts';
+import type { EngineProcess, LoadOutcome } from './engine-process.ts';
+
+/** What a slot tells the pool. */
+export interface SlotHooks {
+  /** The revisions to load now, in order. */
+  wanted(): readonly Revision[];
+  /** All revisions that are served or to be served. */
+  known(): readonly Revision[];
+  /** Why a process that has loaded a revision must not serve it. */
+  misfit(process: EngineProcess, revision: Revision): string | undefined;
+  /** A load ended; `gone` tells how, if the process ended with it. One that succeeded in a process that does not serve yet is told when it does. */
+  loaded(process: EngineProcess, revision: Revision, outcome: LoadOutcome): void;
+  /** There may be something left to load: has every slot look. */
+  rollOut(): void;
+  /** Whether choices wait to be prepared in a process. */
+  preparing(process: EngineProcess): boolean;
+  finished(process: EngineProcess, job: number, result: JobResult, occupied: number): void;
+  /** A model that the process had loaded cannot serve for now. */
+  unready(key: string, problems: readonly string[]): void;
+  calls(calls: InferenceCalls): void;
+  /** A process ended with jobs in flight. */
+  lost(process: EngineProcess, jobs: readonly number[], death: Death): void;
+}

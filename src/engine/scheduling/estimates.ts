@@ -1,0 +1,89 @@
+/** Estimates what jobs take: from the measured profile of their model, and from what jobs before them took. */
+import type { CostProfile } from '../cost-profile.ts';
+import type { ScoreJob } from '../engine.ts';
+import type { Revision } from '../packages/revisions.ts';
+import type { ScoredResult } from '../worker/messages.ts';
+import { jobCost } from './job-cost.ts';
+
+/** What is known of a job before it is tokenised. */
+export interface JobShape {
+  readonly revision: Revision;
+  /** Characters of input and instruction. */
+  readonly premiseLength: number;
+  readonly choices: number;
+  /** Characters of all choices. */
+  readonly choicesLength: number;
+}
+
+/** The shape of a request. */
+export function shapeOf(request: Pick<ScoreJob, 'input' | 'instruction' | 'choices'>, revision: Revision): JobShape {
+  const { input, instruction, choices } = request;
+  let choicesLength = 0;
+  for (const choice of choices) choicesLength += choice.length;
+  return { revision, premiseLength: input.length + instruction.length, choices: choices.length, choicesLength };
+}
+
+/** Estimates, in milliseconds of one engine. */
+export interface Estimates {
+  /** `encoded`: whether the engine that will run it knows the choices. */
+  cost(shape: JobShape, encoded: boolean): number;
+  /** Learns from a job that ran and that kept its engine for `occupied` milliseconds, messages included. */
+  observe(shape: JobShape, result: ScoredResult, occupied: number): void;
+}
+
+/** What is learnt of a model. */
+interface Experience {
+  /** Tokens of a character. */
+  density: number;
+  /** The clock's time over the profile's CPU time: above 1 when engines share their cores or wait for the pool. */
+  slowness: number;
+}
+
+const learningRate = 0.05;
+// Before a model has run: four characters make a token, and the profile is right.
+const inexperienced: Experience = { density: 0.25, slowness: 1 };
+// Tokenising takes this long a character, also of texts that turn out too long.
+const perCharacter = 0.0004;
+const unknownCost = 50;
+
+/** Knows nothing yet. What it learns of a model is forgotten with its revision. */
+export function createEstimates(): Estimates {
+  const experiences = new WeakMap<Revision, Experience>();
+
+  const sizeOf = (
+    { revision, choices, choicesLength }: JobShape,
+    tokens: number,
+    encoded: number,
+    density: number,
+  ) => ({
+    premiseTokens: Math.min(tokens, revision.manifest.limits.inputTokens),
+    choices,
+    uncached: encoded,
+    choiceTokens: Math.min((choicesLength / choices) * density, revision.manifest.limits.candidateTokens),
+  });
+
+  return {
+    cost(shape, encoded) {
+      const { revision, premiseLength, choices } = shape;
+      const { profile } = revision;
+      if (profile === undefined) return unknownCost;
+      const { density, slowness } = experiences.get(revision) ?? inexperienced;
+      const misses = encoded && profile.choicesCached ? 0 : choices;
+      const size = sizeOf(shape, premiseLength * density, misses, density);
+      return slowness * (jobCost(profile, size) + premiseLength * perCharacter);
+    },
+    observe(shape, { inputTokens, encoded }, occupied) {
+      const { revision, premiseLength, choices } = shape;
+      const profile: CostProfile | undefined = revision.profile;
+      if (profile === undefined) return;
+      const known = experiences.get(revision) ?? { ...inexperienced };
+      const misses = profile.choicesCached ? encoded : choices;
+      const predicted =
+        jobCost(profile, sizeOf(shape, inputTokens, misses, known.density)) + premiseLength * perCharacter;
+      known.density += learningRate * (inputTokens / premiseLength - known.density);
+      const slowness = Math.min(50, Math.max(0.2, occupied / predicted));
+      known.slowness += learningRate * (slowness - known.slowness);
+      experiences.set(revision, known);
+    },
+  };
+}

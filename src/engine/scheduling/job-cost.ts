@@ -1,0 +1,41 @@
+/** What a job takes, from the profile that its model's family measured. */
+import { type CostProfile, costAt, type JobSize } from '../cost-profile.ts';
+import type { ModelLimits } from '../engine.ts';
+import { packCost } from '../families/two-stage/pack-cost.ts';
+import { isRemote } from '../packages/family-names.ts';
+import type { Manifest } from '../packages/manifest.ts';
+
+/** Milliseconds that a job of this size takes on one core, or one job alone takes a server. */
+export function jobCost(profile: CostProfile, size: JobSize): number {
+  const tokens = size.choiceTokens + (profile.choiceReadsPremise ? size.premiseTokens : 0);
+  const each = costAt(profile.choice, tokens);
+  return costAt(profile.premise, size.premiseTokens) + size.uncached * each + packCost(profile, size);
+}
+
+/** Milliseconds of the largest request that the limits allow, with nothing cached. */
+export function worstCost(profile: CostProfile, limits: ModelLimits): number {
+  return jobCost(profile, {
+    premiseTokens: limits.inputTokens,
+    choices: limits.choices,
+    uncached: limits.choices,
+    choiceTokens: limits.candidateTokens,
+  });
+}
+
+/**
+ * Why a model cannot be served with its limits, or undefined: its largest legal request must be done within `deadline`
+ * milliseconds.
+ */
+export function limitsProblem(
+  profile: CostProfile,
+  { limits, family }: Pick<Manifest, 'limits' | 'family'>,
+  deadline: number,
+): string | undefined {
+  const worst = worstCost(profile, limits);
+  if (worst <= deadline) return undefined;
+  const where = isRemote(family) ? 'by its inference server, one batch at a time' : 'on one core of this machine';
+  return (
+    `limits: the largest legal request takes ${Math.round(worst)} ms ${where}, ` +
+    `more than the default deadline of ${deadline} ms`
+  );
+}

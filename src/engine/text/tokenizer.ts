@@ -1,0 +1,90 @@
+/** A package's tokenizer. */
+import { readFile } from 'node:fs/promises';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { InvalidOptions } from '../packages/checker.ts';
+import { controlProblem, type TokenizerDefinition } from './control-tokens.ts';
+import { createPlainReader, createWordReader, type TextReader } from './readers.ts';
+import { unigramEncoder } from './unigram.ts';
+import { boundWordPiece, type WordPieceModel } from './word-piece.ts';
+
+/** A model's own tokenizer; adds no special tokens, and reads those in a text as plain text. */
+export interface TextTokenizer {
+  /** Token ids of a short text, at once. */
+  ids(text: string): readonly number[];
+  /** Begins to read a text of any length. */
+  reader(): TextReader;
+}
+
+/** The parts of a `tokenizer.json` that say how its texts can be read. */
+interface Definition extends TokenizerDefinition {
+  readonly normalizer?: { readonly type?: string } | null;
+  readonly pre_tokenizer?: { readonly type?: string } | null;
+}
+
+/** Loads a `tokenizer.json`. Throws as `createTokenizer` does. */
+export async function loadTokenizer(path: string): Promise<TextTokenizer> {
+  return createTokenizer(JSON.parse(await readFile(path, 'utf8')));
+}
+
+/** The tokenizer of a `tokenizer.json`. Throws if it cannot be read, and InvalidOptions if callers could write control tokens with it. */
+export function createTokenizer(definition: TokenizerDefinition): TextTokenizer {
+  const tokenizer = readTokenizer(definition);
+  const problem = controlProblem(definition, tokenizer.ids);
+  if (problem !== undefined) throw new InvalidOptions([problem]);
+  return tokenizer;
+}
+
+/** The same, whatever it finds in texts. Throws if it cannot be read. */
+export function readTokenizer(definition: TokenizerDefinition): TextTokenizer {
+  // The library's own Unigram takes time beyond linear in a long word, and its tree of pieces is large: it is asked for other kinds alone.
+  const unigram = unigramEncoder(definition as never);
+  const reader =
+    unigram === undefined
+      ? // The library's type of it is that of every kind of tokenizer.
+        readersOf(new Tokenizer(definition as never, {}), definition as Definition)
+      : () => createPlainReader(unigram);
+  return { reader, ids: (text) => wholly(reader(), text) };
+}
+
+/** All ids that a reader finds in a text that is given to it at once. */
+export function wholly(reader: TextReader, text: string): readonly number[] {
+  const ids = reader.read(text);
+  const rest = reader.end();
+  return rest.length === 0 ? ids : [...ids, ...rest];
+}
+
+function readersOf(tokenizer: Tokenizer, definition: Definition): () => TextReader {
+  const { model, normalizer, pre_tokenizer: splitter } = tokenizer;
+  const plain = () => createPlainReader((text) => tokenizer.encode(text, { add_special_tokens: false }).ids);
+  if (!isWordPiece(model)) return plain;
+  boundWordPiece(model);
+  const byWords =
+    definition.normalizer?.type === 'BertNormalizer' &&
+    definition.pre_tokenizer?.type === 'BertPreTokenizer' &&
+    (definition.added_tokens ?? []).length === 0;
+  if (!byWords || normalizer === null || splitter === null) return plain;
+  return () =>
+    createWordReader({
+      normalize: (text) => normalizer.normalize(text),
+      words: (text) => splitter.pre_tokenize(text),
+      model,
+    });
+}
+
+function isWordPiece(model: unknown): model is WordPieceModel {
+  // The library's models can be called: they are functions.
+  return typeof model === 'function' && 'max_input_chars_per_word' in model;
+}
+
+// Models that were made from the same base have the same tokenizer, whose vocabulary is the largest thing in an engine's heap.
+const shared = new Map<string, WeakRef<TextTokenizer>>();
+
+/** The same as `loadTokenizer`, for a file whose SHA-256 is known: one that is loaded already is not loaded again. */
+export async function sharedTokenizer(path: string, sha256: string): Promise<TextTokenizer> {
+  const known = shared.get(sha256)?.deref();
+  if (known !== undefined) return known;
+  const tokenizer = await loadTokenizer(path);
+  for (const [other, reference] of shared) if (reference.deref() === undefined) shared.delete(other);
+  shared.set(sha256, new WeakRef(tokenizer));
+  return tokenizer;
+}

@@ -1,0 +1,248 @@
+/** Decisions by an inference server are those of the same graph in an engine of one's own. */
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Tokenizer } from '@huggingface/tokenizers';
+import test from 'ava';
+import { job, probabilitiesOf, shippedModels, startEngine, terms } from '../../support/engine.ts';
+import { embeddingOptions, logitOptions, writeInferencePackage } from '../../support/inference-packages.ts';
+import { startInferenceServer } from '../../support/inference-server.ts';
+import {
+  encoderGraph,
+  entailmentGraph,
+  modelsFolder,
+  tokenId,
+  tokenizerDefinition,
+  writePackage,
+} from '../../support/packages.ts';
+
+const encoder = { graph: encoderGraph(), output: 'embedding' };
+
+const requests = [
+  { input: 'abc abd', instruction: 'which', choices: ['abc', 'xyz'] },
+  { input: 'a b c d e f', instruction: 'one of {choice}', choices: ['a', 'b', 'ab', 'abc', 'abcd', 'zz', '1'] },
+  { input: '[SEP] $& {input}', instruction: 'q', choices: Array.from({ length: 120 }, (_, i) => `choice ${i}`) },
+  { input: '🙂', instruction: '?', choices: ['🙂', '', ' '].filter((choice) => choice !== '') },
+];
+
+test.serial('a model that is shipped, at a server: the same to 1e-6', async (t) => {
+  const folder = join(shippedModels, 'minilm-l6', 'r1');
+  const manifest = JSON.parse(await readFile(join(folder, 'model.json'), 'utf8'));
+  const graph = await readFile(join(folder, 'model.onnx'));
+  const server = await startInferenceServer(t, { graph, output: 'embedding' });
+  const modelsDir = await modelsFolder(t);
+  const { cls, sep } = manifest.options.special_tokens;
+  const tokenizer = await readFile(join(folder, 'tokenizer.json'));
+  const files = { 'tokenizer.json': tokenizer, 'model.onnx': graph };
+  await writePackage(modelsDir, { id: 'minilm-l6', graph, files, manifest });
+  await writeInferencePackage(modelsDir, server.address, {
+    files: { 'tokenizer.json': tokenizer },
+    options: {
+      output: { name: 'embedding', datatype: 'FP32', shape: [-1, 384] },
+      rows: {
+        choice: [cls, '{choice}', sep],
+        input: [cls, '{input}', sep],
+        joint: [cls, '{instruction}', sep, '{input}', sep],
+      },
+      joint_weight: manifest.options.joint_weight,
+      temperature: manifest.options.temperature,
+      batch: { rows: 7, independent: true },
+    },
+    manifest: {
+      limits: { ...manifest.limits, input_tokens: 100, candidate_tokens: 32, choices: 60 },
+      canary: manifest.canary,
+    },
+  });
+  const engine = await startEngine(t, { modelsDir });
+  const texts = [
+    {
+      input: 'I was charged twice for my order',
+      instruction: 'Which team should handle this?',
+      choices: ['billing', 'shipping', 'technical support'],
+    },
+    {
+      input: 'Der Bildschirm bleibt schwarz, seit gestern',
+      instruction: 'Language?',
+      choices: ['English', 'German', 'French', 'Dutch'],
+    },
+    {
+      input: 'a '.repeat(90).trim(),
+      instruction: 'how many',
+      choices: Array.from({ length: 40 }, (_, i) => `about ${i} of them`),
+    },
+  ];
+  for (const text of texts) {
+    const here = await engine.score(job({ model: 'minilm-l6', ...text }), terms());
+    const there = await engine.score(job({ model: 'remote', ...text }), terms());
+    if (here.kind !== 'scored' || there.kind !== 'scored') return t.fail(`${here.kind} ${there.kind}`);
+    t.is(there.inputTokens, here.inputTokens);
+    for (const [i, probability] of here.probabilities.entries()) {
+      t.true(Math.abs((there.probabilities[i] ?? 0) - probability) < 1e-6, text.input);
+    }
+  }
+  t.true(server.requests.some(({ rows }) => rows === 7));
+});
+
+for (const [name, independent] of [
+  ['that keeps vectors', true],
+  ['whose rows may depend on each other', false],
+] as const) {
+  test.serial(`an encoder ${name} decides as a bi-encoder here, limits included`, async (t) => {
+    const server = await startInferenceServer(t, { ...encoder, typed: !independent });
+    const modelsDir = await modelsFolder(t);
+    await writePackage(modelsDir);
+    await writeInferencePackage(modelsDir, server.address, { options: { batch: { rows: 5, independent } } });
+    const engine = await startEngine(t, { modelsDir });
+    for (const request of requests) {
+      const here = job(request);
+      const there = job({ ...request, model: 'remote' });
+      const expected = probabilitiesOf(here, await engine.score(here, terms()));
+      const found = probabilitiesOf(there, await engine.score(there, terms()));
+      for (const [choice, probability] of Object.entries(expected)) {
+        t.true(Math.abs((found[choice] ?? 0) - probability) < 1e-6, choice);
+      }
+    }
+    const limits: readonly (readonly [string, readonly string[]])[] = [
+      ['a'.repeat(37), ['a', 'b']],
+      ['a '.repeat(400), ['a', 'b']],
+      ['a', ['b', 'a'.repeat(13)]],
+      ['!'.repeat(1 << 20), ['a', 'b']],
+    ];
+    for (const [input, choices] of limits) {
+      const request = { input, choices, instruction: 'abcd' };
+      const here = await engine.score(job(request), terms());
+      t.not(here.kind, 'scored');
+      t.deepEqual(await engine.score(job({ ...request, model: 'remote' }), terms()), here);
+    }
+  });
+}
+
+test.serial('a cross-encoder decides as one here', async (t) => {
+  const graph = entailmentGraph('z');
+  const server = await startInferenceServer(t, { graph, output: 'logits' });
+  const modelsDir = await modelsFolder(t);
+  const canary = { input: 'abc', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
+  await writePackage(modelsDir, {
+    graph,
+    manifest: {
+      family: 'nli-cross-encoder',
+      canary,
+      options: {
+        ...{ graph: 'model.onnx', tokenizer: 'tokenizer.json', hypothesis: 'it is {choice}', temperature: 1 },
+        ...{ entailment: 0, contradiction: 2, special_tokens: { cls: tokenId('[CLS]'), sep: tokenId('[SEP]') } },
+      },
+    },
+  });
+  const int32 = logitOptions.inputs.map((input) => ({ ...input, datatype: 'INT32' }));
+  await writeInferencePackage(modelsDir, server.address, { options: logitOptions, manifest: { canary } });
+  await writeInferencePackage(modelsDir, server.address, {
+    id: 'remote32',
+    options: { ...logitOptions, inputs: int32 },
+    manifest: { canary },
+  });
+  const engine = await startEngine(t, { modelsDir });
+  for (const request of [...requests, { input: 'zz z', instruction: 'z', choices: ['z', 'zzz', 'a z', 'q'] }]) {
+    const here = job(request);
+    const expected = probabilitiesOf(here, await engine.score(here, terms()));
+    for (const model of ['remote', 'remote32']) {
+      const there = job({ ...request, model });
+      const found = probabilitiesOf(there, await engine.score(there, terms()));
+      for (const [choice, probability] of Object.entries(expected)) {
+        t.true(Math.abs((found[choice] ?? 0) - probability) < 1e-6, `${model} ${choice}`);
+      }
+    }
+  }
+});
+
+test.serial('a server that tokenises itself is sent texts', async (t) => {
+  const tokenizer = new Tokenizer(tokenizerDefinition, {});
+  const [cls, sep] = [tokenId('[CLS]'), tokenId('[SEP]')];
+  const server = await startInferenceServer(t, {
+    ...encoder,
+    idsOf: ({ texts }) =>
+      BigInt64Array.from([cls, ...tokenizer.encode(texts.text ?? '', { add_special_tokens: false }).ids, sep], BigInt),
+  });
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir, { options: { joint_weight: 0 } });
+  const rows = { choice: { text: '{choice}' }, input: { text: '{input}' } };
+  for (const [id, shape, count] of [
+    ['flat', [-1], { bytes_per_token: 1, tokenizer: undefined }],
+    ['column', [-1, 1], {}],
+  ] as const) {
+    const inputs = [{ name: 'text', datatype: 'BYTES', shape }];
+    await writeInferencePackage(modelsDir, server.address, {
+      id,
+      options: { ...embeddingOptions, inputs, rows, joint_weight: undefined, ...count },
+    });
+  }
+  const engine = await startEngine(t, { modelsDir });
+  for (const request of requests.slice(0, 2)) {
+    const here = job(request);
+    const expected = probabilitiesOf(here, await engine.score(here, terms()));
+    for (const model of ['flat', 'column']) {
+      const there = job({ ...request, model });
+      const outcome = await engine.score(there, terms());
+      const found = probabilitiesOf(there, outcome);
+      for (const [choice, probability] of Object.entries(expected)) {
+        t.true(Math.abs((found[choice] ?? 0) - probability) < 1e-6, `${model} ${choice}`);
+      }
+    }
+  }
+  // Without a tokenizer its bytes are counted.
+  t.like(await engine.score(job({ model: 'flat', input: 'äb', instruction: 'c' }), terms()), { inputTokens: 4 });
+});
+
+test.serial('neither the order of choices nor neighbours nor earlier decisions matter', async (t) => {
+  const server = await startInferenceServer(t, encoder);
+  const modelsDir = await modelsFolder(t);
+  await writeInferencePackage(modelsDir, server.address, { options: { batch: { rows: 4 } } });
+  const engine = await startEngine(t, { modelsDir });
+  const request = job({ model: 'remote', choices: ['abc', 'b', 'cde', 'f', 'ghi', 'j', 'k', 'l', 'm'] });
+  const ask = async (from = server.requests.length) => {
+    const outcome = await engine.score(request, terms());
+    const digests = server.requests.slice(from).map(({ digest }) => digest);
+    return { probabilities: probabilitiesOf(request, outcome), digests: digests.sort() };
+  };
+  const alone = await ask();
+  t.true(alone.digests.length >= 4);
+  await engine.score(job({ model: 'remote', choices: ['abc', 'b', 'other'] }), terms());
+  // What goes over is the same again, to the byte, so that a server which answers equal requests equally gives equal answers.
+  t.deepEqual(await ask(), alone);
+
+  const permuted = { ...request, choices: [...request.choices].reverse() };
+  const [, other] = await Promise.all([
+    engine.score(job({ model: 'remote', choices: ['q', 'r'] }), terms()),
+    engine.score({ ...request, choices: [...permuted.choices].sort() }, terms()),
+  ]);
+  t.deepEqual(probabilitiesOf(request, other), alone.probabilities);
+});
+
+test.serial('vectors of choices are kept only where rows are independent, and preparing encodes ahead', async (t) => {
+  const server = await startInferenceServer(t, encoder);
+  const modelsDir = await modelsFolder(t);
+  await writeInferencePackage(modelsDir, server.address, { id: 'kept', options: { batch: { independent: true } } });
+  await writeInferencePackage(modelsDir, server.address, { id: 'fresh' });
+  const engine = await startEngine(t, { modelsDir });
+  const rowsOf = async (work: () => Promise<unknown>): Promise<number> => {
+    const before = server.requests.length;
+    await work();
+    return server.requests.slice(before).reduce((sum, { rows }) => sum + rows, 0);
+  };
+  const choices = ['one', 'two', 'three'];
+  for (const [model, prepared, decided] of [
+    ['kept', 3, 2],
+    ['fresh', 0, 5],
+  ] as const) {
+    const request = job({ model, choices });
+    t.is(await rowsOf(() => engine.prepare(request, terms())), prepared);
+    t.is(await rowsOf(() => engine.score(request, terms())), decided);
+    t.is(await rowsOf(() => engine.score(request, terms())), decided);
+    const long = 'a'.repeat(13);
+    t.like(await engine.prepare(job({ model, choices: ['b', long] }), terms()), {
+      kind: 'choice_too_long',
+      choice: long,
+    });
+  }
+  const [fresh, kept] = engine.stats().inference;
+  t.deepEqual([fresh?.model, kept?.model], ['fresh@r1', 'kept@r1']);
+});

@@ -1,0 +1,171 @@
+/** What a package of the family may say, what it may not, and how rows and addresses are read. */
+import test from 'ava';
+import { batchesOf } from '../../../../src/engine/families/open-inference/batches.ts';
+import { readOpenInferenceOptions } from '../../../../src/engine/families/open-inference/options.ts';
+import { fill, idsRow } from '../../../../src/engine/families/open-inference/rows.ts';
+import { createRetryBudget } from '../../../../src/engine/families/remote/retry-throttle.ts';
+import { createGate } from '../../../../src/engine/families/remote/semaphore.ts';
+import { InvalidOptions } from '../../../../src/engine/packages/checker.ts';
+import { concurrencyOf, parseServers } from '../../../../src/engine/packages/servers.ts';
+import { embeddingOptions, logitOptions } from '../../support/inference-packages.ts';
+
+const server = { address: 'localhost:8001' };
+const texts = { inputs: [{ name: 'text', datatype: 'BYTES', shape: [-1] }], tokenizer: undefined, bytes_per_token: 4 };
+
+function problemsOf(options: unknown): readonly string[] {
+  try {
+    readOpenInferenceOptions(JSON.parse(JSON.stringify(options)));
+    return [];
+  } catch (error) {
+    if (error instanceof InvalidOptions) return error.problems;
+    throw error;
+  }
+}
+
+for (const [name, options] of Object.entries({
+  embedding: { server, ...embeddingOptions },
+  logit: { server, ...logitOptions },
+  texts: { server, ...embeddingOptions, ...texts, rows: { choice: { text: '{choice}' }, input: { text: '{input}' } } },
+  'an IPv6 address and TLS': {
+    ...embeddingOptions,
+    server: {
+      address: '[::1]:8001',
+      tls: { ca: 'ca.pem', certificate: 'c.pem', key: '/k.pem', server_name: 'scorer' },
+    },
+  },
+  'all bounds': {
+    ...{ server, ...embeddingOptions, version: '3', batch: { rows: 300, independent: true }, message_bytes: 65_536 },
+    ...{ in_flight: { requests: 256, bytes: 2 ** 20 }, timeout_ms: 10 },
+  },
+})) {
+  test(`${name}: sound options`, (t) => t.deepEqual(problemsOf(options), []));
+}
+
+const cases: readonly (readonly [Readonly<Record<string, unknown>>, RegExp])[] = [
+  [{ server: undefined }, /options\.server must be an object/],
+  [{ server: { address: 'http://localhost:8001' } }, /options\.server\.address must match/],
+  [{ server: { address: 'localhost' } }, /options\.server\.address must match/],
+  [{ server: { ...server, tls: { certificate: 'c.pem' } } }, /tls must have certificate and key together/],
+  [{ model: '' }, /options\.model must match/],
+  [{ inputs: [] }, /options\.inputs must be a list of at least 1 objects/],
+  [{ inputs: ['ids'] }, /options\.inputs\[0\] must be an object/],
+  [{ inputs: [{ ...embeddingOptions.inputs[0], datatype: 'FP32' }] }, /inputs\[0\]\.datatype must match/],
+  [{ inputs: [{ ...embeddingOptions.inputs[0], shape: [1, -1] }] }, /inputs\[0\]\.shape must be a list of dimensions/],
+  [{ inputs: [{ ...embeddingOptions.inputs[0], shape: [-1] }] }, /inputs\[0\]\.shape must be \[-1, -1\]/],
+  [{ inputs: [{ ...embeddingOptions.inputs[0], holds: 'mask' }] }, /must have one that holds ids/],
+  [{ inputs: [...embeddingOptions.inputs, ...texts.inputs] }, /must all be integers or all be BYTES/],
+  [{ output: { ...embeddingOptions.output, datatype: 'INT64' } }, /options\.output\.datatype must match/],
+  [{ output: { ...embeddingOptions.output, shape: [-1, -1] } }, /options\.output must have the shape \[-1, width\]/],
+  [{ returns: 'vector' }, /options\.returns must match/],
+  [{ rows: { ...embeddingOptions.rows, choice: [1, 'no choice'] } }, /options\.rows\.choice must mention \{choice\}/],
+  [{ rows: { ...embeddingOptions.rows, input: [1, '{input} {choice}'] } }, /rows\.input must not mention \{choice\}/],
+  [{ rows: { ...embeddingOptions.rows, choice: [-1, '{choice}'] } }, /rows\.choice must be a list of token ids/],
+  [{ joint_weight: 2 }, /options\.joint_weight must be a number from 0 to 1/],
+  [{ tokenizer: undefined }, /options\.tokenizer must be a string/],
+  [{ temperature: 0 }, /options\.temperature/],
+  [{ batch: { rows: 0 } }, /batch\.rows must be a number from 1 to 300/],
+  [{ in_flight: { requests: 1000 } }, /in_flight\.requests must be a number from 1 to 256/],
+  [{ timeout_ms: 0.5 }, /timeout_ms/],
+];
+for (const [change, problem] of cases) {
+  test(`${JSON.stringify(change)} is a problem: ${problem.source}`, (t) => {
+    t.regex(problemsOf({ server, ...embeddingOptions, ...change }).join('\n'), problem);
+  });
+}
+
+test('a logit must lie in the output, and a server of texts needs a rule for tokens', (t) => {
+  t.regex(problemsOf({ server, ...logitOptions, column: 3 }).join(), /options\.column must be a number from 0 to 2/);
+  t.regex(
+    problemsOf({ server, ...logitOptions, output: { ...logitOptions.output, shape: [-1, -1] } }).join(),
+    /how many numbers/,
+  );
+  const rows = { choice: { text: '{choice}', other: '' }, input: { text: '{input}' } };
+  const problems = problemsOf({ server, ...embeddingOptions, ...texts, rows, bytes_per_token: undefined }).join('\n');
+  t.regex(problems, /rows\.choice\.other is not one of the inputs/);
+  t.regex(problems, /bytes_per_token must be a number/);
+});
+
+test('the number of decisions at a time is known before the options are checked', (t) => {
+  t.is(concurrencyOf({ in_flight: { requests: 3 } }), 3);
+  for (const odd of [
+    undefined,
+    null,
+    {},
+    { in_flight: 7 },
+    { in_flight: { requests: 'x' } },
+    { in_flight: { requests: 1e9 } },
+  ]) {
+    t.is(concurrencyOf(odd), 8);
+  }
+});
+
+test('addresses of an operator', (t) => {
+  t.deepEqual(
+    [...(parseServers(' a=h:1, b@r2=[::1]:8001 ') as ReadonlyMap<string, string>)],
+    [
+      ['a', 'h:1'],
+      ['b@r2', '[::1]:8001'],
+    ],
+  );
+  t.is((parseServers('') as ReadonlyMap<string, string>).size, 0);
+  for (const wrong of ['a', 'a=h', 'A=h:1', 'a=h:1,', 'a=h:1,a=h:2', 'a=grpc://h:1'])
+    t.is(typeof parseServers(wrong), 'string', wrong);
+});
+
+test('a row of ids is made part by part; the types change where the choice is read', (t) => {
+  const tokenizer = { ids: (text: string) => [...text].map((c) => c.charCodeAt(0)) };
+  const read = (text: string) => ({ text, ids: tokenizer.ids(text) });
+  const row = idsRow(
+    [1, '{input}', 2, 'x{choice}', 3],
+    { input: read('ab'), choice: read('{input}') },
+    tokenizer,
+    new Map(),
+  );
+  t.deepEqual(row, { ids: [1, 97, 98, 2, ...tokenizer.ids('x{input}'), 3], typesFrom: 4 });
+  t.is(fill('{choice} $& {input}{other}', { choice: read('$1{input}'), input: read('i') }), '$1{input} $& i{other}');
+});
+
+test('rows share a request only with rows of their length, within the bounds, always in the same way', (t) => {
+  const inputs = [{ name: 'ids', datatype: 'INT64', shape: [-1, -1], holds: 'ids' }] as const;
+  const row = (length: number) => ({ ids: new Array<number>(length).fill(7), typesFrom: length });
+  const rows = [3, 4, 3, 3, 4, 100].map(row);
+  t.deepEqual(batchesOf(rows, inputs, { rows: 2, messageBytes: 65_536 }), [[0, 2], [3], [1, 4], [5]]);
+  t.deepEqual(batchesOf(rows, inputs, { rows: 9, messageBytes: 40 }), [[0], [2], [3], [1], [4], [5]]);
+  t.deepEqual(batchesOf([['a'], ['bb'], ['c']], [], { rows: 2, messageBytes: 1000 }), [[0, 1], [2]]);
+});
+
+test('a gate lets in as many requests and bytes as it may, in order, and forgets who leaves', async (t) => {
+  const gate = createGate({ requests: 2, bytes: 10 });
+  const never = new AbortController().signal;
+  const order: string[] = [];
+  const enter = async (name: string, bytes: number, signal = never) => {
+    const leave = await gate.enter(bytes, signal);
+    order.push(name);
+    return leave;
+  };
+  const [a, b] = await Promise.all([enter('a', 4), enter('b', 4)]);
+  const leaving = new AbortController();
+  const c = enter('c', 4, leaving.signal);
+  const large = enter('large', 50);
+  const d = enter('d', 1);
+  leaving.abort();
+  await t.throwsAsync(c);
+  a();
+  t.deepEqual(order, ['a', 'b']);
+  b();
+  const leaveLarge = await large;
+  t.is(gate.inside, 1);
+  leaveLarge();
+  (await d)();
+  t.deepEqual(order, ['a', 'b', 'large', 'd']);
+  t.is(gate.inside, 0);
+});
+
+test('what fails more than now and then is not made again', (t) => {
+  const budget = createRetryBudget();
+  const allowed = Array.from({ length: 10 }, () => budget.failed()).filter(Boolean).length;
+  t.true(allowed > 0 && allowed < 6);
+  t.false(budget.failed());
+  for (let i = 0; i < 100; i++) budget.succeeded();
+  t.true(budget.failed());
+});

@@ -1,0 +1,73 @@
+/** Connections that are encrypted, and servers and clients that prove who they are. */
+import { copyFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { ServerCredentials } from '@grpc/grpc-js';
+import test from 'ava';
+import { createInferenceClient } from '../../../../src/engine/families/open-inference/client.ts';
+import { readCredentials } from '../../../../src/engine/families/open-inference/credentials.ts';
+import { makeCertificate } from '../../../support/certificates.ts';
+import { job, startEngine, terms } from '../../support/engine.ts';
+import { writeInferencePackage } from '../../support/inference-packages.ts';
+import { startInferenceServer } from '../../support/inference-server.ts';
+import { encoderGraph, modelsFolder } from '../../support/packages.ts';
+
+const own = makeCertificate('server');
+const client = makeCertificate('client');
+const foreign = makeCertificate('foreign');
+const credentials = () =>
+  ServerCredentials.createSsl(
+    Buffer.from(client.cert),
+    [{ cert_chain: Buffer.from(own.cert), private_key: Buffer.from(own.key) }],
+    true,
+  );
+const served = { graph: encoderGraph(), output: 'embedding' };
+const proof = { certificate: client.certFile, key: client.keyFile };
+
+test.serial('a server is believed by its CA and its name, a client by its certificate', async (t) => {
+  const server = await startInferenceServer(t, { ...served, credentials: credentials() });
+  const port = server.address.split(':')[1];
+  const ready = async (tls: object | undefined, host = 'localhost'): Promise<boolean> => {
+    const all = { ca: undefined, certificate: undefined, key: undefined, serverName: undefined };
+    const files = await readCredentials(tls && { ...all, ...tls }, dirname(own.certFile));
+    const connection = createInferenceClient({ address: `${host}:${port}`, tls: files, messageBytes: 65_536 });
+    try {
+      return await connection.serverReady({ signal: new AbortController().signal, within: 20_000 });
+    } catch {
+      return false;
+    } finally {
+      connection.close();
+    }
+  };
+  t.true(await ready({ ca: own.certFile, ...proof }));
+  t.true(await ready({ ca: own.certFile, ...proof, serverName: 'localhost' }, '127.0.0.1'));
+  const nameless = ready({ ca: own.certFile, ...proof }, '127.0.0.1');
+  await t.throwsAsync(nameless, { message: /server_name must name the server/ });
+  t.true(await ready({ ca: 'cert.pem', ...proof }), 'a path in the folder');
+  t.true(await ready({ ca: own.certFile, ...proof, serverName: 'localhost' }));
+  t.false(await ready({ ca: own.certFile, ...proof, serverName: 'elsewhere.example' }), 'another name');
+  t.false(await ready({ ca: foreign.certFile, ...proof }), 'another CA');
+  t.false(await ready(proof), 'the CAs of the system');
+  t.false(await ready({ ca: own.certFile }), 'no certificate');
+  t.false(
+    await ready({ ca: own.certFile, certificate: foreign.certFile, key: foreign.keyFile }),
+    'a foreign certificate',
+  );
+  t.false(await ready(undefined), 'in clear');
+  await t.throwsAsync(ready({ ca: '/nowhere/ca.pem' }), {
+    message: /tls\.ca: '\/nowhere\/ca\.pem' cannot be read \(ENOENT\)/,
+  });
+});
+
+test.serial('a package that is moved elsewhere gets its server from the operator', async (t) => {
+  const server = await startInferenceServer(t, { ...served, credentials: credentials() });
+  const modelsDir = await modelsFolder(t);
+  const there = { address: 'nowhere.example:1', tls: { ca: 'ca.pem', server_name: 'localhost', ...proof } };
+  const folder = await writeInferencePackage(modelsDir, '', { options: { server: there } });
+  await copyFile(own.certFile, join(folder, 'ca.pem'));
+  const inferenceServers = new Map([
+    ['remote', 'nowhere.example:2'],
+    ['remote@r1', server.address],
+  ]);
+  const engine = await startEngine(t, { modelsDir, inferenceServers, defaultDeadlineMs: 600_000 });
+  t.like(await engine.score(job({ model: 'remote' }), terms()), { kind: 'scored' });
+});
