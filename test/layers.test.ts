@@ -67,9 +67,7 @@ test('imports go one way: wire, service, domain, then engine and stores', (t) =>
 
 test('nothing imports the entries, and only they and the mock import the composition root', (t) => {
   t.deepEqual(
-    imports.filter(({ to }) =>
-      ['main.ts', 'cli.ts', 'engine/worker/main.ts', 'engine/open-inference/main.ts'].includes(to),
-    ),
+    imports.filter(({ to }) => ['main.ts', 'cli.ts', 'engine/worker/main.ts'].includes(to)),
     [],
   );
   t.deepEqual(
@@ -246,7 +244,6 @@ const TOUCHES_PROCESS = new Set([
   'main.ts',
   'cli.ts',
   'engine/worker/main.ts',
-  'engine/open-inference/main.ts',
   'engine/processes/engine-process.ts',
   'engine/families/measure-curve.ts',
   'stores/sqlite/write-queue.ts',

@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { unhindered } from '../../src/engine/families/family.ts';
 import { readTwoStageOptions } from '../../src/engine/families/two-stage/options.ts';
 import { packFeeds } from '../../src/engine/families/two-stage/packs.ts';
 import { type ListedPackage, listPackages } from '../../src/engine/package-tools/check.ts';
@@ -71,7 +72,7 @@ async function measurePackage(modelsDir: string, found: ListedPackage, rounds: n
       timeLeft: 60_000,
       ...texts,
     } as const;
-    const result = await models.run(message, 0, { checkpoint() {} });
+    const result = await models.run(message, 0, unhindered);
     if (result.kind !== 'scored') throw new Error(`the decision ended as ${result.kind}`);
     if (ask === instruction && result.inputTokens !== tokens - 3) throw new Error(`${result.inputTokens + 3} tokens`);
   };

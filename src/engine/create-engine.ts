@@ -52,6 +52,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
 
   const engines = createEngineGroup({
     settings,
+    concurrency: 1,
     revisions,
     names: Array.from({ length: settings.engines }, (_, index) => `engine-${index}`),
     serves: ({ manifest }) => !isRemote(manifest.family),

@@ -79,7 +79,7 @@ export interface ModelRevision {
   readonly limits: ModelLimits;
 }
 
-/** What an engine is doing and has done since its start. Times in milliseconds, sizes in bytes. */
+/** What an engine is doing and has done since its start. Times in milliseconds if nothing else is said, sizes in bytes. */
 export interface EngineStats {
   /** Decisions that wait, and what they will take on one engine. */
   readonly queue: { readonly jobs: number; readonly cost: number };
@@ -97,23 +97,27 @@ export interface EngineStats {
   readonly inference: readonly InferenceStats[];
 }
 
-/** What was asked of one model's inference server since its package was last changed. */
-export interface InferenceStats {
-  /** `<id>@<revision>`. */
-  readonly model: string;
-  /** Decisions that may be under way at a time, and those that are. */
-  readonly lanes: number;
-  readonly inFlight: number;
-  /** Resident bytes of the process that asks the server. */
-  readonly resident: number;
+/** What was asked of an inference server. */
+export interface InferenceCalls {
   /** Calls that ended, by how they ended. */
   readonly outcomes: Readonly<Record<CallOutcome, number>>;
   /** Rows of the answered calls. */
   readonly rows: number;
   /** Calls that were made again. */
   readonly retries: number;
-  /** Time of the answered calls. */
+  /** Time of the answered calls, in seconds. */
   readonly seconds: number;
+}
+
+/** One model's inference server, and what was asked of it since its package was last changed. */
+export interface InferenceStats extends InferenceCalls {
+  /** `<id>@<revision>`. */
+  readonly model: string;
+  /** Decisions that may be under way at a time, and those that are. */
+  readonly concurrency: number;
+  readonly inFlight: number;
+  /** Resident bytes of the process that asks the server. */
+  readonly resident: number;
 }
 
 /**

@@ -38,12 +38,8 @@ export interface EngineOptions {
   readonly niceness?: number;
   /** Addresses `host:port` of inference servers by `<id>@<revision>` or `<id>`: they replace those in packages. */
   readonly inferenceServers?: ReadonlyMap<string, string>;
-  /** Jobs that one process works on at a time: more than 1 only where they wait for an inference server. */
-  readonly lanes?: number;
   /** The file that an engine process runs. Only tests set it. */
   readonly workerEntry?: string;
-  /** The same for a process that asks an inference server. */
-  readonly inferenceEntry?: string;
 }
 
 /** Options with nothing left out. */
@@ -67,9 +63,7 @@ export function engineSettings(options: EngineOptions): EngineSettings {
     longestRetryMs: 60_000,
     niceness: 5,
     inferenceServers: new Map(),
-    lanes: 1,
     workerEntry: fileURLToPath(new URL('./worker/main.ts', import.meta.url)),
-    inferenceEntry: fileURLToPath(new URL('./open-inference/main.ts', import.meta.url)),
     ...options,
   };
 }

@@ -5,7 +5,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CostProfile } from '../cost-profile.ts';
-import type { ModelLimits } from '../engine.ts';
+import type { InferenceCalls, ModelLimits } from '../engine.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 import type { ChoiceVectors } from './choice-vectors.ts';
 
@@ -30,6 +30,10 @@ export interface FamilyParts {
   readonly limits: ModelLimits;
   /** `options` of the manifest, not yet checked. */
   readonly options: unknown;
+  /** The package's folder, for files that its manifest does not list, such as certificates. */
+  readonly folder: string;
+  /** To be called when a server that is watched cannot decide any more: see `FamilyServer`. */
+  unready(problems: readonly string[]): void;
   /** Loads a tokenizer file of the package. */
   tokenizer(file: string): Promise<TextTokenizer>;
   /** Reads a JSON file of the package. */
@@ -42,12 +46,21 @@ export interface FamilyParts {
 export interface RunControl {
   /** Called before every graph run: reports progress and throws JobStopped when the job is no longer wanted. */
   checkpoint(): void;
+  /** Aborted when the job is no longer wanted: what waits for a server hears of it at once. */
+  readonly signal: AbortSignal;
+  /** When the answer is worthless, on the clock of `performance.now()`. */
+  readonly deadline: number;
   /** The part of the process's cache that the job's caller may learn of: how long a job takes tells what was in it. */
   readonly vectors: ChoiceVectors;
 }
 
 /** For work that is nobody's: never stopped, and nothing is kept. */
-export const unhindered: RunControl = { checkpoint() {}, vectors: { get: () => undefined, set() {} } };
+export const unhindered: RunControl = {
+  checkpoint() {},
+  signal: new AbortController().signal,
+  deadline: Number.POSITIVE_INFINITY,
+  vectors: { get: () => undefined, set() {} },
+};
 
 /** What is awaited between pieces of a text: a checkpoint, and a turn of the event loop in which a cancellation can be read. */
 export function pauseOf({ checkpoint }: Pick<RunControl, 'checkpoint'>): () => Promise<void> {
@@ -73,16 +86,42 @@ export interface FamilyScores {
   readonly encoded: number;
 }
 
-/** One loaded package. */
+/**
+ * One loaded package. A family whose numbers a server makes has a `server`, and takes any number of jobs at a time; the others
+ * take one.
+ */
 export interface Family {
   readonly tokenizer: TextTokenizer;
-  /** Throws ChoiceTooLong and JobStopped. */
+  readonly server?: FamilyServer;
+  /** Throws ChoiceTooLong, InputTooLong and JobStopped, and CallFailed where there is a server. */
   score(premise: Premise, choices: readonly string[], control: RunControl): Promise<FamilyScores>;
-  /** Checks choices and fills the cache. Throws ChoiceTooLong and JobStopped. */
+  /** Checks choices and fills the cache. Throws ChoiceTooLong and JobStopped, and CallFailed where there is a server. */
   prepare(choices: readonly string[], control: RunControl): Promise<void>;
-  /** Measures what runs cost on this machine. */
+  /** Measures what runs cost on this machine, or what the server takes. */
   profile(): Promise<CostProfile>;
   dispose(): Promise<void>;
+}
+
+/** The server of a loaded package, as the process sees it. `families/remote` has it for every protocol. */
+export interface FamilyServer {
+  /** Connects anew and asks whether server and model are ready and what the package says. Never rejects. */
+  connect(): Promise<ServerProblems>;
+  /** The canary was right: watches the server until it is not fit any more, and then calls `unready` of the parts, once. */
+  watch(): void;
+  /** What was asked of the server since this was last called; undefined if nothing was. */
+  takeCounts(): InferenceCalls | undefined;
+}
+
+/** Why a server may not decide; no problems if it may. */
+export interface ServerProblems {
+  readonly problems: readonly string[];
+  /** It cannot be asked, which says nothing of the package. */
+  readonly away: boolean;
+}
+
+/** A premise is within the limit in tokens, but too long to be sent with every choice. */
+export class InputTooLong extends Error {
+  override readonly name = 'InputTooLong';
 }
 
 /** A choice has more tokens than the model's `candidate_tokens`. */

@@ -1,4 +1,6 @@
 /** Engine processes that serve the same models: a slot for each, the pool before them, and the loading of models into them. */
+
+import type { InferenceCalls } from '../engine.ts';
 import type { EngineSettings } from '../options.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';
 import type { Death } from '../processes/deaths.ts';
@@ -6,7 +8,7 @@ import { createEngineSlot, type EngineSlot } from '../processes/engine-slot.ts';
 import { createSparePlace } from '../processes/spare-place.ts';
 import type { Backlog } from '../scheduling/fair-queue.ts';
 import { createPool, type Pool } from '../scheduling/pool.ts';
-import type { InferenceCalls, JobResult } from '../worker/messages.ts';
+import type { JobResult } from '../worker/messages.ts';
 import { createModelLoading } from './model-loading.ts';
 
 /** Sees what the processes do. */
@@ -22,6 +24,8 @@ export interface GroupObserver {
 /** What a group is made of. */
 export interface GroupOptions {
   readonly settings: EngineSettings;
+  /** Jobs that one process works on at a time: more than 1 only where they wait for a server. */
+  readonly concurrency: number;
   readonly revisions: Revisions;
   /** One process each, by the names that the log gives them. */
   readonly names: readonly string[];
@@ -51,7 +55,14 @@ export interface EngineGroup {
 const endingGrace = 5000;
 
 /** Starts the processes. */
-export function createEngineGroup({ settings, revisions, names, serves, observer }: GroupOptions): EngineGroup {
+export function createEngineGroup({
+  settings,
+  concurrency,
+  revisions,
+  names,
+  serves,
+  observer,
+}: GroupOptions): EngineGroup {
   const slots: EngineSlot[] = [];
   const pool = createPool(settings, revisions, slots, (death) => observer.abandoned(death));
   const own = { ...revisions, wanted: () => revisions.wanted().filter(serves) };
@@ -59,7 +70,7 @@ export function createEngineGroup({ settings, revisions, names, serves, observer
   const spare = createSparePlace();
   for (const name of names) {
     slots.push(
-      createEngineSlot(name, settings, spare, {
+      createEngineSlot(name, settings, concurrency, spare, {
         wanted: () => loading.wanted(),
         known: () => own.wanted(),
         misfit: (process, revision) => loading.misfit(process, revision),
@@ -88,7 +99,7 @@ export function createEngineGroup({ settings, revisions, names, serves, observer
     },
     backlog() {
       const { jobs, cost } = pool.backlog();
-      return { jobs, cost: cost / settings.lanes };
+      return { jobs, cost: cost / concurrency };
     },
     ready: () =>
       slots.some(({ process }) => process !== undefined && process.models.size > 0) &&

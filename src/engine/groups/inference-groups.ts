@@ -3,12 +3,11 @@
  * which is slow or away holds up nothing but its own model. The process reads texts, asks and waits for as many decisions at a time as the package
  * lets the server have.
  */
-import type { CallOutcome, InferenceStats } from '../engine.ts';
+import type { CallOutcome, InferenceCalls, InferenceStats } from '../engine.ts';
 import type { EngineSettings } from '../options.ts';
 import { isRemote } from '../packages/family-names.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';
 import { concurrencyOf } from '../packages/servers.ts';
-import type { InferenceCalls } from '../worker/messages.ts';
 import { createEngineGroup, type EngineGroup, type GroupObserver } from './engine-group.ts';
 
 /** The groups. */
@@ -27,7 +26,7 @@ export interface InferenceGroups {
 
 interface Member {
   readonly name: string;
-  readonly lanes: number;
+  readonly concurrency: number;
   readonly group: EngineGroup;
   calls: InferenceCalls;
 }
@@ -47,15 +46,14 @@ export function createInferenceGroups(
   let closed = false;
 
   const create = (revision: Revision): Member => {
-    const lanes = concurrencyOf(revision.manifest.options);
+    const concurrency = concurrencyOf(revision.manifest.options);
     const group = createEngineGroup({
       settings: {
         ...settings,
-        workerEntry: settings.inferenceEntry,
-        lanes,
         modelRetryMs: Math.min(settings.modelRetryMs, retryMs),
         longestRetryMs: Math.min(settings.longestRetryMs, longestRetryMs),
       },
+      concurrency,
       revisions,
       names: [revision.name],
       serves: ({ key }) => key === revision.key,
@@ -67,7 +65,7 @@ export function createInferenceGroups(
         },
       },
     });
-    const member: Member = { name: revision.name, lanes, group, calls: noCalls };
+    const member: Member = { name: revision.name, concurrency, group, calls: noCalls };
     return member;
   };
 
@@ -94,9 +92,15 @@ export function createInferenceGroups(
       return [...members.values()].map(({ group }) => group);
     },
     stats: () =>
-      [...members.values()].map(({ name, lanes, group, calls }) => {
+      [...members.values()].map(({ name, concurrency, group, calls }) => {
         const process = group.slots[0]?.process;
-        return { model: name, lanes, inFlight: process?.inFlight ?? 0, resident: process?.resident ?? 0, ...calls };
+        return {
+          model: name,
+          concurrency,
+          inFlight: process?.inFlight ?? 0,
+          resident: process?.resident ?? 0,
+          ...calls,
+        };
       }),
     async close() {
       closed = true;

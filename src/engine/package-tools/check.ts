@@ -91,16 +91,15 @@ export async function checkPackage(
   id: string,
   revision: string,
 ): Promise<PackageCheck> {
-  const every = engineSettings({ ...options, engines: 1 });
-  const lying = await readPackage(join(every.modelsDir, id, revision), id, revision);
-  const found = withAddress(lying, every.inferenceServers);
+  const settings = engineSettings({ ...options, engines: 1 });
+  const lying = await readPackage(join(settings.modelsDir, id, revision), id, revision);
+  const found = withAddress(lying, settings.inferenceServers);
   const remote = isRemote(found.manifest.family);
-  const settings = remote ? { ...every, workerEntry: every.inferenceEntry } : every;
   if (found.problems.length > 0) return { kind: 'broken', problems: found.problems };
 
   const ended = Promise.withResolvers<void>();
   let reason = '';
-  const engine = startEngineProcess('check', settings, {
+  const engine = startEngineProcess('check', settings, 1, {
     finished() {},
     memory() {},
     unready() {},

@@ -2,16 +2,10 @@
 import { fork } from 'node:child_process';
 import { getPriority } from 'node:os';
 import type { CostProfile } from '../cost-profile.ts';
+import type { InferenceCalls } from '../engine.ts';
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
-import type {
-  FromEngine,
-  InferenceCalls,
-  JobResult,
-  PrepareMessage,
-  ScoreMessage,
-  ToEngine,
-} from '../worker/messages.ts';
+import type { FromEngine, JobResult, PrepareMessage, ScoreMessage, ToEngine } from '../worker/messages.ts';
 import { type Death, deathOf } from './deaths.ts';
 import { createKnownChoiceSets, type KnownChoiceSets } from './known-choice-sets.ts';
 
@@ -49,7 +43,7 @@ export interface EngineProcess {
   /** Resident bytes when it last told; 0 before. */
   readonly resident: number;
   /** Jobs that it works on at a time. */
-  readonly lanes: number;
+  readonly concurrency: number;
   /** Jobs sent and not finished. */
   readonly inFlight: number;
   /** Milliseconds that what is in flight will still take, by its estimates. */
@@ -80,12 +74,18 @@ const mallocTunables = [
   'glibc.malloc.trim_threshold=16777216',
 ].join(':');
 
-/** Starts a process. `name` is for the log. */
-export function startEngineProcess(name: string, settings: EngineSettings, events: EngineEvents): EngineProcess {
-  const { logger, workerEntry, choiceCacheBytes, niceness, lanes } = settings;
+/** Starts a process that works on `concurrency` jobs at a time. `name` is for the log. */
+export function startEngineProcess(
+  name: string,
+  settings: EngineSettings,
+  concurrency: number,
+  events: EngineEvents,
+): EngineProcess {
+  const { logger, workerEntry, choiceCacheBytes, niceness } = settings;
   // The other half is for models and vectors, which lie outside the heap.
   const heap = Math.max(64, Math.floor(settings.engineMemoryBytes / 2 ** 21));
-  const child = fork(workerEntry, [String(choiceCacheBytes), String(Math.min(19, getPriority() + niceness))], {
+  const priority = Math.min(19, getPriority() + niceness);
+  const child = fork(workerEntry, [String(choiceCacheBytes), String(priority), name], {
     serialization: 'advanced',
     // Not the parent's own: a debugger's port or a test runner's loader is not for the engines.
     execArgv: [`--max-old-space-size=${heap}`, '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'],
@@ -149,7 +149,7 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
       resident = message.resident;
       events.memory(resident);
     } else if (message.kind === 'finished') {
-      const since = lanes === 1 ? headSince : (inFlight.get(message.job)?.since ?? lastSign);
+      const since = concurrency === 1 ? headSince : (inFlight.get(message.job)?.since ?? lastSign);
       inFlight.delete(message.job);
       const occupied = lastSign - since;
       headSince = lastSign;
@@ -196,7 +196,7 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
     get resident() {
       return resident;
     },
-    lanes,
+    concurrency,
     get inFlight() {
       return inFlight.size;
     },
@@ -204,8 +204,9 @@ export function startEngineProcess(name: string, settings: EngineSettings, event
       if (inFlight.size === 0) return 0;
       const now = performance.now();
       let sum = 0;
-      for (const { cost, since } of inFlight.values()) sum += lanes === 1 ? cost : Math.max(0, cost - (now - since));
-      return lanes === 1 ? Math.max(0, sum - (now - headSince)) : sum;
+      for (const { cost, since } of inFlight.values())
+        sum += concurrency === 1 ? cost : Math.max(0, cost - (now - since));
+      return concurrency === 1 ? Math.max(0, sum - (now - headSince)) : sum;
     },
     load({ key, folder, manifest, profile }) {
       if (over) return Promise.resolve({ kind: 'gone', killed: false });

@@ -38,6 +38,7 @@ export interface EngineSlot {
 export function createEngineSlot(
   name: string,
   settings: EngineSettings,
+  concurrency: number,
   spare: SparePlace,
   hooks: SlotHooks,
 ): EngineSlot {
@@ -59,7 +60,7 @@ export function createEngineSlot(
 
   const start = (): Tenancy => {
     const tenancy: Tenancy = createTenancy(
-      startEngineProcess(name, settings, {
+      startEngineProcess(name, settings, concurrency, {
         finished: (job, result, occupied) => hooks.finished(tenancy.process, job, result, occupied),
         memory: (resident) => measured(tenancy, resident),
         unready: (key, problems) => hooks.unready(key, problems),

@@ -1,6 +1,8 @@
 /** What an engine slot asks and tells those that it works for. */
+
+import type { InferenceCalls } from '../engine.ts';
 import type { Revision } from '../packages/revisions.ts';
-import type { InferenceCalls, JobResult } from '../worker/messages.ts';
+import type { JobResult } from '../worker/messages.ts';
 import type { Death } from './deaths.ts';
 import type { EngineProcess, LoadOutcome } from './engine-process.ts';
 

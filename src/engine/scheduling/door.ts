@@ -44,7 +44,7 @@ export function createDoor(
       ahead: inFlight + queue.costAhead(comer.tenant, comer.keyed, 0),
       engines: Math.max(
         1,
-        engines.reduce((sum, { lanes }) => sum + lanes, 0),
+        engines.reduce((sum, { concurrency }) => sum + concurrency, 0),
       ),
       outage,
       all: queue.backlog('all'),

@@ -5,15 +5,15 @@ import type { EngineProcess } from '../processes/engine-process.ts';
 const prefetchHorizon = 20;
 
 /**
- * The engines that could take one of `waiting` decisions now: those with an idle lane. When there are none and many wait, also those that are nearly done
+ * The engines that could take one of `waiting` decisions now: those that work on fewer jobs than they may. When there are none and many wait, also those that are nearly done
  * with their only job, so that they need not wait for the next; with few waiting, a job that is bound to an engine early could find another free
  * before.
  */
 export function freeEngines(engines: readonly EngineProcess[], waiting: number): readonly EngineProcess[] {
-  const idle = engines.filter(({ inFlight, lanes }) => inFlight < lanes);
+  const idle = engines.filter(({ inFlight, concurrency }) => inFlight < concurrency);
   if (idle.length > 0 || waiting <= engines.length) return idle;
   return engines.filter(
-    ({ inFlight, lanes, remaining }) => lanes === 1 && inFlight === 1 && remaining() <= prefetchHorizon,
+    ({ inFlight, concurrency, remaining }) => concurrency === 1 && inFlight === 1 && remaining() <= prefetchHorizon,
   );
 }
 

@@ -116,7 +116,9 @@ export function createPool(
       const waiting = queue.backlog('all').jobs;
       const engines = freeEngines(processes(), waiting);
       if (engines.length === 0) return;
-      if (engines.some((process) => process.inFlight < process.lanes && preparations.sendNext(process, waiting > 0)))
+      if (
+        engines.some((process) => process.inFlight < process.concurrency && preparations.sendNext(process, waiting > 0))
+      )
         continue;
       const job = queue.take(({ revision: { key } }) => engines.some(({ models }) => models.has(key)));
       if (job === undefined) return;
@@ -270,8 +272,8 @@ export function createPool(
     lost(process, jobs, death) {
       for (const [place, id] of jobs.entries()) {
         const job = running.get(id);
-        // An engine with one lane works on the first of its jobs; the others it has not begun.
-        const blamed = blamesJob(death) && (place === 0 || process.lanes > 1);
+        // An engine that does one thing at a time works on the first of its jobs; the others it has not begun.
+        const blamed = blamesJob(death) && (place === 0 || process.concurrency > 1);
         if (job === undefined) preparations.ended(id, blamed ? death : undefined);
         else if (blamed) giveUp(job, death);
         else again(job, `an engine ${death.reason}`);

@@ -121,7 +121,7 @@ export function createPreparations(options: PreparationsOptions): Preparations {
   const pieceOf = (preparation: Preparation, next: number, process: EngineProcess): Part => {
     const { choices, cost, owner } = preparation;
     const each = cost / choices.length;
-    const size = Math.max(1, Math.floor((pieceCost * process.lanes) / each));
+    const size = Math.max(1, Math.floor((pieceCost * process.concurrency) / each));
     const end = Math.min(choices.length, next + size);
     const sequence = ++pieces;
     return {

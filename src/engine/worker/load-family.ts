@@ -1,20 +1,22 @@
-/** The families that run in an engine. A name without a family does not compile; `open-inference` has processes of its own. */
-
-import { loadBiEncoder } from '../families/bi-encoder.ts';
+/**
+ * The code of each family. It is imported when a package needs it: a process that runs graphs has no use for a client of
+ * servers, nor one that asks a server for the runtime of graphs.
+ */
 import type { Family, FamilyParts } from '../families/family.ts';
-import { loadNliCrossEncoder } from '../families/nli-cross-encoder.ts';
-import { loadTwoStage } from '../families/two-stage/two-stage.ts';
-import { InvalidOptions } from '../packages/checker.ts';
 import type { FamilyName } from '../packages/family-names.ts';
+
+type LoadPackage = (parts: FamilyParts) => Promise<Family>;
+
+/** A name without a family does not compile. */
+const FAMILIES: Readonly<Record<FamilyName, () => Promise<LoadPackage>>> = {
+  'bi-encoder': async () => (await import('../families/bi-encoder.ts')).loadBiEncoder,
+  'nli-cross-encoder': async () => (await import('../families/nli-cross-encoder.ts')).loadNliCrossEncoder,
+  'two-stage': async () => (await import('../families/two-stage/two-stage.ts')).loadTwoStage,
+  'open-inference': async () => (await import('../families/open-inference/open-inference.ts')).loadOpenInference,
+};
 
 /** Loads a package of the named family. Throws what the family throws. */
 export async function loadFamily(name: FamilyName, parts: FamilyParts): Promise<Family> {
-  if (name === 'open-inference') throw new InvalidOptions(['family open-inference does not run in an engine']);
-  return await loaders[name](parts);
+  const loadPackage = await FAMILIES[name]();
+  return await loadPackage(parts);
 }
-
-const loaders: Readonly<Record<Exclude<FamilyName, 'open-inference'>, (parts: FamilyParts) => Promise<Family>>> = {
-  'bi-encoder': loadBiEncoder,
-  'nli-cross-encoder': loadNliCrossEncoder,
-  'two-stage': loadTwoStage,
-};

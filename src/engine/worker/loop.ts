@@ -1,85 +1,151 @@
-/** An engine process's work: one task at a time, in the order in which the messages came. */
+/**
+ * An engine process's work. Tasks that run graphs are done one at a time, in the order in which their messages came, as are
+ * loads of every kind. Jobs that a server scores are done beside them and beside one another: the pool sends no more than the
+ * server may have.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JobStopped, type RunControl } from '../families/family.ts';
-import type { FromEngine, ToEngine } from './messages.ts';
-import type { LoadedModels } from './models.ts';
+import { isRemote } from '../packages/family-names.ts';
+import type { FromEngine, PrepareMessage, ScoreMessage, ToEngine } from './messages.ts';
+import { createLoadedModels, type LoadedModels } from './models.ts';
 
-const progressInterval = 100;
+const PROGRESS_INTERVAL = 100;
 
-/** What the process's entry does with the loop. */
-export interface WorkerLoop {
-  receive(message: ToEngine): void;
-}
+type JobMessage = ScoreMessage | PrepareMessage;
+/** What is done in turn. */
+type Task = Exclude<ToEngine, { readonly kind: 'cancel' | 'drain' }>;
 
-/** `send` delivers to the pool; `end` is called once after a drain, when all work is done. */
-export function createWorkerLoop(
-  models: LoadedModels,
-  send: (message: FromEngine) => void,
-  end: () => void,
-): WorkerLoop {
-  const waiting: { readonly message: ToEngine; readonly arrived: number }[] = [];
-  const canceled = new Set<number>();
-  let current: number | undefined;
-  let working = false;
-  let draining = false;
-  let lastProgress = 0;
+/** A process's work from its first message to its drain. */
+export class WorkerLoop {
+  readonly #models: LoadedModels;
+  readonly #send: (message: FromEngine) => void;
+  readonly #end: () => void;
+  readonly #waiting: { readonly task: Task; readonly arrived: number }[] = [];
+  /** Jobs that have begun, and what stops them. */
+  readonly #jobs = new Map<number, AbortController>();
+  #inTurn: 'idle' | 'working' = 'idle';
+  /** Tasks under way that wait for a server: that the process lives is their progress. */
+  #awaiting = 0;
+  #lastProgress = 0;
+  #draining = false;
 
-  const control: Pick<RunControl, 'checkpoint'> = {
-    checkpoint() {
-      if (current !== undefined && canceled.has(current)) throw new JobStopped();
-      const now = performance.now();
-      if (now - lastProgress < progressInterval) return;
-      lastProgress = now;
-      send({ kind: 'progress' });
-    },
-  };
+  /** `send` delivers to the pool; `end` is called once after a drain, when all work is done. */
+  constructor(cacheBytes: number, send: (message: FromEngine) => void, end: () => void) {
+    this.#models = createLoadedModels(cacheBytes, (key, problems) => send({ kind: 'unready', key, problems }));
+    this.#send = send;
+    this.#end = end;
+  }
 
-  const perform = async (message: ToEngine, arrived: number): Promise<void> => {
-    const began = performance.now();
-    if (message.kind === 'load') {
-      const outcome = await models.load(message);
-      send({ ...outcome, key: message.key, took: performance.now() - began });
-    } else if (message.kind === 'unload') {
-      await models.unload(message.key);
-    } else if (message.kind === 'canary') {
-      const problem = await models.canary(message.key);
-      send({ kind: 'canary_made', key: message.key, problem, took: performance.now() - began });
-    } else if (message.kind === 'score' || message.kind === 'prepare') {
-      current = message.job;
-      lastProgress = began;
-      const result = await models.run(message, began - arrived, control);
-      current = undefined;
-      canceled.delete(message.job);
-      send({ kind: 'finished', job: message.job, result });
+  /** Takes a message of the pool. */
+  receive(message: ToEngine): void {
+    switch (message.kind) {
+      case 'cancel':
+        this.#cancel(message.job);
+        break;
+      case 'drain':
+        this.#draining = true;
+        this.#endIfIdle();
+        break;
+      case 'score':
+      case 'prepare':
+        if (this.#models.isRemote(message.key)) void this.#runBeside(message);
+        else this.#enqueue(message);
+        break;
+      default:
+        this.#enqueue(message);
     }
-  };
+  }
 
-  const work = async (): Promise<void> => {
-    working = true;
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      await perform(next.message, next.arrived);
+  /** Tells the pool what was asked of servers and that work goes on there, if there is something to tell; called often. */
+  report(): void {
+    for (const calls of this.#models.takeCounts()) this.#send({ kind: 'calls', calls });
+    if (this.#awaiting > 0) this.#send({ kind: 'progress' });
+  }
+
+  #enqueue(task: Task): void {
+    this.#waiting.push({ task, arrived: performance.now() });
+    if (this.#inTurn === 'idle') void this.#work();
+  }
+
+  async #work(): Promise<void> {
+    this.#inTurn = 'working';
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      await this.#perform(next.task, next.arrived);
       // A turn of the event loop, so that a cancellation is read before the job that it cancels begins.
       await nextTurn();
     }
-    working = false;
-    if (draining) end();
-  };
+    this.#inTurn = 'idle';
+    this.#endIfIdle();
+  }
 
-  return {
-    receive(message) {
-      if (message.kind === 'cancel') {
-        const at = waiting.findIndex(({ message: { kind, ...rest } }) => 'job' in rest && rest.job === message.job);
-        if (at >= 0) {
-          waiting.splice(at, 1);
-          send({ kind: 'finished', job: message.job, result: { kind: 'canceled' } });
-        } else if (current === message.job) canceled.add(message.job);
-      } else if (message.kind === 'drain') {
-        draining = true;
-        if (!working) end();
-      } else {
-        waiting.push({ message, arrived: performance.now() });
-        if (!working) void work();
+  async #perform(task: Task, arrived: number): Promise<void> {
+    switch (task.kind) {
+      case 'load': {
+        const load = () => this.#models.load(task);
+        const outcome = await (isRemote(task.manifest.family) ? this.#awaitServer(load) : load());
+        this.#send({ ...outcome, key: task.key });
+        break;
       }
-    },
-  };
+      case 'unload':
+        await this.#models.unload(task.key);
+        break;
+      case 'canary': {
+        const decide = () => this.#models.canary(task.key);
+        const problem = await (this.#models.isRemote(task.key) ? this.#awaitServer(decide) : decide());
+        this.#send({ kind: 'canary_made', key: task.key, problem });
+        break;
+      }
+      default:
+        this.#lastProgress = performance.now();
+        await this.#run(task, this.#lastProgress - arrived);
+    }
+  }
+
+  async #runBeside(message: JobMessage): Promise<void> {
+    await this.#awaitServer(() => this.#run(message, 0));
+    this.#endIfIdle();
+  }
+
+  async #run(message: JobMessage, waited: number): Promise<void> {
+    const stop = new AbortController();
+    this.#jobs.set(message.job, stop);
+    const control: Pick<RunControl, 'checkpoint' | 'signal'> = {
+      signal: stop.signal,
+      checkpoint: () => {
+        if (stop.signal.aborted) throw new JobStopped();
+        const now = performance.now();
+        if (now - this.#lastProgress < PROGRESS_INTERVAL) return;
+        this.#lastProgress = now;
+        this.#send({ kind: 'progress' });
+      },
+    };
+    const result = await this.#models.run(message, waited, control);
+    this.#jobs.delete(message.job);
+    this.#send({ kind: 'finished', job: message.job, result });
+  }
+
+  async #awaitServer<T>(work: () => Promise<T>): Promise<T> {
+    this.#awaiting++;
+    try {
+      return await work();
+    } finally {
+      this.#awaiting--;
+    }
+  }
+
+  #cancel(job: number): void {
+    const place = this.#waiting.findIndex(({ task }) => 'job' in task && task.job === job);
+    if (place < 0) {
+      this.#jobs.get(job)?.abort();
+      return;
+    }
+    this.#waiting.splice(place, 1);
+    this.#send({ kind: 'finished', job, result: { kind: 'canceled' } });
+  }
+
+  #endIfIdle(): void {
+    if (!this.#draining || this.#inTurn === 'working' || this.#jobs.size > 0) return;
+    this.report();
+    this.#end();
+  }
 }

@@ -1,13 +1,14 @@
 /**
- * The entry of an engine process. It lives as long as its parent: it ends when it is told to drain or when the channel to the parent closes,
- * and leaves signals that are meant for the service (Ctrl-C in a terminal, a stop of the whole group) to the parent.
+ * The entry of an engine process. It lives as long as its parent: it ends when it is told to drain or when the channel to the
+ * parent closes, and leaves signals that are meant for the service (Ctrl-C in a terminal, a stop of the whole group) to the
+ * parent. Its arguments are the bytes of its cache of choices, its priority, and the name that the log gives it.
  */
 import { setPriority } from 'node:os';
-import { createWorkerLoop } from './loop.ts';
+import { WorkerLoop } from './loop.ts';
 import type { FromEngine, ToEngine } from './messages.ts';
-import { createLoadedModels } from './models.ts';
 
-const memoryInterval = 1000;
+const REPORT_INTERVAL = 250;
+const MEMORY_INTERVAL = 1000;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.on('disconnect', () => process.exit(0));
@@ -22,7 +23,7 @@ const send = (message: FromEngine): void => {
 const end = (): void => {
   process.send?.({ kind: 'progress' } satisfies FromEngine, undefined, undefined, () => process.disconnect?.());
 };
-const loop = createWorkerLoop(createLoadedModels(Number(process.argv[2])), send, end);
+const loop = new WorkerLoop(Number(process.argv[2]), send, end);
 process.on('message', (message) => loop.receive(message as ToEngine));
-setInterval(() => send({ kind: 'memory', resident: process.memoryUsage.rss() }), memoryInterval).unref();
-send({ kind: 'started' });
+setInterval(() => loop.report(), REPORT_INTERVAL).unref();
+setInterval(() => send({ kind: 'memory', resident: process.memoryUsage.rss() }), MEMORY_INTERVAL).unref();

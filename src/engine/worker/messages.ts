@@ -1,12 +1,12 @@
 /**
  * The messages between the pool and an engine process. They are structured-cloned over the child's IPC channel, which keeps their order.
  *
- * An engine does one thing at a time, in the order of arrival: load, unload, canary, score, prepare. `cancel` and `drain` are read between two
- * graph runs. Every `score` and `prepare` gets exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one
+ * An engine does one thing at a time, in the order of arrival: load, unload, canary, score, prepare; jobs that a server scores it does beside one
+ * another. `cancel` and `drain` are read between two graph runs. Every `score` and `prepare` gets exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one
  * `canary_made`. `key` names one loaded package: two generations of one revision have different keys. Times are milliseconds.
  */
 import type { CostProfile } from '../cost-profile.ts';
-import type { InferenceStats } from '../engine.ts';
+import type { InferenceCalls } from '../engine.ts';
 import type { Manifest } from '../packages/manifest.ts';
 
 /** From the pool to an engine. */
@@ -57,30 +57,25 @@ export interface PrepareMessage {
 
 /** From an engine to the pool. */
 export type FromEngine =
-  | { readonly kind: 'started' }
-  | { readonly kind: 'loaded'; readonly key: string; readonly profile: CostProfile; readonly took: number }
+  | { readonly kind: 'loaded'; readonly key: string; readonly profile: CostProfile }
   | {
       readonly kind: 'load_failed';
       readonly key: string;
       readonly problems: readonly string[];
       /** The package may be sound: its inference server cannot be asked. */
       readonly away?: boolean;
-      readonly took: number;
     }
   /** `problem` is undefined if the answer was the expected one. */
-  | { readonly kind: 'canary_made'; readonly key: string; readonly problem: string | undefined; readonly took: number }
+  | { readonly kind: 'canary_made'; readonly key: string; readonly problem: string | undefined }
   | { readonly kind: 'finished'; readonly job: number; readonly result: JobResult }
   /** A model that was loaded cannot serve now, since its inference server cannot; it serves again when it is loaded again. */
   | { readonly kind: 'unready'; readonly key: string; readonly problems: readonly string[] }
   /** What was asked of inference servers since the last such message. */
   | { readonly kind: 'calls'; readonly calls: InferenceCalls }
-  /** The work goes on: sent between graph runs, at most every 100 ms. */
+  /** The work goes on: sent between graph runs, at most every 100 ms, and while a server is waited for. */
   | { readonly kind: 'progress' }
   /** Resident bytes, about once a second. */
   | { readonly kind: 'memory'; readonly resident: number };
-
-/** Calls of an inference server. */
-export type InferenceCalls = Pick<InferenceStats, 'outcomes' | 'rows' | 'retries' | 'seconds'>;
 
 /** What became of a job. */
 export type JobResult =

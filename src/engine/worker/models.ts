@@ -2,9 +2,19 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CostProfile } from '../cost-profile.ts';
-import { createChoiceVectorCache } from '../families/choice-vectors.ts';
-import { ChoiceTooLong, type Family, JobStopped, type RunControl, unhindered } from '../families/family.ts';
+import type { InferenceCalls } from '../engine.ts';
+import { type ChoiceVectorCache, createChoiceVectorCache } from '../families/choice-vectors.ts';
+import {
+  ChoiceTooLong,
+  type Family,
+  type FamilyParts,
+  InputTooLong,
+  JobStopped,
+  type RunControl,
+  unhindered,
+} from '../families/family.ts';
 import { readPremise } from '../families/premise.ts';
+import { CallFailed, reasonOf } from '../families/remote/call-failed.ts';
 import { InvalidOptions } from '../packages/checker.ts';
 import type { Manifest } from '../packages/manifest.ts';
 import { verifyFiles } from '../packages/verify.ts';
@@ -12,26 +22,32 @@ import { sharedTokenizer } from '../text/tokenizer.ts';
 import { canaryProblem } from './canary.ts';
 import { loadFamily } from './load-family.ts';
 import type { JobResult, LoadMessage, PrepareMessage, ScoreMessage } from './messages.ts';
-import { loadGraph } from './runtime.ts';
 
 /** What a load came to. */
 export type Loaded =
   | { readonly kind: 'loaded'; readonly profile: CostProfile }
-  | { readonly kind: 'load_failed'; readonly problems: readonly string[] };
+  | { readonly kind: 'load_failed'; readonly problems: readonly string[]; readonly away?: boolean };
 
-/** Loads packages and runs jobs on them, one at a time. */
+/** Loads packages and runs jobs on them. */
 export interface LoadedModels {
-  /** Verifies, loads and, unless its profile is known, measures a package. Never rejects. */
+  /**
+   * Verifies, loads and, unless its profile is known, measures a package; one whose server could not be asked is loaded
+   * already, and is connected anew. Never rejects.
+   */
   load(message: Omit<LoadMessage, 'kind'>): Promise<Loaded>;
   unload(key: string): Promise<void>;
   /** Makes the package's canary decision: the problem with it, or undefined. Never rejects. */
   canary(key: string): Promise<string | undefined>;
-  /** Runs a job. `waited` is passed on. Never rejects. */
+  /** Runs a job; those of a model whose graphs run here one at a time. `waited` is passed on. Never rejects. */
   run(
     message: ScoreMessage | PrepareMessage,
     waited: number,
-    control: Pick<RunControl, 'checkpoint'>,
+    control: Pick<RunControl, 'checkpoint' | 'signal'>,
   ): Promise<JobResult>;
+  /** Whether a server scores the jobs of a model that is loaded. */
+  isRemote(key: string): boolean;
+  /** What was asked of servers since this was last called. */
+  takeCounts(): readonly InferenceCalls[];
 }
 
 interface LoadedModel {
@@ -39,97 +55,138 @@ interface LoadedModel {
   readonly family: Family;
 }
 
-/** `cacheBytes` bounds the choice vectors of all models together. */
-export function createLoadedModels(cacheBytes: number): LoadedModels {
+/**
+ * `cacheBytes` bounds the choice vectors of all models together. `unready` hears of a model whose server cannot decide any
+ * more.
+ */
+export function createLoadedModels(
+  cacheBytes: number,
+  unready: (key: string, problems: readonly string[]) => void = () => {},
+): LoadedModels {
   const models = new Map<string, LoadedModel>();
-  const cache = createChoiceVectorCache(cacheBytes);
+  const cache: ChoiceVectorCache = createChoiceVectorCache(cacheBytes);
 
-  const score = async (
-    { manifest, family }: LoadedModel,
-    job: Pick<ScoreMessage, 'input' | 'instruction' | 'choices'> & Partial<Pick<ScoreMessage, 'vector'>>,
-    waited: number,
-    control: RunControl,
-  ): Promise<JobResult> => {
-    const began = performance.now();
-    const reading = await readPremise(family.tokenizer, job, manifest.limits.inputTokens, control);
-    if (reading.kind !== 'read') return reading;
-    const { premise } = reading;
-    const tokenized = performance.now();
-    const { probabilities, vector, encoded } = await family.score(premise, job.choices, control);
-    return {
-      kind: 'scored',
-      probabilities,
-      ...(job.vector === true && vector !== undefined ? { vector } : {}),
-      inputTokens: premise.instruction.length + premise.input.length,
-      encoded,
-      waited,
-      tokenize: tokenized - began,
-      infer: performance.now() - tokenized,
-    };
+  const unload = async (key: string): Promise<void> => {
+    const model = models.get(key);
+    models.delete(key);
+    cache.forget(key);
+    await model?.family.dispose();
   };
 
   return {
     async load({ key, folder, manifest, profile }) {
       try {
-        const problems = await verifyFiles(folder, manifest.files);
-        if (problems.length > 0) return { kind: 'load_failed', problems };
-        const pathOf = (file: string): string => {
-          if (!manifest.files.has(file)) throw new InvalidOptions([`options name ${file}, which files does not list`]);
-          return join(folder, file);
-        };
-        const family = await loadFamily(manifest.family, {
-          limits: manifest.limits,
-          options: manifest.options,
-          tokenizer: (file) => sharedTokenizer(pathOf(file), manifest.files.get(file)?.sha256 ?? file),
-          json: async (file) => JSON.parse(await readFile(pathOf(file), 'utf8')),
-          graph: (file, weights) => loadGraph(pathOf(file), weights && pathOf(weights)),
-        });
-        models.set(key, { manifest, family });
+        let family = models.get(key)?.family;
+        if (family === undefined) {
+          const problems = await verifyFiles(folder, manifest.files);
+          if (problems.length > 0) return { kind: 'load_failed', problems };
+          family = await loadFamily(
+            manifest.family,
+            partsOf(folder, manifest, (found) => unready(key, found)),
+          );
+          models.set(key, { manifest, family });
+        }
+        const found = await family.server?.connect();
+        if (found !== undefined && found.problems.length > 0) return { kind: 'load_failed', ...found };
         return { kind: 'loaded', profile: profile ?? (await family.profile()) };
       } catch (error) {
-        await this.unload(key);
-        return { kind: 'load_failed', problems: error instanceof InvalidOptions ? error.problems : [messageOf(error)] };
+        await unload(key);
+        return { kind: 'load_failed', problems: error instanceof InvalidOptions ? error.problems : [reasonOf(error)] };
       }
     },
 
-    async unload(key) {
-      const model = models.get(key);
-      models.delete(key);
-      cache.forget(key);
-      await model?.family.dispose();
-    },
+    unload,
 
     async canary(key) {
       const model = models.get(key);
       if (model === undefined) return 'the model is not loaded';
       try {
         const { canary } = model.manifest;
-        return canaryProblem(canary, await score(model, canary, 0, unhindered));
+        const problem = canaryProblem(canary, await score(model, canary, 0, unhindered));
+        if (problem === undefined) model.family.server?.watch();
+        return problem;
       } catch (error) {
-        return messageOf(error);
+        return error instanceof CallFailed ? `the canary decision failed: ${reasonOf(error)}` : reasonOf(error);
       }
     },
 
-    async run(message, waited, { checkpoint }) {
+    async run(message, waited, { checkpoint, signal }) {
       const model = models.get(message.key);
       if (model === undefined) return { kind: 'failed', message: `${message.key} is not loaded` };
       try {
-        const control: RunControl = { checkpoint, vectors: cache.of(message.key, message.part) };
+        const deadline = performance.now() + message.timeLeft;
+        const vectors = cache.of(message.key, message.part);
+        const control: RunControl = { checkpoint, signal, deadline, vectors };
         if (message.kind === 'score') return await score(model, message, waited, control);
         await model.family.prepare(message.choices, control);
         return { kind: 'prepared' };
       } catch (error) {
-        if (error instanceof JobStopped) return { kind: 'canceled' };
-        if (error instanceof ChoiceTooLong) {
-          const { choice, tokens } = error;
-          return { kind: 'choice_too_long', choice, tokens, limit: model.manifest.limits.candidateTokens };
-        }
-        return { kind: 'failed', message: messageOf(error) };
+        return resultOf(error, model.manifest);
       }
+    },
+
+    isRemote: (key) => models.get(key)?.family.server !== undefined,
+    takeCounts: () => [...models.values()].flatMap(({ family }) => family.server?.takeCounts() ?? []),
+  };
+}
+
+/** What a family is given of a package whose files were verified. */
+function partsOf(folder: string, manifest: Manifest, unready: FamilyParts['unready']): FamilyParts {
+  const pathOf = (file: string): string => {
+    if (!manifest.files.has(file)) throw new InvalidOptions([`options name ${file}, which files does not list`]);
+    return join(folder, file);
+  };
+  return {
+    limits: manifest.limits,
+    options: manifest.options,
+    folder,
+    unready,
+    tokenizer: (file) => sharedTokenizer(pathOf(file), manifest.files.get(file)?.sha256 ?? file),
+    json: async (file) => JSON.parse(await readFile(pathOf(file), 'utf8')),
+    async graph(file, weights) {
+      const path = pathOf(file);
+      // Imported where it is needed: it is the larger part of a process's memory.
+      const { loadGraph } = await import('./runtime.ts');
+      return await loadGraph(path, weights && pathOf(weights));
     },
   };
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+async function score(
+  { manifest, family }: LoadedModel,
+  job: Pick<ScoreMessage, 'input' | 'instruction' | 'choices'> & Partial<Pick<ScoreMessage, 'vector'>>,
+  waited: number,
+  control: RunControl,
+): Promise<JobResult> {
+  const began = performance.now();
+  const reading = await readPremise(family.tokenizer, job, manifest.limits.inputTokens, control);
+  if (reading.kind !== 'read') return reading;
+  const { premise } = reading;
+  const tokenized = performance.now();
+  const { probabilities, vector, encoded } = await family.score(premise, job.choices, control);
+  return {
+    kind: 'scored',
+    probabilities,
+    ...(job.vector === true && vector !== undefined ? { vector } : {}),
+    inputTokens: premise.instruction.length + premise.input.length,
+    encoded,
+    waited,
+    tokenize: tokenized - began,
+    infer: performance.now() - tokenized,
+  };
+}
+
+/** What a job came to that did not come to its end. */
+function resultOf(error: unknown, { limits }: Manifest): JobResult {
+  if (error instanceof JobStopped) return { kind: 'canceled' };
+  if (error instanceof ChoiceTooLong) {
+    const { choice, tokens } = error;
+    return { kind: 'choice_too_long', choice, tokens, limit: limits.candidateTokens };
+  }
+  if (error instanceof InputTooLong) {
+    const { inputTokens: limit } = limits;
+    return { kind: 'input_too_long', tokens: limit, limit, atLeast: true };
+  }
+  if (error instanceof CallFailed) return { kind: 'unavailable', message: error.message };
+  return { kind: 'failed', message: reasonOf(error) };
 }

@@ -17,18 +17,10 @@ import {
   type ModelMetadataResponse,
   ModelReadyRequestSchema,
   ServerLiveRequestSchema,
-  ServerMetadataRequestSchema,
-  type ServerMetadataResponse,
   ServerReadyRequestSchema,
 } from '../../../../gen/inference/grpc_predict_v2_pb.ts';
-import { CallFailed, malformed } from '../remote/failures.ts';
-
-/** How a call may end early. */
-export interface CallTerms {
-  readonly signal: AbortSignal;
-  /** Milliseconds that the server is given. */
-  readonly within: number;
-}
+import { CallFailed, malformed } from '../remote/call-failed.ts';
+import type { CallTerms } from '../remote/calls.ts';
 
 /** Where the server is. PEM texts. */
 export interface ClientOptions {
@@ -51,7 +43,6 @@ export interface InferenceClient {
   serverLive(terms: CallTerms): Promise<boolean>;
   serverReady(terms: CallTerms): Promise<boolean>;
   modelReady(model: ModelName, terms: CallTerms): Promise<boolean>;
-  serverMetadata(terms: CallTerms): Promise<ServerMetadataResponse>;
   /** Undefined if the server does not offer it. */
   modelMetadata(model: ModelName, terms: CallTerms): Promise<ModelMetadataResponse | undefined>;
   infer(request: ModelInferRequest, terms: CallTerms): Promise<ModelInferResponse>;
@@ -123,7 +114,6 @@ export function createInferenceClient({ address, tls, messageBytes }: ClientOpti
     serverReady: async (terms) => (await call(service.serverReady, create(ServerReadyRequestSchema), terms)).ready,
     modelReady: async (model, terms) =>
       (await call(service.modelReady, create(ModelReadyRequestSchema, model), terms)).ready,
-    serverMetadata: (terms) => call(service.serverMetadata, create(ServerMetadataRequestSchema), terms),
     async modelMetadata(model, terms) {
       try {
         return await call(service.modelMetadata, create(ModelMetadataRequestSchema, model), terms);

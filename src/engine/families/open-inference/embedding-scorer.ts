@@ -3,8 +3,8 @@
  * only if a row's result does not depend on the rows beside it: otherwise a decision would depend on those before it.
  */
 import { dot } from '../probabilities.ts';
+import { malformed } from '../remote/call-failed.ts';
 import type { JobCall } from '../remote/calls.ts';
-import { malformed } from '../remote/failures.ts';
 import { mixed, normalised } from '../vectors.ts';
 import type { InferRows } from './infer-rows.ts';
 import type { Returns } from './options.ts';

@@ -1,15 +1,35 @@
-/** All rows of a decision: in batches, as many at a time as the server may be asked, given up together when one fails. */
-
-import type { Calls, JobCall } from '../remote/calls.ts';
-import { batchesOf } from './batches.ts';
-import type { OpenInferenceOptions } from './options.ts';
-import type { Row } from './tensors.ts';
+/**
+ * All rows of a decision: in batches, as many at a time as the server may be asked, given up together when one fails. Rows of
+ * ids share a request only with rows of their length: nothing is padded.
+ */
+import type { JobCall } from '../remote/calls.ts';
+import type { RemoteServer } from '../remote/remote-server.ts';
+import type { InferenceConnection } from './connection.ts';
+import type { InputTensor, OpenInferenceOptions, RequestBounds } from './options.ts';
+import { inferRequest, outputOf, type Row, rowBytes } from './tensors.ts';
 
 /** The server's numbers for each row, in the order of the rows. Rejects with CallFailed. */
 export type InferRows = (rows: readonly Row[], call: JobCall) => Promise<readonly Float64Array[]>;
 
-/** Asks through `calls`. */
-export function createInferRows(calls: Calls, { inputs, bounds }: OpenInferenceOptions): InferRows {
+/** Asks a server. */
+export function createInferRows(
+  server: Pick<RemoteServer<InferenceConnection>, 'call'>,
+  options: OpenInferenceOptions,
+): InferRows {
+  const { inputs, output, bounds } = options;
+  let sequence = 0;
+
+  const inferBatch = (rows: readonly Row[], call: JobCall) => {
+    const bytes = rows.reduce((sum, row) => sum + rowBytes(row, inputs), 0);
+    return server.call({ rows: rows.length, bytes }, call, async (connection, terms) => {
+      const id = String(++sequence);
+      return outputOf(await connection.infer(inferRequest(rows, options, id), terms), output, {
+        rows: rows.length,
+        id,
+      });
+    });
+  };
+
   return async (rows, call) => {
     const results = new Array<Float64Array>(rows.length);
     const others = new AbortController();
@@ -17,7 +37,7 @@ export function createInferRows(calls: Calls, { inputs, bounds }: OpenInferenceO
     const batches = batchesOf(rows, inputs, bounds).map(async (places) => {
       try {
         const batch = places.map((place) => rows[place] as Row);
-        const { values, width } = await calls.infer(batch, { ...call, signal: both });
+        const { values, width } = await inferBatch(batch, { ...call, signal: both });
         for (const [i, place] of places.entries()) results[place] = values.subarray(i * width, (i + 1) * width);
       } catch (error) {
         others.abort();
@@ -31,4 +51,33 @@ export function createInferRows(calls: Calls, { inputs, bounds }: OpenInferenceO
     if (cause !== undefined) throw cause;
     return results;
   };
+}
+
+/** The places of rows that make a request, for each request. A decision's rows always make the same requests. */
+export function batchesOf(
+  rows: readonly Row[],
+  inputs: readonly InputTensor[],
+  bounds: RequestBounds,
+): readonly (readonly number[])[] {
+  const byLength = Map.groupBy(rows.keys(), (place) => {
+    const row = rows[place] as Row;
+    return 'ids' in row ? row.ids.length : 0;
+  });
+  const batches: number[][] = [];
+  for (const places of byLength.values()) {
+    let batch: number[] = [];
+    let bytes = 0;
+    for (const place of places) {
+      const size = rowBytes(rows[place] as Row, inputs);
+      if (batch.length > 0 && (batch.length === bounds.rows || bytes + size > bounds.messageBytes)) {
+        batches.push(batch);
+        batch = [];
+        bytes = 0;
+      }
+      batch.push(place);
+      bytes += size;
+    }
+    batches.push(batch);
+  }
+  return batches;
 }

@@ -20,6 +20,7 @@
  */
 import { type Checker, createChecker, InvalidOptions } from '../../packages/checker.ts';
 import { ADDRESS_PATTERN, DEFAULT_REQUESTS } from '../../packages/servers.ts';
+import type { CallBounds } from '../remote/calls.ts';
 import { readTemperature, type Temperature } from '../temperature.ts';
 import { mentioned, type Sequence, type TextName } from './rows.ts';
 
@@ -68,14 +69,11 @@ export interface TlsOptions {
   readonly serverName: string | undefined;
 }
 
-/** Bounds of what is asked of a server. */
-export interface CallBounds {
-  /** Rows of one request. */
+/** Bounds of one request. */
+export interface RequestBounds {
   readonly rows: number;
-  readonly requests: number;
-  readonly bytes: number;
+  /** Of its rows together. */
   readonly messageBytes: number;
-  readonly timeoutMs: number;
 }
 
 /** All options. */
@@ -90,7 +88,7 @@ export interface OpenInferenceOptions {
   readonly bytesPerToken: number;
   readonly temperature: Temperature;
   readonly independent: boolean;
-  readonly bounds: CallBounds;
+  readonly bounds: CallBounds & RequestBounds;
 }
 
 const MIB = 2 ** 20;

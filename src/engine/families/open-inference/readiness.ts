@@ -1,6 +1,6 @@
 /** Whether a server and its model take requests, and whether the model is what the package says. */
 import type { ModelMetadataResponse } from '../../../../gen/inference/grpc_predict_v2_pb.ts';
-import { reasonOf } from '../remote/failures.ts';
+import { reasonOf } from '../remote/call-failed.ts';
 import type { InferenceClient } from './client.ts';
 import type { OpenInferenceOptions } from './options.ts';
 
@@ -42,16 +42,6 @@ export async function modelProblems(
     ];
   } catch (error) {
     return [`the inference server does not say what its model is: ${reasonOf(error)}`];
-  }
-}
-
-/** The server's name and version, for the log. Never rejects. */
-export async function serverName(client: InferenceClient): Promise<string | undefined> {
-  try {
-    const { name, version } = await client.serverMetadata(terms());
-    return `${name} ${version}`.slice(0, 100);
-  } catch {
-    return undefined;
   }
 }
 

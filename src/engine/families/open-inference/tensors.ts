@@ -5,7 +5,7 @@ import {
   ModelInferRequestSchema,
   type ModelInferResponse,
 } from '../../../../gen/inference/grpc_predict_v2_pb.ts';
-import { malformed } from '../remote/failures.ts';
+import { malformed } from '../remote/call-failed.ts';
 import type { InputTensor, OpenInferenceOptions, OutputTensor } from './options.ts';
 import type { IdsRow, TextsRow } from './rows.ts';
 

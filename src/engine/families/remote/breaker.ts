@@ -2,7 +2,7 @@
  * Says when a server is to be left alone: after some decisions in a row that it failed at. One that ran out of its caller's time counts if no other was
  * made while it waited and if that was long enough to mean something. Whether the server is well again is for the canary to find out.
  */
-import type { CallFailed } from './failures.ts';
+import type { CallFailed } from './call-failed.ts';
 
 /** Watches the decisions of one server. */
 export interface Breaker {

@@ -1,51 +1,46 @@
-/** The inferences that are asked of one server: bounded, in time, made again where that is safe, and counted. */
+/** The calls of one server: bounded, in time, made again where that is safe, and counted. */
+import type { CallOutcome, InferenceCalls } from '../../engine.ts';
+import type { RunControl } from '../family.ts';
+import { CallFailed } from './call-failed.ts';
+import { createRetryThrottle } from './retry-throttle.ts';
+import { createSemaphore } from './semaphore.ts';
 
-import type { CallOutcome } from '../../engine.ts';
-import type { InferenceCalls } from '../../worker/messages.ts';
-import type { ChoiceVectors } from '../choice-vectors.ts';
-import type { InferenceClient } from '../open-inference/client.ts';
-import type { OpenInferenceOptions } from '../open-inference/options.ts';
-import { inferRequest, outputOf, type Row, rowBytes } from '../open-inference/tensors.ts';
-import { CallFailed } from './failures.ts';
-import { createRetryBudget } from './retry-throttle.ts';
-import { createGate } from './semaphore.ts';
+/** Whose calls they are and until when, and the part of the process's cache that the caller may learn of. */
+export type JobCall = Pick<RunControl, 'signal' | 'deadline' | 'vectors'>;
 
-/** Whose call it is and until when. */
-export interface JobCall {
+/** How a call may end early. */
+export interface CallTerms {
   readonly signal: AbortSignal;
-  /** On the clock of `performance.now()`. */
-  readonly deadline: number;
-  /** The part of the process's cache that the caller may learn of. */
-  readonly vectors: ChoiceVectors;
+  /** Milliseconds that the server is given. */
+  readonly within: number;
 }
 
-/** Numbers of a request's rows, row by row. */
-export interface RowValues {
-  readonly values: Float64Array;
-  readonly width: number;
+/** Bounds of what is under way at a server. */
+export interface CallBounds {
+  readonly requests: number;
+  readonly bytes: number;
+  /** Of one request. */
+  readonly timeoutMs: number;
+}
+
+/** What a call holds. */
+export interface CallSize {
+  readonly rows: number;
+  readonly bytes: number;
 }
 
 /** Calls of one server. */
 export interface Calls {
-  /** One request with these rows. Rejects with CallFailed. */
-  infer(rows: readonly Row[], call: JobCall): Promise<RowValues>;
+  /** Makes a call by `once`, a second time if the first found no server. Rejects with CallFailed, or what `once` throws. */
+  make<T>(size: CallSize, job: JobCall, once: (terms: CallTerms) => Promise<T>): Promise<T>;
   /** What was counted since it was last asked; undefined if nothing was. */
-  count(): InferenceCalls | undefined;
-}
-
-/** What calls need. */
-export interface CallsOptions {
-  readonly options: OpenInferenceOptions;
-  /** The client of the moment. */
-  client(): InferenceClient;
-  /** Called when a call found no server. */
-  unreachable(): void;
+  takeCounts(): InferenceCalls | undefined;
 }
 
 /** The wait before a call is made again, milliseconds, and as much again at random. */
-const retryWait = 20;
+const RETRY_WAIT = 20;
 
-const noOutcomes: Readonly<Record<CallOutcome, number>> = {
+const NO_OUTCOMES: Readonly<Record<CallOutcome, number>> = {
   answered: 0,
   unavailable: 0,
   refused: 0,
@@ -54,27 +49,27 @@ const noOutcomes: Readonly<Record<CallOutcome, number>> = {
   canceled: 0,
 };
 
-/** Calls with nothing under way. */
-export function createCalls({ options, client, unreachable }: CallsOptions): Calls {
-  const { bounds, inputs, output } = options;
-  const gate = createGate(bounds);
-  const retries = createRetryBudget();
-  let outcomes = { ...noOutcomes };
+/** Calls with nothing under way. `unreachable` hears of a call that found no server. */
+export function createCalls(bounds: CallBounds, unreachable: () => void): Calls {
+  const semaphore = createSemaphore(bounds);
+  const throttle = createRetryThrottle();
+  let outcomes = { ...NO_OUTCOMES };
   let counts = { rows: 0, retries: 0, seconds: 0 };
-  let sequence = 0;
 
-  const once = async (rows: readonly Row[], { signal, deadline }: JobCall): Promise<RowValues> => {
+  const attempt = async <T>(
+    { rows }: CallSize,
+    { signal, deadline }: JobCall,
+    once: (terms: CallTerms) => Promise<T>,
+  ): Promise<T> => {
     const began = performance.now();
     const within = Math.min(bounds.timeoutMs, deadline - began);
     if (within <= 0) throw new CallFailed('timed_out', 'its time was up before it was sent');
-    const id = String(++sequence);
     try {
-      const response = await client().infer(inferRequest(rows, options, id), { signal, within });
-      const found = outputOf(response, output, { rows: rows.length, id });
+      const found = await once({ signal, within });
       outcomes.answered++;
-      counts.rows += rows.length;
+      counts.rows += rows;
       counts.seconds += (performance.now() - began) / 1000;
-      retries.succeeded();
+      throttle.succeeded();
       return found;
     } catch (error) {
       if (error instanceof CallFailed) outcomes[error.outcome]++;
@@ -82,24 +77,28 @@ export function createCalls({ options, client, unreachable }: CallsOptions): Cal
     }
   };
 
+  /** Waits before a call is made again, if it may be. */
+  const mayRetry = async (error: unknown, deadline: number): Promise<boolean> => {
+    // Nothing else is safe to make again: the server may be at work on it still. Scoring has no effects, so no harm is done
+    // if it was.
+    if (!(error instanceof CallFailed) || error.outcome !== 'unavailable') return false;
+    const wait = RETRY_WAIT * (1 + Math.random());
+    if (!throttle.failed() || performance.now() + wait >= deadline) return false;
+    counts.retries++;
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    return true;
+  };
+
   return {
-    async infer(rows, call) {
-      const bytes = rows.reduce((sum, row) => sum + rowBytes(row, inputs), 0);
-      const leave = await gate.enter(bytes, call.signal).catch(() => {
+    async make(size, job, once) {
+      const leave = await semaphore.enter(size.bytes, job.signal).catch(() => {
         throw new CallFailed('canceled', 'nobody waits for it any more');
       });
       try {
-        try {
-          return await once(rows, call);
-        } catch (error) {
-          // Nothing else is safe to make again: the server may be at work on it still. Scoring has no effects, so no harm is done if it was.
-          if (!(error instanceof CallFailed) || error.outcome !== 'unavailable') throw error;
-          const wait = retryWait * (1 + Math.random());
-          if (!retries.failed() || performance.now() + wait >= call.deadline) throw error;
-          counts.retries++;
-          await new Promise((resolve) => setTimeout(resolve, wait));
-          return await once(rows, call);
-        }
+        return await attempt(size, job, once).catch(async (error: unknown) => {
+          if (await mayRetry(error, job.deadline)) return await attempt(size, job, once);
+          throw error;
+        });
       } catch (error) {
         if (error instanceof CallFailed && error.outcome === 'unavailable') unreachable();
         throw error;
@@ -107,10 +106,10 @@ export function createCalls({ options, client, unreachable }: CallsOptions): Cal
         leave();
       }
     },
-    count() {
+    takeCounts() {
       if (Object.values(outcomes).every((count) => count === 0)) return undefined;
       const taken = { outcomes, ...counts };
-      outcomes = { ...noOutcomes };
+      outcomes = { ...NO_OUTCOMES };
       counts = { rows: 0, retries: 0, seconds: 0 };
       return taken;
     },

@@ -2,7 +2,7 @@
  * How many calls may be made again: a store of tokens as in gRPC's own throttling of retries (gRFC A6). A failure takes one, a success gives a tenth
  * back, and while half of them or less are left nothing is made again, so that a server in trouble gets no more calls but for it.
  */
-export interface RetryBudget {
+export interface RetryThrottle {
   succeeded(): void;
   /** Takes note of a failure, and says whether the call may be made again. */
   failed(): boolean;
@@ -11,8 +11,8 @@ export interface RetryBudget {
 const most = 10;
 const gain = 0.1;
 
-/** A full budget. */
-export function createRetryBudget(): RetryBudget {
+/** A throttle with all its tokens. */
+export function createRetryThrottle(): RetryThrottle {
   let tokens = most;
   return {
     succeeded() {

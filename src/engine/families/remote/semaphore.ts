@@ -1,7 +1,7 @@
 /** A bound on what is under way at a server, in requests and bytes. Who waits is let in in the order of coming. */
 
 /** The bound. */
-export interface Gate {
+export interface Semaphore {
   /**
    * Resolves when there is room, with what gives it back. A single item larger than all bytes is let in when nothing else is under way. Rejects with the
    * signal's reason.
@@ -15,8 +15,8 @@ interface Waiting {
   admit(): void;
 }
 
-/** A gate with nothing inside. */
-export function createGate(most: { readonly requests: number; readonly bytes: number }): Gate {
+/** A semaphore with nothing inside. */
+export function createSemaphore(most: { readonly requests: number; readonly bytes: number }): Semaphore {
   const waiting: Waiting[] = [];
   let inside = 0;
   let taken = 0;

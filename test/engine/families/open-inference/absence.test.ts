@@ -63,7 +63,7 @@ test.serial('a server that freezes is found out without a decision, and comes ba
 const children = (): readonly number[] =>
   execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)], { encoding: 'utf8' })
     .split('\n')
-    .filter((line) => line.includes('open-inference/main.ts'))
+    .filter((line) => /worker\/main\.ts .*\bremote@r1$/.test(line.trim()))
     .map((line) => Number(line.trim().split(' ')[0]));
 
 test.serial(

@@ -1,10 +1,10 @@
 /** What a package of the family may say, what it may not, and how rows and addresses are read. */
 import test from 'ava';
-import { batchesOf } from '../../../../src/engine/families/open-inference/batches.ts';
+import { batchesOf } from '../../../../src/engine/families/open-inference/infer-rows.ts';
 import { readOpenInferenceOptions } from '../../../../src/engine/families/open-inference/options.ts';
 import { fill, idsRow } from '../../../../src/engine/families/open-inference/rows.ts';
-import { createRetryBudget } from '../../../../src/engine/families/remote/retry-throttle.ts';
-import { createGate } from '../../../../src/engine/families/remote/semaphore.ts';
+import { createRetryThrottle } from '../../../../src/engine/families/remote/retry-throttle.ts';
+import { createSemaphore } from '../../../../src/engine/families/remote/semaphore.ts';
 import { InvalidOptions } from '../../../../src/engine/packages/checker.ts';
 import { concurrencyOf, parseServers } from '../../../../src/engine/packages/servers.ts';
 import { embeddingOptions, logitOptions } from '../../support/inference-packages.ts';
@@ -135,7 +135,7 @@ test('rows share a request only with rows of their length, within the bounds, al
 });
 
 test('a gate lets in as many requests and bytes as it may, in order, and forgets who leaves', async (t) => {
-  const gate = createGate({ requests: 2, bytes: 10 });
+  const gate = createSemaphore({ requests: 2, bytes: 10 });
   const never = new AbortController().signal;
   const order: string[] = [];
   const enter = async (name: string, bytes: number, signal = never) => {
@@ -162,7 +162,7 @@ test('a gate lets in as many requests and bytes as it may, in order, and forgets
 });
 
 test('what fails more than now and then is not made again', (t) => {
-  const budget = createRetryBudget();
+  const budget = createRetryThrottle();
   const allowed = Array.from({ length: 10 }, () => budget.failed()).filter(Boolean).length;
   t.true(allowed > 0 && allowed < 6);
   t.false(budget.failed());

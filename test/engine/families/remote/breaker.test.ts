@@ -2,7 +2,7 @@
 import { status } from '@grpc/grpc-js';
 import test from 'ava';
 import { createBreaker } from '../../../../src/engine/families/remote/breaker.ts';
-import { CallFailed } from '../../../../src/engine/families/remote/failures.ts';
+import { CallFailed } from '../../../../src/engine/families/remote/call-failed.ts';
 
 /** How often a breaker opened after more failures in a row with this status than are tolerated. */
 function openings(code: number, message: string): number {

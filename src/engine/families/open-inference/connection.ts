@@ -1,0 +1,28 @@
+/** A connection to a server of this protocol, as a package names it. */
+import type { Connection } from '../remote/remote-server.ts';
+import { createInferenceClient, type InferenceClient } from './client.ts';
+import { readCredentials } from './credentials.ts';
+import type { OpenInferenceOptions } from './options.ts';
+import { modelProblems, readinessProblem } from './readiness.ts';
+
+/** A connection that rows are sent over. */
+export interface InferenceConnection extends Connection, Pick<InferenceClient, 'infer'> {}
+
+/** The least that a response may hold, whatever a package allows for rows. Bytes. */
+const MIN_MESSAGE_BYTES = 2 ** 20;
+
+/** Connects with the first call. Rejects with an Error that names what of the package's TLS cannot be used. */
+export async function openConnection(options: OpenInferenceOptions, folder: string): Promise<InferenceConnection> {
+  const { server, bounds } = options;
+  const client = createInferenceClient({
+    address: server.address,
+    tls: await readCredentials(server.tls, folder),
+    messageBytes: Math.max(bounds.messageBytes, MIN_MESSAGE_BYTES),
+  });
+  return {
+    readinessProblem: () => readinessProblem(client, options),
+    modelProblems: () => modelProblems(client, options),
+    infer: (request, terms) => client.infer(request, terms),
+    close: () => client.close(),
+  };
+}

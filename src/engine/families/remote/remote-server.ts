@@ -1,0 +1,133 @@
+/** The server of one package, whatever protocol it speaks: its connection, its calls, and whether it is fit to decide. */
+import type { InferenceCalls } from '../../engine.ts';
+import { type FamilyServer, JobStopped, type RunControl, type ServerProblems } from '../family.ts';
+import { type Breaker, createBreaker } from './breaker.ts';
+import { CallFailed, reasonOf } from './call-failed.ts';
+import { type CallBounds, type CallSize, type Calls, type CallTerms, createCalls, type JobCall } from './calls.ts';
+import { type Monitor, startMonitor } from './monitor.ts';
+
+/** One connection, as a protocol makes it. */
+export interface Connection {
+  /** Why the server cannot be asked now; undefined if it can. Never rejects. */
+  readinessProblem(): Promise<string | undefined>;
+  /** What the server says of its model that the package says otherwise. Never rejects. */
+  modelProblems(): Promise<readonly string[]>;
+  /** Calls under way fail. */
+  close(): void;
+}
+
+/** What a server is made of. */
+export interface RemoteServerOptions<C extends Connection> {
+  /** Makes a connection. Rejects if what the package says of it cannot be used. */
+  open(): Promise<C>;
+  readonly bounds: CallBounds;
+  /** Called when the server, having been watched, is not fit any more; then not again before it is watched again. */
+  unready(problems: readonly string[]): void;
+}
+
+/** Longer than the deadline of any request: for work that is nobody's. Milliseconds. */
+const PATIENCE = 60_000;
+/** A deadline that is so near has passed: timers of two processes do not agree to the millisecond. */
+const CLOCK_SLACK = 5;
+
+/**
+ * `apart`: there is no connection. `connected`: there is one, and nobody is told what becomes of the server. `watched`: the
+ * canary was right; the server is asked again and again whether it is ready, and failures are counted against it.
+ */
+type State<C> =
+  | { readonly kind: 'apart' }
+  | { readonly kind: 'connected'; readonly connection: C }
+  | { readonly kind: 'watched'; readonly connection: C; readonly monitor: Monitor };
+
+/** A server, apart at first. */
+export class RemoteServer<C extends Connection> implements FamilyServer {
+  readonly #options: RemoteServerOptions<C>;
+  readonly #calls: Calls;
+  readonly #breaker: Breaker;
+  #state: State<C> = { kind: 'apart' };
+
+  constructor(options: RemoteServerOptions<C>) {
+    this.#options = options;
+    this.#calls = createCalls(options.bounds, () => {
+      if (this.#state.kind === 'watched') this.#state.monitor.hurry();
+    });
+    this.#breaker = createBreaker((reason) => this.#unfit(`the inference server fails again and again: ${reason}`));
+  }
+
+  async connect(): Promise<ServerProblems> {
+    this.close();
+    try {
+      const connection = await this.#options.open();
+      this.#state = { kind: 'connected', connection };
+      const problem = await connection.readinessProblem();
+      if (problem !== undefined) return { problems: [problem], away: true };
+      return { problems: await connection.modelProblems(), away: false };
+    } catch (error) {
+      return { problems: [reasonOf(error)], away: false };
+    }
+  }
+
+  watch(): void {
+    if (this.#state.kind === 'apart') return;
+    if (this.#state.kind === 'watched') this.#state.monitor.stop();
+    const { connection } = this.#state;
+    this.#breaker.reset();
+    const monitor = startMonitor(
+      () => connection.readinessProblem(),
+      (problem) => this.#unfit(problem),
+    );
+    this.#state = { kind: 'watched', connection, monitor };
+  }
+
+  takeCounts(): InferenceCalls | undefined {
+    return this.#calls.takeCounts();
+  }
+
+  /** Makes a call on the connection of the moment. Rejects with CallFailed. */
+  call<T>(size: CallSize, job: JobCall, once: (connection: C, terms: CallTerms) => Promise<T>): Promise<T> {
+    return this.#calls.make(size, job, async (terms) => {
+      if (this.#state.kind === 'apart') throw new CallFailed('unavailable', 'there is no connection');
+      return await once(this.#state.connection, terms);
+    });
+  }
+
+  /**
+   * Does a job's work by calls, and counts a failure against the server. Rejects with JobStopped where nobody waits any more,
+   * with CallFailed, or with what `work` throws.
+   */
+  async attempt<T>(control: RunControl, work: (call: JobCall) => Promise<T>): Promise<T> {
+    const began = performance.now();
+    try {
+      return await work(this.callOf(control));
+    } catch (error) {
+      if (!(error instanceof CallFailed)) throw error;
+      const outOfTime = performance.now() >= control.deadline - CLOCK_SLACK;
+      this.#breaker.failed(error, began, outOfTime);
+      // Its caller has been answered, or is about to be.
+      throw control.signal.aborted || outOfTime ? new JobStopped() : error;
+    }
+  }
+
+  /** The terms of a job's calls; those of work that is nobody's are bounded, too. */
+  callOf({ signal, deadline, vectors }: RunControl): JobCall {
+    return { signal, deadline: Math.min(deadline, performance.now() + PATIENCE), vectors };
+  }
+
+  /** The server has made a decision. */
+  decided(): void {
+    this.#breaker.succeeded();
+  }
+
+  close(): void {
+    if (this.#state.kind === 'watched') this.#state.monitor.stop();
+    if (this.#state.kind !== 'apart') this.#state.connection.close();
+    this.#state = { kind: 'apart' };
+  }
+
+  #unfit(problem: string): void {
+    if (this.#state.kind !== 'watched') return;
+    this.#state.monitor.stop();
+    this.#state = { kind: 'connected', connection: this.#state.connection };
+    this.#options.unready([problem]);
+  }
+}
