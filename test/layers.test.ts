@@ -244,7 +244,7 @@ const TOUCHES_PROCESS = new Set([
   'main.ts',
   'cli.ts',
   'engine/worker/main.ts',
-  'engine/processes/engine-process.ts',
+  'engine/processes/fork-engine.ts',
   'engine/families/measure-curve.ts',
   'stores/sqlite/write-queue.ts',
   'wire/watchdog.ts',

@@ -4,10 +4,10 @@ import type { InferenceCalls } from '../engine.ts';
 import type { EngineSettings } from '../options.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';
 import type { Death } from '../processes/deaths.ts';
-import { createEngineSlot, type EngineSlot } from '../processes/engine-slot.ts';
+import { EngineSlot } from '../processes/engine-slot.ts';
 import { createSparePlace } from '../processes/spare-place.ts';
 import type { Backlog } from '../scheduling/fair-queue.ts';
-import { createPool, type Pool } from '../scheduling/pool.ts';
+import { Pool } from '../scheduling/pool.ts';
 import type { JobResult } from '../worker/messages.ts';
 import { createModelLoading } from './model-loading.ts';
 
@@ -64,28 +64,34 @@ export function createEngineGroup({
   observer,
 }: GroupOptions): EngineGroup {
   const slots: EngineSlot[] = [];
-  const pool = createPool(settings, revisions, slots, (death) => observer.abandoned(death));
+  const pool = new Pool({ settings, revisions, slots, abandoned: (death) => observer.abandoned(death) });
   const own = { ...revisions, wanted: () => revisions.wanted().filter(serves) };
   const loading = createModelLoading(settings, own, slots, () => pool.dispatch());
   const spare = createSparePlace();
   for (const name of names) {
     slots.push(
-      createEngineSlot(name, settings, concurrency, spare, {
-        wanted: () => loading.wanted(),
-        known: () => own.wanted(),
-        misfit: (process, revision) => loading.misfit(process, revision),
-        loaded: (process, revision, outcome) => loading.loaded(process, revision, outcome),
-        rollOut: () => void loading.rollOut(),
-        preparing: (process) => pool.preparing(process),
-        unready: (key, problems) => loading.unready(key, problems),
-        calls: (calls) => observer.calls(calls),
-        finished: (process, job, result, occupied) => {
-          observer.finished(result);
-          pool.finished(process, job, result, occupied);
-        },
-        lost: (process, jobs, death) => {
-          observer.ended(death);
-          pool.lost(process, jobs, death);
+      new EngineSlot({
+        name,
+        settings,
+        concurrency,
+        spare,
+        hooks: {
+          wanted: () => loading.wanted(),
+          known: () => own.wanted(),
+          misfit: (process, revision) => loading.misfit(process, revision),
+          loaded: (process, revision, outcome) => loading.loaded(process, revision, outcome),
+          rollOut: () => void loading.rollOut(),
+          preparing: (process) => pool.preparing(process),
+          unready: (key, problems) => loading.unready(key, problems),
+          calls: (calls) => observer.calls(calls),
+          finished: (process, job, result, occupied) => {
+            observer.finished(result);
+            pool.finished(process, job, result, occupied);
+          },
+          lost: (process, jobs, death) => {
+            observer.ended(death);
+            pool.lost(process, jobs, death);
+          },
         },
       }),
     );

@@ -7,7 +7,7 @@ import { isRemote } from '../packages/family-names.ts';
 import { createRevision } from '../packages/revisions.ts';
 import { type FoundPackage, readPackage, scanPackages } from '../packages/scan.ts';
 import { straysOf, withAddress } from '../packages/servers.ts';
-import { startEngineProcess } from '../processes/engine-process.ts';
+import { EngineProcess } from '../processes/engine-process.ts';
 import { jobCost, limitsProblem, worstCost } from '../scheduling/job-cost.ts';
 
 /** A package as it lies in its folder: nothing of it was loaded. */
@@ -99,7 +99,7 @@ export async function checkPackage(
 
   const ended = Promise.withResolvers<void>();
   let reason = '';
-  const engine = startEngineProcess('check', settings, 1, {
+  const engine = new EngineProcess('check', settings, 1, {
     finished() {},
     memory() {},
     unready() {},

@@ -8,16 +8,44 @@ export interface EngineLife {
   readonly lived: number;
 }
 
-const first = 100;
-const longestAfterService = 1000;
-const longestOtherwise = 30_000;
-const calm = 10_000;
+const FIRST = 100;
+const LONGEST_AFTER_SERVICE = 1000;
+const LONGEST_OTHERWISE = 30_000;
+const CALM = 10_000;
 
 /**
- * Milliseconds; `previous` is the last delay, 0 if there was none. One that had served is back soon even if it is killed again and again; one
- * that never got that far is tried less and less often.
+ * Milliseconds; `previous` is the last delay, 0 if there was none. One that had served is back soon even if it is killed again
+ * and again; one that never got that far is tried less and less often.
  */
 export function restartDelay({ served, lived }: EngineLife, previous: number): number {
-  if (served && lived >= calm) return first;
-  return Math.min(served ? longestAfterService : longestOtherwise, Math.max(first, previous * 2));
+  if (served && lived >= CALM) return FIRST;
+  return Math.min(served ? LONGEST_AFTER_SERVICE : LONGEST_OTHERWISE, Math.max(FIRST, previous * 2));
+}
+
+/** Waits before the next start, longer with every short life. */
+export class RestartTimer {
+  #delay = 0;
+  #at = performance.now();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Milliseconds until the start that was scheduled last; 0 if it is past. */
+  get remaining(): number {
+    return Math.max(0, this.#at - performance.now());
+  }
+
+  /** Calls `start` when it is time to. */
+  schedule(life: EngineLife, start: () => void): void {
+    this.#delay = restartDelay(life, this.#delay);
+    this.#at = performance.now() + this.#delay;
+    this.#timer = setTimeout(start, this.#delay);
+  }
+
+  /** Forgets the lives before. */
+  reset(): void {
+    this.#delay = 0;
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer);
+  }
 }

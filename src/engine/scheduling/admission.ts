@@ -1,10 +1,26 @@
-/** Whether a job is taken into the queue: only if it can probably be done in time, and if the queue has room for it. */
-import type { Backlog } from './fair-queue.ts';
+/**
+ * Which jobs are taken into a pool's queue: those that can probably be done in time and that the queue has room for. In a
+ * flood it is known of most requests before they are read that they are not.
+ */
+import type { CallerTerms } from '../engine.ts';
+import { DeadlineTooShort, EngineOverloaded } from '../errors.ts';
+import type { EngineSettings } from '../options.ts';
+import type { EngineProcess } from '../processes/engine-process.ts';
+import type { EngineSlot } from '../processes/engine-slot.ts';
+import type { Backlog, FairQueue } from './fair-queue.ts';
+import type { Job } from './job.ts';
+import { createRecentRefusals } from './refusals.ts';
 
 /** Callers without a key may fill this part of the queue, in jobs, bytes and time. */
-const anonymousShare = 0.8;
+const ANONYMOUS_SHARE = 0.8;
 
-/** The queue and the job at its door. Costs and times in milliseconds. */
+/** What an engine takes from its start to its first decision, milliseconds. */
+const TYPICAL_START = 1500;
+
+/** The part of a caller's time that a decision which nobody has read is taken to need at the most. */
+const UNREAD_SHARE = 0.01;
+
+/** The queue and the job that may join it. Costs and times in milliseconds. */
 export interface AdmissionCase {
   readonly keyed: boolean;
   /** Of the job's texts. */
@@ -26,21 +42,86 @@ export interface AdmissionCase {
 }
 
 /** Admitted, or refused with the whole seconds until it would probably be admitted, at least 1. */
-export type Admission = { readonly kind: 'admitted' } | { readonly kind: 'refused'; readonly retryAfter: number };
+export type Verdict = { readonly kind: 'admitted' } | { readonly kind: 'refused'; readonly retryAfter: number };
 
 /** Judges a job. */
-export function admit(job: AdmissionCase): Admission {
+export function admit(job: AdmissionCase): Verdict {
   const { keyed, bytes, cost, ahead, engines, outage, timeLeft, all, anonymous, maxJobs, maxBytes } = job;
-  const share = keyed ? 1 : anonymousShare;
+  const share = keyed ? 1 : ANONYMOUS_SHARE;
   const wait = outage + ahead / engines;
   const room = share * (timeLeft - cost);
   if (wait > room || cost > timeLeft) return refused(wait - Math.max(0, room));
   const hasRoom = (backlog: Backlog, part: number): boolean =>
     backlog.jobs + 1 <= part * maxJobs && backlog.bytes + bytes <= part * maxBytes;
-  if (!hasRoom(all, 1) || (!keyed && !hasRoom(anonymous, anonymousShare))) return refused(wait / 2);
+  if (!hasRoom(all, 1) || (!keyed && !hasRoom(anonymous, ANONYMOUS_SHARE))) return refused(wait / 2);
   return { kind: 'admitted' };
 }
 
-function refused(milliseconds: number): Admission {
-  return { kind: 'refused', retryAfter: Math.max(1, Math.ceil(milliseconds / 1000)) };
+function refused(milliseconds: number): Verdict {
+  return { kind: 'refused', retryAfter: retryAfterOf(milliseconds) };
+}
+
+/** The whole seconds after which a caller is told to come again, at least 1. */
+export function retryAfterOf(milliseconds: number): number {
+  return Math.max(1, Math.ceil(milliseconds / 1000));
+}
+
+/** The admission of one queue. */
+export interface Admission {
+  /**
+   * @throws EngineOverloaded if the job cannot be done in time by these engines, or has no place in the queue; DeadlineTooShort
+   * if it could not be done in time by an idle one.
+   */
+  admit(job: Job, engines: readonly EngineProcess[], arrived: number): void;
+  /** See `Engine.crowded`. */
+  crowded(terms: CallerTerms): number | undefined;
+}
+
+type Candidate = Pick<AdmissionCase, 'keyed' | 'bytes' | 'cost' | 'timeLeft'> & Pick<CallerTerms, 'tenant'>;
+
+/** The admission before a queue whose jobs go to the processes of these slots. */
+export function createAdmission(
+  settings: Pick<EngineSettings, 'queueJobs' | 'queueBytes'>,
+  queue: Pick<FairQueue<Job>, 'backlog' | 'costAhead'>,
+  slots: readonly EngineSlot[],
+): Admission {
+  const refusals = createRecentRefusals();
+
+  const judge = (candidate: Candidate, engines: readonly EngineProcess[]): Verdict => {
+    const outage = engines.length > 0 ? 0 : Math.min(...slots.map(({ restartsIn }) => restartsIn)) + TYPICAL_START;
+    const inFlight = engines.reduce((sum, process) => sum + process.remaining(), 0);
+    const atOnce = engines.reduce((sum, { concurrency }) => sum + concurrency, 0);
+    return admit({
+      ...candidate,
+      ahead: inFlight + queue.costAhead(candidate.tenant, candidate.keyed, 0),
+      engines: Math.max(1, atOnce),
+      outage,
+      all: queue.backlog('all'),
+      anonymous: queue.backlog('anonymous'),
+      maxJobs: settings.queueJobs,
+      maxBytes: settings.queueBytes,
+    });
+  };
+
+  return {
+    admit({ keyed, bytes, cost, tenant, deadline }, engines, arrived) {
+      const timeLeft = deadline - arrived;
+      // It says nothing of how much there is to do: no overload, and no sign of a flood.
+      if (cost > timeLeft) throw new DeadlineTooShort(cost, timeLeft);
+      const verdict = judge({ keyed, bytes, cost, tenant, timeLeft }, engines);
+      if (verdict.kind === 'admitted') return;
+      refusals.note(cost, arrived);
+      throw new EngineOverloaded(verdict.retryAfter);
+    },
+    crowded({ tenant, keyed, deadline }) {
+      const engines = slots.flatMap(({ process }) => process ?? []);
+      const now = performance.now();
+      const cheapest = refusals.cheapest(now);
+      const timeLeft = deadline - now;
+      if (cheapest === undefined || timeLeft <= 0) return undefined;
+      const cost = Math.min(cheapest, UNREAD_SHARE * timeLeft);
+      const verdict = judge({ keyed, bytes: 0, cost, tenant, timeLeft }, engines);
+      return verdict.kind === 'refused' ? verdict.retryAfter : undefined;
+    },
+  };
 }

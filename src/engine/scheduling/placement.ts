@@ -13,7 +13,7 @@ export function freeEngines(engines: readonly EngineProcess[], waiting: number):
   const idle = engines.filter(({ inFlight, concurrency }) => inFlight < concurrency);
   if (idle.length > 0 || waiting <= engines.length) return idle;
   return engines.filter(
-    ({ inFlight, concurrency, remaining }) => concurrency === 1 && inFlight === 1 && remaining() <= prefetchHorizon,
+    (process) => process.concurrency === 1 && process.inFlight === 1 && process.remaining() <= prefetchHorizon,
   );
 }
 

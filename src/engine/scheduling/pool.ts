@@ -1,10 +1,9 @@
 /**
- * The pool: takes decisions in, queues them fairly, gives each to the engine that will have done it first, and sees every job to its end. A caller
- * is answered at once when it leaves or its time is up; the engine's slot is free again when the run ends.
+ * The pool: takes decisions in, queues them fairly, gives each to the engine that will have done it first, and sees every job
+ * to its end. A caller is answered at once when it leaves or its time is up; the engine is free again when the run ends.
  */
 import type { CallerTerms, JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
 import {
-  EngineClosing,
   EngineFailed,
   EngineOverloaded,
   JobAbandoned,
@@ -17,282 +16,287 @@ import type { Revision, Revisions } from '../packages/revisions.ts';
 import { blamesJob, type Death } from '../processes/deaths.ts';
 import type { EngineProcess } from '../processes/engine-process.ts';
 import type { EngineSlot } from '../processes/engine-slot.ts';
-import { choiceSetOf } from '../processes/known-choice-sets.ts';
 import type { JobResult } from '../worker/messages.ts';
-import { createDeadlines } from './deadlines.ts';
-import { createDoor } from './door.ts';
-import { createEstimates, shapeOf } from './estimates.ts';
-import { type Backlog, createFairQueue } from './fair-queue.ts';
-import { type Answer, createJob, type Job } from './job.ts';
+import { type Admission, createAdmission } from './admission.ts';
+import { createDeadlines, type Deadlines } from './deadlines.ts';
+import { createEstimates, type Estimates, shapeOf } from './estimates.ts';
+import { type Backlog, createFairQueue, type FairQueue } from './fair-queue.ts';
+import { Intake } from './intake.ts';
+import type { Job } from './job.ts';
 import { outcomeOf } from './outcome.ts';
 import { freeEngines, soonestDone } from './placement.ts';
-import { createPreparations, type PrepareRequest } from './preparations.ts';
+import { Preparations, type PrepareRequest } from './preparations.ts';
 
-/** Decisions in, outcomes out. */
-export interface Pool {
-  score(request: ScoreJob, terms: JobTerms): Promise<ScoreOutcome>;
-  prepare(request: PrepareRequest, terms: JobTerms): Promise<PrepareOutcome>;
-  /** Whether choices wait to be prepared in a process. */
-  preparing(process: EngineProcess): boolean;
-  /** See `Engine.crowded`. */
-  crowded(terms: CallerTerms): number | undefined;
-  /** Gives waiting jobs to engines that are free; called when an engine can do more than before. */
-  dispatch(): void;
-  /** `occupied`: milliseconds for which the job kept the engine from the next one. */
-  finished(process: EngineProcess, job: number, result: JobResult, occupied: number): void;
-  /** Jobs that an engine took with it, in the order in which it got them. */
-  lost(process: EngineProcess, jobs: readonly number[], death: Death): void;
-  /** Milliseconds for which decisions have waited without any job being finished; 0 if none waits. */
-  standstill(): number;
-  /** Fails the waiting jobs of a model that cannot be served any more. */
-  unavailable(revision: Revision): void;
-  /** What waits. */
-  backlog(): Backlog;
-  /** Refuses new jobs; resolves when there are none left. */
-  close(): Promise<void>;
+/** What a pool is made of. */
+export interface PoolOptions {
+  readonly settings: EngineSettings;
+  readonly revisions: Revisions;
+  /** Where its engines run; more may be added later. */
+  readonly slots: readonly EngineSlot[];
+  /** Hears of jobs that are given up because their engine ended with them. */
+  abandoned(death: Death): void;
 }
 
-/** Catalogs that may be prepared at a time, and those of one owner. */
-const maxPreparations = 256;
-const maxOwnersPreparations = 64;
+/** An engine may not fail at a job more often. */
+const MAX_FAILURES = 2;
 
-/** `slots` may still be empty when the pool is made. `abandoned` hears of jobs that are given up because their engine ended with them. */
-export function createPool(
-  settings: EngineSettings,
-  revisions: Revisions,
-  slots: readonly EngineSlot[],
-  abandoned: (death: Death) => void,
-): Pool {
-  const queue = createFairQueue<Job>();
-  const running = new Map<number, Job>();
-  const estimates = createEstimates();
-  const deadlines = createDeadlines<Job>((job) => abandon(job, new JobDeadlinePassed()));
-  const door = createDoor(settings, queue, slots);
-  let sequence = 0;
-  const preparations = createPreparations({
-    nextJob: () => ++sequence,
-    abandoned,
-    choiceCost: (revision, choices) =>
-      estimates.cost(shapeOf({ input: '', instruction: '', choices }, revision), false) / choices.length,
-    most: maxPreparations,
-    mostOfOwner: maxOwnersPreparations,
-  });
-  let lastFinish = performance.now();
-  let waitingSince = lastFinish;
-  let closing = false;
-  let emptied: (() => void) | undefined;
+/** Decisions in, outcomes out, until it is closed and the last one is over. */
+export class Pool {
+  readonly #options: PoolOptions;
+  readonly #queue: FairQueue<Job> = createFairQueue<Job>();
+  readonly #running = new Map<number, Job>();
+  readonly #estimates: Estimates = createEstimates();
+  readonly #deadlines: Deadlines<Job> = createDeadlines((job) => this.#giveUp(job, new JobDeadlinePassed()));
+  readonly #admission: Admission;
+  readonly #intake: Intake;
+  readonly #preparations: Preparations;
+  #sequence = 0;
+  #lastFinish = performance.now();
+  #waitingSince = this.#lastFinish;
+  readonly #emptied = Promise.withResolvers<void>();
 
-  const processes = (): readonly EngineProcess[] => slots.flatMap((slot) => slot.processes);
-  const serving = ({ key }: Revision): readonly EngineProcess[] => processes().filter(({ models }) => models.has(key));
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    const nextJob = (): number => ++this.#sequence;
+    this.#admission = createAdmission(options.settings, this.#queue, options.slots);
+    this.#intake = new Intake({
+      revisions: options.revisions,
+      estimates: this.#estimates,
+      admission: this.#admission,
+      serving: (revision) => this.#serving(revision),
+      nextJob,
+    });
+    this.#preparations = new Preparations({
+      nextJob,
+      abandoned: options.abandoned,
+      choiceCost: (revision, choices) =>
+        this.#estimates.cost(shapeOf({ input: '', instruction: '', choices }, revision), false) / choices.length,
+    });
+  }
 
-  const conclude = (job: Job): void => {
-    if (job.state === 'over') return;
-    job.state = 'over';
-    running.delete(job.id);
-    revisions.count(job.revision, -1);
-    job.answer.released();
-    checkEmpty();
-  };
+  /** Makes a decision. Throws the errors of errors.ts. */
+  async score(request: ScoreJob, terms: JobTerms): Promise<ScoreOutcome> {
+    const { promise, resolve, reject } = Promise.withResolvers<ScoreOutcome>();
+    const job = this.#intake.takeIn(request, terms, { resolve, reject, released: () => terms.released?.() });
+    this.#options.revisions.count(job.revision, 1);
+    this.#deadlines.add(job);
+    this.#enqueue(job);
+    this.dispatch();
+    const leave = (): void => this.#giveUp(job, new JobCanceled());
+    terms.signal.addEventListener('abort', leave, { once: true });
+    return await promise.finally(() => terms.signal.removeEventListener('abort', leave));
+  }
 
-  const answer = (job: Job, give: () => void): void => {
-    if (job.answered) return;
-    job.answered = true;
-    deadlines.remove(job);
-    give();
-  };
+  /** Encodes choices in every engine. Throws the errors of errors.ts. */
+  async prepare(request: PrepareRequest, terms: JobTerms): Promise<PrepareOutcome> {
+    const { revisions } = this.#options;
+    const revision = this.#intake.accept(request, terms, performance.now());
+    const engines = this.#serving(revision);
+    if (engines.length === 0) throw new ModelUnavailable(`${revision.name} has no engine now`, 1);
+    const outcome = this.#preparations.prepare(revision, request, terms, engines);
+    revisions.count(revision, 1);
+    this.dispatch();
+    return await outcome.finally(() => {
+      revisions.count(revision, -1);
+      this.#checkEmpty();
+    });
+  }
 
-  /** Answers a caller whose decision is not wanted any more, or cannot be had. */
-  const abandon = (job: Job, error: Error): void => {
-    answer(job, () => job.answer.reject(error));
-    if (queue.remove(job)) conclude(job);
-    else if (job.state === 'running') job.process?.cancel(job.id);
-  };
+  /** Whether choices wait to be prepared in a process. */
+  preparing(process: EngineProcess): boolean {
+    return this.#preparations.waitFor(process);
+  }
 
-  const costOn = (job: Job, process: EngineProcess): number =>
-    estimates.cost(job.shape, process.choiceSets.has(job.choiceSet));
+  /** See `Engine.crowded`. */
+  crowded(terms: CallerTerms): number | undefined {
+    return this.#admission.crowded(terms);
+  }
 
-  const dispatch = (): void => {
+  /** What waits. */
+  backlog(): Backlog {
+    return this.#queue.backlog('all');
+  }
+
+  /** Milliseconds for which decisions have waited without any job being finished; 0 if none waits. */
+  standstill(): number {
+    if (this.backlog().jobs === 0) return 0;
+    return performance.now() - Math.max(this.#lastFinish, this.#waitingSince);
+  }
+
+  /** Gives waiting jobs to engines that are free; called when an engine can do more than before. */
+  dispatch(): void {
     for (;;) {
-      const waiting = queue.backlog('all').jobs;
-      const engines = freeEngines(processes(), waiting);
+      const waiting = this.backlog().jobs;
+      const engines = freeEngines(this.#processes(), waiting);
       if (engines.length === 0) return;
-      if (
-        engines.some((process) => process.inFlight < process.concurrency && preparations.sendNext(process, waiting > 0))
-      )
-        continue;
-      const job = queue.take(({ revision: { key } }) => engines.some(({ models }) => models.has(key)));
+      if (engines.some((process) => this.#preparations.sendNext(process, waiting > 0))) continue;
+      const job = this.#queue.take(({ revision: { key } }) => engines.some(({ models }) => models.has(key)));
       if (job === undefined) return;
-      const process = soonestDone(engines, job.revision.key, (each) => costOn(job, each));
-      if (process !== undefined) start(job, process);
+      const process = soonestDone(engines, job.revision.key, (each) => this.#costOn(job, each));
+      if (process !== undefined) this.#start(job, process);
     }
-  };
+  }
+
+  /** `occupied`: milliseconds for which the job kept the engine from the next one. */
+  finished(process: EngineProcess, id: number, result: JobResult, occupied: number): void {
+    this.#lastFinish = performance.now();
+    const job = this.#running.get(id);
+    if (job === undefined) {
+      if (this.#preparations.finished(process, id, result)) this.dispatch();
+      return;
+    }
+    if (result.kind === 'failed') {
+      this.#logFailure(job, result.message, 'an engine failed at a decision');
+      this.#retry(job, result.message);
+    } else {
+      this.#settle(job, process, result, occupied);
+      this.#conclude(job);
+    }
+    this.dispatch();
+  }
+
+  /** Jobs that an engine took with it, in the order in which it got them. */
+  lost(process: EngineProcess, jobs: readonly number[], death: Death): void {
+    for (const [place, id] of jobs.entries()) {
+      const job = this.#running.get(id);
+      // An engine that does one thing at a time works on the first of its jobs; the others it has not begun.
+      const blamed = blamesJob(death) && (place === 0 || process.concurrency > 1);
+      if (job === undefined) this.#preparations.ended(id, blamed ? death : undefined);
+      else if (blamed) this.#abandon(job, death);
+      else this.#retry(job, `an engine ${death.reason}`);
+    }
+    this.#preparations.lost(process);
+    this.dispatch();
+  }
+
+  /** Fails the waiting jobs of a model that cannot be served any more. */
+  unavailable(revision: Revision): void {
+    this.#preparations.unavailable(revision);
+    const waiting = this.#queue.all().filter((job) => job.revision === revision);
+    for (const job of waiting) this.#giveUp(job, new ModelUnavailable(`${revision.name} cannot be served now`, 1));
+  }
+
+  /** Refuses new jobs; resolves when there are none left. */
+  close(): Promise<void> {
+    this.#intake.close();
+    this.#checkEmpty();
+    return this.#emptied.promise;
+  }
+
+  #processes(): readonly EngineProcess[] {
+    return this.#options.slots.flatMap((slot) => slot.processes);
+  }
+
+  #serving({ key }: Revision): readonly EngineProcess[] {
+    return this.#processes().filter(({ models }) => models.has(key));
+  }
+
+  #costOn({ shape, choiceSet }: Job, { choiceSets }: EngineProcess): number {
+    return this.#estimates.cost(shape, choiceSets.has(choiceSet));
+  }
+
+  #enqueue(job: Job): void {
+    if (this.backlog().jobs === 0) this.#waitingSince = performance.now();
+    this.#queue.add(job);
+  }
 
   /** Sends a job that was taken from the queue to an engine, unless it cannot be done in time by far. */
-  const start = (job: Job, process: EngineProcess): void => {
-    const cost = costOn(job, process);
+  #start(job: Job, process: EngineProcess): void {
+    const cost = this.#costOn(job, process);
     const now = performance.now();
-    if (job.deadline - now < cost / 2) {
-      answer(job, () => job.answer.reject(new EngineOverloaded(1)));
-      conclude(job);
+    const timeLeft = job.deadline - now;
+    if (timeLeft < cost / 2) {
+      this.#reject(job, new EngineOverloaded(1));
+      this.#conclude(job);
       return;
     }
     const { input, instruction, choices, vector = false } = job.request;
     job.state = 'running';
     job.process = process;
     job.sentAt = now;
-    running.set(job.id, job);
+    this.#running.set(job.id, job);
     process.choiceSets.add(job.choiceSet);
-    preparations.yielded(process, cost);
-    const timeLeft = job.deadline - now;
+    this.#preparations.yielded(process, cost);
     const { key, part } = job.choiceSet;
     process.send({ kind: 'score', job: job.id, key, part, input, instruction, choices, vector, timeLeft }, cost);
-  };
+  }
 
-  /** Gives a job up that may have ended its engine: another engine would be the next to end. */
-  const giveUp = (job: Job, death: Death): void => {
-    abandoned(death);
-    const { premiseLength, choices, choicesLength } = job.shape;
-    const fields = { model: job.revision.name, reason: death.reason, premiseLength, choices, choicesLength };
-    settings.logger.error(fields, 'a decision is given up: its engine ended with it');
-    answer(job, () => job.answer.reject(new JobAbandoned(death.reason)));
-    conclude(job);
-  };
+  /** Answers the caller of a job that its engine is done with. */
+  #settle(
+    job: Job,
+    process: EngineProcess,
+    result: Exclude<JobResult, { readonly kind: 'failed' }>,
+    occupied: number,
+  ): void {
+    if (result.kind === 'unavailable') {
+      this.#logFailure(job, result.message, 'an inference server failed at a decision');
+      this.#reject(job, new ModelUnavailable(`${job.revision.name}: ${result.message}`, 1));
+      return;
+    }
+    if (result.kind === 'scored') this.#estimates.observe(job.shape, result, occupied);
+    else process.choiceSets.remove(job.choiceSet);
+    // One that was canceled has been answered, or else its time was up by the engine's clock a moment before it is by this one.
+    if (result.kind === 'canceled') this.#reject(job, new JobDeadlinePassed());
+    else this.#answer(job, () => job.answer.resolve(outcomeOf(result, job)));
+  }
 
   /** Puts a job back that an engine failed at, once. */
-  const again = (job: Job, reason: string): void => {
-    running.delete(job.id);
+  #retry(job: Job, reason: string): void {
+    this.#running.delete(job.id);
     const { state, retired } = job.revision;
-    if (!job.answered && ++job.failures < 2 && state === 'ready' && !retired) {
+    if (!job.answered && ++job.failures < MAX_FAILURES && state === 'ready' && !retired) {
       job.state = 'queued';
-      if (queue.backlog('all').jobs === 0) waitingSince = performance.now();
-      queue.add(job);
+      this.#enqueue(job);
     } else {
-      answer(job, () => job.answer.reject(new EngineFailed(reason)));
-      conclude(job);
+      this.#reject(job, new EngineFailed(reason));
+      this.#conclude(job);
     }
-  };
+  }
 
-  const estimated = (request: ScoreJob, terms: JobTerms, revision: Revision) => {
-    const shape = shapeOf(request, revision);
-    const choiceSet = choiceSetOf(revision.key, request.choices, terms);
-    const known = serving(revision).some(({ choiceSets }) => choiceSets.has(choiceSet));
-    return { shape, choiceSet, cost: estimates.cost(shape, known) };
-  };
+  /** Ends a job that may have ended its engine: another engine would be the next to end. */
+  #abandon(job: Job, death: Death): void {
+    this.#options.abandoned(death);
+    const { premiseLength, choices, choicesLength } = job.shape;
+    const fields = { model: job.revision.name, reason: death.reason, premiseLength, choices, choicesLength };
+    this.#options.settings.logger.error(fields, 'a decision is given up: its engine ended with it');
+    this.#reject(job, new JobAbandoned(death.reason));
+    this.#conclude(job);
+  }
 
-  /** The revision that a call is for. Throws what keeps it from being taken in. */
-  const accept = (request: PrepareRequest, terms: JobTerms, arrived: number): Revision => {
-    if (closing) throw new EngineClosing();
-    if (terms.signal.aborted) throw new JobCanceled();
-    if (terms.deadline <= arrived) throw new JobDeadlinePassed();
-    const revision = revisions.find(request.model, request.revision);
-    if (revision?.state === 'ready') return revision;
-    throw new ModelUnavailable(`${request.model}@${request.revision} is not served now`, 1);
-  };
+  /** Answers a caller whose decision is not wanted any more, or cannot be had. */
+  #giveUp(job: Job, error: Error): void {
+    this.#reject(job, error);
+    if (this.#queue.remove(job)) this.#conclude(job);
+    else if (job.state === 'running') job.process?.cancel(job.id);
+  }
 
-  /** A new job that may wait. One that is refused takes up nothing. */
-  const takeIn = (request: ScoreJob, terms: JobTerms, answer: Answer): Job => {
-    try {
-      const arrived = performance.now();
-      const revision = accept(request, terms, arrived);
-      const job = createJob({
-        ...estimated(request, terms, revision),
-        sequence: ++sequence,
-        revision,
-        request,
-        terms,
-        arrived,
-        answer,
-      });
-      door.admit(job, serving(job.revision), arrived);
-      return job;
-    } catch (error) {
-      answer.released();
-      throw error;
-    }
-  };
+  #reject(job: Job, error: Error): void {
+    this.#answer(job, () => job.answer.reject(error));
+  }
 
-  const checkEmpty = (): void => {
-    if (closing && running.size + preparations.size + queue.backlog('all').jobs === 0) emptied?.();
-  };
+  #answer(job: Job, give: () => void): void {
+    if (job.answered) return;
+    job.answered = true;
+    this.#deadlines.remove(job);
+    give();
+  }
 
-  return {
-    dispatch,
-    async prepare(request, terms) {
-      const revision = accept(request, terms, performance.now());
-      const engines = serving(revision);
-      if (engines.length === 0) throw new ModelUnavailable(`${revision.name} has no engine now`, 1);
-      const outcome = preparations.prepare(revision, request, terms, engines);
-      revisions.count(revision, 1);
-      dispatch();
-      return await outcome.finally(() => {
-        revisions.count(revision, -1);
-        checkEmpty();
-      });
-    },
-    preparing: (process) => preparations.waitFor(process),
-    crowded: (terms) => door.crowded(terms),
-    async score(request, terms) {
-      const { promise, resolve, reject } = Promise.withResolvers<ScoreOutcome>();
-      const job = takeIn(request, terms, { resolve, reject, released: () => terms.released?.() });
-      revisions.count(job.revision, 1);
-      deadlines.add(job);
-      if (queue.backlog('all').jobs === 0) waitingSince = performance.now();
-      queue.add(job);
-      dispatch();
-      const leave = (): void => abandon(job, new JobCanceled());
-      terms.signal.addEventListener('abort', leave, { once: true });
-      return await promise.finally(() => terms.signal.removeEventListener('abort', leave));
-    },
-    standstill: () => (queue.backlog('all').jobs === 0 ? 0 : performance.now() - Math.max(lastFinish, waitingSince)),
-    finished(process, id, result, occupied) {
-      lastFinish = performance.now();
-      const job = running.get(id);
-      if (job === undefined) {
-        if (preparations.finished(process, id, result)) dispatch();
-        return;
-      }
-      if (result.kind === 'failed') {
-        settings.logger.error({ model: job.revision.name, problem: result.message }, 'an engine failed at a decision');
-        again(job, result.message);
-      } else if (result.kind === 'unavailable') {
-        const { name } = job.revision;
-        settings.logger.error({ model: name, problem: result.message }, 'an inference server failed at a decision');
-        answer(job, () => job.answer.reject(new ModelUnavailable(`${name}: ${result.message}`, 1)));
-        conclude(job);
-      } else {
-        if (result.kind === 'scored') estimates.observe(job.shape, result, occupied);
-        else process.choiceSets.remove(job.choiceSet);
-        // One that was canceled has been answered, or else its time was up by the engine's clock a moment before it is by this one.
-        if (result.kind === 'canceled') answer(job, () => job.answer.reject(new JobDeadlinePassed()));
-        else answer(job, () => job.answer.resolve(outcomeOf(result, job)));
-        conclude(job);
-      }
-      dispatch();
-    },
-    lost(process, jobs, death) {
-      for (const [place, id] of jobs.entries()) {
-        const job = running.get(id);
-        // An engine that does one thing at a time works on the first of its jobs; the others it has not begun.
-        const blamed = blamesJob(death) && (place === 0 || process.concurrency > 1);
-        if (job === undefined) preparations.ended(id, blamed ? death : undefined);
-        else if (blamed) giveUp(job, death);
-        else again(job, `an engine ${death.reason}`);
-      }
-      preparations.lost(process);
-      dispatch();
-    },
-    unavailable(revision) {
-      preparations.unavailable(revision);
-      const waiting = queue.all().filter((job) => job.revision === revision);
-      for (const job of waiting) abandon(job, new ModelUnavailable(`${revision.name} cannot be served now`, 1));
-    },
-    backlog: () => queue.backlog('all'),
-    close() {
-      closing = true;
-      return new Promise((resolve) => {
-        emptied = resolve;
-        checkEmpty();
-      });
-    },
-  };
+  /** The job takes up nothing any more. */
+  #conclude(job: Job): void {
+    if (job.state === 'over') return;
+    job.state = 'over';
+    this.#running.delete(job.id);
+    this.#options.revisions.count(job.revision, -1);
+    job.answer.released();
+    this.#checkEmpty();
+  }
+
+  #logFailure({ revision }: Job, problem: string, message: string): void {
+    this.#options.settings.logger.error({ model: revision.name, problem }, message);
+  }
+
+  #checkEmpty(): void {
+    const left = this.#running.size + this.#preparations.size + this.backlog().jobs;
+    if (this.#intake.isClosed && left === 0) this.#emptied.resolve();
+  }
 }

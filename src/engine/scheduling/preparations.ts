@@ -1,6 +1,6 @@
 /**
- * Catalogs' choices on their way into every engine's cache. Each engine has a lane of its own, in which owners take turns; its work is cut into short
- * pieces, and while decisions wait, the lane gets as much of the engine's time as they do and no more.
+ * Catalogs' choices on their way into every engine's cache. Each engine has a lane of its own, in which owners take turns; its
+ * work is cut into short pieces, and while decisions wait, the lane gets as much of the engine's time as they do and no more.
  */
 import type { JobTerms, PrepareOutcome, ScoreJob } from '../engine.ts';
 import {
@@ -17,7 +17,8 @@ import type { Death } from '../processes/deaths.ts';
 import type { EngineProcess } from '../processes/engine-process.ts';
 import { type ChoiceSet, choiceSetOf } from '../processes/known-choice-sets.ts';
 import type { JobResult } from '../worker/messages.ts';
-import { createDeadlines } from './deadlines.ts';
+import { retryAfterOf } from './admission.ts';
+import { createDeadlines, type Deadlines } from './deadlines.ts';
 import { createPreparationLane, type LaneItem, type PreparationLane } from './preparation-lane.ts';
 
 /** What is to be prepared. */
@@ -31,35 +32,6 @@ export interface PreparationsOptions {
   choiceCost(revision: Revision, choices: readonly string[]): number;
   /** Hears of a preparation that is given up because an engine ended with it. */
   abandoned(death: Death): void;
-  /** Preparations that may be under way at a time, and those of one owner. */
-  readonly most: number;
-  readonly mostOfOwner: number;
-}
-
-/** The lanes of all engines. */
-export interface Preparations {
-  /** Prepares in these engines; at least one. */
-  prepare(
-    revision: Revision,
-    request: PrepareRequest,
-    terms: JobTerms,
-    engines: readonly EngineProcess[],
-  ): Promise<PrepareOutcome>;
-  /** Sends the engine its next piece if its lane has one and it is the lane's turn. */
-  sendNext(process: EngineProcess, decisionsWait: boolean): boolean;
-  /** An engine was given a decision of this cost, which counts towards the lane's next turn. */
-  yielded(process: EngineProcess, cost: number): void;
-  /** Whether the job was one of these. */
-  finished(process: EngineProcess, job: number, result: JobResult): boolean;
-  /** The process that had the job has ended, and perhaps because of it: then `death` says how. */
-  ended(job: number, death: Death | undefined): void;
-  /** A process has ended; after what it had in flight. */
-  lost(process: EngineProcess): void;
-  /** Whether the process has pieces to do that are still wanted. */
-  waitFor(process: EngineProcess): boolean;
-  /** Fails what is under way for a model that cannot be served any more. */
-  unavailable(revision: Revision): void;
-  readonly size: number;
 }
 
 /** One engine's share of a preparation: the next piece of what it has still to encode. */
@@ -77,6 +49,7 @@ interface Preparation {
   readonly choices: readonly string[];
   readonly deadline: number;
   readonly cost: number;
+  /** Engines that are not done with it, and those that have encoded all of it. */
   parts: number;
   prepared: number;
   answered: boolean;
@@ -85,45 +58,165 @@ interface Preparation {
 }
 
 /** A piece takes about this long in each lane, milliseconds: a short decision behind it waits no longer. */
-const pieceCost = 20;
+const PIECE_COST = 20;
+/** Preparations that may be under way at a time, and those of one owner. */
+const MAX_PREPARATIONS = 256;
+const MAX_OWNERS_PREPARATIONS = 64;
 
-/** Lanes without work. */
-export function createPreparations(options: PreparationsOptions): Preparations {
-  const { nextJob, choiceCost, abandoned, most, mostOfOwner } = options;
-  const lanes = new Map<EngineProcess, PreparationLane<Part>>();
-  const inFlight = new Map<number, { readonly process: EngineProcess; readonly piece: Part }>();
-  let pieces = 0;
-  const open = new Set<Preparation>();
-  const deadlines = createDeadlines<Preparation>((preparation) => fail(preparation, new JobDeadlinePassed()));
+/** The lanes of all engines, without work at first. */
+export class Preparations {
+  readonly #options: PreparationsOptions;
+  readonly #lanes = new Map<EngineProcess, PreparationLane<Part>>();
+  readonly #inFlight = new Map<number, { readonly process: EngineProcess; readonly piece: Part }>();
+  readonly #open = new Set<Preparation>();
+  readonly #deadlines: Deadlines<Preparation> = createDeadlines((each) => this.#fail(each, new JobDeadlinePassed()));
+  #pieces = 0;
 
-  const answer = (preparation: Preparation, give: () => void): void => {
-    if (preparation.answered) return;
-    preparation.answered = true;
-    open.delete(preparation);
-    deadlines.remove(preparation);
-    give();
-  };
+  constructor(options: PreparationsOptions) {
+    this.#options = options;
+  }
 
-  const fail = (preparation: Preparation, error: Error): void => {
-    answer(preparation, () => preparation.reject(error));
-  };
+  get size(): number {
+    return this.#open.size;
+  }
 
-  /** One engine is done with its part, one way or the other. */
-  const endPart = (preparation: Preparation, done: boolean): void => {
-    preparation.parts--;
-    if (done) preparation.prepared++;
-    if (preparation.parts > 0) return;
-    if (preparation.prepared > 0) answer(preparation, () => preparation.resolve({ kind: 'prepared' }));
-    else fail(preparation, new EngineFailed('no engine could encode the choices'));
-  };
+  /** Prepares in these engines; at least one. Rejects with the errors of errors.ts. */
+  async prepare(
+    revision: Revision,
+    { choices }: PrepareRequest,
+    terms: JobTerms,
+    engines: readonly EngineProcess[],
+  ): Promise<PrepareOutcome> {
+    const { deadline, tenant: owner } = terms;
+    const cost = choices.length * this.#options.choiceCost(revision, choices);
+    this.#admit(owner, cost, deadline, engines);
+    const { promise, resolve, reject } = Promise.withResolvers<PrepareOutcome>();
+    const preparation: Preparation = {
+      revision,
+      owner,
+      choiceSet: choiceSetOf(revision.key, choices, terms),
+      choices,
+      deadline,
+      cost,
+      parts: engines.length,
+      prepared: 0,
+      answered: false,
+      resolve,
+      reject,
+    };
+    this.#open.add(preparation);
+    this.#deadlines.add(preparation);
+    for (const process of engines) {
+      const lane = this.#lanes.get(process) ?? createPreparationLane<Part>();
+      this.#lanes.set(process, lane);
+      lane.add(this.#pieceOf(preparation, 0, process));
+    }
+    const leave = (): void => this.#fail(preparation, new JobCanceled());
+    terms.signal.addEventListener('abort', leave, { once: true });
+    return await promise.finally(() => terms.signal.removeEventListener('abort', leave));
+  }
+
+  /** Sends the engine its next piece if it is free, its lane has one and it is the lane's turn. */
+  sendNext(process: EngineProcess, decisionsWait: boolean): boolean {
+    const lane = this.#lanes.get(process);
+    if (process.inFlight >= process.concurrency) return false;
+    if (lane === undefined || (decisionsWait && lane.debt > 0)) return false;
+    const piece = lane.take(({ preparation }) => !preparation.answered);
+    if (piece === undefined) {
+      if (!this.#isBusy(process)) this.#lanes.delete(process);
+      return false;
+    }
+    const { preparation, next, end, cost } = piece;
+    const { key, part } = preparation.choiceSet;
+    lane.debt = cost;
+    const job = this.#options.nextJob();
+    this.#inFlight.set(job, { process, piece });
+    const timeLeft = preparation.deadline - performance.now();
+    process.send({ kind: 'prepare', job, key, part, choices: preparation.choices.slice(next, end), timeLeft }, cost);
+    return true;
+  }
+
+  /** An engine was given a decision of this cost, which counts towards the lane's next turn. */
+  yielded(process: EngineProcess, cost: number): void {
+    const lane = this.#lanes.get(process);
+    if (lane !== undefined) lane.debt -= cost;
+  }
+
+  /** Whether the job was one of these. */
+  finished(process: EngineProcess, job: number, result: JobResult): boolean {
+    const piece = this.#inFlight.get(job)?.piece;
+    if (piece === undefined) return false;
+    this.#inFlight.delete(job);
+    const { preparation, end } = piece;
+    if (result.kind === 'choice_too_long') {
+      this.#answer(preparation, () => preparation.resolve(result));
+    } else if (result.kind !== 'prepared') {
+      this.#endPart(preparation, false);
+    } else if (end >= preparation.choices.length) {
+      process.choiceSets.add(preparation.choiceSet);
+      this.#endPart(preparation, true);
+    } else if (!preparation.answered) {
+      // Behind the owner's other preparations: they take turns.
+      this.#lanes.get(process)?.add(this.#pieceOf(preparation, end, process));
+    }
+    return true;
+  }
+
+  /** The process that had the job has ended, and perhaps because of it: then `death` says how. */
+  ended(job: number, death: Death | undefined): void {
+    const piece = this.#inFlight.get(job)?.piece;
+    if (piece === undefined) return;
+    this.#inFlight.delete(job);
+    if (death === undefined) {
+      this.#endPart(piece.preparation, false);
+      return;
+    }
+    this.#options.abandoned(death);
+    // In no other engine either.
+    this.#fail(piece.preparation, new JobAbandoned(death.reason));
+  }
+
+  /** A process has ended; after what it had in flight. */
+  lost(process: EngineProcess): void {
+    const lane = this.#lanes.get(process);
+    this.#lanes.delete(process);
+    for (const { preparation } of lane?.all() ?? []) this.#endPart(preparation, false);
+  }
+
+  /** Whether the process has pieces to do that are still wanted. */
+  waitFor(process: EngineProcess): boolean {
+    const waiting = this.#lanes.get(process)?.all() ?? [];
+    return this.#isBusy(process) || waiting.some(({ preparation }) => !preparation.answered);
+  }
+
+  /** Fails what is under way for a model that cannot be served any more. */
+  unavailable(revision: Revision): void {
+    for (const preparation of this.#open) {
+      if (preparation.revision !== revision) continue;
+      this.#fail(preparation, new ModelUnavailable(`${revision.name} cannot be served now`, 1));
+    }
+  }
+
+  /** @throws DeadlineTooShort, or EngineOverloaded if the lanes have no room or too much to do before. */
+  #admit(owner: string, cost: number, deadline: number, engines: readonly EngineProcess[]): void {
+    // Decisions may take every other turn.
+    const left = deadline - performance.now();
+    if (2 * cost > left) throw new DeadlineTooShort(2 * cost, left);
+    const untilDone = engines.map((process) => this.#lanes.get(process)?.costUntilDone(owner, cost) ?? cost);
+    const expected = 2 * Math.max(...untilDone);
+    let owners = 0;
+    for (const preparation of this.#open) if (preparation.owner === owner) owners++;
+    const isFull = this.#open.size >= MAX_PREPARATIONS || owners >= MAX_OWNERS_PREPARATIONS;
+    if (isFull || expected > left) throw new EngineOverloaded(retryAfterOf(expected));
+  }
 
   /** The piece of a preparation that begins at `next`, as it waits in an engine's lane. */
-  const pieceOf = (preparation: Preparation, next: number, process: EngineProcess): Part => {
+  #pieceOf(preparation: Preparation, next: number, process: EngineProcess): Part {
     const { choices, cost, owner } = preparation;
     const each = cost / choices.length;
-    const size = Math.max(1, Math.floor((pieceCost * process.concurrency) / each));
+    const size = Math.max(1, Math.floor((PIECE_COST * process.concurrency) / each));
     const end = Math.min(choices.length, next + size);
-    const sequence = ++pieces;
+    const sequence = ++this.#pieces;
     return {
       preparation,
       next,
@@ -134,132 +227,31 @@ export function createPreparations(options: PreparationsOptions): Preparations {
       rank: sequence,
       sequence,
     };
-  };
+  }
 
-  const busy = (process: EngineProcess): boolean => {
-    for (const each of inFlight.values()) if (each.process === process) return true;
+  #isBusy(process: EngineProcess): boolean {
+    for (const each of this.#inFlight.values()) if (each.process === process) return true;
     return false;
-  };
+  }
 
-  const openOf = (owner: string): number => {
-    let count = 0;
-    for (const preparation of open) if (preparation.owner === owner) count += 1;
-    return count;
-  };
+  /** One engine is done with its part, one way or the other. */
+  #endPart(preparation: Preparation, done: boolean): void {
+    preparation.parts--;
+    if (done) preparation.prepared++;
+    if (preparation.parts > 0) return;
+    if (preparation.prepared > 0) this.#answer(preparation, () => preparation.resolve({ kind: 'prepared' }));
+    else this.#fail(preparation, new EngineFailed('no engine could encode the choices'));
+  }
 
-  return {
-    get size() {
-      return open.size;
-    },
-    prepare(revision, { choices }, terms, engines) {
-      const { deadline, tenant: owner } = terms;
-      const cost = choices.length * choiceCost(revision, choices);
-      // Decisions may take every other turn.
-      const left = deadline - performance.now();
-      if (2 * cost > left) return Promise.reject(new DeadlineTooShort(2 * cost, left));
-      const expected =
-        2 * Math.max(...engines.map((process) => lanes.get(process)?.costUntilDone(owner, cost) ?? cost));
-      const full = open.size >= most || openOf(owner) >= mostOfOwner;
-      if (full || expected > left) {
-        return Promise.reject(new EngineOverloaded(Math.max(1, Math.ceil(expected / 1000))));
-      }
-      const { promise, resolve, reject } = Promise.withResolvers<PrepareOutcome>();
-      const preparation: Preparation = {
-        revision,
-        owner,
-        choiceSet: choiceSetOf(revision.key, choices, terms),
-        choices,
-        deadline,
-        cost,
-        parts: engines.length,
-        prepared: 0,
-        answered: false,
-        resolve,
-        reject,
-      };
-      open.add(preparation);
-      deadlines.add(preparation);
-      for (const process of engines) {
-        const lane = lanes.get(process) ?? createPreparationLane<Part>();
-        lanes.set(process, lane);
-        lane.add(pieceOf(preparation, 0, process));
-      }
-      const leave = (): void => fail(preparation, new JobCanceled());
-      terms.signal.addEventListener('abort', leave, { once: true });
-      return promise.finally(() => terms.signal.removeEventListener('abort', leave));
-    },
-    sendNext(process, decisionsWait) {
-      const lane = lanes.get(process);
-      if (lane === undefined || (decisionsWait && lane.debt > 0)) return false;
-      const piece = lane.take(({ preparation }) => !preparation.answered);
-      if (piece === undefined) {
-        if (!busy(process)) lanes.delete(process);
-        return false;
-      }
-      const { preparation, next, end, cost } = piece;
-      const { choiceSet, choices, deadline } = preparation;
-      lane.debt = cost;
-      const job = nextJob();
-      inFlight.set(job, { process, piece });
-      const timeLeft = deadline - performance.now();
-      const message = {
-        kind: 'prepare',
-        job,
-        key: choiceSet.key,
-        part: choiceSet.part,
-        choices: choices.slice(next, end),
-        timeLeft,
-      } as const;
-      process.send(message, cost);
-      return true;
-    },
-    yielded(process, cost) {
-      const lane = lanes.get(process);
-      if (lane !== undefined) lane.debt -= cost;
-    },
-    finished(process, job, result) {
-      const piece = inFlight.get(job)?.piece;
-      if (piece === undefined) return false;
-      inFlight.delete(job);
-      const { preparation, end } = piece;
-      const { choices, choiceSet } = preparation;
-      if (result.kind === 'choice_too_long') {
-        answer(preparation, () => preparation.resolve(result));
-      } else if (result.kind !== 'prepared') {
-        endPart(preparation, false);
-      } else if (end >= choices.length) {
-        process.choiceSets.add(choiceSet);
-        endPart(preparation, true);
-      } else if (!preparation.answered) {
-        // Behind the owner's other preparations: they take turns.
-        lanes.get(process)?.add(pieceOf(preparation, end, process));
-      }
-      return true;
-    },
-    ended(job, death) {
-      const piece = inFlight.get(job)?.piece;
-      if (piece === undefined) return;
-      inFlight.delete(job);
-      if (death === undefined) {
-        endPart(piece.preparation, false);
-        return;
-      }
-      abandoned(death);
-      // In no other engine either.
-      fail(piece.preparation, new JobAbandoned(death.reason));
-    },
-    lost(process) {
-      const lane = lanes.get(process);
-      lanes.delete(process);
-      for (const { preparation } of lane?.all() ?? []) endPart(preparation, false);
-    },
-    waitFor: (process) =>
-      busy(process) || (lanes.get(process)?.all() ?? []).some(({ preparation }) => !preparation.answered),
-    unavailable(revision) {
-      for (const preparation of open) {
-        if (preparation.revision !== revision) continue;
-        fail(preparation, new ModelUnavailable(`${revision.name} cannot be served now`, 1));
-      }
-    },
-  };
+  #fail(preparation: Preparation, error: Error): void {
+    this.#answer(preparation, () => preparation.reject(error));
+  }
+
+  #answer(preparation: Preparation, give: () => void): void {
+    if (preparation.answered) return;
+    preparation.answered = true;
+    this.#open.delete(preparation);
+    this.#deadlines.remove(preparation);
+    give();
+  }
 }

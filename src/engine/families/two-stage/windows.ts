@@ -9,6 +9,12 @@ export interface Windows {
   readonly windows: readonly Ids[];
 }
 
+/** Which windows of a premise stage B reads: so many of the most relevant, and whether the first one of the whole text. */
+export interface WindowPlan {
+  readonly most: number;
+  readonly first: boolean;
+}
+
 /** Whether a premise of so many tokens is read as one window. */
 export function fitsOneWindow(tokens: number, { premise }: Pick<WindowOptions, 'premise'>): boolean {
   return tokens <= premise - FRAME_TOKENS;

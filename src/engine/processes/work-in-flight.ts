@@ -1,0 +1,73 @@
+/** The jobs that a process was sent and has not finished, and how long they will still take. */
+
+/** Jobs in flight. Times on the clock of `performance.now()`, milliseconds. */
+export interface WorkInFlight {
+  readonly size: number;
+  /** Adds a job that takes `cost` by its estimate. */
+  add(job: number, cost: number, now: number): void;
+  /** Removes a job. Returns for how long it kept the process from the next one. */
+  finish(job: number, now: number): number;
+  /** What the jobs will still take, by their estimates: all of them together. */
+  remaining(now: number): number;
+  /** Removes all, and returns them in the order in which they were added. */
+  clear(): readonly number[];
+}
+
+/** Of a process that does one job at a time, in the order in which they were sent. */
+export function createSerialWork(): WorkInFlight {
+  const costs = new Map<number, number>();
+  /** Since when the first of them has had the process. */
+  let headSince = 0;
+  return {
+    get size() {
+      return costs.size;
+    },
+    add(job, cost, now) {
+      if (costs.size === 0) headSince = now;
+      costs.set(job, cost);
+    },
+    finish(job, now) {
+      costs.delete(job);
+      const occupied = now - headSince;
+      headSince = now;
+      return occupied;
+    },
+    remaining(now) {
+      if (costs.size === 0) return 0;
+      let sum = 0;
+      for (const cost of costs.values()) sum += cost;
+      return Math.max(0, sum - (now - headSince));
+    },
+    clear() {
+      const jobs = [...costs.keys()];
+      costs.clear();
+      return jobs;
+    },
+  };
+}
+
+/** Of a process that does several jobs beside one another. */
+export function createConcurrentWork(): WorkInFlight {
+  const jobs = new Map<number, { readonly cost: number; readonly since: number }>();
+  return {
+    get size() {
+      return jobs.size;
+    },
+    add: (job, cost, now) => void jobs.set(job, { cost, since: now }),
+    finish(job, now) {
+      const since = jobs.get(job)?.since ?? now;
+      jobs.delete(job);
+      return now - since;
+    },
+    remaining(now) {
+      let sum = 0;
+      for (const { cost, since } of jobs.values()) sum += Math.max(0, cost - (now - since));
+      return sum;
+    },
+    clear() {
+      const all = [...jobs.keys()];
+      jobs.clear();
+      return all;
+    },
+  };
+}
