@@ -3,44 +3,37 @@ import type { Engine, ScoreJob } from './engine.ts';
 import { createEngineGroup, type EngineGroup } from './groups/engine-group.ts';
 import { createInferenceGroups } from './groups/inference-groups.ts';
 import { createTally } from './groups/tally.ts';
-import { type EngineOptions, engineSettings } from './options.ts';
+import { type EngineOptions, type EngineSettings, engineSettings } from './options.ts';
 import { isRemote } from './packages/family-names.ts';
-import { createRevisions } from './packages/revisions.ts';
+import { Revisions } from './packages/revisions.ts';
 import type { FoundPackage } from './packages/scan.ts';
 import { createSelection } from './packages/selection.ts';
 import { straysOf, withAddress } from './packages/servers.ts';
 import { createPackageWatch } from './packages/watch.ts';
 
-const checkInterval = 250;
+const CHECK_INTERVAL = 250;
 
 /**
- * Starts the engine processes and looks for models. Resolves when the packages are known, without waiting for them to be loaded: until then they
- * are `unavailable`. A models folder that cannot be read is logged and looked for again; it does not fail the start.
+ * Starts the engine processes and looks for models. Resolves when the packages are known, without waiting for them to
+ * be loaded: until then they are `unavailable`. A models folder that cannot be read is logged and looked for again; it
+ * does not fail the start.
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const settings = engineSettings(options);
   let local: EngineGroup | undefined;
-  const revisions = createRevisions(
-    settings.logger,
-    (revision) => {
+  const revisions: Revisions = new Revisions(settings.logger, {
+    retired(revision) {
       local?.unload(revision.key);
       inference.retired(revision);
     },
-    (revision) => {
+    unavailable(revision) {
       for (const { pool } of groups()) pool.unavailable(revision);
     },
-  );
+  });
   const tally = createTally();
   const inference = createInferenceGroups(settings, revisions, tally);
   const groups = (): readonly EngineGroup[] => (local === undefined ? inference.all : [local, ...inference.all]);
-  let strayServers = '';
-  const reportStrays = (packages: readonly FoundPackage[]): void => {
-    const strays = straysOf(settings.inferenceServers, packages);
-    if (strays.join() === strayServers) return;
-    strayServers = strays.join();
-    if (strays.length === 0) return;
-    settings.logger.warn({ models: strays }, 'an address of an inference server is set for a model that has none');
-  };
+  const reportStrays = createStrayReport(settings);
   const select = createSelection(settings.models, settings.logger);
   const watch = createPackageWatch(settings, (packages) => {
     reportStrays(packages);
@@ -59,20 +52,13 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     observer: { ...tally, calls() {} },
   });
   local = engines;
-  let hasBegun = false;
-  /** Whether every model that was there at the start has been tried: those that come later keep nobody waiting. */
-  const begun = (): boolean => {
-    hasBegun ||=
-      revisions.wanted().every(({ state, undecided }) => state !== 'loading' && !undecided) &&
-      groups().some((group) => group.ready());
-    return hasBegun;
-  };
+  const begun = createBeginning(revisions, groups);
   const checks = setInterval(
     () => {
       begun();
       for (const group of groups()) group.check();
     },
-    Math.min(checkInterval, settings.stuckAfterMs / 4),
+    Math.min(CHECK_INTERVAL, settings.stuckAfterMs / 4),
   );
 
   /** The pool that a job is for; one that nobody serves is refused by any. */
@@ -105,5 +91,28 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       await Promise.all([engines.close(), inference.close()]);
       clearInterval(checks);
     },
+  };
+}
+
+/** Whether every model that was there at the start has been tried: those that come later keep nobody waiting. */
+function createBeginning(revisions: Revisions, groups: () => readonly EngineGroup[]): () => boolean {
+  let begun = false;
+  return () => {
+    begun ||=
+      revisions.wanted().every(({ state, undecided }) => state !== 'loading' && !undecided) &&
+      groups().some((group) => group.ready());
+    return begun;
+  };
+}
+
+/** Tells the log of operator's addresses that no package bears, once for as long as they are the same. */
+function createStrayReport({ inferenceServers, logger }: EngineSettings): (found: readonly FoundPackage[]) => void {
+  let told = '';
+  return (packages) => {
+    const models = straysOf(inferenceServers, packages);
+    if (models.join() === told) return;
+    told = models.join();
+    if (models.length === 0) return;
+    logger.warn({ models }, 'an address of an inference server is set for a model that has none');
   };
 }

@@ -26,8 +26,8 @@ export interface JobTerms extends CallerTerms {
   /** Aborted when the caller is gone: a queued job is then dropped, a running one's answer thrown away. */
   readonly signal: AbortSignal;
   /**
-   * Called exactly once, when the job takes up nothing any more: for a refused one at once, for one that was answered in mid-run because its
-   * caller left or its deadline passed when the run ends.
+   * Called exactly once, when the job takes up nothing any more: for a refused one at once, for one that was answered
+   * in mid-run because its caller left or its deadline passed when the run ends.
    */
   readonly released?: () => void;
 }
@@ -65,7 +65,9 @@ export interface ModelLimits {
   readonly choices: number;
 }
 
-/** `ready` takes jobs; `unavailable` is known but broken or not loaded yet; `disabled` is switched off by its manifest. */
+/**
+ * `ready` takes jobs; `unavailable` is known but broken or not loaded yet; `disabled` is switched off by its manifest.
+ */
 export type ModelStatus = 'ready' | 'unavailable' | 'disabled';
 
 /** One revision of a model, as served now. */
@@ -79,7 +81,9 @@ export interface ModelRevision {
   readonly limits: ModelLimits;
 }
 
-/** What an engine is doing and has done since its start. Times in milliseconds if nothing else is said, sizes in bytes. */
+/**
+ * What an engine is doing and has done since its start. Times in milliseconds if nothing else is said, sizes in bytes.
+ */
 export interface EngineStats {
   /** Decisions that wait, and what they will take on one engine. */
   readonly queue: { readonly jobs: number; readonly cost: number };
@@ -121,8 +125,8 @@ export interface InferenceStats extends InferenceCalls {
 }
 
 /**
- * How a call of an inference server ended: without a server (`unavailable`), with an error of the server's (`refused`), with an answer that cannot
- * be used (`malformed`), too late, or because nobody waited for it any more.
+ * How a call of an inference server ended: without a server (`unavailable`), with an error of the server's (`refused`),
+ * with an answer that cannot be used (`malformed`), too late, or because nobody waited for it any more.
  */
 export type CallOutcome = 'answered' | 'unavailable' | 'refused' | 'malformed' | 'timed_out' | 'canceled';
 
@@ -133,16 +137,16 @@ export interface Engine {
   /** Makes one decision. Throws the errors of errors.ts. */
   score(job: ScoreJob, terms: JobTerms): Promise<ScoreOutcome>;
   /**
-   * Whether a decision of this caller would be refused now, whatever it asks: the whole seconds until a retry may help, or undefined if it has to be
-   * read to know. Cheap; says nothing unless many were refused just now.
+   * Whether a decision of this caller would be refused now, whatever it asks: the whole seconds until a retry may help,
+   * or undefined if it has to be read to know. Cheap; says nothing unless many were refused just now.
    */
   crowded(terms: CallerTerms): number | undefined;
   /** Checks choices against the model's token limit and encodes them ahead of their first decision, in every engine. */
   prepare(job: Pick<ScoreJob, 'model' | 'revision' | 'choices'>, terms: JobTerms): Promise<PrepareOutcome>;
   /**
-   * Whether decisions can be made. Yes once every model that was there at the start has made its canary decision or has failed (one that comes later
-   * keeps nobody waiting), while a live engine serves at least one, and while what waits is being done: no while decisions wait and no engine has
-   * finished anything for some seconds.
+   * Whether decisions can be made. Yes once every model that was there at the start has made its canary decision or has
+   * failed (one that comes later keeps nobody waiting), while a live engine serves at least one, and while what waits
+   * is being done: no while decisions wait and no engine has finished anything for some seconds.
    */
   ready(): boolean;
   stats(): EngineStats;

@@ -22,11 +22,17 @@ export interface EngineOptions {
   /** Jobs that may be queued, and the bytes of their texts. */
   readonly queueJobs?: number;
   readonly queueBytes?: number;
-  /** An engine that has work and shows no progress for this long is killed, unless it is the machine that gives it no time. */
+  /**
+   * An engine that has work and shows no progress for this long is killed, unless it is the machine that gives it no
+   * time.
+   */
   readonly stuckAfterMs?: number;
   /** The same while it loads a model. */
   readonly loadStuckAfterMs?: number;
-  /** While decisions wait, `ready` says no when no engine has finished anything for this long: half of what a decision has by default. */
+  /**
+   * While decisions wait, `ready` says no when no engine has finished anything for this long: half of what a decision
+   * has by default.
+   */
   readonly unreadyAfterMs?: number;
   /** How often the models folder is looked at, beside being watched. */
   readonly scanIntervalMs?: number;

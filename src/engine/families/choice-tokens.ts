@@ -1,9 +1,12 @@
 /** Reads choices: their tokens, counted against the model's limit, a long one in pieces. */
-import { boundedTokens, countingFactor } from '../text/bounded-tokens.ts';
+import { boundedTokens, COUNTING_FACTOR } from '../text/bounded-tokens.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 import { ChoiceTooLong, pauseOf, type RunControl } from './family.ts';
 
-/** The tokens of a choice. `pause` is awaited between pieces of a long one. Throws ChoiceTooLong, and what `pause` throws. */
+/**
+ * The tokens of a choice. `pause` is awaited between pieces of a long one. Throws ChoiceTooLong, and what `pause`
+ * throws.
+ */
 export async function tokensOfChoice(
   tokenizer: TextTokenizer,
   choice: string,
@@ -11,7 +14,7 @@ export async function tokensOfChoice(
   pause: () => Promise<void>,
   words = choice,
 ): Promise<readonly number[]> {
-  const found = await boundedTokens(tokenizer, words, countingFactor * limit, pause);
+  const found = await boundedTokens(tokenizer, words, COUNTING_FACTOR * limit, pause);
   const tokens = found.kind === 'tokens' ? found.ids.length : found.count;
   if (found.kind === 'more_than' || tokens > limit) throw new ChoiceTooLong(choice, tokens);
   return found.ids;

@@ -1,7 +1,7 @@
 /**
- * The cache of choice vectors of one process: bounded in bytes over all its models. It has a young and an old half: what is used in the old half
- * moves to the young one, and when the young half is full, it becomes the old one and the old one is dropped. So what was used lately
- * stays, and a hit in the young half costs one look-up.
+ * The cache of choice vectors of one process: bounded in bytes over all its models. It has a young and an old half:
+ * what is used in the old half moves to the young one, and when the young half is full, it becomes the old one and the
+ * old one is dropped. So what was used lately stays, and a hit in the young half costs one look-up.
  */
 
 /** One revision's view of the cache, for those who share a part of it. */
@@ -14,8 +14,8 @@ export interface ChoiceVectors {
 /** The cache as a whole. */
 export interface ChoiceVectorCache {
   /**
-   * `revision` tells the models apart; revisions never share a vector. Nor do parts: what is in one cannot be told, not by how long a job takes, from
-   * another.
+   * `revision` tells the models apart; revisions never share a vector. Nor do parts: what is in one cannot be told, not
+   * by how long a job takes, from another.
    */
   of(revision: string, part: string): ChoiceVectors;
   /** Drops all vectors of a revision that is no longer served. */
@@ -34,7 +34,7 @@ interface Half {
 }
 
 // A map entry, a string header, a typed array with its buffer: some 250 to 300 bytes.
-const entryOverhead = 300;
+const ENTRY_OVERHEAD = 300;
 
 const empty = (): Half => ({ revisions: new Map(), bytes: 0 });
 
@@ -44,7 +44,7 @@ export function createChoiceVectorCache(maxBytes: number): ChoiceVectorCache {
   let old = empty();
 
   const sizeOf = (choice: string, vector: Float32Array): number =>
-    choice.length * 2 + vector.byteLength + entryOverhead;
+    choice.length * 2 + vector.byteLength + ENTRY_OVERHEAD;
 
   const put = (revision: string, part: string, choice: string, vector: Float32Array): void => {
     const size = sizeOf(choice, vector);
@@ -55,7 +55,7 @@ export function createChoiceVectorCache(maxBytes: number): ChoiceVectorCache {
     }
     const parts = known(young.revisions, revision, () => new Map<string, Part>());
     const vectors = known(parts, part, () => {
-      young.bytes += entryOverhead + part.length * 2;
+      young.bytes += ENTRY_OVERHEAD + part.length * 2;
       return new Map<string, Float32Array>();
     });
     if (!vectors.has(choice)) young.bytes += size;
@@ -81,7 +81,7 @@ export function createChoiceVectorCache(maxBytes: number): ChoiceVectorCache {
     forget(revision) {
       for (const half of [young, old]) {
         for (const [part, vectors] of half.revisions.get(revision) ?? []) {
-          half.bytes -= entryOverhead + part.length * 2;
+          half.bytes -= ENTRY_OVERHEAD + part.length * 2;
           for (const [choice, vector] of vectors) half.bytes -= sizeOf(choice, vector);
         }
         half.revisions.delete(revision);

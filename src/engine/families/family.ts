@@ -1,6 +1,7 @@
 /**
- * A family is the code that knows how one kind of model scores choices. It gets the pieces that it runs with, and promises: equal texts get
- * equal numbers, bit for bit, whatever was computed before; every graph run holds one sequence; nothing is truncated.
+ * A family is the code that knows how one kind of model scores choices. It gets the pieces that it runs with, and
+ * promises: equal texts get equal numbers, bit for bit, whatever was computed before; every graph run holds one
+ * sequence; nothing is truncated.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -62,7 +63,10 @@ export const unhindered: RunControl = {
   vectors: { get: () => undefined, set() {} },
 };
 
-/** What is awaited between pieces of a text: a checkpoint, and a turn of the event loop in which a cancellation can be read. */
+/**
+ * What is awaited between pieces of a text: a checkpoint, and a turn of the event loop in which a cancellation can be
+ * read.
+ */
 export function pauseOf({ checkpoint }: Pick<RunControl, 'checkpoint'>): () => Promise<void> {
   return async () => {
     checkpoint();
@@ -87,15 +91,17 @@ export interface FamilyScores {
 }
 
 /**
- * One loaded package. A family whose numbers a server makes has a `server`, and takes any number of jobs at a time; the others
- * take one.
+ * One loaded package. A family whose numbers a server makes has a `server`, and takes any number of jobs at a time; the
+ * others take one.
  */
 export interface Family {
   readonly tokenizer: TextTokenizer;
   readonly server?: FamilyServer;
   /** Throws ChoiceTooLong, InputTooLong and JobStopped, and CallFailed where there is a server. */
   score(premise: Premise, choices: readonly string[], control: RunControl): Promise<FamilyScores>;
-  /** Checks choices and fills the cache. Throws ChoiceTooLong and JobStopped, and CallFailed where there is a server. */
+  /**
+   * Checks choices and fills the cache. Throws ChoiceTooLong and JobStopped, and CallFailed where there is a server.
+   */
   prepare(choices: readonly string[], control: RunControl): Promise<void>;
   /** Measures what runs cost on this machine, or what the server takes. */
   profile(): Promise<CostProfile>;
@@ -106,7 +112,9 @@ export interface Family {
 export interface FamilyServer {
   /** Connects anew and asks whether server and model are ready and what the package says. Never rejects. */
   connect(): Promise<ServerProblems>;
-  /** The canary was right: watches the server until it is not fit any more, and then calls `unready` of the parts, once. */
+  /**
+   * The canary was right: watches the server until it is not fit any more, and then calls `unready` of the parts, once.
+   */
   watch(): void;
   /** What was asked of the server since this was last called; undefined if nothing was. */
   takeCounts(): InferenceCalls | undefined;

@@ -1,14 +1,22 @@
-/** Finds limits that are above what a graph can read, and says how far it goes: the runtime's own words name some operator inside. */
+/**
+ * Finds limits that are above what a graph can read, and says how far it goes: the runtime's own words name some
+ * operator inside.
+ */
 import { InvalidOptions } from '../packages/checker.ts';
 
-/** A limit of the package's, and the tokens that stand beside so many in the longest run: special ones, a hypothesis. */
+/**
+ * A limit of the package's, and the tokens that stand beside so many in the longest run: special ones, a hypothesis.
+ */
 export interface LengthLimit {
   readonly limit: string;
   readonly tokens: number;
   readonly beside: number;
 }
 
-/** `run` takes a sequence of so many tokens, and puts `own` beside them. Throws InvalidOptions for limits that the graph fails at. */
+/**
+ * `run` takes a sequence of so many tokens, and puts `own` beside them. Throws InvalidOptions for limits that the graph
+ * fails at.
+ */
 export async function checkLength(
   run: (tokens: number) => Promise<unknown>,
   own: number,

@@ -1,10 +1,12 @@
 /**
- * `nli-cross-encoder`: each choice fills a hypothesis, and its logit is how much more the model finds it entailed by the input than contradicted.
- * Every pair is a run of its own: `[CLS] input [SEP] hypothesis [SEP]`.
+ * `nli-cross-encoder`: each choice fills a hypothesis, and its logit is how much more the model finds it entailed by
+ * the input than contradicted. Every pair is a run of its own: `[CLS] input [SEP] hypothesis [SEP]`.
  *
  * options: { "graph", "tokenizer": file names, "hypothesis": a text with `{choice}` in it and perhaps `{instruction}`,
- *   "entailment": and, optionally, "contradiction": places in the output, "temperature": see temperature.ts, "special_tokens": { "cls", "sep" } }
- * graph: `input_ids`, and `attention_mask` and `token_type_ids` if it has them, int64 [1, tokens] → `logits` float32 [1, classes].
+ *   "entailment": and, optionally, "contradiction": places in the output, "temperature": see temperature.ts,
+ *   "special_tokens": { "cls", "sep" } }
+ * graph: `input_ids`, and `attention_mask` and `token_type_ids` if it has them, int64 [1, tokens] → `logits` float32
+ * [1, classes].
  *
  * Without `{instruction}` in the hypothesis the instruction is not read.
  */
@@ -12,7 +14,7 @@ import type { CostProfile } from '../cost-profile.ts';
 import { createChecker, InvalidOptions } from '../packages/checker.ts';
 import { boundedTokens } from '../text/bounded-tokens.ts';
 import { createChoiceTokens } from './choice-tokens.ts';
-import { type Family, type FamilyParts, pauseOf, type RunControl, type Tensor } from './family.ts';
+import { type Family, type FamilyParts, type Graph, pauseOf, type RunControl, type Tensor } from './family.ts';
 import { checkLength } from './graph-length.ts';
 import { measureCurve } from './measure-curve.ts';
 import { softmax } from './probabilities.ts';
@@ -39,33 +41,13 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
   const tokenizer = await parts.tokenizer(options.tokenizer);
   const graph = await parts.graph(options.graph);
 
-  const entailment = async (input: readonly number[], hypothesis: readonly number[]): Promise<number> => {
-    const { cls, sep } = options;
-    const ids = BigInt64Array.from([cls, ...input, sep, ...hypothesis, sep], BigInt);
-    const dims = [1, ids.length];
-    const values: Readonly<Record<string, () => BigInt64Array>> = {
-      input_ids: () => ids,
-      attention_mask: () => new BigInt64Array(ids.length).fill(1n),
-      token_type_ids: () => new BigInt64Array(ids.length).fill(1n, input.length + 2),
-    };
-    const feeds: Record<string, Tensor> = {};
-    for (const name of graph.inputs) {
-      const value = values[name];
-      if (value === undefined) throw new Error(`the graph has an input "${name}", which this family does not know`);
-      feeds[name] = { data: value(), dims };
-    }
-    const { logits } = await graph.run(feeds);
-    const entailed = logits?.data[options.entailment];
-    const contradicted = options.contradiction === undefined ? 0 : logits?.data[options.contradiction];
-    if (typeof entailed !== 'number' || typeof contradicted !== 'number') {
-      throw new Error('the graph has no float32 output "logits" with the classes that the options name');
-    }
-    return entailed - contradicted;
-  };
-
+  const entailment = createEntailment(graph, options);
   const readChoices = createChoiceTokens(tokenizer, limits.candidateTokens);
 
-  /** The tokens of each choice's hypothesis. A long instruction is read once, apart from the choice, and not once for every choice. */
+  /**
+   * The tokens of each choice's hypothesis. A long instruction is read once, apart from the choice, and not once for
+   * every choice.
+   */
   const hypotheses = async (
     instruction: string,
     control: RunControl,
@@ -122,7 +104,39 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
   };
 }
 
-/** Puts values where the template has `{name}`. A value is plain text, whatever it holds; an unknown name stays as it is. */
+/** One run over an input and a hypothesis: how much more it is entailed than contradicted. */
+type Entailment = (input: readonly number[], hypothesis: readonly number[]) => Promise<number>;
+
+function createEntailment(graph: Graph, options: Options): Entailment {
+  return async (input, hypothesis) => {
+    const { cls, sep } = options;
+    const ids = BigInt64Array.from([cls, ...input, sep, ...hypothesis, sep], BigInt);
+    const dims = [1, ids.length];
+    const values: Readonly<Record<string, () => BigInt64Array>> = {
+      input_ids: () => ids,
+      attention_mask: () => new BigInt64Array(ids.length).fill(1n),
+      token_type_ids: () => new BigInt64Array(ids.length).fill(1n, input.length + 2),
+    };
+    const feeds: Record<string, Tensor> = {};
+    for (const name of graph.inputs) {
+      const value = values[name];
+      if (value === undefined) throw new Error(`the graph has an input "${name}", which this family does not know`);
+      feeds[name] = { data: value(), dims };
+    }
+    const { logits } = await graph.run(feeds);
+    const entailed = logits?.data[options.entailment];
+    const contradicted = options.contradiction === undefined ? 0 : logits?.data[options.contradiction];
+    if (typeof entailed !== 'number' || typeof contradicted !== 'number') {
+      throw new Error('the graph has no float32 output "logits" with the classes that the options name');
+    }
+    return entailed - contradicted;
+  };
+}
+
+/**
+ * Puts values where the template has `{name}`. A value is plain text, whatever it holds; an unknown name stays as it
+ * is.
+ */
 export function fillTemplate(template: string, values: Readonly<Record<'choice' | 'instruction', string>>): string {
   return template
     .split(/(\{choice\}|\{instruction\})/)

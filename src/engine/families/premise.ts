@@ -1,5 +1,5 @@
 /** Reads a premise: the tokens of instruction and input, counted against the model's limit. */
-import { boundedTokens, countingFactor } from '../text/bounded-tokens.ts';
+import { boundedTokens, COUNTING_FACTOR } from '../text/bounded-tokens.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 import { type Premise, pauseOf, type RunControl } from './family.ts';
 
@@ -22,7 +22,7 @@ export async function readPremise(
   control: Pick<RunControl, 'checkpoint'>,
 ): Promise<PremiseReading> {
   const pause = pauseOf(control);
-  const bound = countingFactor * limit;
+  const bound = COUNTING_FACTOR * limit;
   const instructionTokens = await boundedTokens(tokenizer, instruction, bound, pause);
   const inputTokens = await boundedTokens(tokenizer, input, bound, pause);
   if (instructionTokens.kind === 'more_than' || inputTokens.kind === 'more_than') {

@@ -1,10 +1,16 @@
-/** From a sequence of tokens to one vector, by a graph as sentence encoders are exported: with or without a mask, pooled or a vector for each token. */
+/**
+ * From a sequence of tokens to one vector, by a graph as sentence encoders are exported: with or without a mask, pooled
+ * or a vector for each token.
+ */
 
 import { InvalidOptions } from '../packages/checker.ts';
 import type { Graph, RunControl, Tensor } from './family.ts';
 import { normalised } from './vectors.ts';
 
-/** How a vector is made of a graph's output: `none` takes it as it is, `mean` the mean over all tokens, `cls` the first token's. */
+/**
+ * How a vector is made of a graph's output: `none` takes it as it is, `mean` the mean over all tokens, `cls` the first
+ * token's.
+ */
 export type Pooling = 'none' | 'mean' | 'cls';
 
 /** What of a graph is read, and how. */

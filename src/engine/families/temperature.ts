@@ -8,8 +8,8 @@ import type { Checker } from '../packages/checker.ts';
 /** The temperature for a decision among so many choices; always over 0. */
 export type Temperature = (choices: number) => number;
 
-const least = 1e-6;
-const greatest = 1e6;
+const LEAST = 1e-6;
+const GREATEST = 1e6;
 const POINTS = '{ "points": [[choices, temperature], …] }';
 
 /** Reads the field `temperature` of a package's options; what is wrong becomes a problem. */
@@ -17,8 +17,8 @@ export function readTemperature(fields: Checker): Temperature {
   const value = fields.value('temperature');
   const points = pointsOf(value);
   if (points === undefined) {
-    if (typeof value === 'number' && value >= least && value <= greatest) return () => value;
-    fields.problem(`must be a number from ${least} to ${greatest}, or ${POINTS}`, 'temperature');
+    if (typeof value === 'number' && value >= LEAST && value <= GREATEST) return () => value;
+    fields.problem(`must be a number from ${LEAST} to ${GREATEST}, or ${POINTS}`, 'temperature');
     return () => 1;
   }
   if (points.length === 0) {
@@ -44,7 +44,7 @@ function pointsOf(raw: unknown): readonly Point[] | undefined {
     const before = points.at(-1)?.choices ?? 0;
     const isPoint =
       typeof choices === 'number' && typeof temperature === 'number' && Number.isInteger(choices) && rest.length === 0;
-    if (!isPoint || choices <= before || !(temperature >= least && temperature <= greatest)) return [];
+    if (!isPoint || choices <= before || !(temperature >= LEAST && temperature <= GREATEST)) return [];
     points.push({ choices, temperature });
   }
   return points;

@@ -1,4 +1,7 @@
-/** Engine processes that serve the same models: a slot for each, the pool before them, and the loading of models into them. */
+/**
+ * Engine processes that serve the same models: a slot for each, the pool before them, and the loading of models into
+ * them.
+ */
 
 import type { InferenceCalls } from '../engine.ts';
 import type { EngineSettings } from '../options.ts';
@@ -52,7 +55,7 @@ export interface EngineGroup {
 }
 
 /** How long a process may take to end once it has nothing to do, milliseconds. */
-const endingGrace = 5000;
+const ENDING_GRACE = 5000;
 
 /** Starts the processes. */
 export function createEngineGroup({
@@ -65,8 +68,8 @@ export function createEngineGroup({
 }: GroupOptions): EngineGroup {
   const slots: EngineSlot[] = [];
   const pool = new Pool({ settings, revisions, slots, abandoned: (death) => observer.abandoned(death) });
-  const own = { ...revisions, wanted: () => revisions.wanted().filter(serves) };
-  const loading = createModelLoading(settings, own, slots, () => pool.dispatch());
+  const wanted = (): readonly Revision[] => revisions.wanted().filter(serves);
+  const loading = createModelLoading({ settings, revisions, wanted, slots, served: () => pool.dispatch() });
   const spare = createSparePlace();
   for (const name of names) {
     slots.push(
@@ -77,7 +80,7 @@ export function createEngineGroup({
         spare,
         hooks: {
           wanted: () => loading.wanted(),
-          known: () => own.wanted(),
+          known: wanted,
           misfit: (process, revision) => loading.misfit(process, revision),
           loaded: (process, revision, outcome) => loading.loaded(process, revision, outcome),
           rollOut: () => void loading.rollOut(),
@@ -116,7 +119,7 @@ export function createEngineGroup({
     async close() {
       loading.close();
       await pool.close();
-      await Promise.all(slots.map((slot) => slot.close(endingGrace)));
+      await Promise.all(slots.map((slot) => slot.close(ENDING_GRACE)));
     },
   };
 }

@@ -1,7 +1,7 @@
 /**
- * The processes that ask inference servers: one for each served revision of the family `open-inference`, with a pool of its own, so that a server
- * which is slow or away holds up nothing but its own model. The process reads texts, asks and waits for as many decisions at a time as the package
- * lets the server have.
+ * The processes that ask inference servers: one for each served revision of the family `open-inference`, with a pool of
+ * its own, so that a server which is slow or away holds up nothing but its own model. The process reads texts, asks and
+ * waits for as many decisions at a time as the package lets the server have.
  */
 import type { CallOutcome, InferenceCalls, InferenceStats } from '../engine.ts';
 import type { EngineSettings } from '../options.ts';
@@ -32,8 +32,8 @@ interface Member {
 }
 
 // A server is asked again soon after it came back, and a decision that waits for it is nobody's work here.
-const longestRetryMs = 5000;
-const retryMs = 250;
+const LONGEST_RETRY_MS = 5000;
+const RETRY_MS = 250;
 
 /** `watcher` hears of every process that ended, and of the jobs that ended with one. */
 export function createInferenceGroups(
@@ -50,8 +50,8 @@ export function createInferenceGroups(
     const group = createEngineGroup({
       settings: {
         ...settings,
-        modelRetryMs: Math.min(settings.modelRetryMs, retryMs),
-        longestRetryMs: Math.min(settings.longestRetryMs, longestRetryMs),
+        modelRetryMs: Math.min(settings.modelRetryMs, RETRY_MS),
+        longestRetryMs: Math.min(settings.longestRetryMs, LONGEST_RETRY_MS),
       },
       concurrency,
       revisions,
@@ -65,7 +65,7 @@ export function createInferenceGroups(
         },
       },
     });
-    const member: Member = { name: revision.name, concurrency, group, calls: noCalls };
+    const member: Member = { name: revision.name, concurrency, group, calls: NO_CALLS };
     return member;
   };
 
@@ -110,7 +110,7 @@ export function createInferenceGroups(
   };
 }
 
-const noCalls: InferenceCalls = {
+const NO_CALLS: InferenceCalls = {
   outcomes: { answered: 0, unavailable: 0, refused: 0, malformed: 0, timed_out: 0, canceled: 0 },
   rows: 0,
   retries: 0,

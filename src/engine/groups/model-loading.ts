@@ -21,21 +21,27 @@ export interface ModelLoading {
   close(): void;
 }
 
-// So much in a row is held against the model that engines were loading when they ended: five crashes. An engine that was killed counts little, for
-// that is not the model's doing, unless it is so large that the system kills each engine that loads it.
-const fatalBlame = 30;
-const crashBlame = 6;
-const killBlame = 1;
-/** Measurements in a row by which a model is too slow for its limits for good. */
-const certainFailures = 3;
+// So much in a row is held against the model that engines were loading when they ended: five crashes. An engine that
+// was killed counts little, for that is not the model's doing, unless it is so large that the system kills each engine
+// that loads it.
+const FATAL_BLAME = 30;
+const CRASH_BLAME = 6;
+const KILL_BLAME = 1;
 
-/** `served` is called when an engine can serve a model that it could not serve before. */
-export function createModelLoading(
-  settings: EngineSettings,
-  revisions: Revisions,
-  slots: readonly EngineSlot[],
-  served: () => void,
-): ModelLoading {
+/** What is loaded, and where. */
+export interface ModelLoadingOptions {
+  readonly settings: EngineSettings;
+  readonly revisions: Pick<Revisions, 'succeeded' | 'failed' | 'doubted' | 'blamed'>;
+  /** Those of the revisions that these engines should have loaded. */
+  wanted(): readonly Revision[];
+  readonly slots: readonly EngineSlot[];
+  /** Called when an engine can serve a model that it could not serve before. */
+  served(): void;
+}
+
+/** Loads nothing before it is asked to. */
+export function createModelLoading(options: ModelLoadingOptions): ModelLoading {
+  const { settings, revisions, wanted, slots, served } = options;
   const retries = new Map<string, NodeJS.Timeout>();
   let rollingOut = Promise.resolve();
   let closed = false;
@@ -68,7 +74,7 @@ export function createModelLoading(
   };
 
   return {
-    wanted: () => revisions.wanted().filter(({ key }) => !retries.has(key)),
+    wanted: () => wanted().filter(({ key }) => !retries.has(key)),
     misfit({ models }, { key, manifest }) {
       const profile = models.get(key);
       return profile && limitsProblem(profile, manifest, settings.defaultDeadlineMs);
@@ -77,28 +83,23 @@ export function createModelLoading(
     loaded(process, revision, outcome) {
       if (closed) return;
       if (outcome.kind === 'gone') {
-        revision.blame += outcome.killed ? killBlame : crashBlame;
-        if (revision.blame >= fatalBlame) {
-          revision.blame = 0;
+        if (revisions.blamed(revision, outcome.killed ? KILL_BLAME : CRASH_BLAME, FATAL_BLAME)) {
           fail(revision, ['engine after engine ended while it was loaded']);
         } else if (slots.some((slot) => slot.process !== undefined)) retryLater(revision);
         return;
       }
       if (outcome.kind === 'failed') {
-        // On a busy machine the next measurement may be another one.
-        revision.undecided =
-          outcome.measured === true && revision.state !== 'ready' && revision.failures + 1 < certainFailures;
+        revisions.doubted(revision, outcome.measured === true);
         return fail(revision, outcome.problems);
       }
       const profile = process.models.get(revision.key);
       // Retired while it was loaded.
       if (profile === undefined) return;
-      revision.profile = profile;
-      revisions.succeeded(revision);
+      revisions.succeeded(revision, profile);
       served();
     },
     unready(key, problems) {
-      const revision = revisions.wanted().find((each) => each.key === key);
+      const revision = wanted().find((each) => each.key === key);
       if (revision !== undefined) fail(revision, problems);
     },
     close() {

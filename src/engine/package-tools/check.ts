@@ -1,4 +1,7 @@
-/** What the operator's command shows of model packages: what there is, and whether a package works on this machine and how fast. */
+/**
+ * What the operator's command shows of model packages: what there is, and whether a package works on this machine and
+ * how fast.
+ */
 import { join } from 'node:path';
 import { costAt } from '../cost-profile.ts';
 import { type EngineOptions, engineSettings } from '../options.ts';
@@ -83,8 +86,8 @@ export type PackageCheck =
   | { readonly kind: 'server_away'; readonly problems: readonly string[] };
 
 /**
- * Checks `<modelsDir>/<id>/<revision>`: verifies its files, loads it in a process of its own as the service would, makes its canary decision
- * and measures it. Never throws for what is wrong with the package.
+ * Checks `<modelsDir>/<id>/<revision>`: verifies its files, loads it in a process of its own as the service would,
+ * makes its canary decision and measures it. Never throws for what is wrong with the package.
  */
 export async function checkPackage(
   options: Omit<EngineOptions, 'engines'>,

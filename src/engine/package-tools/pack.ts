@@ -1,6 +1,7 @@
 /**
- * Makes a package of the family `bi-encoder` of a sentence encoder as it is exported from Hugging Face: a folder with `model.onnx` (or
- * `onnx/model.onnx`), `tokenizer.json`, and what else says how it is read: `config.json`, `sentence_bert_config.json`, `1_Pooling/config.json`.
+ * Makes a package of the family `bi-encoder` of a sentence encoder as it is exported from Hugging Face: a folder with
+ * `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`, and what else says how it is read: `config.json`,
+ * `sentence_bert_config.json`, `1_Pooling/config.json`.
  */
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -8,7 +9,7 @@ import { dirname, join } from 'node:path';
 import type { ModelLimits } from '../engine.ts';
 import type { Pooling } from '../families/sentence-encoder.ts';
 import type { EngineLogger } from '../logger.ts';
-import { type Canary, namePattern } from '../packages/manifest.ts';
+import { type Canary, NAME_PATTERN } from '../packages/manifest.ts';
 import { checkPackage, type PackageSpeed } from './check.ts';
 import { plainTokenizer } from './plain-tokenizer.ts';
 
@@ -63,14 +64,17 @@ const SPECIALS = 3;
 const POOLED = ['sentence_embedding', 'embedding'];
 const UNPOOLED = ['last_hidden_state', 'token_embeddings'];
 
-/** Writes the package, checks it as the service would load it, and moves it into its place. Throws Error with every problem, leaving nothing behind. */
+/**
+ * Writes the package, checks it as the service would load it, and moves it into its place. Throws Error with every
+ * problem, leaving nothing behind.
+ */
 export async function packExport(request: PackRequest): Promise<Packed> {
   const { exported, modelsDir, id, revision } = request;
   for (const [what, name] of [
     ['id', id],
     ['revision', revision],
   ] as const) {
-    if (!namePattern.test(name)) throw new Error(`the ${what} '${name}' must match ${namePattern}`);
+    if (!NAME_PATTERN.test(name)) throw new Error(`the ${what} '${name}' must match ${NAME_PATTERN}`);
   }
   const folder = join(modelsDir, id, revision);
   if (await exists(folder)) throw new Error(`${folder} exists; a change is a new revision`);

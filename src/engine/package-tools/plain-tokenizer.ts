@@ -1,4 +1,7 @@
-/** A tokenizer as it is published, made into one that a package may have: the same tokens for a text, and none that callers could write to control the model. */
+/**
+ * A tokenizer as it is published, made into one that a package may have: the same tokens for a text, and none that
+ * callers could write to control the model.
+ */
 import { controlEntries, isControl, type TokenizerDefinition } from '../text/control-tokens.ts';
 import { createTokenizer, readTokenizer } from '../text/tokenizer.ts';
 
@@ -27,7 +30,10 @@ export interface PlainTokenizer {
   readonly removed: readonly string[];
 }
 
-/** Takes control tokens, truncation, padding and the template out of a `tokenizer.json`. Throws Error with what keeps it from being used. */
+/**
+ * Takes control tokens, truncation, padding and the template out of a `tokenizer.json`. Throws Error with what keeps it
+ * from being used.
+ */
 export function plainTokenizer(published: string): PlainTokenizer {
   const definition = JSON.parse(published) as PublishedTokenizer;
   const { cls, sep } = frameOf(definition.post_processor ?? undefined);
@@ -46,7 +52,9 @@ export function plainTokenizer(published: string): PlainTokenizer {
   return { text: JSON.stringify(plain), cls, sep, removed };
 }
 
-/** Renames what a vocabulary finds in texts, as some kinds do: ids stay, and no well-formed text holds the new names. */
+/**
+ * Renames what a vocabulary finds in texts, as some kinds do: ids stay, and no well-formed text holds the new names.
+ */
 function withoutMatches<T extends TokenizerDefinition>(definition: T): T {
   const { ids } = readTokenizer(definition);
   const matched = new Map(controlEntries(definition).filter(([content, id]) => ids(content).includes(id)));

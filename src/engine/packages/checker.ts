@@ -22,7 +22,10 @@ export interface Checker {
   value(field: string): unknown;
   /** The names of the fields that are there. */
   readonly fields: readonly string[];
-  /** Notes a problem for every field that no method of this view was asked for: one that is misspelt would otherwise be taken for left out. */
+  /**
+   * Notes a problem for every field that no method of this view was asked for: one that is misspelt would otherwise be
+   * taken for left out.
+   */
   refuseOthers(): void;
   /** Notes a problem of the object as a whole or of one field. */
   problem(message: string, field?: string): void;

@@ -6,13 +6,16 @@ export interface RevisionClaim {
   readonly revision: string;
   /** Its manifest says `"default": true`. */
   readonly claims: boolean;
-  /** `broken`: it cannot be loaded. `proven`: it has been loaded and its canary was right, whatever has become of it since. */
+  /**
+   * `broken`: it cannot be loaded. `proven`: it has been loaded and its canary was right, whatever has become of it
+   * since.
+   */
   readonly standing: 'proven' | 'valid' | 'broken';
 }
 
 /**
- * The last in code-unit order of the proven ones that claim it, or else of the proven ones: a new revision takes the name when it has shown that it
- * works. While none is proven, the same of the valid ones; while none is valid, of all.
+ * The last in code-unit order of the proven ones that claim it, or else of the proven ones: a new revision takes the
+ * name when it has shown that it works. While none is proven, the same of the valid ones; while none is valid, of all.
  */
 export function defaultRevision(revisions: readonly RevisionClaim[]): string | undefined {
   const proven = revisions.filter(({ standing }) => standing === 'proven');

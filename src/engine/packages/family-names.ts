@@ -1,6 +1,9 @@
 /** The kinds of model that the engine knows how to run, and where each kind's numbers are made. */
 
-/** `here`: by graph runs in an engine process. `server`: elsewhere, by a server that the package's `options.server` names. */
+/**
+ * `here`: by graph runs in an engine process. `server`: elsewhere, by a server that the package's `options.server`
+ * names.
+ */
 const FAMILIES = {
   'bi-encoder': 'here',
   'nli-cross-encoder': 'here',
@@ -15,8 +18,8 @@ export type FamilyName = keyof typeof FAMILIES;
 export const FAMILY_NAMES = Object.keys(FAMILIES) as readonly FamilyName[];
 
 /**
- * Whether a server elsewhere makes the numbers of this family's models. Such a model has a process and a queue of its own, so
- * that a server that is slow or away holds up nothing else.
+ * Whether a server elsewhere makes the numbers of this family's models. Such a model has a process and a queue of its
+ * own, so that a server that is slow or away holds up nothing else.
  */
 export function isRemote(family: FamilyName): boolean {
   return FAMILIES[family] === 'server';

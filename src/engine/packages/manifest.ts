@@ -12,8 +12,8 @@ import { type Checker, createChecker } from './checker.ts';
 import { FAMILY_NAMES, type FamilyName, isRemote } from './family-names.ts';
 
 /** Names of models and of their revisions. */
-export const namePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
-const fileNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+export const NAME_PATTERN = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+const FILE_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /** A file that the engine loads: checked against size and SHA-256 before it is used. */
 export interface PackageFile {
@@ -82,7 +82,7 @@ export function readManifest(text: string, id: string, revision: string): Manife
 }
 
 function named(fields: Checker, field: string, folder: string): string {
-  const found = fields.text(field, namePattern);
+  const found = fields.text(field, NAME_PATTERN);
   if (found !== '' && found !== folder) fields.problem(`is "${found}", but the folder is called "${folder}"`, field);
   return folder;
 }
@@ -107,7 +107,7 @@ function filesOf(files: Checker, family: FamilyName): ReadonlyMap<string, Packag
   if (files.fields.length === 0 && !isRemote(family)) files.problem('must name the files that the engine loads');
   return new Map(
     files.fields.map((name) => {
-      if (!fileNamePattern.test(name)) files.problem('is not a plain file name', name);
+      if (!FILE_NAME_PATTERN.test(name)) files.problem('is not a plain file name', name);
       const file = files.object(name);
       return [name, { sha256: file.text('sha256', /^[0-9a-f]{64}$/), bytes: file.integer('bytes', 1, 2 ** 40) }];
     }),

@@ -1,7 +1,7 @@
 /**
- * The revisions of models that are served, and what state each is in. A package that appears in the folder becomes a revision; one that changes
- * becomes a new generation of it, which takes over when an engine has loaded it, so that the old one serves until then; one that
- * disappears serves the jobs that it has and is then unloaded.
+ * The revisions of models that are served, and what state each is in. A package that appears in the folder becomes a
+ * revision; one that changes becomes a new generation of it, which takes over when an engine has loaded it, so that the
+ * old one serves until then; one that disappears serves the jobs that it has and is then unloaded.
  */
 
 import type { CostProfile } from '../cost-profile.ts';
@@ -11,7 +11,7 @@ import { defaultRevision } from './default-revision.ts';
 import { byCodeUnits, type Manifest } from './manifest.ts';
 import type { FoundPackage } from './scan.ts';
 
-/** One generation of one revision. */
+/** One generation of one revision. What changes of it is changed by `Revisions` alone. */
 export interface Revision {
   /** Unique for the life of the service: `<id>@<revision>#<generation>`. */
   readonly key: string;
@@ -60,147 +60,171 @@ export function createRevision({ manifest, folder, problems, signature }: FoundP
   };
 }
 
-/** The revisions. */
-export interface Revisions {
-  /** Takes note of the packages that are there now. */
-  apply(packages: readonly FoundPackage[]): void;
-  /** For callers, cached: in code-unit order. */
-  models(): readonly ModelRevision[];
-  /** The generation that serves now; undefined if the revision is unknown. */
-  find(model: string, revision: string): Revision | undefined;
-  /** The generations that engines should have loaded; those that failed most come last. */
-  wanted(): readonly Revision[];
-  /** An engine has loaded it and its canary was right. */
-  succeeded(revision: Revision): void;
-  /** No engine can load it. */
-  failed(revision: Revision, problems: readonly string[]): void;
-  /** Counts a job that begins or ends. */
-  count(revision: Revision, change: 1 | -1): void;
+/** Measurements in a row by which a model is too slow for its limits for good. */
+const CERTAIN_FAILURES = 3;
+
+/** What `Revisions` tells of a generation. */
+export interface RevisionEvents {
+  /** It is no longer served and has no jobs. */
+  retired(revision: Revision): void;
+  /** It stops serving with jobs left. */
+  unavailable(revision: Revision): void;
 }
 
-/** `onRetired` is called when a generation is no longer served and has no jobs; `onUnavailable` when it stops serving with jobs left. */
-export function createRevisions(
-  logger: EngineLogger,
-  onRetired: (revision: Revision) => void,
-  onUnavailable: (revision: Revision) => void,
-): Revisions {
-  const serving = new Map<string, Revision>();
+/** The revisions that are there, none at first. */
+export class Revisions {
+  readonly #logger: EngineLogger;
+  readonly #events: RevisionEvents;
+  readonly #serving = new Map<string, Revision>();
   /** Changed packages that are to take over. */
-  const successors = new Map<string, Revision>();
-  let generations = 0;
-  let published: readonly ModelRevision[] | undefined;
+  readonly #successors = new Map<string, Revision>();
+  #generations = 0;
+  /** For callers; undefined where something has changed since it was made. */
+  #published: readonly ModelRevision[] | undefined;
 
-  const create = (found: FoundPackage): Revision => createRevision(found, ++generations);
+  constructor(logger: EngineLogger, events: RevisionEvents) {
+    this.#logger = logger;
+    this.#events = events;
+  }
 
-  const retire = (revision: Revision): void => {
+  /** Takes note of the packages that are there now. */
+  apply(packages: readonly FoundPackage[]): void {
+    const present = new Set(packages.map(({ manifest }) => `${manifest.id}@${manifest.revision}`));
+    for (const found of packages) this.#consider(found);
+    for (const [name, revision] of this.#serving) {
+      if (present.has(name)) continue;
+      this.#logger.info({ model: name }, 'a model package is gone');
+      this.#serving.delete(name);
+      const successor = this.#successors.get(name);
+      this.#successors.delete(name);
+      this.#retire(revision);
+      if (successor !== undefined) this.#retire(successor);
+    }
+    this.#published = undefined;
+  }
+
+  /** For callers, cached: in code-unit order. */
+  models(): readonly ModelRevision[] {
+    this.#published ??= publish([...this.#serving.values()]);
+    return this.#published;
+  }
+
+  /** The generation that serves now; undefined if the revision is unknown. */
+  find(model: string, revision: string): Revision | undefined {
+    return this.#serving.get(`${model}@${revision}`);
+  }
+
+  /** The generations that engines should have loaded; those that failed most come last. */
+  wanted(): readonly Revision[] {
+    return [...this.#serving.values(), ...this.#successors.values()]
+      .filter(({ state }) => state !== 'broken' && state !== 'disabled')
+      .sort((a, b) => a.failures - b.failures);
+  }
+
+  /** An engine has loaded and measured it, and its canary was right. */
+  succeeded(revision: Revision, profile: CostProfile): void {
+    revision.profile = profile;
+    if (revision.retired) return;
+    if (revision.state !== 'ready') this.#logger.info({ model: revision.name }, 'a model is ready');
+    revision.state = 'ready';
+    revision.proven = true;
+    revision.undecided = false;
+    revision.failures = 0;
+    revision.blame = 0;
+    this.#published = undefined;
+    if (this.#successors.get(revision.name) === revision) this.#replace(revision);
+  }
+
+  /** No engine can load it. */
+  failed(revision: Revision, problems: readonly string[]): void {
+    if (revision.retired) return;
+    // Said once, however often it is tried again in vain.
+    const news = revision.failures++ === 0 || problems.join() !== revision.problems.join();
+    revision.problems = problems;
+    revision.state = 'failed';
+    this.#published = undefined;
+    this.#logger[news ? 'error' : 'debug']({ model: revision.name, problems }, 'a model cannot be served');
+    this.#events.unavailable(revision);
+  }
+
+  /** It has failed; what a measurement said may be otherwise the next time, when the machine is less busy. */
+  doubted(revision: Revision, isMeasured: boolean): void {
+    revision.undecided = isMeasured && revision.state !== 'ready' && revision.failures + 1 < CERTAIN_FAILURES;
+  }
+
+  /** An engine ended while it loaded it. Whether that is held against it so often now that it has failed. */
+  blamed(revision: Revision, points: number, fatal: number): boolean {
+    revision.blame += points;
+    if (revision.blame < fatal) return false;
+    revision.blame = 0;
+    return true;
+  }
+
+  /** Counts a job that begins or ends. */
+  count(revision: Revision, change: 1 | -1): void {
+    revision.jobs += change;
+    if (revision.retired && revision.jobs === 0) this.#events.retired(revision);
+  }
+
+  #retire(revision: Revision): void {
     revision.retired = true;
-    if (revision.jobs === 0) onRetired(revision);
-  };
+    if (revision.jobs === 0) this.#events.retired(revision);
+  }
 
-  const replace = (next: Revision): void => {
-    const previous = serving.get(next.name);
-    serving.set(next.name, next);
-    successors.delete(next.name);
-    published = undefined;
-    if (previous !== undefined) retire(previous);
-  };
+  #replace(next: Revision): void {
+    const previous = this.#serving.get(next.name);
+    this.#serving.set(next.name, next);
+    this.#successors.delete(next.name);
+    this.#published = undefined;
+    if (previous !== undefined) this.#retire(previous);
+  }
 
-  const consider = (found: FoundPackage): void => {
+  #consider(found: FoundPackage): void {
     const name = `${found.manifest.id}@${found.manifest.revision}`;
-    const current = serving.get(name);
-    const successor = successors.get(name);
+    const current = this.#serving.get(name);
+    const successor = this.#successors.get(name);
     if ((successor ?? current)?.signature === found.signature) return;
     if (successor !== undefined) {
-      successors.delete(name);
-      retire(successor);
+      this.#successors.delete(name);
+      this.#retire(successor);
     }
     // Changed back before the change was loaded.
     if (current?.signature === found.signature) return;
-    const next = create(found);
+    const next = createRevision(found, ++this.#generations);
     const fields = { model: name, folder: found.folder };
-    if (next.state === 'broken') logger.error({ ...fields, problems: found.problems }, 'a model package is broken');
-    else logger.info(fields, current === undefined ? 'found a model package' : 'a model package has changed');
+    if (next.state === 'broken')
+      this.#logger.error({ ...fields, problems: found.problems }, 'a model package is broken');
+    else this.#logger.info(fields, current === undefined ? 'found a model package' : 'a model package has changed');
     if (current?.state === 'ready' && next.state !== 'disabled') {
       // A broken or half-copied change must not end what works.
-      successors.set(name, next);
+      this.#successors.set(name, next);
       return;
     }
-    replace(next);
-  };
+    this.#replace(next);
+  }
+}
 
-  const publish = (): readonly ModelRevision[] => {
-    const all = [...serving.values()].sort((a, b) => byCodeUnits(a.name, b.name));
-    const defaults = new Map<string, string | undefined>();
-    for (const [id, group] of Map.groupBy(all, ({ manifest }) => manifest.id)) {
-      const claims = group.map(({ manifest, state, proven }) => ({
-        revision: manifest.revision,
-        claims: manifest.isDefault,
-        standing: proven ? ('proven' as const) : state === 'broken' ? ('broken' as const) : ('valid' as const),
-      }));
-      defaults.set(id, defaultRevision(claims));
-    }
-    return all
-      .map(({ manifest: { id, revision, ownedBy, limits }, state }) => ({
-        id,
-        revision,
-        isDefault: defaults.get(id) === revision,
-        ownedBy,
-        status: statusOf(state),
-        limits,
-      }))
-      .sort((a, b) => byCodeUnits(a.id, b.id) || byCodeUnits(a.revision, b.revision));
-  };
-
-  return {
-    apply(packages) {
-      const present = new Set(packages.map(({ manifest }) => `${manifest.id}@${manifest.revision}`));
-      for (const found of packages) consider(found);
-      for (const [name, revision] of serving) {
-        if (present.has(name)) continue;
-        logger.info({ model: name }, 'a model package is gone');
-        serving.delete(name);
-        const successor = successors.get(name);
-        successors.delete(name);
-        retire(revision);
-        if (successor !== undefined) retire(successor);
-      }
-      published = undefined;
-    },
-    models() {
-      published ??= publish();
-      return published;
-    },
-    find: (model, revision) => serving.get(`${model}@${revision}`),
-    wanted: () =>
-      [...serving.values(), ...successors.values()]
-        .filter(({ state }) => state !== 'broken' && state !== 'disabled')
-        .sort((a, b) => a.failures - b.failures),
-    succeeded(revision) {
-      if (revision.retired) return;
-      if (revision.state !== 'ready') logger.info({ model: revision.name }, 'a model is ready');
-      revision.state = 'ready';
-      revision.proven = true;
-      revision.undecided = false;
-      revision.failures = 0;
-      revision.blame = 0;
-      published = undefined;
-      if (successors.get(revision.name) === revision) replace(revision);
-    },
-    failed(revision, problems) {
-      if (revision.retired) return;
-      // Said once, however often it is tried again in vain.
-      const news = revision.failures++ === 0 || problems.join() !== revision.problems.join();
-      revision.problems = problems;
-      revision.state = 'failed';
-      published = undefined;
-      logger[news ? 'error' : 'debug']({ model: revision.name, problems }, 'a model cannot be served');
-      onUnavailable(revision);
-    },
-    count(revision, change) {
-      revision.jobs += change;
-      if (revision.retired && revision.jobs === 0) onRetired(revision);
-    },
-  };
+function publish(serving: readonly Revision[]): readonly ModelRevision[] {
+  const all = serving.toSorted((a, b) => byCodeUnits(a.name, b.name));
+  const defaults = new Map<string, string | undefined>();
+  for (const [id, group] of Map.groupBy(all, ({ manifest }) => manifest.id)) {
+    const claims = group.map(({ manifest, state, proven }) => ({
+      revision: manifest.revision,
+      claims: manifest.isDefault,
+      standing: proven ? ('proven' as const) : state === 'broken' ? ('broken' as const) : ('valid' as const),
+    }));
+    defaults.set(id, defaultRevision(claims));
+  }
+  return all
+    .map(({ manifest: { id, revision, ownedBy, limits }, state }) => ({
+      id,
+      revision,
+      isDefault: defaults.get(id) === revision,
+      ownedBy,
+      status: statusOf(state),
+      limits,
+    }))
+    .sort((a, b) => byCodeUnits(a.id, b.id) || byCodeUnits(a.revision, b.revision));
 }
 
 function statusOf(state: Revision['state']): ModelStatus {

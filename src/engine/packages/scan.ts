@@ -1,11 +1,11 @@
 /**
- * Finds the model packages of a folder: `<models>/<id>/<revision>/model.json`. Reads manifests and file sizes only; the contents of the
- * files are verified by the process that loads them, so that what was verified is what runs.
+ * Finds the model packages of a folder: `<models>/<id>/<revision>/model.json`. Reads manifests and file sizes only; the
+ * contents of the files are verified by the process that loads them, so that what was verified is what runs.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { byCodeUnits, type Manifest, namePattern, readManifest } from './manifest.ts';
+import { byCodeUnits, type Manifest, NAME_PATTERN, readManifest } from './manifest.ts';
 
 /** A package that was found. With problems it must not be loaded; `manifest` then holds what could be read. */
 export interface FoundPackage {
@@ -57,7 +57,7 @@ export async function readPackage(folder: string, id: string, revision: string):
 async function folders(parent: string): Promise<readonly string[]> {
   const entries = await readdir(parent, { withFileTypes: true });
   return entries
-    .filter((entry) => namePattern.test(entry.name) && (entry.isDirectory() || entry.isSymbolicLink()))
+    .filter((entry) => NAME_PATTERN.test(entry.name) && (entry.isDirectory() || entry.isSymbolicLink()))
     .map((entry) => entry.name)
     .sort(byCodeUnits);
 }

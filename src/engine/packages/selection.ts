@@ -1,6 +1,9 @@
-/** Which of the packages that are there are served: an operator names models, `<id>`, or single revisions, `<id>@<revision>`. */
+/**
+ * Which of the packages that are there are served: an operator names models, `<id>`, or single revisions,
+ * `<id>@<revision>`.
+ */
 import type { EngineLogger } from '../logger.ts';
-import { namePattern } from './manifest.ts';
+import { NAME_PATTERN } from './manifest.ts';
 import type { FoundPackage } from './scan.ts';
 
 /** Takes the packages that are to be served out of those that were found. */
@@ -13,14 +16,17 @@ export function parseSelection(text: string): readonly string[] | string {
     .map((name) => name.trim())
     .filter((name) => name !== '');
   const wrong = names.find(
-    (name) => !/^[^@]+(@[^@]+)?$/.test(name) || !name.split('@').every((n) => namePattern.test(n)),
+    (name) => !/^[^@]+(@[^@]+)?$/.test(name) || !name.split('@').every((n) => NAME_PATTERN.test(n)),
   );
   return wrong === undefined
     ? names
     : `'${wrong}' is not a model, as 'umpire-mini', or a revision, as 'umpire-mini@r5'`;
 }
 
-/** The selection by these names, all packages if there are none. Names without a package are told to the log, once for as long as they are the same. */
+/**
+ * The selection by these names, all packages if there are none. Names without a package are told to the log, once for
+ * as long as they are the same.
+ */
 export function createSelection(names: readonly string[], logger: EngineLogger): PackageSelection {
   if (names.length === 0) return (packages) => packages;
   let told = '';

@@ -1,7 +1,7 @@
 /**
- * What a package says of the server that makes its numbers, the same for every remote family: `options.server.address`, a
- * `host:port` with an IPv6 host in brackets, and `options.in_flight.requests`. An operator's own address replaces the one in a
- * package, so that packages stay portable.
+ * What a package says of the server that makes its numbers, the same for every remote family: `options.server.address`,
+ * a `host:port` with an IPv6 host in brackets, and `options.in_flight.requests`. An operator's own address replaces the
+ * one in a package, so that packages stay portable.
  */
 import { isRemote } from './family-names.ts';
 import type { FoundPackage } from './scan.ts';
@@ -12,7 +12,10 @@ export const ADDRESS_PATTERN = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]{
 /** Requests that a server may have at a time, where a package does not say. */
 export const DEFAULT_REQUESTS = 8;
 
-/** Jobs that the process of a remote package works on at a time: as many as requests. Usable before the options are checked. */
+/**
+ * Jobs that the process of a remote package works on at a time: as many as requests. Usable before the options are
+ * checked.
+ */
 export function concurrencyOf(options: unknown): number {
   const { requests } = objectOf(objectOf(options).in_flight);
   return typeof requests === 'number' && requests >= 1 && requests <= 256 ? Math.floor(requests) : DEFAULT_REQUESTS;
@@ -42,7 +45,10 @@ export function straysOf(
   return [...servers.keys()].filter((name) => !names.has(name));
 }
 
-/** Reads `<model>=<host:port>, …`, a model being `<id>` or `<id>@<revision>`, or nothing; a string is what is wrong with it. */
+/**
+ * Reads `<model>=<host:port>, …`, a model being `<id>` or `<id>@<revision>`, or nothing; a string is what is wrong with
+ * it.
+ */
 export function parseServers(text: string): ReadonlyMap<string, string> | string {
   const servers = new Map<string, string>();
   for (const entry of text === '' ? [] : text.split(',')) {

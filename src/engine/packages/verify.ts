@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { PackageFile } from './manifest.ts';
 
-/** The problems of the files' contents; empty if every SHA-256 is right. Streams: memory does not grow with the files. */
+/**
+ * The problems of the files' contents; empty if every SHA-256 is right. Streams: memory does not grow with the files.
+ */
 export async function verifyFiles(folder: string, files: ReadonlyMap<string, PackageFile>): Promise<readonly string[]> {
   const problems: string[] = [];
   for (const [name, expected] of files) {

@@ -1,4 +1,7 @@
-/** Keeps an eye on the models folder: watched where the file system tells of changes, and looked at again at intervals where it does not. */
+/**
+ * Keeps an eye on the models folder: watched where the file system tells of changes, and looked at again at intervals
+ * where it does not.
+ */
 import { type FSWatcher, watch } from 'node:fs';
 import type { EngineLogger } from '../logger.ts';
 import { type FoundPackage, scanPackages } from './scan.ts';
@@ -21,7 +24,7 @@ export interface PackageWatchOptions {
 }
 
 // A package that is being copied makes many events: the look comes when they pause.
-const pause = 200;
+const PAUSE = 200;
 
 /** Looks at once, and calls `found` after every look with all packages. */
 export function createPackageWatch(
@@ -39,7 +42,7 @@ export function createPackageWatch(
     try {
       watcher = watch(modelsDir, { recursive: true, persistent: false }, () => {
         clearTimeout(pausing);
-        pausing = setTimeout(() => void scan(), pause).unref();
+        pausing = setTimeout(() => void scan(), PAUSE).unref();
       });
       watcher.on('error', (error) => {
         logger.warn({ modelsDir, problem: error.message }, 'the models folder can no longer be watched');

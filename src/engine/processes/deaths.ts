@@ -1,8 +1,8 @@
 /** Why a process ended, as metrics count it, and what that says of the job that it was working on. */
 
 /**
- * `stuck`: killed because it made no progress; `crashed`: by itself; `killed`: somebody else sent SIGKILL or SIGTERM (an operator, the system for
- * want of memory); `drained`: it was told to end.
+ * `stuck`: killed because it made no progress; `crashed`: by itself; `killed`: somebody else sent SIGKILL or SIGTERM
+ * (an operator, the system for want of memory); `drained`: it was told to end.
  */
 export type DeathCause = 'stuck' | 'crashed' | 'killed' | 'drained';
 

@@ -18,7 +18,9 @@ export interface EngineEvents {
   /** A model that was loaded cannot serve for now. */
   unready(key: string, problems: readonly string[]): void;
   calls(calls: InferenceCalls): void;
-  /** The process is gone; `lost` are the jobs that it had in flight, in the order in which they were sent. Called once. */
+  /**
+   * The process is gone; `lost` are the jobs that it had in flight, in the order in which they were sent. Called once.
+   */
   gone(death: Death, lost: readonly number[]): void;
 }
 

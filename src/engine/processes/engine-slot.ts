@@ -1,11 +1,11 @@
 /**
- * A place for one engine process: keeps a process running there, gives it the models that are wanted, replaces it when it
- * ends, is stuck or has grown too large.
+ * A place for one engine process: keeps a process running there, gives it the models that are wanted, replaces it when
+ * it ends, is stuck or has grown too large.
  *
- * Loading a model holds up everything else in a process. So a process serves when it has loaded all that is wanted, and what
- * is wanted later is loaded by another one, started beside it, which then takes its place. The old one does what it has begun,
- * and ends. If the new one cannot load what the old one serves (its files have changed), the old one stays and loads what is
- * new itself.
+ * Loading a model holds up everything else in a process. So a process serves when it has loaded all that is wanted, and
+ * what is wanted later is loaded by another one, started beside it, which then takes its place. The old one does what
+ * it has begun, and ends. If the new one cannot load what the old one serves (its files have changed), the old one
+ * stays and loads what is new itself.
  */
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
@@ -137,8 +137,8 @@ export class EngineSlot {
   }
 
   /**
-   * Loads into a process that serves nothing, and has it serve. What an engine has ended with comes later, in a process beside
-   * this one.
+   * Loads into a process that serves nothing, and has it serve. What an engine has ended with comes later, in a process
+   * beside this one.
    */
   async #begin(run: ProcessRun, all: boolean): Promise<void> {
     run.pause();
@@ -265,7 +265,10 @@ export class EngineSlot {
   }
 }
 
-/** Those that no engine has ended with, or all if there are no others: what ends a process takes what was loaded with it along. */
+/**
+ * Those that no engine has ended with, or all if there are no others: what ends a process takes what was loaded with it
+ * along.
+ */
 function trusted(revisions: readonly Revision[]): readonly Revision[] {
   const innocent = revisions.filter(({ blame }) => blame === 0);
   return innocent.length > 0 ? innocent : revisions;

@@ -3,9 +3,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { getPriority } from 'node:os';
 import type { EngineSettings } from '../options.ts';
 
-// What loading a graph frees lies between what it keeps: with one arena the next graph is loaded into it, and what is free at
-// the end goes back to the system. Buffers of runs stay below 16 MiB, so none of them is mapped anew with every run, which
-// would cost a tenth of its time.
+// What loading a graph frees lies between what it keeps: with one arena the next graph is loaded into it, and what is
+// free at the end goes back to the system. Buffers of runs stay below 16 MiB, so none of them is mapped anew with every
+// run, which would cost a tenth of its time.
 const MALLOC_TUNABLES = [
   'glibc.malloc.arena_max=1',
   'glibc.malloc.mmap_threshold=16777216',

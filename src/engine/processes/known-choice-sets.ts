@@ -8,7 +8,9 @@ export interface ChoiceSet {
   readonly key: string;
   /** Who shares what is cached, see `cachePart`. */
   readonly part: string;
-  /** Of the list. Lists that differ have the same digest only by accident or intent, which spoils an estimate at most. */
+  /**
+   * Of the list. Lists that differ have the same digest only by accident or intent, which spoils an estimate at most.
+   */
   readonly digest: string;
 }
 
@@ -18,8 +20,8 @@ export function choiceSetOf(key: string, choices: readonly string[], caller: Cal
 }
 
 /**
- * Who shares what engines cache: a key's owner with nobody, callers without a key with each other. How long a decision takes
- * tells whether its choices were cached, so what one owner sends must make nobody else's decision faster.
+ * Who shares what engines cache: a key's owner with nobody, callers without a key with each other. How long a decision
+ * takes tells whether its choices were cached, so what one owner sends must make nobody else's decision faster.
  */
 function cachePart({ tenant, keyed }: CallerTerms): string {
   return keyed ? tenant : '';

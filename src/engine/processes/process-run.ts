@@ -1,4 +1,7 @@
-/** One process of an engine slot from its start to its end: what is loaded into it, and whether decisions are sent to it. */
+/**
+ * One process of an engine slot from its start to its end: what is loaded into it, and whether decisions are sent to
+ * it.
+ */
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
 import type { Death } from './deaths.ts';
@@ -7,7 +10,8 @@ import { processUsage } from './process-usage.ts';
 import type { SlotHooks } from './slot-hooks.ts';
 
 /**
- * - `loading`: no decisions are sent to it, since a load holds up all that comes after it. What it has loaded by now nobody
+ * - `loading`: no decisions are sent to it, since a load holds up all that comes after it. What it has loaded by now
+ * nobody
  *   has been told of.
  * - `serving`: decisions are sent to it.
  * - `leaving`: another process has taken its place. It finishes its jobs and serves models that it alone has.
@@ -140,7 +144,8 @@ export class ProcessRun {
     const again = (): void => {
       if (this.#state !== 'ended' && this.#isStuck()) this.process.kill(STUCK);
     };
-    // If this process itself was held up, the engine's messages may lie unread: they are read before this is judged again.
+    // If this process itself was held up, the engine's messages may lie unread: they are read before this is judged
+    // again.
     setImmediate(() => setImmediate(again));
   }
 
@@ -153,7 +158,8 @@ export class ProcessRun {
       this.#suspectedAt = undefined;
       return milliseconds > bound;
     }
-    // It would run if it got a core. Killing it would cost the machine more than it has: only CPU time without progress counts.
+    // It would run if it got a core. Killing it would cost the machine more than it has: only CPU time without progress
+    // counts.
     this.#suspectedAt ??= usage.cpu;
     return usage.cpu - this.#suspectedAt > bound / 4;
   }

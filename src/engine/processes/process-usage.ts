@@ -10,7 +10,7 @@ export interface ProcessUsage {
 }
 
 // The unit of CPU times in /proc, whatever the kernel's own.
-const ticksPerSecond = 100;
+const TICKS_PER_SECOND = 100;
 
 /** Undefined where there is no /proc, or no such process. */
 export function processUsage(pid: number): ProcessUsage | undefined {
@@ -18,7 +18,7 @@ export function processUsage(pid: number): ProcessUsage | undefined {
     // The name in parentheses may hold anything; the fields after it are plain.
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return { runnable: fields[0] === 'R', cpu: ((Number(fields[11]) + Number(fields[12])) * 1000) / ticksPerSecond };
+    return { runnable: fields[0] === 'R', cpu: ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND };
   } catch {
     return undefined;
   }

@@ -14,8 +14,8 @@ const LONGEST_OTHERWISE = 30_000;
 const CALM = 10_000;
 
 /**
- * Milliseconds; `previous` is the last delay, 0 if there was none. One that had served is back soon even if it is killed again
- * and again; one that never got that far is tried less and less often.
+ * Milliseconds; `previous` is the last delay, 0 if there was none. One that had served is back soon even if it is
+ * killed again and again; one that never got that far is tried less and less often.
  */
 export function restartDelay({ served, lived }: EngineLife, previous: number): number {
   if (served && lived >= CALM) return FIRST;

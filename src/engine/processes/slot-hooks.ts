@@ -14,7 +14,10 @@ export interface SlotHooks {
   known(): readonly Revision[];
   /** Why a process that has loaded a revision must not serve it. */
   misfit(process: EngineProcess, revision: Revision): string | undefined;
-  /** A load ended; `gone` tells how, if the process ended with it. One that succeeded in a process that does not serve yet is told when it does. */
+  /**
+   * A load ended; `gone` tells how, if the process ended with it. One that succeeded in a process that does not serve
+   * yet is told when it does.
+   */
   loaded(process: EngineProcess, revision: Revision, outcome: LoadOutcome): void;
   /** There may be something left to load: has every slot look. */
   rollOut(): void;

@@ -1,4 +1,6 @@
-/** The room for one process more than there are engines: what loads models beside those that serve takes turns in it. */
+/**
+ * The room for one process more than there are engines: what loads models beside those that serve takes turns in it.
+ */
 
 /** The room. */
 export interface SparePlace {

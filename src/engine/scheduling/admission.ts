@@ -1,6 +1,6 @@
 /**
- * Which jobs are taken into a pool's queue: those that can probably be done in time and that the queue has room for. In a
- * flood it is known of most requests before they are read that they are not.
+ * Which jobs are taken into a pool's queue: those that can probably be done in time and that the queue has room for. In
+ * a flood it is known of most requests before they are read that they are not.
  */
 import type { CallerTerms } from '../engine.ts';
 import { DeadlineTooShort, EngineOverloaded } from '../errors.ts';
@@ -69,8 +69,8 @@ export function retryAfterOf(milliseconds: number): number {
 /** The admission of one queue. */
 export interface Admission {
   /**
-   * @throws EngineOverloaded if the job cannot be done in time by these engines, or has no place in the queue; DeadlineTooShort
-   * if it could not be done in time by an idle one.
+   * @throws EngineOverloaded if the job cannot be done in time by these engines, or has no place in the queue;
+   * DeadlineTooShort if it could not be done in time by an idle one.
    */
   admit(job: Job, engines: readonly EngineProcess[], arrived: number): void;
   /** See `Engine.crowded`. */

@@ -14,9 +14,12 @@ export interface Deadlines<T extends Due> {
 }
 
 // A timer may be told at most this.
-const longest = 2 ** 31 - 1;
+const MAX_TIMER = 2 ** 31 - 1;
 
-/** Calls `passed` once for every item whose deadline is over and that was not removed before; it is then no longer watched. */
+/**
+ * Calls `passed` once for every item whose deadline is over and that was not removed before; it is then no longer
+ * watched.
+ */
 export function createDeadlines<T extends Due>(passed: (item: T) => void): Deadlines<T> {
   const heap = createHeap<T>((a, b) => a.deadline < b.deadline);
   let timer: NodeJS.Timeout | undefined;
@@ -28,7 +31,7 @@ export function createDeadlines<T extends Due>(passed: (item: T) => void): Deadl
     if (next >= timerAt) return;
     clearTimeout(timer);
     timerAt = next;
-    timer = setTimeout(fire, Math.min(longest, Math.max(0, Math.ceil(next - performance.now()))));
+    timer = setTimeout(fire, Math.min(MAX_TIMER, Math.max(0, Math.ceil(next - performance.now()))));
   };
 
   const fire = (): void => {

@@ -39,12 +39,12 @@ interface Experience {
   slowness: number;
 }
 
-const learningRate = 0.05;
+const LEARNING_RATE = 0.05;
 // Before a model has run: four characters make a token, and the profile is right.
-const inexperienced: Experience = { density: 0.25, slowness: 1 };
+const INEXPERIENCED: Experience = { density: 0.25, slowness: 1 };
 // Tokenising takes this long a character, also of texts that turn out too long.
-const perCharacter = 0.0004;
-const unknownCost = 50;
+const PER_CHARACTER = 0.0004;
+const UNKNOWN_COST = 50;
 
 /** Knows nothing yet. What it learns of a model is forgotten with its revision. */
 export function createEstimates(): Estimates {
@@ -66,23 +66,23 @@ export function createEstimates(): Estimates {
     cost(shape, encoded) {
       const { revision, premiseLength, choices } = shape;
       const { profile } = revision;
-      if (profile === undefined) return unknownCost;
-      const { density, slowness } = experiences.get(revision) ?? inexperienced;
+      if (profile === undefined) return UNKNOWN_COST;
+      const { density, slowness } = experiences.get(revision) ?? INEXPERIENCED;
       const misses = encoded && profile.choicesCached ? 0 : choices;
       const size = sizeOf(shape, premiseLength * density, misses, density);
-      return slowness * (jobCost(profile, size) + premiseLength * perCharacter);
+      return slowness * (jobCost(profile, size) + premiseLength * PER_CHARACTER);
     },
     observe(shape, { inputTokens, encoded }, occupied) {
       const { revision, premiseLength, choices } = shape;
       const profile: CostProfile | undefined = revision.profile;
       if (profile === undefined) return;
-      const known = experiences.get(revision) ?? { ...inexperienced };
+      const known = experiences.get(revision) ?? { ...INEXPERIENCED };
       const misses = profile.choicesCached ? encoded : choices;
       const predicted =
-        jobCost(profile, sizeOf(shape, inputTokens, misses, known.density)) + premiseLength * perCharacter;
-      known.density += learningRate * (inputTokens / premiseLength - known.density);
+        jobCost(profile, sizeOf(shape, inputTokens, misses, known.density)) + premiseLength * PER_CHARACTER;
+      known.density += LEARNING_RATE * (inputTokens / premiseLength - known.density);
       const slowness = Math.min(50, Math.max(0.2, occupied / predicted));
-      known.slowness += learningRate * (slowness - known.slowness);
+      known.slowness += LEARNING_RATE * (slowness - known.slowness);
       experiences.set(revision, known);
     },
   };

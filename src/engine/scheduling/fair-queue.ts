@@ -1,8 +1,8 @@
 /**
- * The queue of decisions that wait for an engine. Callers with a key and those without are served in equal shares of cost while both wait, and
- * within each of the two, tenants are served by deficit round robin.
+ * The queue of decisions that wait for an engine. Callers with a key and those without are served in equal shares of
+ * cost while both wait, and within each of the two, tenants are served by deficit round robin.
  */
-import { createTenantRing, type RingItem, type TenantRing } from './tenant-ring.ts';
+import { type RingItem, TenantRing } from './tenant-ring.ts';
 
 /** What the queue must know of an item. */
 export interface QueueItem extends RingItem {
@@ -44,7 +44,7 @@ interface Side<T extends QueueItem> {
 /** A queue without items. */
 export function createFairQueue<T extends QueueItem>(): FairQueue<T> {
   const side = (): Side<T> => ({
-    ring: createTenantRing<T>(),
+    ring: new TenantRing<T>(),
     backlog: { jobs: 0, bytes: 0, cost: 0 },
     served: 0,
   });
@@ -95,7 +95,8 @@ export function createFairQueue<T extends QueueItem>(): FairQueue<T> {
     costAhead(tenant, isKeyed, own) {
       const [mine, other] = isKeyed ? [keyed, anonymous] : [anonymous, keyed];
       const tenantCost = mine.ring.costOf(tenant) + own;
-      // While this tenant's cost is served, every other tenant of its side gets at most as much, and the other side as much as all of them.
+      // While this tenant's cost is served, every other tenant of its side gets at most as much, and the other side as
+      // much as all of them.
       const sameSide = Math.min(mine.backlog.cost, tenantCost * Math.max(1, mine.ring.tenants));
       return sameSide + Math.min(other.backlog.cost, sameSide + own);
     },

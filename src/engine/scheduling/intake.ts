@@ -1,4 +1,6 @@
-/** How a decision becomes a job: it is for a model that is served, its cost is estimated, and it is admitted or refused. */
+/**
+ * How a decision becomes a job: it is for a model that is served, its cost is estimated, and it is admitted or refused.
+ */
 import type { JobTerms, ScoreJob } from '../engine.ts';
 import { EngineClosing, JobCanceled, JobDeadlinePassed, ModelUnavailable } from '../errors.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';

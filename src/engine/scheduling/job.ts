@@ -61,12 +61,12 @@ export function createJob({ terms, ...facts }: NewJob): Job {
 }
 
 /** How long short jobs may pass a longer one, in multiples of its cost. */
-const patience = 2;
+const PATIENCE = 2;
 
 /**
- * The place of a job among its tenant's: short ones first, with ageing. A job stands where one of no cost would stand that arrived
- * `patience` × cost later, but no later than leaves it three quarters of its time.
+ * The place of a job among its tenant's: short ones first, with ageing. A job stands where one of no cost would stand
+ * that arrived `patience` × cost later, but no later than leaves it three quarters of its time.
  */
 export function rankOf(arrived: number, cost: number, { deadline }: Pick<JobTerms, 'deadline'>): number {
-  return arrived + Math.min(patience * cost, Math.max(0, deadline - arrived - cost) / 4);
+  return arrived + Math.min(PATIENCE * cost, Math.max(0, deadline - arrived - cost) / 4);
 }

@@ -1,6 +1,7 @@
 /**
- * The pool: takes decisions in, queues them fairly, gives each to the engine that will have done it first, and sees every job
- * to its end. A caller is answered at once when it leaves or its time is up; the engine is free again when the run ends.
+ * The pool: takes decisions in, queues them fairly, gives each to the engine that will have done it first, and sees
+ * every job to its end. A caller is answered at once when it leaves or its time is up; the engine is free again when
+ * the run ends.
  */
 import type { CallerTerms, JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
 import {
@@ -36,6 +37,9 @@ export interface PoolOptions {
   /** Hears of jobs that are given up because their engine ended with them. */
   abandoned(death: Death): void;
 }
+
+/** A result that no other engine is asked for. */
+type Settled = Exclude<JobResult, { readonly kind: 'failed' }>;
 
 /** An engine may not fail at a job more often. */
 const MAX_FAILURES = 2;
@@ -139,6 +143,7 @@ export class Pool {
 
   /** `occupied`: milliseconds for which the job kept the engine from the next one. */
   finished(process: EngineProcess, id: number, result: JobResult, occupied: number): void {
+    const { logger } = this.#options.settings;
     this.#lastFinish = performance.now();
     const job = this.#running.get(id);
     if (job === undefined) {
@@ -146,7 +151,7 @@ export class Pool {
       return;
     }
     if (result.kind === 'failed') {
-      this.#logFailure(job, result.message, 'an engine failed at a decision');
+      logger.error({ model: job.revision.name, problem: result.message }, 'an engine failed at a decision');
       this.#retry(job, result.message);
     } else {
       this.#settle(job, process, result, occupied);
@@ -172,8 +177,8 @@ export class Pool {
   /** Fails the waiting jobs of a model that cannot be served any more. */
   unavailable(revision: Revision): void {
     this.#preparations.unavailable(revision);
-    const waiting = this.#queue.all().filter((job) => job.revision === revision);
-    for (const job of waiting) this.#giveUp(job, new ModelUnavailable(`${revision.name} cannot be served now`, 1));
+    const error = new ModelUnavailable(`${revision.name} cannot be served now`, 1);
+    for (const job of this.#queue.all()) if (job.revision === revision) this.#giveUp(job, error);
   }
 
   /** Refuses new jobs; resolves when there are none left. */
@@ -222,20 +227,18 @@ export class Pool {
   }
 
   /** Answers the caller of a job that its engine is done with. */
-  #settle(
-    job: Job,
-    process: EngineProcess,
-    result: Exclude<JobResult, { readonly kind: 'failed' }>,
-    occupied: number,
-  ): void {
+  #settle(job: Job, process: EngineProcess, result: Settled, occupied: number): void {
     if (result.kind === 'unavailable') {
-      this.#logFailure(job, result.message, 'an inference server failed at a decision');
-      this.#reject(job, new ModelUnavailable(`${job.revision.name}: ${result.message}`, 1));
+      const { name } = job.revision;
+      const fields = { model: name, problem: result.message };
+      this.#options.settings.logger.error(fields, 'an inference server failed at a decision');
+      this.#reject(job, new ModelUnavailable(`${name}: ${result.message}`, 1));
       return;
     }
     if (result.kind === 'scored') this.#estimates.observe(job.shape, result, occupied);
     else process.choiceSets.remove(job.choiceSet);
-    // One that was canceled has been answered, or else its time was up by the engine's clock a moment before it is by this one.
+    // One that was canceled has been answered, or else its time was up by the engine's clock a moment before it is by
+    // this one.
     if (result.kind === 'canceled') this.#reject(job, new JobDeadlinePassed());
     else this.#answer(job, () => job.answer.resolve(outcomeOf(result, job)));
   }
@@ -289,10 +292,6 @@ export class Pool {
     this.#options.revisions.count(job.revision, -1);
     job.answer.released();
     this.#checkEmpty();
-  }
-
-  #logFailure({ revision }: Job, problem: string, message: string): void {
-    this.#options.settings.logger.error({ model: revision.name, problem }, message);
   }
 
   #checkEmpty(): void {

@@ -1,8 +1,8 @@
 /**
- * One engine's lane of preparations, fair by owner: owners take turns by deficit round robin in cost, as tenants do in the queue of decisions. What one
- * owner has waiting holds another up by no more than the other has itself.
+ * One engine's lane of preparations, fair by owner: owners take turns by deficit round robin in cost, as tenants do in
+ * the queue of decisions. What one owner has waiting holds another up by no more than the other has itself.
  */
-import { createTenantRing, type RingItem } from './tenant-ring.ts';
+import { type RingItem, TenantRing } from './tenant-ring.ts';
 
 /** A piece of an owner's work that waits. */
 export interface LaneItem extends RingItem {
@@ -15,7 +15,10 @@ export interface PreparationLane<T extends LaneItem> {
   add(item: T): void;
   /** The next piece in fair order that is still wanted; those that are not are dropped. */
   take(wanted: (item: T) => boolean): T | undefined;
-  /** At most so many milliseconds are worked off before the last piece of an owner's new preparation that takes `own`, itself included. */
+  /**
+   * At most so many milliseconds are worked off before the last piece of an owner's new preparation that takes `own`,
+   * itself included.
+   */
   costUntilDone(owner: string, own: number): number;
   all(): readonly T[];
   /** Milliseconds that decisions have coming before the next piece. */
@@ -24,7 +27,7 @@ export interface PreparationLane<T extends LaneItem> {
 
 /** A lane without work. */
 export function createPreparationLane<T extends LaneItem>(): PreparationLane<T> {
-  const ring = createTenantRing<T>();
+  const ring = new TenantRing<T>();
   return {
     debt: 0,
     add: (item) => ring.add(item),

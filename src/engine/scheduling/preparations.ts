@@ -1,6 +1,7 @@
 /**
- * Catalogs' choices on their way into every engine's cache. Each engine has a lane of its own, in which owners take turns; its
- * work is cut into short pieces, and while decisions wait, the lane gets as much of the engine's time as they do and no more.
+ * Catalogs' choices on their way into every engine's cache. Each engine has a lane of its own, in which owners take
+ * turns; its work is cut into short pieces, and while decisions wait, the lane gets as much of the engine's time as
+ * they do and no more.
  */
 import type { JobTerms, PrepareOutcome, ScoreJob } from '../engine.ts';
 import {

@@ -1,6 +1,7 @@
 /**
- * What was refused in the last moments. In a flood nearly everything is refused, and most of what a refusal costs is reading the request; the size
- * of those that were just refused tells that the next one has no place either, before it is read.
+ * What was refused in the last moments. In a flood nearly everything is refused, and most of what a refusal costs is
+ * reading the request; the size of those that were just refused tells that the next one has no place either, before it
+ * is read.
  */
 
 /** The refusals of the last moments. */
@@ -11,9 +12,12 @@ export interface RecentRefusals {
   cheapest(now: number): number | undefined;
 }
 
-/** So many make a flood. Each second the first ones are read and judged by their size, so the flood's end is seen within a second. */
-const several = 8;
-const second = 1000;
+/**
+ * So many make a flood. Each second the first ones are read and judged by their size, so the flood's end is seen within
+ * a second.
+ */
+const FLOOD = 8;
+const SECOND = 1000;
 
 /** None yet. Times are on the clock of `performance.now()`. */
 export function createRecentRefusals(): RecentRefusals {
@@ -22,7 +26,7 @@ export function createRecentRefusals(): RecentRefusals {
   let least = 0;
   return {
     note(cost, now) {
-      if (now - since >= second) {
+      if (now - since >= SECOND) {
         since = now;
         count = 0;
         least = cost;
@@ -30,6 +34,6 @@ export function createRecentRefusals(): RecentRefusals {
       count += 1;
       least = Math.min(least, cost);
     },
-    cheapest: (now) => (now - since < second && count >= several ? least : undefined),
+    cheapest: (now) => (now - since < SECOND && count >= FLOOD ? least : undefined),
   };
 }

@@ -1,7 +1,8 @@
 /**
- * Deficit round robin over tenants, in cost: each visit gives a tenant one quantum, and it is served while it has some left. An item may cost
- * more than what is left; the tenant then owes the rest and is passed over until it is paid. What a tenant owes when its last item
- * is taken stays owed while others wait, so sending one large item at a time gains nothing.
+ * Deficit round robin over tenants, in cost: each visit gives a tenant one quantum, and it is served while it has some
+ * left. An item may cost more than what is left; the tenant then owes the rest and is passed over until it is paid.
+ * What a tenant owes when its last item is taken stays owed while others wait, so sending one large item at a time
+ * gains nothing.
  */
 import { createHeap, type Heap } from './heap.ts';
 
@@ -15,123 +16,122 @@ export interface RingItem {
   readonly sequence: number;
 }
 
-/** Items of many tenants. */
-export interface TenantRing<T extends RingItem> {
-  add(item: T): void;
-  remove(item: T): boolean;
-  /** The next item in fair order among tenants whose first item is eligible. */
-  take(eligible: (item: T) => boolean): T | undefined;
-  /** The cost of what the tenant has waiting. */
-  costOf(tenant: string): number;
-  readonly tenants: number;
-  /** All items, in no particular order. */
-  all(): readonly T[];
-}
-
 interface Tenant<T> {
   readonly items: Heap<T>;
   deficit: number;
   cost: number;
 }
 
-const quantum = 20;
-const maxDebtors = 10_000;
+const QUANTUM = 20;
+const MAX_DEBTORS = 10_000;
 
-/** A ring without items. */
-export function createTenantRing<T extends RingItem>(): TenantRing<T> {
-  // Iterates in the order of visits: a tenant that was visited is put at the end.
-  const ring = new Map<string, Tenant<T>>();
-  const debts = new Map<string, { readonly deficit: number; readonly round: number }>();
-  let round = 0;
-  let visits = 0;
+/** Items of many tenants, none at first. */
+export class TenantRing<T extends RingItem> {
+  /** In the order of visits: a tenant that was visited is put at the end. */
+  readonly #ring = new Map<string, Tenant<T>>();
+  readonly #debts = new Map<string, { readonly deficit: number; readonly round: number }>();
+  #round = 0;
+  #visits = 0;
 
-  const enter = (name: string): Tenant<T> => {
-    const debt = debts.get(name);
-    debts.delete(name);
-    const owed = debt === undefined ? 0 : Math.min(0, debt.deficit + (round - debt.round) * quantum);
+  get tenants(): number {
+    return this.#ring.size;
+  }
+
+  add(item: T): void {
+    const tenant = this.#ring.get(item.tenant) ?? this.#enter(item.tenant);
+    tenant.items.push(item);
+    tenant.cost += item.cost;
+  }
+
+  /** Whether it was there. */
+  remove(item: T): boolean {
+    const tenant = this.#ring.get(item.tenant);
+    return tenant !== undefined && this.#removeFrom(tenant, item);
+  }
+
+  /** The next item in fair order among tenants whose first item is eligible. */
+  take(eligible: (item: T) => boolean): T | undefined {
+    return this.#visit(eligible) ?? (this.#skipRounds(eligible) ? this.#visit(eligible) : undefined);
+  }
+
+  /** The cost of what the tenant has waiting. */
+  costOf(tenant: string): number {
+    return this.#ring.get(tenant)?.cost ?? 0;
+  }
+
+  /** All items, in no particular order. */
+  all(): readonly T[] {
+    return [...this.#ring.values()].flatMap(({ items }) => items.all());
+  }
+
+  #enter(name: string): Tenant<T> {
+    const debt = this.#debts.get(name);
+    this.#debts.delete(name);
+    const owed = debt === undefined ? 0 : Math.min(0, debt.deficit + (this.#round - debt.round) * QUANTUM);
     const tenant = {
       items: createHeap<T>((a, b) => a.rank < b.rank || (a.rank === b.rank && a.sequence < b.sequence)),
-      deficit: owed + quantum,
+      deficit: owed + QUANTUM,
       cost: 0,
     };
-    ring.set(name, tenant);
+    this.#ring.set(name, tenant);
     return tenant;
-  };
+  }
 
-  const leave = (name: string, { deficit }: Tenant<T>): void => {
-    ring.delete(name);
-    if (ring.size === 0) {
+  #leave(name: string, { deficit }: Tenant<T>): void {
+    this.#ring.delete(name);
+    if (this.#ring.size === 0) {
       // Nobody waits, so nobody was held up.
-      debts.clear();
+      this.#debts.clear();
       return;
     }
     if (deficit >= 0) return;
-    debts.set(name, { deficit, round });
-    const [oldest] = debts.keys();
-    if (debts.size > maxDebtors && oldest !== undefined) debts.delete(oldest);
-  };
+    this.#debts.set(name, { deficit, round: this.#round });
+    const [oldest] = this.#debts.keys();
+    if (this.#debts.size > MAX_DEBTORS && oldest !== undefined) this.#debts.delete(oldest);
+  }
 
-  const rotate = (name: string, tenant: Tenant<T>): void => {
-    ring.delete(name);
-    ring.set(name, tenant);
-    if (++visits < ring.size) return;
-    visits = 0;
-    round++;
-  };
+  #rotate(name: string, tenant: Tenant<T>): void {
+    this.#ring.delete(name);
+    this.#ring.set(name, tenant);
+    if (++this.#visits < this.#ring.size) return;
+    this.#visits = 0;
+    this.#round++;
+  }
 
-  const removeFrom = (name: string, tenant: Tenant<T>, item: T): void => {
-    tenant.items.remove(item);
+  #removeFrom(tenant: Tenant<T>, item: T): boolean {
+    if (!tenant.items.remove(item)) return false;
     tenant.cost -= item.cost;
-    if (tenant.items.size === 0) leave(name, tenant);
-  };
+    if (tenant.items.size === 0) this.#leave(item.tenant, tenant);
+    return true;
+  }
 
   /** One visit to every tenant; the first that may be served ends it. */
-  const visit = (eligible: (item: T) => boolean): T | undefined => {
-    for (let left = ring.size; left > 0; left--) {
-      const [next] = ring;
+  #visit(eligible: (item: T) => boolean): T | undefined {
+    for (let left = this.#ring.size; left > 0; left--) {
+      const [next] = this.#ring;
       if (next === undefined) return undefined;
       const [name, tenant] = next;
       const first = tenant.items.peek() as T;
       if (tenant.deficit > 0 && eligible(first)) {
         tenant.deficit -= first.cost;
-        removeFrom(name, tenant, first);
+        this.#removeFrom(tenant, first);
         return first;
       }
-      if (tenant.deficit <= 0) tenant.deficit += quantum;
-      rotate(name, tenant);
+      if (tenant.deficit <= 0) tenant.deficit += QUANTUM;
+      this.#rotate(name, tenant);
     }
     return undefined;
-  };
+  }
 
-  /** The rounds in which nobody could be served, at once. */
-  const skipRounds = (eligible: (item: T) => boolean): boolean => {
+  /** Passes the rounds in which nobody could be served, at once. Whether somebody can be now. */
+  #skipRounds(eligible: (item: T) => boolean): boolean {
+    const tenants = [...this.#ring.values()];
     let least = Number.NEGATIVE_INFINITY;
-    for (const { items, deficit } of ring.values()) if (eligible(items.peek() as T)) least = Math.max(least, deficit);
+    for (const { items, deficit } of tenants) if (eligible(items.peek() as T)) least = Math.max(least, deficit);
     if (least === Number.NEGATIVE_INFINITY) return false;
-    const rounds = Math.max(0, Math.floor(-least / quantum) + 1);
-    for (const tenant of ring.values()) if (tenant.deficit <= 0) tenant.deficit += rounds * quantum;
-    round += rounds;
+    const rounds = Math.max(0, Math.floor(-least / QUANTUM) + 1);
+    for (const tenant of tenants) if (tenant.deficit <= 0) tenant.deficit += rounds * QUANTUM;
+    this.#round += rounds;
     return true;
-  };
-
-  return {
-    add(item) {
-      const tenant = ring.get(item.tenant) ?? enter(item.tenant);
-      tenant.items.push(item);
-      tenant.cost += item.cost;
-    },
-    remove(item) {
-      const tenant = ring.get(item.tenant);
-      if (tenant === undefined || !tenant.items.remove(item)) return false;
-      tenant.cost -= item.cost;
-      if (tenant.items.size === 0) leave(item.tenant, tenant);
-      return true;
-    },
-    take: (eligible) => visit(eligible) ?? (skipRounds(eligible) ? visit(eligible) : undefined),
-    costOf: (tenant) => ring.get(tenant)?.cost ?? 0,
-    all: () => [...ring.values()].flatMap(({ items }) => items.all()),
-    get tenants() {
-      return ring.size;
-    },
-  };
+  }
 }

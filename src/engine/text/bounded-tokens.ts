@@ -1,8 +1,11 @@
-/** Tokenising that works on a piece at a time and stops early, so that a hostile text costs little more than one at its limit. */
+/**
+ * Tokenising that works on a piece at a time and stops early, so that a hostile text costs little more than one at its
+ * limit.
+ */
 import type { TextTokenizer } from './tokenizer.ts';
 
 /** How far beyond its limit a text is counted. */
-export const countingFactor = 8;
+export const COUNTING_FACTOR = 8;
 
 /** A text's tokens, or how many it has at least when counting stopped at the bound. */
 export type Tokens =
@@ -10,13 +13,13 @@ export type Tokens =
   | { readonly kind: 'more_than'; readonly count: number };
 
 // Tokenised at once: a few milliseconds, or some 70 where every character is a symbol with a long name.
-const pieceLength = 1 << 12;
+const PIECE_LENGTH = 1 << 12;
 // Up to here back from a piece's end, a better place for the cut is looked for.
-const search = 256;
+const SEARCH_LENGTH = 256;
 
 /**
- * Tokenises a text of any length, but counts no further than `bound`. The tokenizer is given no more than a piece at a time, and `pause` is awaited
- * between pieces.
+ * Tokenises a text of any length, but counts no further than `bound`. The tokenizer is given no more than a piece at a
+ * time, and `pause` is awaited between pieces.
  */
 export async function boundedTokens(
   tokenizer: Pick<TextTokenizer, 'reader'>,
@@ -37,15 +40,17 @@ export async function boundedTokens(
   return ids.length > bound ? { kind: 'more_than', count: bound } : { kind: 'tokens', ids };
 }
 
-/** After white space, or else between characters that no rule reads together, or else anywhere but in a surrogate pair. */
+/**
+ * After white space, or else between characters that no rule reads together, or else anywhere but in a surrogate pair.
+ */
 function pieceEnd(text: string, start: number): number {
-  const end = start + pieceLength;
+  const end = start + PIECE_LENGTH;
   if (end >= text.length) return text.length;
-  for (let at = end; at > end - search; at -= 1) {
+  for (let at = end; at > end - SEARCH_LENGTH; at -= 1) {
     const unit = text.charCodeAt(at - 1);
     if (unit === 0x20 || unit === 0x0a) return at;
   }
-  for (let at = end; at > end - search; at -= 1) {
+  for (let at = end; at > end - SEARCH_LENGTH; at -= 1) {
     if (standsAlone(text.charCodeAt(at - 1)) && standsAlone(text.charCodeAt(at))) return at;
   }
   const last = text.charCodeAt(end - 1);

@@ -1,6 +1,7 @@
 /**
- * Control tokens (`[SEP]`, `</s>`, `<|endoftext|>`) are placed by a family and by nobody else: where a tokenizer finds them in a text, callers could write
- * them. A tokenizer finds what it lists under `added_tokens`, and some kinds also whatever stands in their vocabulary.
+ * Control tokens (`[SEP]`, `</s>`, `<|endoftext|>`) are placed by a family and by nobody else: where a tokenizer finds
+ * them in a text, callers could write them. A tokenizer finds what it lists under `added_tokens`, and some kinds also
+ * whatever stands in their vocabulary.
  */
 
 /** The parts of a `tokenizer.json` that matter here. */
@@ -29,7 +30,10 @@ export function isControl({ content = '', special = false }: AddedToken): boolea
   return special || CONTROL.test(content);
 }
 
-/** The entries of the vocabulary that are written like control tokens, with their ids; not the unknown token, which any odd character becomes. */
+/**
+ * The entries of the vocabulary that are written like control tokens, with their ids; not the unknown token, which any
+ * odd character becomes.
+ */
 export function controlEntries({ model }: TokenizerDefinition): readonly (readonly [content: string, id: number])[] {
   const vocabulary = model?.vocab ?? {};
   const entries = Array.isArray(vocabulary)
@@ -40,7 +44,10 @@ export function controlEntries({ model }: TokenizerDefinition): readonly (readon
   );
 }
 
-/** What is wrong with a tokenizer that finds control tokens in texts; undefined for one that does not. `ids` reads a text with it. */
+/**
+ * What is wrong with a tokenizer that finds control tokens in texts; undefined for one that does not. `ids` reads a
+ * text with it.
+ */
 export function controlProblem(
   definition: TokenizerDefinition,
   ids: (text: string) => readonly number[],

@@ -1,4 +1,7 @@
-/** Readers of texts: tokens of a text that comes in pieces, so that nothing ever works on more than a piece of it at a time. */
+/**
+ * Readers of texts: tokens of a text that comes in pieces, so that nothing ever works on more than a piece of it at a
+ * time.
+ */
 import { streamSafe } from './stream-safe.ts';
 import { isInsidePair, isLonger, type WordPieceModel } from './word-piece.ts';
 
@@ -20,8 +23,9 @@ export interface WordRules {
 }
 
 /**
- * Reads by BERT's rules. Its tokens are those of the whole text wherever the pieces were cut, but inside a run of marks, and but for a sigma at a cut
- * (its form depends on whether a letter follows). The word at a piece's end waits for the next piece.
+ * Reads by BERT's rules. Its tokens are those of the whole text wherever the pieces were cut, but inside a run of
+ * marks, and but for a sigma at a cut (its form depends on whether a letter follows). The word at a piece's end waits
+ * for the next piece.
  */
 export function createWordReader({ normalize, words, model }: WordRules): TextReader {
   const longest = model.max_input_chars_per_word;
@@ -61,8 +65,9 @@ function shortened(word: string, longest: number): string {
 export const WHOLE_LENGTH = 1 << 15;
 
 /**
- * Reads by any other tokenizer's rules, of which `encode` is given no more than a part of the text: a text of up to WHOLE_LENGTH at once, a longer one in parts of at most that length, cut before white space
- * where there is some. A word that such a cut parts is read as two.
+ * Reads by any other tokenizer's rules, of which `encode` is given no more than a part of the text: a text of up to
+ * WHOLE_LENGTH at once, a longer one in parts of at most that length, cut before white space where there is some. A
+ * word that such a cut parts is read as two.
  */
 export function createPlainReader(encode: (text: string) => readonly number[]): TextReader {
   let text = '';

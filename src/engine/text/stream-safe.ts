@@ -1,7 +1,7 @@
 /**
- * The Stream-Safe Text Process of Unicode (UAX #15, section 13): U+034F is put after every 30 characters that a normaliser would have to put into order.
- * Ordering a run takes time that grows with its square, and real text has runs of a few. Nothing is taken away, and a text without longer runs stays
- * as it is.
+ * The Stream-Safe Text Process of Unicode (UAX #15, section 13): U+034F is put after every 30 characters that a
+ * normaliser would have to put into order. Ordering a run takes time that grows with its square, and real text has runs
+ * of a few. Nothing is taken away, and a text without longer runs stays as it is.
  */
 
 /** The longest run that is left alone, by the standard. */
@@ -20,7 +20,7 @@ const ENDS = 1;
 const DROPPED = 2;
 const FIRST_LENGTH = 2;
 
-const kinds = new Uint8Array(0x110000);
+const KINDS = new Uint8Array(0x110000);
 
 /** The text in Stream-Safe Text Format, in time linear in its length. */
 export function streamSafe(text: string): string {
@@ -29,10 +29,10 @@ export function streamSafe(text: string): string {
   let run = 0;
   for (let at = 0; at < text.length; ) {
     const code = text.codePointAt(at) as number;
-    let kind = kinds[code] as number;
+    let kind = KINDS[code] as number;
     if (kind === UNKNOWN) {
       kind = kindOf(code);
-      kinds[code] = kind;
+      KINDS[code] = kind;
     }
     if (kind === ENDS) run = 0;
     else if (kind !== DROPPED) {
@@ -53,7 +53,8 @@ function kindOf(code: number): number {
   if (/[\t\n\r]/.test(character)) return ENDS;
   if (/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\ufffd]/u.test(character)) return DROPPED;
   if (code < FIRST_MARK) return ENDS;
-  // In the compatible decomposition, as the standard counts them: it has the most. What begins with a starter ends a run.
+  // In the compatible decomposition, as the standard counts them: it has the most. What begins with a starter ends a
+  // run.
   const parts = [...character.normalize('NFKD')];
   return parts.every(isNonStarter) ? FIRST_LENGTH + parts.length : ENDS;
 }

@@ -26,7 +26,10 @@ export async function loadTokenizer(path: string): Promise<TextTokenizer> {
   return createTokenizer(JSON.parse(await readFile(path, 'utf8')));
 }
 
-/** The tokenizer of a `tokenizer.json`. Throws if it cannot be read, and InvalidOptions if callers could write control tokens with it. */
+/**
+ * The tokenizer of a `tokenizer.json`. Throws if it cannot be read, and InvalidOptions if callers could write control
+ * tokens with it.
+ */
 export function createTokenizer(definition: TokenizerDefinition): TextTokenizer {
   const tokenizer = readTokenizer(definition);
   const problem = controlProblem(definition, tokenizer.ids);
@@ -36,7 +39,8 @@ export function createTokenizer(definition: TokenizerDefinition): TextTokenizer 
 
 /** The same, whatever it finds in texts. Throws if it cannot be read. */
 export function readTokenizer(definition: TokenizerDefinition): TextTokenizer {
-  // The library's own Unigram takes time beyond linear in a long word, and its tree of pieces is large: it is asked for other kinds alone.
+  // The library's own Unigram takes time beyond linear in a long word, and its tree of pieces is large: it is asked for
+  // other kinds alone.
   const unigram = unigramEncoder(definition as never);
   const reader =
     unigram === undefined
@@ -76,15 +80,16 @@ function isWordPiece(model: unknown): model is WordPieceModel {
   return typeof model === 'function' && 'max_input_chars_per_word' in model;
 }
 
-// Models that were made from the same base have the same tokenizer, whose vocabulary is the largest thing in an engine's heap.
-const shared = new Map<string, WeakRef<TextTokenizer>>();
+// Models that were made from the same base have the same tokenizer, whose vocabulary is the largest thing in an
+// engine's heap.
+const SHARED = new Map<string, WeakRef<TextTokenizer>>();
 
 /** The same as `loadTokenizer`, for a file whose SHA-256 is known: one that is loaded already is not loaded again. */
 export async function sharedTokenizer(path: string, sha256: string): Promise<TextTokenizer> {
-  const known = shared.get(sha256)?.deref();
+  const known = SHARED.get(sha256)?.deref();
   if (known !== undefined) return known;
   const tokenizer = await loadTokenizer(path);
-  for (const [other, reference] of shared) if (reference.deref() === undefined) shared.delete(other);
-  shared.set(sha256, new WeakRef(tokenizer));
+  for (const [other, reference] of SHARED) if (reference.deref() === undefined) SHARED.delete(other);
+  SHARED.set(sha256, new WeakRef(tokenizer));
   return tokenizer;
 }

@@ -1,6 +1,6 @@
 /**
- * Unigram: of all ways to cut a word into pieces the most likely one. Pieces are looked up in one flat table, so a vocabulary of 170,000 of them costs 22 MB
- * of heap where the library's takes 101, and the work is linear in the text.
+ * Unigram: of all ways to cut a word into pieces the most likely one. Pieces are looked up in one flat table, so a
+ * vocabulary of 170,000 of them costs 22 MB of heap where the library's takes 101, and the work is linear in the text.
  */
 
 /** The parts of a `tokenizer.json` that are read here. */
@@ -44,8 +44,9 @@ const SPACE_MARK = '\u2581';
 const UNKNOWN_PENALTY = 10;
 
 /**
- * The encoder of a definition, or undefined if this is none that it reads: Unigram without bytes for unknown characters, replacements as normalizer, words
- * that begin with the mark of a space, and no added tokens. Throws if its pieces cannot be read.
+ * The encoder of a definition, or undefined if this is none that it reads: Unigram without bytes for unknown
+ * characters, replacements as normalizer, words that begin with the mark of a space, and no added tokens. Throws if its
+ * pieces cannot be read.
  */
 export function unigramEncoder(definition: UnigramDefinition): ((text: string) => readonly number[]) | undefined {
   const { model, pre_tokenizer: splitter } = definition;

@@ -1,4 +1,7 @@
-/** WordPiece in time linear in the text: the library tries every end of a word down to its first character, far beyond the longest token. */
+/**
+ * WordPiece in time linear in the text: the library tries every end of a word down to its first character, far beyond
+ * the longest token.
+ */
 
 /** What the library's model of this type lets one see. */
 export interface WordPieceModel {

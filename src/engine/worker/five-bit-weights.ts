@@ -1,7 +1,7 @@
 /**
- * Weights that a package keeps in five bits. A file of n codes, n a multiple of 8, holds the low four bits of all codes, two in a byte and the
- * first of them in its lower half, and then the fifth bits, eight in a byte and the first of them lowest: 5/8 n bytes. A code c stands for the
- * odd number 2 c − 31, which a graph multiplies in int8.
+ * Weights that a package keeps in five bits. A file of n codes, n a multiple of 8, holds the low four bits of all
+ * codes, two in a byte and the first of them in its lower half, and then the fifth bits, eight in a byte and the first
+ * of them lowest: 5/8 n bytes. A code c stands for the odd number 2 c − 31, which a graph multiplies in int8.
  */
 
 /** The numbers [n] of the codes, as int8. Throws if no such file has this length. */

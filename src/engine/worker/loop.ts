@@ -1,7 +1,7 @@
 /**
- * An engine process's work. Tasks that run graphs are done one at a time, in the order in which their messages came, as are
- * loads of every kind. Jobs that a server scores are done beside them and beside one another: the pool sends no more than the
- * server may have.
+ * An engine process's work. Tasks that run graphs are done one at a time, in the order in which their messages came, as
+ * are loads of every kind. Jobs that a server scores are done beside them and beside one another: the pool sends no
+ * more than the server may have.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JobStopped, type RunControl } from '../families/family.ts';
@@ -56,7 +56,9 @@ export class WorkerLoop {
     }
   }
 
-  /** Tells the pool what was asked of servers and that work goes on there, if there is something to tell; called often. */
+  /**
+   * Tells the pool what was asked of servers and that work goes on there, if there is something to tell; called often.
+   */
   report(): void {
     for (const calls of this.#models.takeCounts()) this.#send({ kind: 'calls', calls });
     if (this.#awaiting > 0) this.#send({ kind: 'progress' });

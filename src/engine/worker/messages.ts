@@ -1,9 +1,11 @@
 /**
- * The messages between the pool and an engine process. They are structured-cloned over the child's IPC channel, which keeps their order.
+ * The messages between the pool and an engine process. They are structured-cloned over the child's IPC channel, which
+ * keeps their order.
  *
- * An engine does one thing at a time, in the order of arrival: load, unload, canary, score, prepare; jobs that a server scores it does beside one
- * another. `cancel` and `drain` are read between two graph runs. Every `score` and `prepare` gets exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one
- * `canary_made`. `key` names one loaded package: two generations of one revision have different keys. Times are milliseconds.
+ * An engine does one thing at a time, in the order of arrival: load, unload, canary, score, prepare; jobs that a server
+ * scores it does beside one another. `cancel` and `drain` are read between two graph runs. Every `score` and `prepare`
+ * gets exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one `canary_made`. `key`
+ * names one loaded package: two generations of one revision have different keys. Times are milliseconds.
  */
 import type { CostProfile } from '../cost-profile.ts';
 import type { InferenceCalls } from '../engine.ts';
@@ -68,7 +70,10 @@ export type FromEngine =
   /** `problem` is undefined if the answer was the expected one. */
   | { readonly kind: 'canary_made'; readonly key: string; readonly problem: string | undefined }
   | { readonly kind: 'finished'; readonly job: number; readonly result: JobResult }
-  /** A model that was loaded cannot serve now, since its inference server cannot; it serves again when it is loaded again. */
+  /**
+   * A model that was loaded cannot serve now, since its inference server cannot; it serves again when it is loaded
+   * again.
+   */
   | { readonly kind: 'unready'; readonly key: string; readonly problems: readonly string[] }
   /** What was asked of inference servers since the last such message. */
   | { readonly kind: 'calls'; readonly calls: InferenceCalls }

@@ -56,8 +56,8 @@ interface LoadedModel {
 }
 
 /**
- * `cacheBytes` bounds the choice vectors of all models together. `unready` hears of a model whose server cannot decide any
- * more.
+ * `cacheBytes` bounds the choice vectors of all models together. `unready` hears of a model whose server cannot decide
+ * any more.
  */
 export function createLoadedModels(
   cacheBytes: number,

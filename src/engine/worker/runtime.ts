@@ -1,13 +1,17 @@
-/** ONNX Runtime, as an engine process uses it: one thread, no spinning, memory given back. The only file that imports it. */
+/**
+ * ONNX Runtime, as an engine process uses it: one thread, no spinning, memory given back. The only file that imports
+ * it.
+ */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { InferenceSession, Tensor as RuntimeTensor } from 'onnxruntime-node';
 import type { Graph, Tensor } from '../families/family.ts';
 import { unpackFiveBits } from './five-bit-weights.ts';
 
-const sessionOptions: InferenceSession.SessionOptions = {
+const SESSION_OPTIONS: InferenceSession.SessionOptions = {
   executionProviders: ['cpu'],
-  // Processes are the unit of parallelism: a second thread gains less than a second process, and spinning threads steal from it.
+  // Processes are the unit of parallelism: a second thread gains less than a second process, and spinning threads steal
+  // from it.
   intraOpNumThreads: 1,
   interOpNumThreads: 1,
   executionMode: 'sequential',
@@ -18,12 +22,12 @@ const sessionOptions: InferenceSession.SessionOptions = {
 };
 
 /**
- * Loads a graph. `weights` is a file of five-bit weights: the graph has their numbers as external data of this file's name. Rejects with the
- * runtime's error if the file is not a graph that it can run.
+ * Loads a graph. `weights` is a file of five-bit weights: the graph has their numbers as external data of this file's
+ * name. Rejects with the runtime's error if the file is not a graph that it can run.
  */
 export async function loadGraph(path: string, weights?: string): Promise<Graph> {
   const session = await (weights === undefined
-    ? InferenceSession.create(path, sessionOptions)
+    ? InferenceSession.create(path, SESSION_OPTIONS)
     : createWithWeights(path, weights));
   return {
     inputs: session.inputNames,
@@ -46,7 +50,7 @@ export async function loadGraph(path: string, weights?: string): Promise<Graph> 
 async function createWithWeights(path: string, weights: string): Promise<InferenceSession> {
   const packed = await readFile(weights);
   const data = unpackFiveBits(packed);
-  const options = { ...sessionOptions, externalData: [{ path: basename(weights), data }] };
+  const options = { ...SESSION_OPTIONS, externalData: [{ path: basename(weights), data }] };
   try {
     return await InferenceSession.create(path, options);
   } finally {

@@ -6,7 +6,7 @@ import { type AdmissionCase, admit } from '../../../src/engine/scheduling/admiss
 import { createFairQueue, type QueueItem } from '../../../src/engine/scheduling/fair-queue.ts';
 import { createHeap } from '../../../src/engine/scheduling/heap.ts';
 import { rankOf } from '../../../src/engine/scheduling/job.ts';
-import { createTenantRing } from '../../../src/engine/scheduling/tenant-ring.ts';
+import { TenantRing } from '../../../src/engine/scheduling/tenant-ring.ts';
 
 let sequence = 0;
 const item = (tenant: string, cost: number, rank = 0, keyed = false): QueueItem => {
@@ -40,7 +40,7 @@ test('a heap gives its items in order, whatever is removed meanwhile', (t) => {
 });
 
 test('tenants get equal shares of cost, however their work is cut', (t) => {
-  const ring = createTenantRing();
+  const ring = new TenantRing();
   for (let i = 0; i < 1000; i++) ring.add(item('small', 5));
   for (let i = 0; i < 50; i++) ring.add(item('large', 400));
   for (let i = 0; i < 300; i++) ring.add(item('middle', 60));
@@ -58,7 +58,7 @@ test('tenants get equal shares of cost, however their work is cut', (t) => {
 });
 
 test('sending one large item at a time gains nothing', (t) => {
-  const ring = createTenantRing();
+  const ring = new TenantRing();
   for (let i = 0; i < 1000; i++) ring.add(item('patient', 10));
   let greedy = 0;
   for (let spent = 0; spent < 8000; ) {
@@ -71,7 +71,7 @@ test('sending one large item at a time gains nothing', (t) => {
 });
 
 test('a tenant whose first item cannot be served holds nobody up', (t) => {
-  const ring = createTenantRing();
+  const ring = new TenantRing();
   ring.add(item('blocked', 1));
   ring.add(item('free', 1));
   t.is(ring.take(({ tenant }) => tenant !== 'blocked')?.tenant, 'free');
@@ -121,7 +121,7 @@ test('callers with a key get half the service while both wait, however many the 
 });
 
 test('short jobs come first, but not for ever', (t) => {
-  const ring = createTenantRing();
+  const ring = new TenantRing();
   const add = (arrived: number, cost: number) => {
     const added = item('a', cost, rankOf(arrived, cost, { deadline: arrived + 10_000 }));
     ring.add(added);

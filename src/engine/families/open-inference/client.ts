@@ -1,4 +1,7 @@
-/** A client of GRPCInferenceService: one connection to each address of the server, calls with a deadline that can be given up. */
+/**
+ * A client of GRPCInferenceService: one connection to each address of the server, calls with a deadline that can be
+ * given up.
+ */
 import { isIP } from 'node:net';
 import {
   create,
@@ -50,7 +53,10 @@ export interface InferenceClient {
   close(): void;
 }
 
-/** Connects with the first call. @throws Error for TLS to a numeric host without a name: grpc-js cannot check a certificate for one. */
+/**
+ * Connects with the first call. @throws Error for TLS to a numeric host without a name: grpc-js cannot check a
+ * certificate for one.
+ */
 export function createInferenceClient({ address, tls, messageBytes }: ClientOptions): InferenceClient {
   const { ca, certificate, key, serverName } = tls ?? {};
   const host = address.slice(0, address.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');

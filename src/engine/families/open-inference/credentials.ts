@@ -1,4 +1,6 @@
-/** Reads what the package names for TLS, anew for every connection: certificates are exchanged while the service runs. */
+/**
+ * Reads what the package names for TLS, anew for every connection: certificates are exchanged while the service runs.
+ */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { ClientOptions } from './client.ts';

@@ -1,6 +1,7 @@
 /**
- * For a server that encodes one text at a time: a bi-encoder. A choice's logit is the cosine of its vector and the premise's. Vectors of choices are kept
- * only if a row's result does not depend on the rows beside it: otherwise a decision would depend on those before it.
+ * For a server that encodes one text at a time: a bi-encoder. A choice's logit is the cosine of its vector and the
+ * premise's. Vectors of choices are kept only if a row's result does not depend on the rows beside it: otherwise a
+ * decision would depend on those before it.
  */
 import { dot } from '../probabilities.ts';
 import { malformed } from '../remote/call-failed.ts';

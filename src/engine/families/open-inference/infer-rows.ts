@@ -1,6 +1,6 @@
 /**
- * All rows of a decision: in batches, as many at a time as the server may be asked, given up together when one fails. Rows of
- * ids share a request only with rows of their length: nothing is padded.
+ * All rows of a decision: in batches, as many at a time as the server may be asked, given up together when one fails.
+ * Rows of ids share a request only with rows of their length: nothing is padded.
  */
 import type { JobCall } from '../remote/calls.ts';
 import type { RemoteServer } from '../remote/remote-server.ts';

@@ -1,6 +1,6 @@
 /**
- * `open-inference`: a server that speaks the Open Inference Protocol v2 over gRPC makes the numbers, of rows that are made
- * here. The options stand in options.ts.
+ * `open-inference`: a server that speaks the Open Inference Protocol v2 over gRPC makes the numbers, of rows that are
+ * made here. The options stand in options.ts.
  */
 import { tokensOfChoice } from '../choice-tokens.ts';
 import { type Family, type FamilyParts, InputTooLong, unhindered } from '../family.ts';
@@ -18,8 +18,8 @@ import { createRowMaker } from './row-maker.ts';
 import type { ReadChoice, Scorer } from './scorer.ts';
 
 /**
- * Characters of all rows of a request together: a text that hardly has tokens may be long, and every choice's row holds it
- * once more.
+ * Characters of all rows of a request together: a text that hardly has tokens may be long, and every choice's row holds
+ * it once more.
  */
 const MAX_ROWS_LENGTH = 1 << 25;
 

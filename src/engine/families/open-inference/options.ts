@@ -14,9 +14,9 @@
  *       "batch": { "rows": n, "independent": whether a row's result does not depend on the rows beside it },
  *       "in_flight": { "requests": n, "bytes": n }, "message_bytes": n, "timeout_ms": of one request }
  *
- * The parts of `tls` are optional; without `tls` the connection is in clear. Its files lie in the package's folder unless their paths are absolute, and
- * are not listed in `files`. What a row is, stands in rows.ts. The first dimension of every tensor is the rows. The last four lines are optional, but
- * for "temperature".
+ * The parts of `tls` are optional; without `tls` the connection is in clear. Its files lie in the package's folder
+ * unless their paths are absolute, and are not listed in `files`. What a row is, stands in rows.ts. The first dimension
+ * of every tensor is the rows. The last four lines are optional, but for "temperature".
  */
 import { type Checker, createChecker, InvalidOptions } from '../../packages/checker.ts';
 import { ADDRESS_PATTERN, DEFAULT_REQUESTS } from '../../packages/servers.ts';

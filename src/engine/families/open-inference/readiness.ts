@@ -5,9 +5,9 @@ import type { InferenceClient } from './client.ts';
 import type { OpenInferenceOptions } from './options.ts';
 
 /** How long a server may take to say whether it is ready, milliseconds. */
-const patience = 2000;
+const PATIENCE = 2000;
 
-const terms = () => ({ signal: new AbortController().signal, within: patience });
+const terms = () => ({ signal: new AbortController().signal, within: PATIENCE });
 
 /** Why the server cannot be asked now; undefined if it can. Never rejects. */
 export async function readinessProblem(
@@ -27,7 +27,10 @@ export async function readinessProblem(
   }
 }
 
-/** What the server says of its model that the package says otherwise. Servers that say nothing are believed. Never rejects. */
+/**
+ * What the server says of its model that the package says otherwise. Servers that say nothing are believed. Never
+ * rejects.
+ */
 export async function modelProblems(
   client: InferenceClient,
   options: Pick<OpenInferenceOptions, 'model' | 'version' | 'inputs' | 'output'>,

@@ -10,7 +10,10 @@ export interface ReadChoice {
 
 /** Makes logits of a server's numbers. */
 export interface Scorer {
-  /** One logit for each choice, not yet divided by a temperature, and how many choices the server had to read. Rejects with CallFailed. */
+  /**
+   * One logit for each choice, not yet divided by a temperature, and how many choices the server had to read. Rejects
+   * with CallFailed.
+   */
   logits(
     premise: Premise,
     choices: readonly ReadChoice[],

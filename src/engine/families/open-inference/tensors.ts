@@ -1,4 +1,7 @@
-/** Rows to the tensors of a request, and the tensor of a response to numbers: as raw contents, little-endian and row by row. */
+/**
+ * Rows to the tensors of a request, and the tensor of a response to numbers: as raw contents, little-endian and row by
+ * row.
+ */
 import { create } from '@bufbuild/protobuf';
 import {
   type ModelInferRequest,
@@ -12,7 +15,7 @@ import type { IdsRow, TextsRow } from './rows.ts';
 /** A row of either kind. */
 export type Row = IdsRow | TextsRow;
 
-const encoder = new TextEncoder();
+const ENCODER = new TextEncoder();
 
 /** Bytes that a row takes in a request, an estimate from above. */
 export function rowBytes(row: Row, inputs: readonly InputTensor[]): number {
@@ -64,7 +67,7 @@ function contentsOf(rows: readonly Row[], { datatype, holds }: InputTensor, plac
 }
 
 function bytesOf(texts: readonly string[]): Uint8Array {
-  const encoded = texts.map((text) => encoder.encode(text));
+  const encoded = texts.map((text) => ENCODER.encode(text));
   const contents = new Uint8Array(encoded.reduce((sum, { length }) => sum + 4 + length, 0));
   const view = new DataView(contents.buffer);
   let place = 0;
@@ -76,7 +79,10 @@ function bytesOf(texts: readonly string[]): Uint8Array {
   return contents;
 }
 
-/** The numbers of the output, all finite, and how many a row has. Throws CallFailed `malformed` for anything but the tensor that was asked for. */
+/**
+ * The numbers of the output, all finite, and how many a row has. Throws CallFailed `malformed` for anything but the
+ * tensor that was asked for.
+ */
 export function outputOf(
   response: ModelInferResponse,
   output: OutputTensor,
@@ -116,10 +122,10 @@ function typedValues(contents: Contents | undefined, { datatype }: OutputTensor)
   return new Float64Array(0);
 }
 
-const sizes = { FP64: 8, FP32: 4, FP16: 2 } as const;
+const SIZES = { FP64: 8, FP32: 4, FP16: 2 } as const;
 
 function rawValues(raw: Uint8Array, { name, datatype }: OutputTensor): Float64Array {
-  const size = sizes[datatype];
+  const size = SIZES[datatype];
   if (raw.length % size !== 0) throw malformed(`the output "${name}" has ${raw.length} bytes`);
   const view = new DataView(raw.buffer, raw.byteOffset, raw.length);
   const values = new Float64Array(raw.length / size);

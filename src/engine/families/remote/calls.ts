@@ -31,7 +31,9 @@ export interface CallSize {
 
 /** Calls of one server. */
 export interface Calls {
-  /** Makes a call by `once`, a second time if the first found no server. Rejects with CallFailed, or what `once` throws. */
+  /**
+   * Makes a call by `once`, a second time if the first found no server. Rejects with CallFailed, or what `once` throws.
+   */
   make<T>(size: CallSize, job: JobCall, once: (terms: CallTerms) => Promise<T>): Promise<T>;
   /** What was counted since it was last asked; undefined if nothing was. */
   takeCounts(): InferenceCalls | undefined;
@@ -79,8 +81,8 @@ export function createCalls(bounds: CallBounds, unreachable: () => void): Calls 
 
   /** Waits before a call is made again, if it may be. */
   const mayRetry = async (error: unknown, deadline: number): Promise<boolean> => {
-    // Nothing else is safe to make again: the server may be at work on it still. Scoring has no effects, so no harm is done
-    // if it was.
+    // Nothing else is safe to make again: the server may be at work on it still. Scoring has no effects, so no harm is
+    // done if it was.
     if (!(error instanceof CallFailed) || error.outcome !== 'unavailable') return false;
     const wait = RETRY_WAIT * (1 + Math.random());
     if (!throttle.failed() || performance.now() + wait >= deadline) return false;

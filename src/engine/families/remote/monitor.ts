@@ -1,4 +1,7 @@
-/** Asks a server again and again whether it is ready, so that one which goes away is noticed before a decision is lost to it. */
+/**
+ * Asks a server again and again whether it is ready, so that one which goes away is noticed before a decision is lost
+ * to it.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** The asking. */
@@ -8,8 +11,8 @@ export interface Monitor {
   stop(): void;
 }
 
-const interval = 1000;
-const again = 100;
+const INTERVAL = 1000;
+const AGAIN = 100;
 
 /** `problem` asks once; `gone` is called, and the asking ends, when it found a problem twice in a row. */
 export function startMonitor(problem: () => Promise<string | undefined>, gone: (problem: string) => void): Monitor {
@@ -22,7 +25,7 @@ export function startMonitor(problem: () => Promise<string | undefined>, gone: (
     let found = await problem();
     // A single connection that broke is not a server that is away.
     if (found !== undefined && !stopped) {
-      await delay(again);
+      await delay(AGAIN);
       found = await problem();
     }
     asking = false;
@@ -31,7 +34,7 @@ export function startMonitor(problem: () => Promise<string | undefined>, gone: (
     gone(found);
   };
 
-  const timer = setInterval(() => void ask(), interval);
+  const timer = setInterval(() => void ask(), INTERVAL);
   const stop = (): void => {
     stopped = true;
     clearInterval(timer);

@@ -1,4 +1,7 @@
-/** Keeps long work from holding up the process: other decisions, cancellations and signs of progress get their turn in between. */
+/**
+ * Keeps long work from holding up the process: other decisions, cancellations and signs of progress get their turn in
+ * between.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JobStopped } from '../family.ts';
 
@@ -6,13 +9,13 @@ import { JobStopped } from '../family.ts';
 export type Pace = () => Promise<void>;
 
 /** So long may work go on without a pause, milliseconds. */
-const longest = 8;
+const LONGEST = 8;
 
 /** The pace of one job. */
 export function createPace(signal: AbortSignal): Pace {
   let since = performance.now();
   return async () => {
-    if (performance.now() - since >= longest) {
+    if (performance.now() - since >= LONGEST) {
       await nextTurn();
       since = performance.now();
     }

@@ -1,4 +1,6 @@
-/** The server of one package, whatever protocol it speaks: its connection, its calls, and whether it is fit to decide. */
+/**
+ * The server of one package, whatever protocol it speaks: its connection, its calls, and whether it is fit to decide.
+ */
 import type { InferenceCalls } from '../../engine.ts';
 import { type FamilyServer, JobStopped, type RunControl, type ServerProblems } from '../family.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
@@ -31,8 +33,8 @@ const PATIENCE = 60_000;
 const CLOCK_SLACK = 5;
 
 /**
- * `apart`: there is no connection. `connected`: there is one, and nobody is told what becomes of the server. `watched`: the
- * canary was right; the server is asked again and again whether it is ready, and failures are counted against it.
+ * `apart`: there is no connection. `connected`: there is one, and nobody is told what becomes of the server. `watched`:
+ * the canary was right; the server is asked again and again whether it is ready, and failures are counted against it.
  */
 type State<C> =
   | { readonly kind: 'apart' }
@@ -92,8 +94,8 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
   }
 
   /**
-   * Does a job's work by calls, and counts a failure against the server. Rejects with JobStopped where nobody waits any more,
-   * with CallFailed, or with what `work` throws.
+   * Does a job's work by calls, and counts a failure against the server. Rejects with JobStopped where nobody waits any
+   * more, with CallFailed, or with what `work` throws.
    */
   async attempt<T>(control: RunControl, work: (call: JobCall) => Promise<T>): Promise<T> {
     const began = performance.now();

@@ -1,6 +1,7 @@
 /**
- * How many calls may be made again: a store of tokens as in gRPC's own throttling of retries (gRFC A6). A failure takes one, a success gives a tenth
- * back, and while half of them or less are left nothing is made again, so that a server in trouble gets no more calls but for it.
+ * How many calls may be made again: a store of tokens as in gRPC's own throttling of retries (gRFC A6). A failure takes
+ * one, a success gives a tenth back, and while half of them or less are left nothing is made again, so that a server in
+ * trouble gets no more calls but for it.
  */
 export interface RetryThrottle {
   succeeded(): void;
@@ -8,19 +9,19 @@ export interface RetryThrottle {
   failed(): boolean;
 }
 
-const most = 10;
-const gain = 0.1;
+const CAPACITY = 10;
+const GAIN = 0.1;
 
 /** A throttle with all its tokens. */
 export function createRetryThrottle(): RetryThrottle {
-  let tokens = most;
+  let tokens = CAPACITY;
   return {
     succeeded() {
-      tokens = Math.min(most, tokens + gain);
+      tokens = Math.min(CAPACITY, tokens + GAIN);
     },
     failed() {
       tokens = Math.max(0, tokens - 1);
-      return tokens > most / 2;
+      return tokens > CAPACITY / 2;
     },
   };
 }

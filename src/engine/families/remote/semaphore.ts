@@ -3,8 +3,8 @@
 /** The bound. */
 export interface Semaphore {
   /**
-   * Resolves when there is room, with what gives it back. A single item larger than all bytes is let in when nothing else is under way. Rejects with the
-   * signal's reason.
+   * Resolves when there is room, with what gives it back. A single item larger than all bytes is let in when nothing
+   * else is under way. Rejects with the signal's reason.
    */
   enter(bytes: number, signal: AbortSignal): Promise<() => void>;
   readonly inside: number;

@@ -1,7 +1,7 @@
 /** The options of a `two-stage` package, as `training/two_stage.md` lays them down. */
 import { createChecker, InvalidOptions } from '../../packages/checker.ts';
 import { FRAME_TOKENS, type SpecialTokens } from './packs.ts';
-import { type FeatureName, featureNames, type StackRule } from './stack.ts';
+import { FEATURE_NAMES, type FeatureName, type StackRule } from './stack.ts';
 
 /** How a text that does not fit one window is cut and read. Tokens. */
 export interface WindowOptions {
@@ -100,5 +100,5 @@ export function readTwoStageOptions(raw: unknown): TwoStageOptions {
 }
 
 function isFeature(name: string): name is FeatureName {
-  return featureNames.some((known) => known === name);
+  return FEATURE_NAMES.some((known) => known === name);
 }

@@ -17,8 +17,8 @@ export interface PackedRuns {
   readonly segment: number;
   readonly windows: number;
   /**
-   * The most tokens of an instruction that is read once more without a text, if it and its choices are new and all of them are
-   * read; 0: none is.
+   * The most tokens of an instruction that is read once more without a text, if it and its choices are new and all of
+   * them are read; 0: none is.
    */
   readonly silent: number;
 }

@@ -1,6 +1,7 @@
 /**
- * The sequences of stage B: `[CLS] instruction [SEP] input [SEP]` and a block `[MASK] option` for each option. Positions go on from the premise's
- * length in every block, and block numbers let a token see the premise and its own block alone.
+ * The sequences of stage B: `[CLS] instruction [SEP] input [SEP]` and a block `[MASK] option` for each option.
+ * Positions go on from the premise's length in every block, and block numbers let a token see the premise and its own
+ * block alone.
  */
 import type { Tensor } from '../family.ts';
 
@@ -42,7 +43,10 @@ export function packFeeds(instruction: Ids, input: Ids, options: readonly Ids[],
   } satisfies Record<string, Tensor>;
 }
 
-/** Splits options, in order, so that each part fits a run of `most` tokens with its premise of `premise` tokens; a part has one at least. */
+/**
+ * Splits options, in order, so that each part fits a run of `most` tokens with its premise of `premise` tokens; a part
+ * has one at least.
+ */
 export function splitOptions(premise: number, options: readonly Ids[], most: number): readonly (readonly Ids[])[] {
   const parts: Ids[][] = [];
   let room = 0;

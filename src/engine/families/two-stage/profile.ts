@@ -23,15 +23,16 @@ export async function measureTwoStage(
     stageA.encode(ids(tokens), unhindered),
   );
   const [, shortest = 0, longest = 0, full = 0] = encoding.map(([, cost]) => cost);
-  // Beyond one window the text is encoded sentence by sentence, and the instruction once: short ones are many, long ones few.
+  // Beyond one window the text is encoded sentence by sentence, and the instruction once: short ones are many, long
+  // ones few.
   const inSegments = (tokens: number): number => {
     const few = Math.ceil(tokens / windows.segment) * longest;
     return longest + Math.max(few, Math.ceil(tokens / windows.least) * shortest);
   };
   const whole = Math.max(cut + 1, inputTokens);
   const longestPremise = windows.premise - FRAME_TOKENS;
-  // Half a small run is premise, as with a few choices; the largest has a whole window and the longest choices, so that a graph
-  // without positions for them fails here.
+  // Half a small run is premise, as with a few choices; the largest has a whole window and the longest choices, so that
+  // a graph without positions for them fails here.
   const run = await measureCurve([16, packTokens / 4, packTokens], (tokens) => {
     const premise = Math.min(longestPremise, Math.floor(tokens / 2) - FRAME_TOKENS);
     const room = tokens - premise - FRAME_TOKENS;

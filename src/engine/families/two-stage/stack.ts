@@ -1,5 +1,6 @@
 /**
- * How the two stages speak together. Features of a request, in which the order of choices leaves no trace, set the weights of a and b:
+ * How the two stages speak together. Features of a request, in which the order of choices leaves no trace, set the
+ * weights of a and b:
  *
  *     b = s − lean · l, what stage B says less what it leans to without a text
  *     z = exp(clamp(alpha · f, −5, 4.5)) · a + exp(clamp(beta · f, −5, 2)) · b   over the best choices K
@@ -8,7 +9,7 @@
 import { softmax } from '../probabilities.ts';
 
 /** The features that a rule may use. */
-export const featureNames = [
+export const FEATURE_NAMES = [
   'one',
   'ln_n',
   'a_spread',
@@ -23,7 +24,7 @@ export const featureNames = [
   'verdicts',
   'residual',
 ] as const;
-export type FeatureName = (typeof featureNames)[number];
+export type FeatureName = (typeof FEATURE_NAMES)[number];
 
 /** The fitted rule of a package. */
 export interface StackRule {
@@ -31,7 +32,10 @@ export interface StackRule {
   readonly alpha: readonly number[];
   readonly beta: readonly number[];
   readonly aTemperature: readonly [number, number];
-  /** How much of what the question and the choices lean to by themselves is taken from stage B's scores; 0: it is not asked for. */
+  /**
+   * How much of what the question and the choices lean to by themselves is taken from stage B's scores; 0: it is not
+   * asked for.
+   */
   readonly lean: number;
   /** Words that are verdicts, and the word that makes one of another choice; needed by the feature `verdicts` alone. */
   readonly verdicts: readonly string[];
@@ -100,8 +104,8 @@ export function closenessOf(vectors: readonly Float32Array[]): number {
 }
 
 /**
- * Share of choices, as token ids, that answer the question instead of naming something: one of the `known` ones (yes, no), or one that stands beside
- * its own negation ("urgent", "not urgent").
+ * Share of choices, as token ids, that answer the question instead of naming something: one of the `known` ones (yes,
+ * no), or one that stands beside its own negation ("urgent", "not urgent").
  */
 export function verdictsAmong(
   choices: readonly (readonly number[])[],
@@ -129,8 +133,8 @@ export function residualsAmong(
 }
 
 /**
- * l over K: how much more stage B gives a choice than the others when there is no text. One that says that none fits is right then, and leans
- * to nothing. `silent`: the scores for an empty text.
+ * l over K: how much more stage B gives a choice than the others when there is no text. One that says that none fits is
+ * right then, and leans to nothing. `silent`: the scores for an empty text.
  */
 export function leaningOf(silent: ArrayLike<number>, residual: readonly boolean[]): Float64Array {
   const scores = Float64Array.from(silent);

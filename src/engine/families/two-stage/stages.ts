@@ -2,7 +2,9 @@
 import type { Graph, RunControl } from '../family.ts';
 import { FRAME_TOKENS, type Ids, packFeeds, type SpecialTokens, splitOptions } from './packs.ts';
 
-/** What precedes the names in the cache of choices under which other things are kept: no well-formed choice begins so. */
+/**
+ * What precedes the names in the cache of choices under which other things are kept: no well-formed choice begins so.
+ */
 const NAME_OF = { instruction: '\ud800', silent: '\ud801' } as const;
 
 /** Stage A: one text in a run, its vector of length 1 out. All throw JobStopped. */

@@ -9,7 +9,9 @@ export interface Windows {
   readonly windows: readonly Ids[];
 }
 
-/** Which windows of a premise stage B reads: so many of the most relevant, and whether the first one of the whole text. */
+/**
+ * Which windows of a premise stage B reads: so many of the most relevant, and whether the first one of the whole text.
+ */
 export interface WindowPlan {
   readonly most: number;
   readonly first: boolean;
@@ -21,8 +23,8 @@ export function fitsOneWindow(tokens: number, { premise }: Pick<WindowOptions, '
 }
 
 /**
- * A text that does not fit is cut into segments at the ends of sentences and of `lines`. An instruction's tokens past those that are carried are
- * a line before the input's.
+ * A text that does not fit is cut into segments at the ends of sentences and of `lines`. An instruction's tokens past
+ * those that are carried are a line before the input's.
  */
 export function splitPremise(instruction: Ids, lines: readonly Ids[], options: WindowOptions): Windows {
   const carried = instruction.slice(0, options.carriedInstruction);
@@ -50,8 +52,8 @@ function sentencesOf(tokens: Ids, { segment, least, stops }: WindowOptions): rea
 }
 
 /**
- * The tokens of a text line by line, or as one line if its lines are more than its tokens: then most of them say nothing. `idsOf` reads a line of any
- * length.
+ * The tokens of a text line by line, or as one line if its lines are more than its tokens: then most of them say
+ * nothing. `idsOf` reads a line of any length.
  */
 export async function linesOf(
   text: string,
@@ -80,7 +82,8 @@ export function firstWindowFits(tokens: number, packTokens: number): boolean {
 }
 
 /**
- * How many windows stage B reads: `read`, or as many as the packs of one request have room for if the choices are long. `choices`: the tokens of each.
+ * How many windows stage B reads: `read`, or as many as the packs of one request have room for if the choices are long.
+ * `choices`: the tokens of each.
  */
 export function readableWindows(
   carried: number,
@@ -91,7 +94,10 @@ export function readableWindows(
   return windowsThatFit(tokens, read, packTokens);
 }
 
-/** Whether one run holds the first window of a long text and any of the choices that are read. `choices`: the tokens of each. */
+/**
+ * Whether one run holds the first window of a long text and any of the choices that are read. `choices`: the tokens of
+ * each.
+ */
 export function holdsFirst(
   choices: readonly number[],
   { windows: { premise }, best, packTokens }: Pick<TwoStageOptions, 'windows' | 'best' | 'packTokens'>,
