@@ -6,6 +6,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CostProfile } from '../cost-profile.ts';
 import type { ModelLimits } from '../engine.ts';
+import type { UnreadShare } from '../text/unread.ts';
 import type { ChoiceVectors } from './choice-vectors.ts';
 
 /** Values of one graph input or output: `int64` as bigints, `float32` as numbers. */
@@ -30,6 +31,8 @@ export interface TextTokenizer {
   ids(text: string): readonly number[];
   /** Begins to read a text of any length. */
   reader(): TextReader;
+  /** Which share of a text's tokens the model has no words for; left out where the vocabulary cannot tell. */
+  readonly unreadShare?: UnreadShare | undefined;
 }
 
 /** Reads one text, piece by piece. */

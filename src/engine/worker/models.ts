@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CostProfile } from '../cost-profile.ts';
+import type { Unread } from '../engine.ts';
 import { createChoiceVectorCache } from '../families/choice-vectors.ts';
 import {
   ChoiceTooLong,
@@ -9,13 +10,15 @@ import {
   InvalidOptions,
   JobStopped,
   type RunControl,
+  type TextTokenizer,
   unhindered,
 } from '../families/family.ts';
 import { readPremise } from '../families/premise.ts';
 import { loadFamily } from '../families/registry.ts';
 import { canaryProblem } from '../packages/canary.ts';
-import type { Manifest } from '../packages/manifest.ts';
+import type { Manifest, UnreadRule } from '../packages/manifest.ts';
 import { verifyFiles } from '../packages/verify.ts';
+import { applyTemperature } from '../tempered.ts';
 import type { JobResult, LoadMessage, PrepareMessage, ScoreMessage } from './messages.ts';
 import { loadGraph } from './runtime.ts';
 import { sharedTokenizer } from './tokenizer.ts';
@@ -62,11 +65,13 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
     const { premise } = reading;
     const tokenized = performance.now();
     const { probabilities, vector, encoded } = await family.score(premise, job.choices, control);
+    const unread = unreadOf(premise.input, family.tokenizer, manifest.unread);
     return {
       kind: 'scored',
-      probabilities,
+      probabilities: applyTemperature(probabilities, unread?.temperature ?? 1),
       ...(job.vector === true && vector !== undefined ? { vector } : {}),
       inputTokens: premise.instruction.length + premise.input.length,
+      unread: unread?.told,
       encoded,
       waited,
       tokenize: tokenized - began,
@@ -91,6 +96,9 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
           graph: (file, weights) => loadGraph(pathOf(file), weights && pathOf(weights)),
         });
         models.set(key, { manifest, family });
+        if (manifest.unread !== undefined && family.tokenizer.unreadShare === undefined) {
+          throw new InvalidOptions(['unread needs a tokenizer whose vocabulary has words: WordPiece or Unigram']);
+        }
         return { kind: 'loaded', profile: profile ?? (await family.profile()) };
       } catch (error) {
         await this.unload(key);
@@ -134,6 +142,18 @@ export function createLoadedModels(cacheBytes: number): LoadedModels {
       }
     },
   };
+}
+
+/** What the model has no words for, and the temperature of that; undefined if its tokenizer cannot tell. */
+function unreadOf(
+  input: readonly number[],
+  { unreadShare }: TextTokenizer,
+  rule: UnreadRule | undefined,
+): { readonly told: Unread; readonly temperature: number } | undefined {
+  if (unreadShare === undefined) return undefined;
+  const share = unreadShare(input);
+  const beyond = rule === undefined ? 0 : Math.max(0, share - rule.bound);
+  return { told: { share, over: beyond > 0 }, temperature: Math.exp((rule?.pull ?? 0) * beyond) };
 }
 
 function messageOf(error: unknown): string {

@@ -72,6 +72,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
       const reader = words.reader();
       return { read: (piece) => reader.read(rules.plain(piece)), end: () => reader.end() };
     },
+    unreadShare: words.unreadShare,
   };
   /** A line of a text that is within the limit as a whole. */
   const lineIds = async (line: string, control: RunControl): Promise<Ids> => {
