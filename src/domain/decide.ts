@@ -1,7 +1,7 @@
 /** Making a decision: which model, which choices, what the engine says, and the distribution that the caller reads. */
-import type { CallerTerms, Engine, JobTerms, JobTimings, ScoreOutcome } from '../engine/engine.ts';
+import type { CallerTerms, Engine, JobTerms, JobTimings, ScoreOutcome, Unread } from '../engine/engine.ts';
+import { applyTemperature } from '../engine/tempered.ts';
 import type { StoreBudget } from '../stores/budget.ts';
-import { applyTemperature } from './calibration.ts';
 import type { Caller } from './callers.ts';
 import type { ChoiceSets } from './choice-sets.ts';
 import { engineFault } from './engine-faults.ts';
@@ -46,6 +46,8 @@ export interface DecisionResult {
   readonly choices: readonly string[];
   readonly probabilities: Float64Array;
   readonly inputTokens: number;
+  /** How much of the input the model has no words for, if it can tell. */
+  readonly unread: Unread | undefined;
   readonly timings: JobTimings;
   /** The digest of the learned state that decided. */
   readonly learned: string | undefined;
@@ -133,6 +135,7 @@ export function createDecider(options: {
         choices,
         probabilities,
         inputTokens: outcome.inputTokens,
+        unread: outcome.unread,
         timings: outcome.timings,
         learned: learned?.digest,
       };

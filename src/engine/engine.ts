@@ -39,6 +39,14 @@ export interface JobTimings {
   readonly infer: number;
 }
 
+/** How much of a text its model has no words for. */
+export interface Unread {
+  /** Of the input's tokens, 0 to 1. */
+  readonly share: number;
+  /** Whether that is so much that the probabilities were made more even for it. */
+  readonly over: boolean;
+}
+
 /** The outcome of a job that ran. Failures are thrown, see errors.ts. */
 export type ScoreOutcome =
   | {
@@ -48,6 +56,8 @@ export type ScoreOutcome =
       /** The model's vector of the text, of length 1, if the job asks for it and the model's family has one. */
       readonly vector?: Float32Array | undefined;
       readonly inputTokens: number;
+      /** Left out by models that cannot tell. */
+      readonly unread?: Unread | undefined;
       readonly timings: JobTimings;
     }
   /** Counting stops early on very long texts: then `atLeast`. */

@@ -1,5 +1,6 @@
 /** What a handler knows of the call that it answers, whatever protocol it came by. */
 import type { Caller } from '../domain/callers.ts';
+import type { Unread } from '../engine/engine.ts';
 import type { StoreBudget } from '../stores/budget.ts';
 
 /**
@@ -9,6 +10,8 @@ import type { StoreBudget } from '../stores/budget.ts';
 export interface CallFacts {
   model?: string;
   inputTokens?: number;
+  /** How much of the input the model has no words for. */
+  unread?: Unread;
   choices?: number;
   confidence?: number;
   /** The digest of what the catalog learned, if that decided. */

@@ -41,6 +41,7 @@ export function createDecisionService(options: {
         const result = await decider.decide({ model, input, instruction, choices, catalog }, call);
         call.facts.model = result.model;
         call.facts.inputTokens = result.inputTokens;
+        if (result.unread !== undefined) call.facts.unread = result.unread;
         call.facts.choices = result.choices.length;
         call.facts.confidence = result.confidence;
         if (result.learned !== undefined) call.facts.learned = result.learned;

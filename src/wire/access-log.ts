@@ -24,6 +24,7 @@ export function logExchange(logger: Logger, exchange: Exchange): void {
     owner: caller.kind === 'key' ? caller.owner : undefined,
     model: facts.model,
     inputTokens: facts.inputTokens,
+    unreadShare: facts.unread === undefined ? undefined : round(facts.unread.share),
     choices: facts.choices,
     learned: facts.learned,
     timings: facts.timings === undefined ? undefined : rounded(facts.timings),
@@ -35,8 +36,9 @@ export function logExchange(logger: Logger, exchange: Exchange): void {
   else logger.info(line, 'request');
 }
 
-function round(milliseconds: number): number {
-  return Math.round(milliseconds * 100) / 100;
+/** To two decimals. */
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
 }
 
 function rounded(timings: Readonly<Record<string, number>>): Record<string, number> {

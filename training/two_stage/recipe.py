@@ -21,6 +21,7 @@ import torch
 
 from . import e5, everyday, finder, package, warm_start
 from .encoder import DEVICE, E5_READER, MINILM, SHAPES, Encoder, Shape, load_base
+from .fit_unread import fit_unread
 from .fit_stack import AS_GOOD, RIDGE, best_lean, fit_stack
 from .held_out import held_out
 from .metrics import measure
@@ -318,6 +319,8 @@ def finish(workshop: Workshop, folder: Path) -> None:
     quality[everyday.OPEN] = {"confidence": float(np.mean([stack.probabilities(s).max() for s in scored[everyday.OPEN]])), "even": float(np.mean([1 / len(s.a) for s in scored[everyday.OPEN]]))}
     answer = lambda s: int(np.argmax(stack.probabilities(s)))
     quality["negated"]["opposite"] = float(np.mean([answer(one) != answer(other) for one, other in zip(scored["negated"], others)]))
+    if not workshop.many:
+        fit_unread(folder, workshop.data, log)
     done = torch.load(workshop.work / "stage_b.pt", map_location="cpu")["done"]
     settings = json.loads((workshop.work / "settings.json").read_text())
     started = workshop.start_from and {"package": workshop.start_from.name, "files": json.loads((workshop.start_from / "model.json").read_text())["files"]}

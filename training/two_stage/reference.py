@@ -17,6 +17,7 @@ from .finder import Finder
 from .stack import FEATURES, Scored, Stack, Words, closeness, leaning
 from .stage_b import Pack, in_packs, pack
 from .tokens import CLS, SEP, Reader
+from .unread import Rule, share_of, tempered
 from .windows import FIRST, PREMISE, holds_first, join, readable, split_premise
 
 
@@ -48,9 +49,9 @@ class Answer:
 
 
 class Package:
-    """A loaded package; `decide` answers one request. `graphs` may point at other graphs (fp32) than the package's own."""
+    """A loaded package; `decide` answers one request. `stage_a` and `stage_b` may point at other graphs (fp32) than the package's own, and `unread` be another rule."""
 
-    def __init__(self, folder: Path, stage_a: Path | None = None, stage_b: Path | None = None):
+    def __init__(self, folder: Path, stage_a: Path | None = None, stage_b: Path | None = None, unread: Rule | None = None):
         self.model = json.loads((folder / "model.json").read_text())
         options = self.model["options"]
         self.a = session(stage_a or folder / options["graphs"]["stage_a"])
@@ -66,6 +67,8 @@ class Package:
         self.kappa = (options["windows"]["kappa_confidence"], options["windows"]["kappa_relevance"])
         self.finder = Finder.load(folder / options["windows"]["finder"])
         self.words = Words([self.reader.plain(text) for text in rule["verdicts"]], self.reader.plain(rule["negation"]), [self.reader.plain(text) for text in rule["residuals"]])
+        self.unread = unread or Rule(**self.model.get("unread", {}))
+        self.share = share_of(tokenizer.get_vocab()) if self.unread.pull else lambda ids: 0.0
         self.leanings: dict[tuple, np.ndarray] = {}
         self.cache: OrderedDict[tuple[int, ...], np.ndarray] = OrderedDict()
 
@@ -122,4 +125,5 @@ class Package:
         parts = self.parts(text, instruction, choices)
         probabilities = np.empty(len(choices))
         probabilities[parts.order] = join(parts.scored, parts.relevance, self.stack, self.kappa)
+        probabilities = tempered(probabilities, self.unread.temperature(self.share(self.reader.plain(text))))
         return Answer(probabilities, parts.scored[0] if len(parts.scored) == 1 else None, parts.tokens)

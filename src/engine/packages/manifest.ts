@@ -5,6 +5,7 @@
  *       "limits": { "input_tokens", "candidate_tokens", "choices" },
  *       "files": { "<name>": { "sha256": "<64 hex digits>", "bytes": n } },     every file that the engine loads
  *       "options": { … the family's own … },
+ *       "unread": { "bound": 0…1, "pull": 0…20 },     may be left out, see UnreadRule
  *       "canary": { "input", "instruction", "choices": [2 or more], "choice": "the expected winner" } }
  */
 import type { ModelLimits } from '../engine.ts';
@@ -30,6 +31,15 @@ export interface Canary {
   readonly choice: string;
 }
 
+/**
+ * How much less sure a model is of a text that it has no words for: of a share of unread tokens beyond `bound` its probabilities get the temperature
+ * exp(pull · (share − bound)).
+ */
+export interface UnreadRule {
+  readonly bound: number;
+  readonly pull: number;
+}
+
 /** A valid manifest. Structured-clonable: it travels to the engine processes as it is. */
 export interface Manifest {
   readonly id: string;
@@ -42,6 +52,7 @@ export interface Manifest {
   readonly files: ReadonlyMap<string, PackageFile>;
   /** Checked by the family when it loads. */
   readonly options: unknown;
+  readonly unread: UnreadRule | undefined;
   readonly canary: Canary;
 }
 
@@ -74,6 +85,7 @@ export function readManifest(text: string, id: string, revision: string): Manife
     limits: limitsOf(fields.object('limits')),
     files: filesOf(fields.object('files'), family),
     options: document === null || typeof document !== 'object' ? {} : (document as { options?: unknown }).options,
+    unread: fields.value('unread') === undefined ? undefined : unreadOf(fields.object('unread')),
     canary: canaryOf(fields.object('canary')),
   };
   fields.integer('schema', 1, 1);
@@ -112,6 +124,12 @@ function filesOf(files: Checker, family: FamilyName): ReadonlyMap<string, Packag
       return [name, { sha256: file.text('sha256', /^[0-9a-f]{64}$/), bytes: file.integer('bytes', 1, 2 ** 40) }];
     }),
   );
+}
+
+function unreadOf(rule: Checker): UnreadRule {
+  const found = { bound: rule.number('bound', 0, 1), pull: rule.number('pull', 0, 20) };
+  rule.refuseOthers();
+  return found;
 }
 
 function canaryOf(canary: Checker): Canary {

@@ -9,12 +9,13 @@ export function outcomeOf(
   job: Job,
 ): ScoreOutcome {
   if (result.kind === 'scored') {
-    const { probabilities, vector, inputTokens, tokenize, infer, waited } = result;
+    const { probabilities, vector, inputTokens, unread, tokenize, infer, waited } = result;
     return {
       kind: 'scored',
       probabilities,
       vector,
       inputTokens,
+      unread,
       timings: { queue: job.sentAt - job.arrived + waited, tokenize, infer },
     };
   }

@@ -4,7 +4,8 @@ import { Tokenizer } from '@huggingface/tokenizers';
 import { InvalidOptions } from '../packages/checker.ts';
 import { controlProblem, type TokenizerDefinition } from './control-tokens.ts';
 import { createPlainReader, createWordReader, type TextReader } from './readers.ts';
-import { unigramEncoder } from './unigram.ts';
+import { type UnigramDefinition, unigramEncoder } from './unigram.ts';
+import { type UnreadShare, unreadOfPieces, unreadOfWords } from './unread.ts';
 import { boundWordPiece, type WordPieceModel } from './word-piece.ts';
 
 /** A model's own tokenizer; adds no special tokens, and reads those in a text as plain text. */
@@ -13,6 +14,8 @@ export interface TextTokenizer {
   ids(text: string): readonly number[];
   /** Begins to read a text of any length. */
   reader(): TextReader;
+  /** Which share of a text's tokens the model has no words for; left out where the vocabulary cannot tell. */
+  readonly unreadShare?: UnreadShare | undefined;
 }
 
 /** The parts of a `tokenizer.json` that say how its texts can be read. */
@@ -42,12 +45,28 @@ export function readTokenizer(definition: TokenizerDefinition): TextTokenizer {
   // The library's own Unigram takes time beyond linear in a long word, and its tree of pieces is large: it is asked for
   // other kinds alone.
   const unigram = unigramEncoder(definition as never);
-  const reader =
-    unigram === undefined
-      ? // The library's type of it is that of every kind of tokenizer.
-        readersOf(new Tokenizer(definition as never, {}), definition as Definition)
-      : () => createPlainReader(unigram);
-  return { reader, ids: (text) => wholly(reader(), text) };
+  if (unigram !== undefined) {
+    return tokenizerOf(() => createPlainReader(unigram), unreadOfPieces(unknownPiece(definition as UnigramDefinition)));
+  }
+  // The library's type of a definition is that of every kind of tokenizer.
+  const tokenizer = new Tokenizer(definition as never, {});
+  const { model } = tokenizer;
+  if (!isWordPiece(model)) return tokenizerOf(plainReaders(tokenizer));
+  boundWordPiece(model);
+  const { unk_token: unknown = '', config } = model;
+  return tokenizerOf(
+    wordReaders(tokenizer, model, definition as Definition) ?? plainReaders(tokenizer),
+    unreadOfWords(model.tokens_to_ids, { unknown, prefix: config.continuing_subword_prefix }),
+  );
+}
+
+/** The id of what has no piece; a definition that `unigramEncoder` reads has one. */
+function unknownPiece({ model }: UnigramDefinition): number {
+  return model?.unk_id as number;
+}
+
+function tokenizerOf(reader: () => TextReader, unreadShare?: UnreadShare): TextTokenizer {
+  return { reader, ids: (text) => wholly(reader(), text), unreadShare };
 }
 
 /** All ids that a reader finds in a text that is given to it at once. */
@@ -57,16 +76,21 @@ export function wholly(reader: TextReader, text: string): readonly number[] {
   return rest.length === 0 ? ids : [...ids, ...rest];
 }
 
-function readersOf(tokenizer: Tokenizer, definition: Definition): () => TextReader {
-  const { model, normalizer, pre_tokenizer: splitter } = tokenizer;
-  const plain = () => createPlainReader((text) => tokenizer.encode(text, { add_special_tokens: false }).ids);
-  if (!isWordPiece(model)) return plain;
-  boundWordPiece(model);
+function plainReaders(tokenizer: Tokenizer): () => TextReader {
+  return () => createPlainReader((text) => tokenizer.encode(text, { add_special_tokens: false }).ids);
+}
+
+/** Readers by BERT's rules, or undefined if these are not the definition's. */
+function wordReaders(
+  { normalizer, pre_tokenizer: splitter }: Tokenizer,
+  model: WordPieceModel,
+  definition: Definition,
+): (() => TextReader) | undefined {
   const byWords =
     definition.normalizer?.type === 'BertNormalizer' &&
     definition.pre_tokenizer?.type === 'BertPreTokenizer' &&
     (definition.added_tokens ?? []).length === 0;
-  if (!byWords || normalizer === null || splitter === null) return plain;
+  if (!byWords || normalizer === null || splitter === null) return undefined;
   return () =>
     createWordReader({
       normalize: (text) => normalizer.normalize(text),

@@ -8,7 +8,7 @@
  * names one loaded package: two generations of one revision have different keys. Times are milliseconds.
  */
 import type { CostProfile } from '../cost-profile.ts';
-import type { InferenceCalls } from '../engine.ts';
+import type { InferenceCalls, Unread } from '../engine.ts';
 import type { Manifest } from '../packages/manifest.ts';
 
 /** From the pool to an engine. */
@@ -100,6 +100,7 @@ export interface ScoredResult {
   readonly probabilities: Float64Array;
   readonly vector?: Float32Array | undefined;
   readonly inputTokens: number;
+  readonly unread?: Unread | undefined;
   /** How many choices had to be encoded for it. */
   readonly encoded: number;
   /** Between its arrival in the engine and its start. */

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CostProfile } from '../cost-profile.ts';
-import type { InferenceCalls } from '../engine.ts';
+import type { InferenceCalls, Unread } from '../engine.ts';
 import { type ChoiceVectorCache, createChoiceVectorCache } from '../families/choice-vectors.ts';
 import {
   ChoiceTooLong,
@@ -16,9 +16,10 @@ import {
 import { readPremise } from '../families/premise.ts';
 import { CallFailed, reasonOf } from '../families/remote/call-failed.ts';
 import { InvalidOptions } from '../packages/checker.ts';
-import type { Manifest } from '../packages/manifest.ts';
+import type { Manifest, UnreadRule } from '../packages/manifest.ts';
 import { verifyFiles } from '../packages/verify.ts';
-import { sharedTokenizer } from '../text/tokenizer.ts';
+import { applyTemperature } from '../tempered.ts';
+import { sharedTokenizer, type TextTokenizer } from '../text/tokenizer.ts';
 import { canaryProblem } from './canary.ts';
 import { loadFamily } from './load-family.ts';
 import type { JobResult, LoadMessage, PrepareMessage, ScoreMessage } from './messages.ts';
@@ -85,6 +86,9 @@ export function createLoadedModels(
             partsOf(folder, manifest, (found) => unready(key, found)),
           );
           models.set(key, { manifest, family });
+          if (manifest.unread !== undefined && family.tokenizer.unreadShare === undefined) {
+            throw new InvalidOptions(['unread needs a tokenizer whose vocabulary has words: WordPiece or Unigram']);
+          }
         }
         const found = await family.server?.connect();
         if (found !== undefined && found.problems.length > 0) return { kind: 'load_failed', ...found };
@@ -164,11 +168,13 @@ async function score(
   const { premise } = reading;
   const tokenized = performance.now();
   const { probabilities, vector, encoded } = await family.score(premise, job.choices, control);
+  const unread = unreadOf(premise.input, family.tokenizer, manifest.unread);
   return {
     kind: 'scored',
-    probabilities,
+    probabilities: applyTemperature(probabilities, unread?.temperature ?? 1),
     ...(job.vector === true && vector !== undefined ? { vector } : {}),
     inputTokens: premise.instruction.length + premise.input.length,
+    unread: unread?.told,
     encoded,
     waited,
     tokenize: tokenized - began,
@@ -189,4 +195,16 @@ function resultOf(error: unknown, { limits }: Manifest): JobResult {
   }
   if (error instanceof CallFailed) return { kind: 'unavailable', message: error.message };
   return { kind: 'failed', message: reasonOf(error) };
+}
+
+/** What the model has no words for, and the temperature of that; undefined if its tokenizer cannot tell. */
+function unreadOf(
+  input: readonly number[],
+  { unreadShare }: TextTokenizer,
+  rule: UnreadRule | undefined,
+): { readonly told: Unread; readonly temperature: number } | undefined {
+  if (unreadShare === undefined) return undefined;
+  const share = unreadShare(input);
+  const beyond = rule === undefined ? 0 : Math.max(0, share - rule.bound);
+  return { told: { share, over: beyond > 0 }, temperature: Math.exp((rule?.pull ?? 0) * beyond) };
 }

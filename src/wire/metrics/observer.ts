@@ -16,6 +16,7 @@ interface RouteCounts {
 /** What is counted for one model. */
 interface ModelCounts {
   readonly tokens: Count;
+  readonly unread: Count;
   readonly learned: Count;
   readonly choices: Count;
   readonly confidence: Distribution;
@@ -69,13 +70,15 @@ export function createObserver(metrics: RequestMetrics): Observer {
     for (const name in facts.timings) stage(name).observe((facts.timings[name] as number) / 1000);
     const { model } = facts;
     if (model === undefined) return;
-    const { tokens, learned, choices, confidence } = known(models, model, () => ({
+    const { tokens, unread, learned, choices, confidence } = known(models, model, () => ({
       tokens: metrics.tokens(model),
+      unread: metrics.unread(model),
       learned: metrics.learned(model),
       choices: metrics.choices(model),
       confidence: metrics.confidence(model),
     }));
     tokens.value += facts.inputTokens ?? 0;
+    if (facts.unread?.over === true) unread.value += 1;
     if (facts.learned !== undefined) learned.value += 1;
     choices.value += facts.choices ?? 0;
     confidence.observe(facts.confidence ?? 0);

@@ -24,6 +24,7 @@ export interface RequestMetrics {
   readonly errors: Labelled<Count>;
   /** Model; the next three likewise. */
   readonly tokens: Labelled<Count>;
+  readonly unread: Labelled<Count>;
   readonly learned: Labelled<Count>;
   readonly choices: Labelled<Count>;
   readonly confidence: Labelled<Distribution>;
@@ -60,6 +61,11 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
     tokens: addCounts(registry, {
       name: 'umpire_input_tokens_total',
       help: 'Tokens of instructions and inputs that were decided on.',
+      labelNames: ['model'],
+    }),
+    unread: addCounts(registry, {
+      name: 'umpire_unread_decisions_total',
+      help: 'Decisions on texts that the model has no words for, whose probabilities were made more even for it.',
       labelNames: ['model'],
     }),
     learned: addCounts(registry, {

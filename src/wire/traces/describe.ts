@@ -61,6 +61,7 @@ export function attributesOf(exchange: Exchange, scheme: string): Attributes {
   if (facts.choices !== undefined) attributes['umpire.choices'] = facts.choices;
   if (facts.learned !== undefined) attributes['umpire.learned'] = facts.learned;
   if (facts.inputTokens !== undefined) attributes['umpire.input_tokens'] = facts.inputTokens;
+  if (facts.unread !== undefined) attributes['umpire.unread_share'] = facts.unread.share;
   return attributes;
 }
 

@@ -57,6 +57,8 @@ const broken: readonly (readonly [name: string, change: object, problem: RegExp]
   ['a short sum', { files: { x: { sha256: 'ab', bytes: 1 } } }, /^files.x.sha256 must match/],
   ['options', { options: [] }, /^options must be an object$/],
   ['a foreign canary', { canary: { ...valid.canary, choice: 'z' } }, /^canary.choice must be one of the choices$/],
+  ['a pull without a bound', { unread: { pull: 1 } }, /^unread.bound must be a number from 0 to 1$/],
+  ['a misspelt rule', { unread: { bound: 0.4, pul: 1, pull: 1 } }, /^unread.pul is unknown/],
   ['twins', { canary: { ...valid.canary, choices: ['x', 'x'] } }, /^canary.choices must be unique$/],
 ];
 for (const [name, change, problem] of broken) {

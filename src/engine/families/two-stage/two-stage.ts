@@ -79,6 +79,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
         const reader = words.reader();
         return { read: (piece) => reader.read(rules.plain(piece)), end: () => reader.end() };
       },
+      unreadShare: words.unreadShare,
     },
     rules,
     relevanceOf,

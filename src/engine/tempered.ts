@@ -1,6 +1,6 @@
 /**
- * Calibration of a model for one catalog, as releases before `umpire learn` fitted it: a temperature T. Probabilities become p^(1/T), normalised: T > 1
- * makes them more even, T < 1 more decided. Their order stays as it is, so no answer changes, only how sure it is.
+ * Probabilities at a temperature T: p^(1/T), normalised. T > 1 makes them more even, T < 1 more decided. Their order stays as it is, so no answer changes, only
+ * how sure it is.
  */
 
 /** The probabilities at a temperature. At 1 the same object. The first of the highest stays the first of the highest. */

@@ -1,7 +1,7 @@
 /** The temperature of a catalog: what it does to a distribution. */
 import test from 'ava';
 import fc from 'fast-check';
-import { applyTemperature } from '../../src/domain/calibration.ts';
+import { applyTemperature } from '../../src/engine/tempered.ts';
 
 const firstHighest = (values: Float64Array): number => values.indexOf(Math.max(...values));
 

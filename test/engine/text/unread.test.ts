@@ -1,0 +1,33 @@
+/** Which tokens a model has no words for: by the shipped vocabulary, and by one of pieces of many languages. */
+import { join } from 'node:path';
+import test from 'ava';
+import { loadTokenizer } from '../../../src/engine/text/tokenizer.ts';
+import { unreadOfPieces } from '../../../src/engine/text/unread.ts';
+import { shippedModels } from '../support/engine.ts';
+
+const shares: readonly (readonly [text: string, share: number])[] = [
+  ['I was charged twice for my order', 0],
+  ['order ORD-123456 asap pls', 0],
+  ['123 456 ... !', 0],
+  ['', 0],
+  ["Je n'ai pas reçu ma commande", 0],
+  ['Hi Zbigniew', 0.8],
+  ['recieve teh refund', 3 / 7],
+  ['Wo bleibt mein Paket?', 3 / 7],
+  ['Mir wurde die Rechnung doppelt abgebucht, bitte erstatten Sie den Betrag', 0.54],
+  ['Где моя посылка?', 1],
+  ['我的包裹在哪里', 1],
+  ['सहायता', 1],
+  ['សូមជួយ', 1],
+];
+
+test('spelt words, other scripts and unknown ones are unread; numbers and punctuation are no words', async (t) => {
+  const { ids, unreadShare } = await loadTokenizer(join(shippedModels, 'minilm-l6/r1/tokenizer.json'));
+  for (const [text, share] of shares) t.is(unreadShare?.(ids(text)).toFixed(2), share.toFixed(2), text);
+});
+
+test('of pieces in many languages the unknown ones are unread', (t) => {
+  const share = unreadOfPieces(7);
+  t.is(share([]), 0);
+  t.is(share([1, 7, 2, 7]), 0.5);
+});

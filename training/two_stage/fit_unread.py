@@ -1,0 +1,107 @@
+"""The rule that makes a model less sure of what it does not read (unread.py), fitted by log loss on a finished package: on held-out English rows, which it
+must do no harm, and on the other languages' part of the everyday corpus, which a model with an English vocabulary is not trained on.
+
+`python -m two_stage.fit_unread --data DATA --package PACKAGE ...` writes it into each package's `model.json`; the recipe does so by itself.
+"""
+
+import argparse
+import json
+import random
+from collections.abc import Callable, Sequence
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from . import everyday
+from .held_out import held_out
+from .records import Decision, read_folder
+from .reference import Package
+from .tasks import EVEN
+from .unread import Rule, share_of, tempered
+
+BOUNDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
+PULLS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+# What the rule may cost in log loss on English rows.
+HARMLESS = 0.002
+ENGLISH_ROWS = 60
+MOST_ENGLISH = 900
+
+# The share of unread tokens, the probabilities and the label's place.
+Row = tuple[float, np.ndarray, int]
+
+_package: Package
+_share: Callable[[Sequence[int]], float]
+
+
+def load(folder: Path) -> None:
+    """Loads the package of this process."""
+    global _package, _share
+    _package = Package(folder, unread=Rule())
+    _share = share_of(_package.reader.tokenizer.get_vocab())
+
+
+def decide(row: Decision) -> Row:
+    probabilities = _package.decide(row.input, row.instruction, list(row.choices)).probabilities
+    return _share(_package.reader.plain(row.input)), probabilities, row.choices.index(row.label)
+
+
+def ruled(rows: Sequence[Row], rule: Rule) -> list[Row]:
+    return [(share, tempered(p, rule.temperature(share)), label) for share, p, label in rows]
+
+
+def loss(rows: Sequence[Row]) -> float:
+    """Mean log loss."""
+    return float(np.mean([-np.log(max(1e-9, p[label])) for _, p, label in rows]))
+
+
+def best_rule(english: Sequence[Row], foreign: Sequence[Row]) -> Rule:
+    """Of the rules that do the English rows no harm the one with the least loss on the others."""
+    most, rules = loss(english) + HARMLESS, [Rule(bound, pull) for bound in BOUNDS for pull in PULLS]
+    harmless = [rule for rule in rules if loss(ruled(english, rule)) <= most]
+    return min(harmless, key=lambda rule: loss(ruled(foreign, rule)))
+
+
+def rows_of(data: Path) -> tuple[list[Decision], list[Decision]]:
+    """English rows held out from training, and rows in other languages."""
+    rng = random.Random(7)
+    _, held = everyday.split(everyday.read_groups())
+    public = [row for rows in held_out(read_folder(data / "train"), ENGLISH_ROWS, 5).values() for row in rows]
+    of = lambda groups: [g.decision(text, label, rng.choice(g.instructions), rng.choice(g.choices), EVEN) for g in groups for text, label in g.rows if label is not None]
+    return [*rng.sample(public, min(MOST_ENGLISH, len(public))), *of(held)], of(everyday.read_groups(everyday.FOLDER / "multi"))
+
+
+def told(rows: Sequence[Row], rule: Rule) -> str:
+    confidence = lambda rows: np.mean([p.max() for _, p, _ in rows])
+    right = np.mean([p.argmax() == label for _, p, label in rows])
+    after = ruled(rows, rule)
+    return f"{len(rows)} rows, right {right:.3f}, confidence {confidence(rows):.3f} -> {confidence(after):.3f}, loss {loss(rows):.4f} -> {loss(after):.4f}"
+
+
+def fit_unread(folder: Path, data: Path, log: Callable[[str], None], processes: int = 2) -> None:
+    """Fits the rule of the package in `folder` and writes it into its model.json."""
+    english, foreign = rows_of(data)
+    with get_context("spawn").Pool(processes, load, (folder,)) as pool:
+        near, far = pool.map(decide, english, 16), pool.map(decide, foreign, 16)
+    rule = best_rule(near, far)
+    log(f"unread: {rule}; English {told(near, rule)}; others {told(far, rule)}")
+    for name, rows in (("English", near), ("others", far)):
+        beyond = [row for row in rows if row[0] > rule.bound]
+        log(f"unread: {name} beyond the bound: {told(beyond, rule) if beyond else 'none'}")
+    path = folder / "model.json"
+    manifest = json.loads(path.read_text())
+    canary = manifest.pop("canary")
+    path.write_text(json.dumps({**manifest, "unread": {"bound": rule.bound, "pull": rule.pull}, "canary": canary}, indent=2) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--package", type=Path, nargs="+", required=True)
+    options = parser.parse_args()
+    for folder in options.package:
+        fit_unread(folder, options.data, lambda line: print(f"{folder}: {line}", flush=True))
+
+
+if __name__ == "__main__":
+    main()
