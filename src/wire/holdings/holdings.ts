@@ -46,8 +46,11 @@ export interface Holdings {
   bindSession(session: ServerHttp2Session): void;
   /** The connection that a request came on; undefined if it is gone. */
   find(request: HttpRequest): Connection | undefined;
-  /** Counts a request until `close`. Returns why it may not be served, if so. */
-  open(exchange: Exchange, connection: Connection): DomainError | undefined;
+  /**
+   * Counts a request until `close`. Returns why it may not be served, if so. `end` is called when the connection is gone and `close` has not been: Node
+   * does not say of every response that it is over. It calls `close`, and does nothing where the response has ended the exchange.
+   */
+  open(exchange: Exchange, connection: Connection, end: () => void): DomainError | undefined;
   close(exchange: Exchange): void;
   /** Notes a request that was taken back before it became an exchange. */
   reset(session: ServerHttp2Session | undefined, headers: IncomingHttpHeaders): void;
@@ -72,14 +75,13 @@ export function createHoldings(options: {
   const watches = createWatches(settings, tally);
   const look = createLook({ settings, mostTime, connections, accounts, tally });
   const report = createReports(logger, tally);
-  const open = new Set<OpenRequest>();
+  let requests = 0;
   let reserved = 0;
   let last: Look = { unread: 0, reserved: 0 };
   let nextSearch = 0;
 
   const timer = setInterval(() => {
     const now = performance.now();
-    releaseOrphans(now);
     last = look(now);
     reserved = last.reserved;
     accounts.forget(now);
@@ -106,31 +108,6 @@ export function createHoldings(options: {
   const noteReset = (account: Account, now: number): void => {
     tally.resets += 1;
     noteWaste(account, now);
-  };
-
-  const release = (request: OpenRequest): void => {
-    const { account, connection, exchange } = request;
-    exchange.place = undefined;
-    connections.end(connection, request);
-    account.requests -= 1;
-    account.reserved -= request.reserved;
-    reserved -= request.reserved;
-    open.delete(request);
-  };
-
-  /** Gives back what is held for requests whose connection is gone and whose response never said that it is over. */
-  const releaseOrphans = (now: number): void => {
-    for (const request of open) {
-      const { exchange, connection } = request;
-      // Oldest first.
-      if (now - exchange.startedAt < mostTime) return;
-      if (!connection.socket.closed) continue;
-      exchange.givenUp = 'unfinished';
-      exchange.depart();
-      exchange.finish();
-      release(request);
-      tally.givenUp.unfinished += 1;
-    }
   };
 
   /** Gives up the request that has been arriving longest, and says whether there was one. */
@@ -160,7 +137,7 @@ export function createHoldings(options: {
     if (account.requests > settings.requests.perAddress && !displace(account, now))
       return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many requests in progress', { retryAfter: 1 });
     if (account.unread + account.reserved > settings.unread.perAddress) return tooMuchUnread();
-    if (open.size > settings.requests.total && !displace(undefined, now)) return noRoom();
+    if (requests > settings.requests.total && !displace(undefined, now)) return noRoom();
     return undefined;
   };
 
@@ -185,20 +162,25 @@ export function createHoldings(options: {
     bind: (socket) => connections.bind(socket),
     bindSession: (session) => connections.bindSession(session),
     find: (request) => connections.of(request),
-    open(exchange, connection) {
+    open(exchange, connection, end) {
       const account = accountOf(connection, exchange.request.headers);
-      const request = new OpenRequest(exchange, connection, account, bounds);
+      const request = new OpenRequest({ exchange, connection, account, end, bounds });
       exchange.place = request;
       connections.begin(connection, request);
       account.requests += 1;
-      open.add(request);
+      requests += 1;
       return refusal(account, exchange.startedAt);
     },
     close(exchange) {
       const { place: request } = exchange;
       if (!(request instanceof OpenRequest)) return;
-      const { account } = request;
-      release(request);
+      const { account, connection } = request;
+      exchange.place = undefined;
+      connections.end(connection, request);
+      account.requests -= 1;
+      account.reserved -= request.reserved;
+      reserved -= request.reserved;
+      requests -= 1;
       if (exchange.givenUp === undefined && wasTakenBack(exchange)) noteReset(account, exchange.endedAt);
     },
     reset(session, headers) {
@@ -213,7 +195,7 @@ export function createHoldings(options: {
     },
     state: () => ({
       connections: connections.size,
-      requests: open.size,
+      requests,
       watches: watches.size,
       unread: last.unread,
       addresses: accounts.size,

@@ -21,13 +21,22 @@ export class OpenRequest implements Place {
   reserved = 0;
   /** Whether it is a stream that is meant to stay open. */
   watching = false;
+  /** Ends the exchange, unless its response did. */
+  readonly end: () => void;
   readonly #bounds: RequestBounds;
 
-  constructor(exchange: Exchange, connection: Connection, account: Account, bounds: RequestBounds) {
-    this.exchange = exchange;
-    this.connection = connection;
-    this.account = account;
-    this.#bounds = bounds;
+  constructor(options: {
+    readonly exchange: Exchange;
+    readonly connection: Connection;
+    readonly account: Account;
+    readonly end: () => void;
+    readonly bounds: RequestBounds;
+  }) {
+    this.exchange = options.exchange;
+    this.connection = options.connection;
+    this.account = options.account;
+    this.end = options.end;
+    this.#bounds = options.bounds;
   }
 
   reserve(bytes: number): void {
