@@ -14,6 +14,7 @@ import { type Account, createAccounts, take } from './accounts.ts';
 import { type Connection, closeConnection, createConnections } from './connections.ts';
 import { giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
 import { createReports } from './reports.ts';
+import { createReservations, noRoom, tooMuchUnread } from './reservations.ts';
 import type { HoldingSettings } from './settings.ts';
 import { createTally, type HoldingTally } from './tally.ts';
 import { createLook, type Look, MOST_TIME } from './unread.ts';
@@ -76,14 +77,14 @@ export function createHoldings(options: {
   const look = createLook({ settings, mostTime, connections, accounts, tally });
   const report = createReports(logger, tally);
   let requests = 0;
-  let reserved = 0;
+  const reservations = createReservations(settings.unread);
   let last: Look = { unread: 0, reserved: 0 };
   let nextSearch = 0;
 
   const timer = setInterval(() => {
     const now = performance.now();
     last = look(now);
-    reserved = last.reserved;
+    reservations.measured(last);
     accounts.forget(now);
     report(now);
   }, LOOK_INTERVAL);
@@ -147,14 +148,8 @@ export function createHoldings(options: {
       noteWaste(account, exchange.startedAt);
       throw tooManyRequests(1);
     },
-    reserve(request, bytes) {
-      const { account } = request;
-      if (account.unread + account.reserved + bytes > settings.unread.perAddress) throw tooMuchUnread();
-      if (last.unread + reserved + bytes > settings.unread.total) throw noRoom();
-      request.reserved += bytes;
-      account.reserved += bytes;
-      reserved += bytes;
-    },
+    reserve: reservations.reserve,
+    settle: reservations.settle,
   };
 
   return {
@@ -178,8 +173,7 @@ export function createHoldings(options: {
       exchange.place = undefined;
       connections.end(connection, request);
       account.requests -= 1;
-      account.reserved -= request.reserved;
-      reserved -= request.reserved;
+      reservations.release(request);
       requests -= 1;
       if (exchange.givenUp === undefined && wasTakenBack(exchange)) noteReset(account, exchange.endedAt);
     },
@@ -213,17 +207,5 @@ function wasTakenBack({ request, response, departed }: Exchange): boolean {
 function tooManyRequests(seconds: number): DomainError {
   return new DomainError('RATE_LIMIT_EXCEEDED', 'too many requests from this address', {
     retryAfter: Math.max(1, Math.ceil(seconds)),
-  });
-}
-
-function tooMuchUnread(): DomainError {
-  return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many responses to this address wait to be read', {
-    retryAfter: 1,
-  });
-}
-
-function noRoom(): DomainError {
-  return new DomainError('OVERLOADED', 'this process has no room for more requests; try again later', {
-    retryAfter: 1,
   });
 }

@@ -7,7 +7,8 @@ import type { Connection } from './connections.ts';
 
 /** What judges a request beyond its beginning, see `Place`. */
 export interface RequestBounds {
-  reserve(request: OpenRequest, bytes: number): void;
+  reserve(request: OpenRequest, bytes: number): Promise<void> | undefined;
+  settle(request: OpenRequest, bytes: number): void;
   meter(request: OpenRequest): void;
 }
 
@@ -17,8 +18,9 @@ export class OpenRequest implements Place {
   readonly account: Account;
   /** When its response was seen to be written. */
   answeredAt: number | undefined;
-  /** Bytes that are set aside for its response until it is known. */
+  /** Bytes that are set aside for its response until it is written, and of these what is set aside until its size is known. */
   reserved = 0;
+  unsettled = 0;
   /** Whether it is a stream that is meant to stay open. */
   watching = false;
   /** Ends the exchange, unless its response did. */
@@ -39,8 +41,12 @@ export class OpenRequest implements Place {
     this.#bounds = options.bounds;
   }
 
-  reserve(bytes: number): void {
-    this.#bounds.reserve(this, bytes);
+  reserve(bytes: number): Promise<void> | undefined {
+    return this.#bounds.reserve(this, bytes);
+  }
+
+  settle(bytes: number): void {
+    this.#bounds.settle(this, bytes);
   }
 
   meter(): void {
