@@ -2,9 +2,15 @@
 import { connect, type Socket } from 'node:net';
 import { OPENINGS, SEQUELS } from '../../test/support/http2-crash-cases.ts';
 import { FLAG, frame, headers, PREFACE, request, rst, settings, TYPE } from '../../test/support/http2-frames.ts';
+import type { Target } from './target.ts';
 
 /** What an attack does until its time is over. Resolves with what it did, in words. */
-export type Attack = (port: number, seconds: number, connections?: number, streams?: number) => Promise<string>;
+export type Attack = (
+  target: Pick<Target, 'port' | 'issueKey'>,
+  seconds: number,
+  connections?: number,
+  streams?: number,
+) => Promise<string>;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const json = [['content-type', 'application/json']] as const;
@@ -75,7 +81,7 @@ const LARGE_POST = Buffer.from(
 );
 
 export const ATTACKS: Readonly<Record<string, Attack>> = {
-  async 'expect-and-reset'(port, seconds) {
+  async 'expect-and-reset'({ port }, seconds) {
     const bytes = Buffer.concat([
       PREFACE,
       settings(),
@@ -91,7 +97,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     }
     return `${sent} segments of ${bytes.length} bytes`;
   },
-  async 'crash-cases'(port) {
+  async 'crash-cases'({ port }) {
     const start = Buffer.concat([PREFACE, settings()]);
     const cases = Object.values(OPENINGS).flatMap((opening) =>
       Object.values(SEQUELS).flatMap((sequel) => [
@@ -114,7 +120,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     );
     return `${count} cases`;
   },
-  async watches(port, seconds, scale = 300, each = 100) {
+  async watches({ port }, seconds, scale = 300, each = 100) {
     const watch = (stream: number): Buffer =>
       Buffer.concat([
         headers(stream, request('POST', '/grpc.health.v1.Health/Watch', grpc), 0),
@@ -122,10 +128,10 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       ]);
     return `${each} streams on each: ${kept(await keepOpen(port, seconds, scale, streams(each, watch), { again: false }))}`;
   },
-  'connections-kept': async (port, seconds, scale = 2100) => kept(await keepOpen(port, seconds, scale, GET)),
-  'connections-silent': async (port, seconds, scale = 2100) =>
+  'connections-kept': async ({ port }, seconds, scale = 2100) => kept(await keepOpen(port, seconds, scale, GET)),
+  'connections-silent': async ({ port }, seconds, scale = 2100) =>
     kept(await keepOpen(port, seconds, scale, Buffer.alloc(0))),
-  'connections-h2': async (port, seconds, scale = 2100) =>
+  'connections-h2': async ({ port }, seconds, scale = 2100) =>
     kept(
       await keepOpen(
         port,
@@ -134,25 +140,25 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
         streams(0, () => GET),
       ),
     ),
-  async 'unread-http1'(port, seconds, scale = 130) {
+  async 'unread-http1'({ port }, seconds, scale = 130) {
     const bytes = Buffer.concat([LARGE_POST, LARGE_POST]);
     return kept(await keepOpen(port, seconds, scale, bytes, { reading: false, again: false }));
   },
-  async 'unread-http2'(port, seconds, scale = 20, each = 100) {
+  async 'unread-http2'({ port }, seconds, scale = 20, each = 100) {
     const read = (stream: number): Buffer => headers(stream, request('GET', '/v1/models'));
     return `${each} streams without a window on each: ${kept(await keepOpen(port, seconds, scale, streams(each, read, { 4: 0 }), { again: false }))}`;
   },
-  async 'unfinished-http2'(port, seconds, scale = 30, each = 100) {
+  async 'unfinished-http2'({ port }, seconds, scale = 30, each = 100) {
     const begin = (stream: number): Buffer => headers(stream, request('POST', '/v1/decisions', json), 0);
     return `${each} requests without an end on each: ${kept(await keepOpen(port, seconds, scale, streams(each, begin), { again: false }))}`;
   },
-  async 'unfinished-http1'(port, seconds, scale = 1000) {
+  async 'unfinished-http1'({ port }, seconds, scale = 1000) {
     const bytes = Buffer.from(
       'POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{',
     );
     return kept(await keepOpen(port, seconds, scale, bytes));
   },
-  async 'rapid-reset'(port, seconds) {
+  async 'rapid-reset'({ port }, seconds) {
     const pairs = streams(1000, (stream) =>
       Buffer.concat([headers(stream, request('POST', '/v1/decisions', json), 0), rst(stream, 8)]),
     );
@@ -171,7 +177,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     );
     return `${opened} connections of 1,000 streams each`;
   },
-  async 'requests-of-nothing'(port, seconds) {
+  async 'requests-of-nothing'({ port }, seconds) {
     const get = Buffer.from('GET /none HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(200));
     const ends = performance.now() + seconds * 1000;
     let sent = 0;

@@ -74,7 +74,7 @@ const hidden = `a${fill('\u0315\u200b\u0300\u200b')}`;
 const unknownWords = fill(`${'q'.repeat(98)}\u{1f600} `);
 
 export const BODY_ATTACKS: Readonly<Record<string, Attack>> = {
-  'hostile-texts': async (port, seconds) =>
+  'hostile-texts': async ({ port }, seconds) =>
     flood(port, seconds, 4, [
       decision({ input: marks }),
       decision({ instruction: hidden }),
@@ -83,19 +83,19 @@ export const BODY_ATTACKS: Readonly<Record<string, Attack>> = {
       decision({ input: fill(' \n') }),
       decision({ input: fill('word ') }),
     ]),
-  'combining-marks': async (port, seconds) => flood(port, seconds, 4, [decision({ input: marks })]),
-  'expensive-bodies': async (port, seconds) =>
+  'combining-marks': async ({ port }, seconds) => flood(port, seconds, 4, [decision({ input: marks })]),
+  'expensive-bodies': async ({ port }, seconds) =>
     flood(
       port,
       seconds,
       16,
       Object.values(hostileBodies).map((make) => ({ body: make(MIB - 2048) })),
     ),
-  'escaped-keys': async (port, seconds) =>
+  'escaped-keys': async ({ port }, seconds) =>
     flood(port, seconds, 16, [
       { body: (hostileBodies['unknown properties with escapes'] as (size: number) => Buffer)(MIB - 2048) },
     ]),
-  'expensive-messages': async (port, seconds) =>
+  'expensive-messages': async ({ port }, seconds) =>
     flood(
       port,
       seconds,
@@ -106,7 +106,7 @@ export const BODY_ATTACKS: Readonly<Record<string, Attack>> = {
         body: make(MIB - 2048),
       })),
     ),
-  'expensive-connect-json': async (port, seconds) =>
+  'expensive-connect-json': async ({ port }, seconds) =>
     flood(
       port,
       seconds,

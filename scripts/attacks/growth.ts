@@ -31,7 +31,7 @@ for (const name of positionals.length > 0 ? positionals : KINDS) {
     }, 200);
     // Sizes are of streams: a connection carries a hundred.
     const scale = name === 'connections-kept' ? size : Math.ceil(size / 100);
-    const attacking = ATTACKS[name]?.(target.port, Number(values.seconds), scale, Math.min(100, size));
+    const attacking = ATTACKS[name]?.(target, Number(values.seconds), scale, Math.min(100, size));
     await sleep(Number(values.seconds) - 1);
     const held = await Promise.all(['umpire_connections', 'umpire_watches', 'umpire_requests_open'].map(target.metric));
     await attacking;

@@ -2,10 +2,11 @@
 import { parseArgs } from 'node:util';
 import { ATTACKS as PORT_ATTACKS } from './attacks.ts';
 import { BODY_ATTACKS } from './bodies.ts';
+import { CATALOG_ATTACKS } from './catalogs.ts';
 import { type Fare, type Fares, KINDS, startNeighbour } from './neighbour.ts';
 import { ROOT, startTarget, type Target } from './target.ts';
 
-const ATTACKS = { ...PORT_ATTACKS, ...BODY_ATTACKS };
+const ATTACKS = { ...PORT_ATTACKS, ...BODY_ATTACKS, ...CATALOG_ATTACKS };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -50,7 +51,7 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(ATTACKS)) 
   const watch = setInterval(() => {
     most = Math.max(most, target.memory() ?? 0);
   }, 250);
-  const did = await attack(target.port, Number(values.seconds));
+  const did = await attack(target, Number(values.seconds));
   const during = neighbour.read();
   print('during', during, target);
   const left = performance.now();

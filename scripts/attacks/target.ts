@@ -1,11 +1,12 @@
 /** The service that is attacked: `src/main.ts` of a checkout in a process of its own, with the default limits, one engine and one model. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 export interface Target {
   readonly port: number;
@@ -19,6 +20,8 @@ export interface Target {
   metric(name: string): Promise<number>;
   /** Its log so far. */
   log(): string;
+  /** A new key of this owner, made by the operator's command. */
+  issueKey(owner: string): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -37,20 +40,18 @@ export async function startTarget(
   mkdirSync(join(folder, 'models'));
   cpSync(join(checkout, 'models/minilm-l6'), join(folder, 'models/minilm-l6'), { recursive: true });
   const [port, metricsPort] = await freePorts();
-  const child = spawn(process.execPath, [join(checkout, 'src/main.ts')], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: {
-      PATH: process.env.PATH,
-      PORT: String(port),
-      HOST: '127.0.0.1',
-      UMPIRE_METRICS_PORT: String(metricsPort),
-      UMPIRE_ENGINES: '1',
-      UMPIRE_DRAIN_DELAY: '0',
-      UMPIRE_MODELS_DIR: join(folder, 'models'),
-      UMPIRE_DATA_DIR: join(folder, 'data'),
-      ...settings,
-    },
-  });
+  const env = {
+    PATH: process.env.PATH,
+    PORT: String(port),
+    HOST: '127.0.0.1',
+    UMPIRE_METRICS_PORT: String(metricsPort),
+    UMPIRE_ENGINES: '1',
+    UMPIRE_DRAIN_DELAY: '0',
+    UMPIRE_MODELS_DIR: join(folder, 'models'),
+    UMPIRE_DATA_DIR: join(folder, 'data'),
+    ...settings,
+  };
+  const child = spawn(process.execPath, [join(checkout, 'src/main.ts')], { stdio: ['ignore', 'pipe', 'inherit'], env });
   running.add(child);
   const exited = once(child, 'exit').then(() => running.delete(child));
   let log = '';
@@ -90,6 +91,15 @@ export async function startTarget(
       return line === undefined ? 0 : Number(line.slice(line.lastIndexOf(' ') + 1));
     },
     log: () => log,
+    async issueKey(owner) {
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        [join(checkout, 'src/cli.ts'), 'keys', 'create', '--owner', owner],
+        { env },
+      );
+      // The last line is the key.
+      return stdout.trim().split('\n').at(-1) as string;
+    },
     async stop() {
       child.kill('SIGTERM');
       const timer = setTimeout(() => child.kill('SIGKILL'), 40_000);

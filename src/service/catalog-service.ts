@@ -26,6 +26,10 @@ const CREATION: RequestRules = {
   visibility: { value: visibilityFault },
 };
 
+/** Bytes of a choice beside its text, and of a message beside its choices. */
+const CHOICE_OVERHEAD = 4;
+const MESSAGE_OVERHEAD = 1024;
+
 /** An id that cannot be a catalog's is one that does not exist: the domain says so without a look-up. */
 const BY_ID: RequestRules = { id: required('id', undefined) };
 
@@ -47,7 +51,7 @@ export function createCatalogService({ catalogs }: { readonly catalogs: Catalogs
       rules: BY_ID,
       access: 'keyed',
       limits: 'catalog',
-      reads: 'catalog',
+      sizeOf: ({ catalog }) => sizeOf(catalog?.choices ?? []),
       handle: async (request, call) => ({
         catalog: message(await catalogs.get(ownerOf(call), request.id, call.storeBudget)),
       }),
@@ -68,6 +72,11 @@ export function createCatalogService({ catalogs }: { readonly catalogs: Catalogs
 function ownerOf({ caller }: Call): string {
   if (caller.kind !== 'key') throw authenticationRequired();
   return caller.owner;
+}
+
+/** Bytes of choices in a message. What JSON must escape takes up to six times as many, which is seen once it waits to be read. */
+function sizeOf(choices: readonly string[]): number {
+  return choices.reduce((sum, choice) => sum + CHOICE_OVERHEAD + Buffer.byteLength(choice), MESSAGE_OVERHEAD);
 }
 
 function message(catalog: Catalog): MessageInitShape<typeof CatalogSchema> {

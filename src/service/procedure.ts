@@ -17,8 +17,8 @@ export interface Procedure<I extends DescMessage = DescMessage, O extends DescMe
   readonly access: 'anyone' | 'keyed';
   /** Which of the caller's limits the call counts against. */
   readonly limits: 'decision' | 'catalog' | 'none';
-  /** What the response may hold beside what the request brought: it can be as large as the largest request. */
-  readonly reads?: 'catalog';
+  /** For a response that holds what is stored, which can be as large as the largest request: about how many bytes it has. */
+  readonly sizeOf?: (response: MessageInitShape<O>) => number;
   readonly handle: Handler<I, O>;
 }
 

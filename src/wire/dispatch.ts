@@ -34,7 +34,10 @@ export function createDispatch(options: {
     const connection = holdings.find(request);
     if (connection?.ending === true) return;
     const exchange = new Exchange(request, response, DEFAULT_TIMEOUT);
-    response.on('close', () => {
+    let over = false;
+    const end = (): void => {
+      if (over) return;
+      over = true;
       if (!response.writableEnded) {
         exchange.reason ??= 'CANCELED';
         exchange.depart();
@@ -44,13 +47,14 @@ export function createDispatch(options: {
       exchange.trace = parseTraceParent(request.headers.traceparent);
       for (const observe of observers) observe(exchange);
       logExchange(logger, exchange);
-    });
+    };
+    response.on('close', end);
     // A peer that resets its stream is no fault of ours.
     response.on('error', () => exchange.depart());
     // Node emits an error if anybody listened when it was made; whoever read the body may have stopped listening by then.
     request.on('error', ignore);
     const path = pathOf(request);
-    let refused = connection === undefined ? undefined : holdings.open(exchange, connection);
+    let refused = connection === undefined ? undefined : holdings.open(exchange, connection, end);
     let last = refused !== undefined;
     if (request.headers.upgrade !== undefined && !isHttp2(request)) {
       // No other protocol is spoken here, and Node throws away what else it had read: what follows cannot be told from the middle of a request.

@@ -11,8 +11,13 @@ export type Protocol = 'rest' | 'grpc' | 'connect';
 
 /** The room that an exchange takes in the process, beside its caller's limits. */
 export interface Place {
-  /** Sets bytes aside for a response that is yet to be made. @throws DomainError if the address, or all together, have too many waiting. */
-  reserve(bytes: number): void;
+  /**
+   * Sets bytes aside for a response of which nobody knows the size yet: the most that it may have. At once (no promise), or when others are settled.
+   * Throws or rejects with DomainError if the address, or all together, have too many bytes waiting to be read.
+   */
+  reserve(bytes: number): Promise<void> | undefined;
+  /** Says how many bytes it has instead. */
+  settle(bytes: number): void;
   /** Counts a request that no other limit counts. @throws DomainError if the address sends too many. */
   meter(): void;
 }

@@ -1,5 +1,8 @@
 /** Bodies are limited by their bytes, in every protocol, and take no more memory than bytes. */
-import test from 'ava';
+import { gzipSync } from 'node:zlib';
+import { create, toBinary } from '@bufbuild/protobuf';
+import test, { type ExecutionContext } from 'ava';
+import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { createByteCollector } from '../../src/wire/byte-collector.ts';
 import { isError, validBody } from '../support/answers.ts';
 import { openEmbedded } from '../support/embedded.ts';
@@ -7,7 +10,7 @@ import { openSession, send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
 import { DECIDE, frame, sendGrpc, validMessage } from '../support/raw-rpc.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
-import { startService } from '../support/service.ts';
+import { startService, type TestService } from '../support/service.ts';
 
 test('chunks of any size become the bytes that they were', (t) => {
   for (const size of [1, 7, 4096]) {
@@ -42,4 +45,73 @@ test('an address that has sent its bytes is refused over REST, Connect and gRPC,
   t.is(trailers['grpc-status'], '8');
   const { headers } = await issueKey(stores, 'owner');
   t.is((await send(port, { body: large, headers })).status, 200);
+});
+
+/** A service whose bucket for an address holds 1 MiB and fills in an hour. */
+async function narrow(t: ExecutionContext): Promise<TestService> {
+  const service = await startService({ UMPIRE_BODIES_ANONYMOUS: '1/h, burst 1' }, { engine: createScriptedEngine() });
+  t.teardown(service.stop);
+  return service;
+}
+
+const gzip = { 'content-encoding': 'gzip' };
+const packed = gzipSync(JSON.stringify({ ...validBody, input: 'x'.repeat(900_000) }));
+const bomb = gzipSync(Buffer.alloc(50 << 20, ' '));
+
+test('a compressed body counts as what it becomes: Connect', async (t) => {
+  const { port } = await narrow(t);
+  const statuses = [];
+  for (let count = 0; count < 3; count += 1)
+    statuses.push((await send(port, { path: DECIDE, headers: gzip, body: packed })).status);
+  // The one that goes beyond is the last.
+  t.deepEqual(statuses, [200, 200, 429]);
+  t.is((await send(port, { body: JSON.stringify(validBody) })).status, 429);
+});
+
+test('a compressed message counts as what it becomes: gRPC', async (t) => {
+  const { port } = await narrow(t);
+  const message = toBinary(
+    CreateDecisionRequestSchema,
+    create(CreateDecisionRequestSchema, { ...validBody, choices: [...validBody.choices], input: 'x'.repeat(900_000) }),
+  );
+  const session = openSession(port);
+  const statuses = [];
+  for (let count = 0; count < 3; count += 1) {
+    const body = frame(gzipSync(message), { flags: 1 });
+    statuses.push((await sendGrpc(session, { headers: { 'grpc-encoding': 'gzip' }, body })).trailers['grpc-status']);
+  }
+  session.close();
+  t.deepEqual(statuses, ['0', '0', '8']);
+});
+
+test('a bomb is refused at the largest size of a body, and counted with it', async (t) => {
+  const { port } = await narrow(t);
+  t.true(bomb.length < 64 * 1024, `${bomb.length}`);
+  const answers = [];
+  for (let count = 0; count < 3; count += 1)
+    answers.push(await send(port, { path: DECIDE, headers: gzip, body: bomb }));
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [413, 413, 429],
+  );
+  t.regex(answers[0]?.text ?? '', /BODY_TOO_LARGE/);
+  t.is((await send(port, { body: JSON.stringify(validBody) })).status, 429);
+});
+
+test('a small body that is not the gzip it says costs no more than it could have become', async (t) => {
+  const { port } = await narrow(t);
+  for (let count = 0; count < 20; count += 1)
+    t.is((await send(port, { path: DECIDE, headers: gzip, body: '{}' })).status, 400);
+});
+
+test('an answer is never compressed, whatever its caller accepts', async (t) => {
+  const { port } = await narrow(t);
+  const answer = await send(port, {
+    path: DECIDE,
+    headers: { ...gzip, 'accept-encoding': 'gzip' },
+    body: gzipSync(JSON.stringify(validBody)),
+  });
+  t.is(answer.status, 200);
+  t.is(answer.headers['content-encoding'], undefined);
+  t.regex(answer.text, /^\{.*minilm-l6@/);
 });

@@ -220,6 +220,19 @@ test('requests in a pipeline are answered in order', async (t) => {
   );
 });
 
+test('a CONNECT in a pipeline is answered behind those that came before it', async (t) => {
+  const { answers, closed } = await sendRaw(
+    t.context.service.port,
+    `${post(length)}${get('/v1/models')}CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n${get('/health/live')}`,
+    { answers: 4, timeout: 3000 },
+  );
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 404],
+  );
+  t.true(closed);
+});
+
 test('what follows a request that is refused is not read as another one', async (t) => {
   const { port } = t.context.service;
   const smuggled = get('/health/live');

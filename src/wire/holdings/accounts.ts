@@ -9,8 +9,9 @@ export interface Account {
   watches: number;
   /** Bytes of its responses that wait to be read, as last measured. */
   unread: number;
-  /** Bytes that its reads in progress may add to them. */
+  /** Bytes that its reads in progress may add to them, and of these what is set aside for answers of which nobody knows the size yet. */
   reserved: number;
+  unsettled: number;
   /** When its next connection, request, lookup and reset would be due, milliseconds on the clock of `performance.now()`: see `judgeRate`. */
   readonly due: { connection: number; request: number; lookup: number; reset: number };
   /** Until when nothing of it is served. */
@@ -40,6 +41,7 @@ export function createAccounts(): Accounts {
           watches: 0,
           unread: 0,
           reserved: 0,
+          unsettled: 0,
           due: { connection: 0, request: 0, lookup: 0, reset: 0 },
           blockedUntil: 0,
         };

@@ -131,6 +131,11 @@ export function createConnections(options: {
         forget(connection);
         bySocket.delete(socket);
         if (byPeer.get(peer) === connection) byPeer.delete(peer);
+        // Responses end with it, in this turn. Node forgets those that wait for an earlier one of their pipeline where a CONNECT came after them.
+        if (requests.size === 0) return;
+        setImmediate(() => {
+          for (const request of [...requests]) request.end();
+        });
       });
       return connection;
     },

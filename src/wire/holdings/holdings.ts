@@ -14,6 +14,7 @@ import { type Account, createAccounts, take } from './accounts.ts';
 import { type Connection, closeConnection, createConnections } from './connections.ts';
 import { giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
 import { createReports } from './reports.ts';
+import { createReservations, noRoom, tooMuchUnread } from './reservations.ts';
 import type { HoldingSettings } from './settings.ts';
 import { createTally, type HoldingTally } from './tally.ts';
 import { createLook, type Look, MOST_TIME } from './unread.ts';
@@ -46,8 +47,11 @@ export interface Holdings {
   bindSession(session: ServerHttp2Session): void;
   /** The connection that a request came on; undefined if it is gone. */
   find(request: HttpRequest): Connection | undefined;
-  /** Counts a request until `close`. Returns why it may not be served, if so. */
-  open(exchange: Exchange, connection: Connection): DomainError | undefined;
+  /**
+   * Counts a request until `close`. Returns why it may not be served, if so. `end` is called when the connection is gone and `close` has not been: Node
+   * does not say of every response that it is over. It calls `close`, and does nothing where the response has ended the exchange.
+   */
+  open(exchange: Exchange, connection: Connection, end: () => void): DomainError | undefined;
   close(exchange: Exchange): void;
   /** Notes a request that was taken back before it became an exchange. */
   reset(session: ServerHttp2Session | undefined, headers: IncomingHttpHeaders): void;
@@ -72,16 +76,15 @@ export function createHoldings(options: {
   const watches = createWatches(settings, tally);
   const look = createLook({ settings, mostTime, connections, accounts, tally });
   const report = createReports(logger, tally);
-  const open = new Set<OpenRequest>();
-  let reserved = 0;
+  let requests = 0;
+  const reservations = createReservations(settings.unread);
   let last: Look = { unread: 0, reserved: 0 };
   let nextSearch = 0;
 
   const timer = setInterval(() => {
     const now = performance.now();
-    releaseOrphans(now);
     last = look(now);
-    reserved = last.reserved;
+    reservations.measured(last);
     accounts.forget(now);
     report(now);
   }, LOOK_INTERVAL);
@@ -106,31 +109,6 @@ export function createHoldings(options: {
   const noteReset = (account: Account, now: number): void => {
     tally.resets += 1;
     noteWaste(account, now);
-  };
-
-  const release = (request: OpenRequest): void => {
-    const { account, connection, exchange } = request;
-    exchange.place = undefined;
-    connections.end(connection, request);
-    account.requests -= 1;
-    account.reserved -= request.reserved;
-    reserved -= request.reserved;
-    open.delete(request);
-  };
-
-  /** Gives back what is held for requests whose connection is gone and whose response never said that it is over. */
-  const releaseOrphans = (now: number): void => {
-    for (const request of open) {
-      const { exchange, connection } = request;
-      // Oldest first.
-      if (now - exchange.startedAt < mostTime) return;
-      if (!connection.socket.closed) continue;
-      exchange.givenUp = 'unfinished';
-      exchange.depart();
-      exchange.finish();
-      release(request);
-      tally.givenUp.unfinished += 1;
-    }
   };
 
   /** Gives up the request that has been arriving longest, and says whether there was one. */
@@ -160,7 +138,7 @@ export function createHoldings(options: {
     if (account.requests > settings.requests.perAddress && !displace(account, now))
       return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many requests in progress', { retryAfter: 1 });
     if (account.unread + account.reserved > settings.unread.perAddress) return tooMuchUnread();
-    if (open.size > settings.requests.total && !displace(undefined, now)) return noRoom();
+    if (requests > settings.requests.total && !displace(undefined, now)) return noRoom();
     return undefined;
   };
 
@@ -170,14 +148,8 @@ export function createHoldings(options: {
       noteWaste(account, exchange.startedAt);
       throw tooManyRequests(1);
     },
-    reserve(request, bytes) {
-      const { account } = request;
-      if (account.unread + account.reserved + bytes > settings.unread.perAddress) throw tooMuchUnread();
-      if (last.unread + reserved + bytes > settings.unread.total) throw noRoom();
-      request.reserved += bytes;
-      account.reserved += bytes;
-      reserved += bytes;
-    },
+    reserve: reservations.reserve,
+    settle: reservations.settle,
   };
 
   return {
@@ -185,20 +157,24 @@ export function createHoldings(options: {
     bind: (socket) => connections.bind(socket),
     bindSession: (session) => connections.bindSession(session),
     find: (request) => connections.of(request),
-    open(exchange, connection) {
+    open(exchange, connection, end) {
       const account = accountOf(connection, exchange.request.headers);
-      const request = new OpenRequest(exchange, connection, account, bounds);
+      const request = new OpenRequest({ exchange, connection, account, end, bounds });
       exchange.place = request;
       connections.begin(connection, request);
       account.requests += 1;
-      open.add(request);
+      requests += 1;
       return refusal(account, exchange.startedAt);
     },
     close(exchange) {
       const { place: request } = exchange;
       if (!(request instanceof OpenRequest)) return;
-      const { account } = request;
-      release(request);
+      const { account, connection } = request;
+      exchange.place = undefined;
+      connections.end(connection, request);
+      account.requests -= 1;
+      reservations.release(request);
+      requests -= 1;
       if (exchange.givenUp === undefined && wasTakenBack(exchange)) noteReset(account, exchange.endedAt);
     },
     reset(session, headers) {
@@ -213,7 +189,7 @@ export function createHoldings(options: {
     },
     state: () => ({
       connections: connections.size,
-      requests: open.size,
+      requests,
       watches: watches.size,
       unread: last.unread,
       addresses: accounts.size,
@@ -231,17 +207,5 @@ function wasTakenBack({ request, response, departed }: Exchange): boolean {
 function tooManyRequests(seconds: number): DomainError {
   return new DomainError('RATE_LIMIT_EXCEEDED', 'too many requests from this address', {
     retryAfter: Math.max(1, Math.ceil(seconds)),
-  });
-}
-
-function tooMuchUnread(): DomainError {
-  return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many responses to this address wait to be read', {
-    retryAfter: 1,
-  });
-}
-
-function noRoom(): DomainError {
-  return new DomainError('OVERLOADED', 'this process has no room for more requests; try again later', {
-    retryAfter: 1,
   });
 }

@@ -7,7 +7,8 @@ import type { Connection } from './connections.ts';
 
 /** What judges a request beyond its beginning, see `Place`. */
 export interface RequestBounds {
-  reserve(request: OpenRequest, bytes: number): void;
+  reserve(request: OpenRequest, bytes: number): Promise<void> | undefined;
+  settle(request: OpenRequest, bytes: number): void;
   meter(request: OpenRequest): void;
 }
 
@@ -17,21 +18,35 @@ export class OpenRequest implements Place {
   readonly account: Account;
   /** When its response was seen to be written. */
   answeredAt: number | undefined;
-  /** Bytes that are set aside for its response until it is known. */
+  /** Bytes that are set aside for its response until it is written, and of these what is set aside until its size is known. */
   reserved = 0;
+  unsettled = 0;
   /** Whether it is a stream that is meant to stay open. */
   watching = false;
+  /** Ends the exchange, unless its response did. */
+  readonly end: () => void;
   readonly #bounds: RequestBounds;
 
-  constructor(exchange: Exchange, connection: Connection, account: Account, bounds: RequestBounds) {
-    this.exchange = exchange;
-    this.connection = connection;
-    this.account = account;
-    this.#bounds = bounds;
+  constructor(options: {
+    readonly exchange: Exchange;
+    readonly connection: Connection;
+    readonly account: Account;
+    readonly end: () => void;
+    readonly bounds: RequestBounds;
+  }) {
+    this.exchange = options.exchange;
+    this.connection = options.connection;
+    this.account = options.account;
+    this.end = options.end;
+    this.#bounds = options.bounds;
   }
 
-  reserve(bytes: number): void {
-    this.#bounds.reserve(this, bytes);
+  reserve(bytes: number): Promise<void> | undefined {
+    return this.#bounds.reserve(this, bytes);
+  }
+
+  settle(bytes: number): void {
+    this.#bounds.settle(this, bytes);
   }
 
   meter(): void {

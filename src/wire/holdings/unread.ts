@@ -50,7 +50,8 @@ export function createLook(options: {
       return;
     }
     request.answeredAt ??= now;
-    request.reserved = 0;
+    // One that was answered in mid-work, at its deadline, may still be reading.
+    request.reserved = request.unsettled;
     const since = now - request.answeredAt;
     const stalled = now - Math.max(request.answeredAt, connection.movedAt);
     if (exchange.response.writableFinished) {

@@ -11,15 +11,26 @@ export async function invoke(
   request: Message,
   exchange: Exchange,
 ): Promise<MessageInitShape<DescMessage>> {
-  const now = performance.now();
-  if (now >= exchange.deadline) {
-    throw new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the request was read', { retryAfter: 1 });
+  const { place } = exchange;
+  const { sizeOf } = procedure;
+  if (sizeOf !== undefined) {
+    // What is stored can be large, and nobody knows before it has been read: of an address as many are read at a time as it may have waiting if all are
+    // as large as can be, the others after them. What is set aside then shrinks to what was found, so that small ones go through in short turns.
+    const room = place?.reserve(MAX_BODY_BYTES);
+    if (room !== undefined) await room;
   }
-  exchange.invokedAt = now;
-  if (procedure.reads === 'catalog') exchange.place?.reserve(MAX_BODY_BYTES);
   try {
-    return await procedure.handle(request, exchange);
+    const now = performance.now();
+    if (now >= exchange.deadline) {
+      throw new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the request was read', { retryAfter: 1 });
+    }
+    exchange.invokedAt = now;
+    const response = await procedure.handle(request, exchange);
+    if (sizeOf !== undefined) place?.settle(sizeOf(response));
+    return response;
   } finally {
+    // Of one that failed nothing waits.
+    if (sizeOf !== undefined) place?.settle(0);
     exchange.worked();
   }
 }

@@ -1,4 +1,5 @@
 /** The answers to requests that never become one: Node's HTTP/1.1 parser gave up on them. They get the envelope like all others. */
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { DomainError } from '../../domain/errors.ts';
@@ -28,6 +29,17 @@ function faultOf(error: NodeJS.ErrnoException): DomainError {
   }
 }
 
+/** What Node keeps on a socket: the response that is being written on it. */
+type WithResponse = Duplex & { _httpMessage?: ServerResponse | null };
+
+/** Does it once the requests before have been answered, or never if the connection ends with one of them. */
+function inTurn(socket: Duplex, work: () => void): void {
+  const { _httpMessage: earlier } = socket as WithResponse;
+  if (!socket.writable) return;
+  if (earlier) earlier.once('close', () => inTurn(socket, work));
+  else work();
+}
+
 /** Answers to requests on a bare socket. */
 export interface RawAnswers {
   /** For `clientError`: answers and closes the socket, unless a response is already under way on it. */
@@ -52,7 +64,7 @@ export function createRawAnswers(logger: Logger): RawAnswers {
   };
   return {
     clientError(error, bare) {
-      const socket = bare as Socket & { _httpMessage?: { headersSent: boolean } };
+      const socket = bare as Socket & WithResponse;
       if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent === true) {
         socket.destroy();
         return;
@@ -62,7 +74,9 @@ export function createRawAnswers(logger: Logger): RawAnswers {
     },
     connect(_request, socket) {
       socket.on('error', () => {});
-      answer(socket as Socket, new DomainError('ROUTE_NOT_FOUND', 'this server is no proxy'));
+      // What a tunnel would carry is thrown away; unread it would hide that the peer has left.
+      socket.resume();
+      inTurn(socket, () => answer(socket as Socket, new DomainError('ROUTE_NOT_FOUND', 'this server is no proxy')));
     },
   };
 }

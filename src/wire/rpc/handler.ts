@@ -16,7 +16,7 @@ import {
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
-import type { BodyLimits } from '../../domain/body-limits.ts';
+import type { BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { Procedure } from '../../service/procedure.ts';
@@ -40,6 +40,7 @@ import { repairFault } from './protocol-faults.ts';
 import { createReflector, type Reflector } from './reflection.ts';
 import { requestBody } from './request-body.ts';
 import { bodyForm, scannedBody } from './scanned-body.ts';
+import { isPackedWhole } from './unpacked-body.ts';
 
 /** Answers RPCs. */
 export interface RpcHandler {
@@ -110,11 +111,24 @@ export function createRpcHandler(options: {
 
   const bodyOf = (exchange: Exchange, { method }: UniversalHandler, timeout: number): AsyncIterable<Uint8Array> => {
     const { request } = exchange;
+    const scan = scans.get(method);
+    const form = bodyForm(request);
+    if (scan !== undefined && isPackedWhole(form)) {
+      // Connect gets it unpacked.
+      delete request.headers['content-encoding'];
+      delete request.headers['content-length'];
+    }
+    // The caller is known when the body is asked for: the gate has run.
+    let ofCaller: BodyMeter | undefined;
+    const meter: BodyMeter = (bytes) => {
+      ofCaller ??= bodies.meter(exchange.caller);
+      return ofCaller(bytes);
+    };
     return scannedBody({
-      // The caller is known when the body is asked for: the gate has run.
-      open: () => requestBody(request, timeout, isGrpc(request), bodies.meter(exchange.caller)),
-      scan: scans.get(method),
-      form: bodyForm(request),
+      open: () => requestBody(request, timeout, form.grpc, meter),
+      meter,
+      scan,
+      form,
       visible: (fault) => toConnectError(visibleFault(fault, exchange)),
     });
   };

@@ -2,13 +2,9 @@
  * Goes through a unary request's message before Connect reads it, in time linear in its bytes, so that what Connect then makes of it is bounded: strict
  * JSON of the request's own properties, or protobuf of no more fields than a request can need.
  */
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
 import type { DescMessage } from '@bufbuild/protobuf';
 import { DomainError } from '../../domain/errors.ts';
 import type { RequestRules } from '../../service/field-rules.ts';
-import { bodyTurn } from '../body-turns.ts';
-import { MAX_BODY_BYTES } from '../rest/body.ts';
 import { duplicateField, jsonKind, unknownField, wrongType } from '../rest/message-reader.ts';
 import { type ObjectShape, scanBody } from '../rest/strict-json.ts';
 
@@ -116,8 +112,9 @@ function countFields(message: Uint8Array): { readonly all: number; of(number: nu
   return { all, of: (number) => counts[number] ?? 0 };
 }
 
-const unzip = promisify(gunzip);
-const ENVELOPE = 5;
+/** Bytes before a message of gRPC's: flags and length. */
+export const ENVELOPE = 5;
+/** The flag of one that is compressed. */
 const COMPRESSED = 1;
 
 /** How a request's body is written, by its headers. */
@@ -129,32 +126,22 @@ export interface BodyForm {
 }
 
 /**
- * Scans all messages of a whole body, at once (no promise) unless one is compressed. What cannot be taken apart (an envelope that is cut off, a
- * compression that is unknown or broken) is left for Connect to refuse. @throws DomainError.
+ * Scans all messages of a whole body. What cannot be taken apart (an envelope that is cut off, a compression that is not taken) is left for Connect to
+ * refuse. @throws DomainError.
  */
-export function scanMessages(scan: MessageScan, body: Uint8Array, form: BodyForm): Promise<void> | undefined {
-  const messages = form.grpc ? enveloped(body) : [{ message: body, compressed: form.compression !== undefined }];
-  const look = (message: Uint8Array): void => (form.json ? scan.json(message) : scan.protobuf(message));
-  const compressed: Uint8Array[] = [];
-  for (const each of messages) {
-    if (each.compressed && form.compression !== 'identity') compressed.push(each.message);
-    else look(each.message);
+export function scanMessages(scan: MessageScan, body: Uint8Array, form: BodyForm): void {
+  const messages = form.grpc ? enveloped(body) : [{ message: body, compressed: false }];
+  for (const { message, compressed } of messages) {
+    if (compressed) continue;
+    if (form.json) scan.json(message);
+    else scan.protobuf(message);
   }
-  if (compressed.length === 0 || form.compression !== 'gzip') return undefined;
-  return (async () => {
-    for (const message of compressed) {
-      const plain = await decompressed(message);
-      if (plain === undefined) continue;
-      await bodyTurn(plain.length);
-      look(plain);
-    }
-  })();
 }
 
-function enveloped(body: Uint8Array): readonly { readonly message: Uint8Array; readonly compressed: boolean }[] {
+/** The messages of gRPC in a whole body, as far as they are whole. A unary request has one; a second is refused, and any more are not looked at. */
+export function enveloped(body: Uint8Array): readonly { readonly message: Uint8Array; readonly compressed: boolean }[] {
   const found: { readonly message: Uint8Array; readonly compressed: boolean }[] = [];
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
-  // A unary request has one; a second is refused.
   for (let at = 0; at + ENVELOPE <= body.length && found.length < 2; ) {
     const end = at + ENVELOPE + view.getUint32(at + 1);
     if (end > body.length) break;
@@ -162,12 +149,4 @@ function enveloped(body: Uint8Array): readonly { readonly message: Uint8Array; r
     at = end;
   }
   return found;
-}
-
-async function decompressed(bytes: Uint8Array): Promise<Uint8Array | undefined> {
-  try {
-    return await unzip(bytes, { maxOutputLength: MAX_BODY_BYTES });
-  } catch {
-    return undefined;
-  }
 }

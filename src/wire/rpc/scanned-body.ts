@@ -1,4 +1,5 @@
 /** A unary request's body, scanned before Connect sees any of it. */
+import type { BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
 import { bodyTurn } from '../body-turns.ts';
 import { createByteCollector } from '../byte-collector.ts';
@@ -6,6 +7,7 @@ import type { HttpRequest } from '../http.ts';
 import { MAX_BODY_BYTES } from '../rest/body.ts';
 import { isGrpc } from './grpc-fault.ts';
 import { type BodyForm, type MessageScan, scanMessages } from './message-scan.ts';
+import { unpackedBody } from './unpacked-body.ts';
 
 /** A body that is longer than any message with its envelope is passed on unread: Connect refuses it. */
 const TOO_LARGE = MAX_BODY_BYTES + 16;
@@ -18,7 +20,7 @@ export function bodyForm(request: HttpRequest): BodyForm {
   return {
     grpc,
     json: /json/i.test(headers['content-type'] ?? ''),
-    compression: typeof compression === 'string' ? compression.trim().toLowerCase() : undefined,
+    compression: typeof compression === 'string' ? compression : undefined,
   };
 }
 
@@ -26,6 +28,8 @@ export function bodyForm(request: HttpRequest): BodyForm {
 export interface ScannedBodyOptions {
   /** Begins to read it. */
   open(): AsyncGenerator<Uint8Array>;
+  /** Counts bytes that it has beside those which arrived: what its compression saved. */
+  readonly meter: BodyMeter;
   /** Undefined for a body that is passed on as it comes. */
   readonly scan: MessageScan | undefined;
   readonly form: BodyForm;
@@ -33,8 +37,14 @@ export interface ScannedBodyOptions {
   visible(fault: DomainError): Error;
 }
 
-/** The whole body as one chunk, once it is scanned. @throws what reading it throws; of a DomainError, what `visible` makes of it. */
-export async function* scannedBody({ open, scan, form, visible }: ScannedBodyOptions): AsyncGenerator<Uint8Array> {
+/** The whole body as one chunk, without compression, once it is scanned. @throws what reading it throws; of a DomainError, what `visible` makes of it. */
+export async function* scannedBody({
+  open,
+  meter,
+  scan,
+  form,
+  visible,
+}: ScannedBodyOptions): AsyncGenerator<Uint8Array> {
   const body = open();
   const collected = createByteCollector();
   let passing = scan === undefined;
@@ -51,12 +61,11 @@ export async function* scannedBody({ open, scan, form, visible }: ScannedBodyOpt
       if (passing) yield collected.bytes();
     }
     if (passing || scan === undefined || collected.length === 0) return;
-    const bytes = collected.bytes();
+    const bytes = await unpackedBody(collected.bytes(), form, meter);
     // Two turns: scanning, and what Connect makes of it.
     const turn = bodyTurn(bytes.length);
     if (turn !== undefined) await turn;
-    const scanning = scanMessages(scan, bytes, form);
-    if (scanning !== undefined) await scanning;
+    scanMessages(scan, bytes, form);
     if (turn !== undefined) await bodyTurn(bytes.length);
     yield bytes;
   } catch (error) {
