@@ -82,7 +82,7 @@ function createRoute(procedure: Procedure, procedures: readonly Procedure[]): Ro
     template,
     procedure,
     hasBody,
-    read: compileMessageReader(input, procedure.rules, inPath),
+    read: compileMessageReader(input, inPath),
     write: empty ? () => null : write,
     responseBody: empty ? undefined : message,
     successStatus: empty ? 204 : collection === undefined ? 200 : 201,

@@ -104,9 +104,7 @@ export function createRpcHandler(options: {
   );
   if (options.reflection) mountReflection(router, createReflector([...services, HealthService]));
 
-  const scans = new Map(
-    procedures.map(({ method, rules }) => [method as unknown, compileMessageScan(method.input, rules)]),
-  );
+  const scans = new Map(procedures.map(({ method }) => [method as unknown, compileMessageScan(method.input)]));
 
   const bodyOf = (exchange: Exchange, { method }: UniversalHandler, timeout: number): AsyncIterable<Uint8Array> => {
     const { request } = exchange;
@@ -189,7 +187,7 @@ function transportFault(status: number): DomainError {
 }
 
 function mount(router: ConnectRouter, procedure: Procedure): void {
-  const check = compileMessageChecker(procedure.method.input, procedure.rules);
+  const check = compileMessageChecker(procedure.method.input);
   const answer = (request: Message, context: HandlerContext) =>
     visibly(context, async () => {
       check(request);
