@@ -168,8 +168,8 @@ async function cpuOf(child: ChildProcess): Promise<{ readonly cpu: number; reado
   return times;
 }
 
-/** Sends `count` requests from as many callers as there are. */
-async function drive(send: Send, count: number): Promise<void> {
+/** Sends `count` requests from so many callers. */
+async function drive(send: Send, count: number, callers: number): Promise<void> {
   let left = count;
   const caller = async (): Promise<void> => {
     while (left > 0) {
@@ -177,15 +177,24 @@ async function drive(send: Send, count: number): Promise<void> {
       await send();
     }
   };
-  await Promise.all(Array.from({ length: CALLERS }, caller));
+  await Promise.all(Array.from({ length: callers }, caller));
 }
 
-/** Measures all rows and prints the table. `--requests N`: requests a row and round, `--rounds N`, `--observed 1`: the last rows alone. */
+/** Measures all rows and prints the table. `--requests N`: requests a row and round, `--rounds N`, `--observed 1`: the last rows alone, `--rest 1`: the first. */
 export async function run(
-  options: { readonly requests?: number; readonly rounds?: number; readonly observed?: number } = {},
+  options: {
+    readonly requests?: number;
+    readonly rounds?: number;
+    readonly observed?: number;
+    readonly rest?: number;
+  } = {},
 ): Promise<void> {
   const { requests = 3000, rounds = 7 } = options;
-  const rows = options.observed === 1 ? all.filter(({ server }) => server === 'observed') : all;
+  const rows = all.filter(
+    ({ server, send }) =>
+      (options.observed !== 1 || server === 'observed') &&
+      (options.rest !== 1 || (send === rest && server !== 'observed')),
+  );
   const receiver = await startTraceReceiver();
   const servers = new Map<string, Awaited<ReturnType<typeof startServer>>>();
   for (const { server } of rows) if (!servers.has(server)) servers.set(server, await startServer(server, receiver));
@@ -204,7 +213,8 @@ export async function run(
       // The first round only warms up.
       const count = Math.ceil(round < 0 ? Math.max(least, each) : each);
       const before = await cpuOf(child);
-      await drive(senders[index] as Send, count);
+      // The first decision encodes the choices, which as many callers at once would be refused for.
+      await drive(senders[index] as Send, count, row.server === 'decisions' ? 1 : CALLERS);
       const after = await cpuOf(child);
       if (round < 0) continue;
       samples[index]?.push((after.cpu - before.cpu) / count);

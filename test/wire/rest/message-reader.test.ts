@@ -64,6 +64,11 @@ test('a request of another kind of field does not compile', (t) => {
   });
 });
 
+test('a wrong item is named by its place', (t) => {
+  const body = Buffer.from(JSON.stringify({ ...TEXTS, choices: ['a', 1] }));
+  t.throws(() => read(body, NONE), { message: 'choices must be an array of strings; choices[1] is not a string' });
+});
+
 test('a name is cut before it is sent back', (t) => {
   const error = t.throws<DomainError>(() => read(Buffer.from(`{"${'n'.repeat(5000)}":1}`), NONE));
   t.is(error.param?.length, 129);
