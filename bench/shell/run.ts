@@ -168,8 +168,8 @@ async function cpuOf(child: ChildProcess): Promise<{ readonly cpu: number; reado
   return times;
 }
 
-/** Sends `count` requests from so many callers. */
-async function drive(send: Send, count: number, callers: number): Promise<void> {
+/** Sends `count` requests from as many callers as there are. */
+async function drive(send: Send, count: number): Promise<void> {
   let left = count;
   const caller = async (): Promise<void> => {
     while (left > 0) {
@@ -177,7 +177,7 @@ async function drive(send: Send, count: number, callers: number): Promise<void> 
       await send();
     }
   };
-  await Promise.all(Array.from({ length: callers }, caller));
+  await Promise.all(Array.from({ length: CALLERS }, caller));
 }
 
 /** Measures all rows and prints the table. `--requests N`: requests a row and round, `--rounds N`, `--observed 1`: the last rows alone, `--rest 1`: the first. */
@@ -201,6 +201,8 @@ export async function run(
   const senders = rows.map(({ server, port = 0, send, body }) => send(servers.get(server)?.ports[port] ?? 0, body));
   const samples = rows.map((): number[] => []);
   const engines = rows.map((): number[] => []);
+  // The first of a set of choices encodes it, which several at once would be refused for.
+  for (const send of senders) await send();
   for (let round = -1; round < rounds; round += 1) {
     for (let turn = 0; turn < rows.length; turn += 1) {
       // Each round begins with another row, so that none always follows the same one.
@@ -209,12 +211,13 @@ export async function run(
       const { child } = servers.get(row.server) as { child: ChildProcess };
       // A decision by an engine takes a hundred times as long as one without.
       const [each, least] =
-        row.server === 'decisions' ? [requests / 10, 0] : [row.send === rest ? 2 * requests : requests, WARM_UP];
+        row.server === 'decisions'
+          ? [requests / 10, WARM_UP / 3]
+          : [row.send === rest ? 2 * requests : requests, WARM_UP];
       // The first round only warms up.
       const count = Math.ceil(round < 0 ? Math.max(least, each) : each);
       const before = await cpuOf(child);
-      // The first decision encodes the choices, which as many callers at once would be refused for.
-      await drive(senders[index] as Send, count, row.server === 'decisions' ? 1 : CALLERS);
+      await drive(senders[index] as Send, count);
       const after = await cpuOf(child);
       if (round < 0) continue;
       samples[index]?.push((after.cpu - before.cpu) / count);

@@ -169,13 +169,13 @@ function listChecks(
   const value = (values: readonly string[]): DomainError | undefined => {
     const wrongCount = items(values.length);
     if (wrongCount !== undefined) return wrongCount;
-    const first = new Map<string, number>();
+    const seen = new Set<string>();
     for (const [place, each] of values.entries()) {
       if (each === '' && minLen !== undefined) return fail(`${name}[${place}] is empty`);
       if (!each.isWellFormed()) return fail(`${name}[${place}] is not well-formed text: it holds a lone surrogate`);
-      const earlier = unique === true ? first.get(each) : undefined;
-      if (earlier !== undefined) return fail(`${name}[${place}] repeats ${name}[${earlier}]`);
-      first.set(each, place);
+      if (unique === true && seen.add(each).size === place) {
+        return fail(`${name}[${place}] repeats ${name}[${values.indexOf(each)}]`);
+      }
     }
     return undefined;
   };

@@ -49,10 +49,7 @@ function compileField(desc: DescMessage, field: DescField): ValueWriter {
     }
     case 'map':
       if (field.mapKey === ScalarType.STRING && field.mapKind === 'scalar' && field.scalar === ScalarType.DOUBLE) {
-        return (map) =>
-          `{${Object.entries((map ?? {}) as Record<string, number>)
-            .map(probability)
-            .join()}}`;
+        return (map) => JSON.stringify(map ?? {});
       }
       break;
   }
@@ -64,8 +61,4 @@ function scalarWriter(scalar: ScalarType | undefined): ValueWriter | undefined {
   // An int32 here is a count and a double a probability: neither is ever NaN or infinite, for which JSON has no number.
   if (scalar === ScalarType.INT32 || scalar === ScalarType.DOUBLE) return String;
   return undefined;
-}
-
-function probability([key, value]: readonly [string, number]): string {
-  return `${JSON.stringify(key)}:${value.toFixed(6)}`;
 }
