@@ -73,9 +73,9 @@ interface Found {
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const clock = options.clock ?? (() => performance.now());
   const wallClock = options.wallClock ?? Date.now;
-  const found = new LRUCache<string, Found>({ max: MAX_FOUND });
+  const found = new LRUCache<string, Found>({ maxSize: MAX_FOUND, sizeCalculation: () => 1 });
   // The values are when to look again.
-  const absent = new LRUCache<string, number>({ max: MAX_ABSENT });
+  const absent = new LRUCache<string, number>({ maxSize: MAX_ABSENT, sizeCalculation: () => 1 });
   const looking = new Map<string, Promise<KeyRecord | undefined>>();
   const badKeys = createAddressRate(BAD_KEYS);
   const unknownKeys = createAddressRate(UNKNOWN_KEYS);
@@ -158,7 +158,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
 /** A rate for each address, of a bounded number of addresses. */
 function createAddressRate(rate: Rate) {
-  const tats = new LRUCache<string, number>({ max: MAX_ADDRESSES });
+  const tats = new LRUCache<string, number>({ maxSize: MAX_ADDRESSES, sizeCalculation: () => 1 });
   return {
     /** Takes one; undefined, or how many milliseconds it is too early. */
     take(address: string, now: number): number | undefined {

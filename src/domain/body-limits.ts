@@ -36,7 +36,7 @@ interface Bucket {
 
 /** Empty buckets. `clock`: milliseconds, never set back. */
 export function createBodyLimits(rates: BodyRates, clock: () => number = () => performance.now()): BodyLimits {
-  const buckets = new LRUCache<string, Bucket>({ max: MAX_SUBJECTS });
+  const buckets = new LRUCache<string, Bucket>({ maxSize: MAX_SUBJECTS, sizeCalculation: () => 1 });
   const all: Bucket = { until: 0 };
 
   /** Milliseconds until the bucket has room, `share` of it being the caller's; 0 if it has. One chunk may go beyond. */

@@ -40,7 +40,8 @@ export interface LimitClocks {
 /** Empty counts. */
 export function createLocalLimits(clocks: LimitClocks = {}, maxSubjects: number = MAX_SUBJECTS): LocalLimits {
   const { clock = () => performance.now(), wallClock = Date.now } = clocks;
-  const idle = new LRUCache<string, Count>({ max: maxSubjects });
+  // Counted as sizes: with `max` the cache would take the memory of all of them, and its time, at the start.
+  const idle = new LRUCache<string, Count>({ maxSize: maxSubjects, sizeCalculation: () => 1 });
   // Never pushed out: a place that is forgotten would be given twice. There are as many as decisions in progress.
   const leasing = new Map<string, Count>();
 

@@ -8,7 +8,7 @@ const MOST = 4096;
 export function createUnlearnedNotice(
   log: Pick<Logger, 'warn'>,
 ): (owner: string, catalog: string, learnedFor: string, model: string) => void {
-  const told = new LRUCache<string, true>({ max: MOST });
+  const told = new LRUCache<string, true>({ maxSize: MOST, sizeCalculation: () => 1 });
   return (owner, catalog, learnedFor, model) => {
     const name = `${owner}/${catalog} ${learnedFor} ${model}`;
     if (told.has(name)) return;

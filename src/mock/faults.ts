@@ -31,7 +31,7 @@ const MAX_NAMES = 10_000;
 export function withFaults(gate: Gate, chances: readonly ChanceFault[], seed: number): Gate {
   let draws = 0;
   const random = (): number => fraction(`${seed}:${draws++}`);
-  const seen = new LRUCache<string, number>({ max: MAX_NAMES });
+  const seen = new LRUCache<string, number>({ maxSize: MAX_NAMES, sizeCalculation: () => 1 });
   const asked = ({ request }: Exchange): FaultSpec | undefined => {
     const header = request.headers[FAULT_HEADER];
     if (header === undefined) return undefined;
