@@ -13,7 +13,7 @@ trap 'rm -rf "$copy"' EXIT
 cp -r proto docs/clients/. "$copy"
 ln -s "$PWD/node_modules" "$copy/node_modules"
 export COPY="$copy" PYTHON="$tool/bin/python" NODE="$PWD/node_modules/.bin/node"
-(cd "$copy" && "$PYTHON" -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. umpire/v1/decision_service.proto && npx buf generate)
+(cd "$copy" && "$PYTHON" -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. proto/umpire/v1/*.proto proto/buf/validate/*.proto && npx buf generate)
 sh scripts/with-service.sh sh -euc '
   cd "$COPY"
   expect="billing 0.532273 minilm-l6@r1"

@@ -4,7 +4,6 @@ import type { Config } from './config.ts';
 import { createAuthenticator } from './domain/authenticate.ts';
 import { createBodyLimits } from './domain/body-limits.ts';
 import { createCatalogs } from './domain/catalogs.ts';
-import { createChoiceSets } from './domain/choice-sets.ts';
 import { createDecider } from './domain/decide.ts';
 import { watchKeyUses } from './domain/key-uses.ts';
 import { createLimits } from './domain/limits.ts';
@@ -96,11 +95,9 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const catalogs = createCatalogs({ store: stores.catalogs, engine, bounds: config.catalogBounds });
   // One reason from zero, or the first fault would be no increase.
   const faults = new Map<string, number>([['other', 0]]);
-  const choiceSets = createChoiceSets();
   const procedures = [
     ...createDecisionService({
-      decider: createDecider({ engine, catalogs, choiceSets, unlearned: createUnlearnedNotice(logger) }),
-      choiceSets,
+      decider: createDecider({ engine, catalogs, unlearned: createUnlearnedNotice(logger) }),
     }),
     ...createModelService({ engine }),
     ...createCatalogService({ catalogs }),

@@ -3,15 +3,16 @@ import { existsSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { BodyRates } from './domain/body-limits.ts';
-import { BODY_SETTINGS, parseBodyRates } from './domain/body-settings.ts';
+import { BODY_SETTINGS, bodyRatesOf } from './domain/body-settings.ts';
 import { noProxies, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
-import { type LimitSettings, parseLimitSettings } from './domain/limit-settings.ts';
+import { LIMIT_SETTINGS, type LimitSettings, limitsOf } from './domain/limit-settings.ts';
+import { oneOf, optional, orProblem, readSettings, seconds, setting, text, whole } from './domain/settings.ts';
 import { parseSelection } from './engine/packages/selection.ts';
 import { parseServers } from './engine/packages/servers.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
 import type { CatalogBounds } from './stores/catalog-store.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
-import { HOLDING_SETTINGS, type HoldingSettings, parseHoldingSettings } from './wire/holdings/settings.ts';
+import { HOLDING_SETTINGS, type HoldingSettings, holdingsOf } from './wire/holdings/settings.ts';
 import { readTlsFiles } from './wire/listener/tls-settings.ts';
 import { parseTraceSettings, TRACE_SETTINGS, type TraceSettings } from './wire/traces/settings.ts';
 
@@ -73,103 +74,86 @@ export interface Setting {
 const MODELS_DIR = fileURLToPath(new URL('../models', import.meta.url));
 const MIB = 1024 * 1024;
 
+/** All settings with their defaults and parsers, in the order of the README's table. */
+const TABLE = {
+  PORT: setting('8080', whole(0, 65_535), 'The port for REST, gRPC and Connect. 0 takes a free one'),
+  HOST: setting('0.0.0.0', text, 'The address to listen on'),
+  TLS_CERT: optional(
+    text,
+    'A PEM file with the certificate chain. With `TLS_KEY` the port speaks TLS; read again on SIGHUP',
+  ),
+  TLS_KEY: optional(text, "A PEM file with the certificate's private key"),
+  LOG_LEVEL: setting('info', oneOf(LOG_LEVELS), '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`'),
+  UMPIRE_MODELS_DIR: setting('models', text, 'The folder of model packages', () => MODELS_DIR),
+  UMPIRE_MODELS: setting(
+    'all',
+    orProblem((names) => parseSelection(names.replace(/^all$/, ''))),
+    'Which of them are served: `umpire-mini,minilm-l6`, or single revisions as `umpire-mini@r5`, or `all`',
+  ),
+  UMPIRE_INFERENCE_SERVERS: setting(
+    '',
+    orProblem(parseServers),
+    'Addresses of inference servers in place of those in model packages: `<model>=<host>:<port>,…`',
+  ),
+  UMPIRE_ENGINES: setting(
+    'the cores',
+    whole(1, 256),
+    'Engine processes in all. Each loads every ready model',
+    availableParallelism,
+  ),
+  UMPIRE_ENGINE_MEMORY: setting(
+    '450',
+    whole(100, 1_000_000, MIB),
+    'MiB of resident memory above which an engine is replaced once its work is done',
+  ),
+  UMPIRE_MEMORY: setting(
+    '1024',
+    whole(128, 1_000_000, MIB),
+    'MiB of resident memory of the serving process; near it idle connections are closed and work is refused',
+  ),
+  UMPIRE_LISTEN_WHEN: setting(
+    'started',
+    oneOf(['started', 'ready']),
+    '`ready` opens the port only once the models are loaded: for proxies that do not ask `/health/ready`',
+  ),
+  ...HOLDING_SETTINGS,
+  UMPIRE_REFLECTION: setting('off', oneOf(['on', 'off']), '`on` serves gRPC server reflection'),
+  UMPIRE_METRICS_PORT: optional(
+    whole(0, 65_535),
+    'A port of its own for `GET /metrics` in the Prometheus text format and for probes: `/health/live`, `/health/ready`. Off unless set; 0 takes a free one',
+  ),
+  UMPIRE_DRAIN_DELAY: setting(
+    '2',
+    seconds,
+    'Seconds after SIGTERM in which new connections are still accepted, while `/health/ready` already says no',
+  ),
+  UMPIRE_DRAIN_GRACE: setting('30', seconds, 'Seconds that accepted requests then have to finish'),
+  // The store's settings depend on one another: `parseStoreSettings` reads them.
+  UMPIRE_DATA_DIR: setting('data', text, 'The folder of the embedded store of catalogs and keys, used without Redis'),
+  REDIS_URL: optional(text, '`redis://…` or `rediss://…`: catalogs, keys and limits are kept there'),
+  REDIS_SENTINELS: optional(text, 'Sentinels as `host:port,…`; user, password and TLS come from `REDIS_URL`'),
+  REDIS_SENTINEL_NAME: optional(text, 'The name under which the Sentinels know the primary'),
+  REDIS_CLUSTER: optional(text, 'Nodes of a Redis Cluster as `host:port,…`'),
+  UMPIRE_REDIS_WAIT_REPLICAS: setting('0', text, 'Replicas that must have a write before it is confirmed'),
+  UMPIRE_CATALOGS_PER_OWNER: setting('1000', whole(1, 1_000_000), 'Catalogs that one owner may have'),
+  UMPIRE_CATALOG_MIB_PER_OWNER: setting(
+    '16',
+    whole(1, 1_000_000, MIB),
+    "MiB that the choices of all of one owner's catalogs may have together",
+  ),
+  ...LIMIT_SETTINGS,
+  ...BODY_SETTINGS,
+  UMPIRE_TRUSTED_PROXIES: setting(
+    '',
+    orProblem(parseTrustedProxies),
+    'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` is believed',
+    () => noProxies,
+  ),
+};
+
 /** All settings, in the order of the README's table, which a test compares with this list. */
 export const SETTINGS: readonly Setting[] = [
-  { name: 'PORT', default: '8080', meaning: 'The port for REST, gRPC and Connect. 0 takes a free one' },
-  { name: 'HOST', default: '0.0.0.0', meaning: 'The address to listen on' },
-  {
-    name: 'TLS_CERT',
-    default: '',
-    meaning: 'A PEM file with the certificate chain. With `TLS_KEY` the port speaks TLS; read again on SIGHUP',
-  },
-  { name: 'TLS_KEY', default: '', meaning: "A PEM file with the certificate's private key" },
-  { name: 'LOG_LEVEL', default: 'info', meaning: '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`' },
-  { name: 'UMPIRE_MODELS_DIR', default: 'models', meaning: 'The folder of model packages' },
-  {
-    name: 'UMPIRE_MODELS',
-    default: 'all',
-    meaning: 'Which of them are served: `umpire-mini,minilm-l6`, or single revisions as `umpire-mini@r5`, or `all`',
-  },
-  {
-    name: 'UMPIRE_INFERENCE_SERVERS',
-    default: '',
-    meaning: 'Addresses of inference servers in place of those in model packages: `<model>=<host>:<port>,…`',
-  },
-  { name: 'UMPIRE_ENGINES', default: 'the cores', meaning: 'Engine processes in all. Each loads every ready model' },
-  {
-    name: 'UMPIRE_ENGINE_MEMORY',
-    default: '450',
-    meaning: 'MiB of resident memory above which an engine is replaced once its work is done',
-  },
-  {
-    name: 'UMPIRE_MEMORY',
-    default: '1024',
-    meaning: 'MiB of resident memory of the serving process; near it idle connections are closed and work is refused',
-  },
-  {
-    name: 'UMPIRE_LISTEN_WHEN',
-    default: 'started',
-    meaning: '`ready` opens the port only once the models are loaded: for proxies that do not ask `/health/ready`',
-  },
-  ...HOLDING_SETTINGS,
-  { name: 'UMPIRE_REFLECTION', default: 'off', meaning: '`on` serves gRPC server reflection' },
-  {
-    name: 'UMPIRE_METRICS_PORT',
-    default: '',
-    meaning:
-      'A port of its own for `GET /metrics` in the Prometheus text format and for probes: `/health/live`, `/health/ready`. Off unless set; 0 takes a free one',
-  },
-  {
-    name: 'UMPIRE_DRAIN_DELAY',
-    default: '2',
-    meaning: 'Seconds after SIGTERM in which new connections are still accepted, while `/health/ready` already says no',
-  },
-  { name: 'UMPIRE_DRAIN_GRACE', default: '30', meaning: 'Seconds that accepted requests then have to finish' },
-  {
-    name: 'UMPIRE_DATA_DIR',
-    default: 'data',
-    meaning: 'The folder of the embedded store of catalogs and keys, used without Redis',
-  },
-  { name: 'REDIS_URL', default: '', meaning: '`redis://…` or `rediss://…`: catalogs, keys and limits are kept there' },
-  {
-    name: 'REDIS_SENTINELS',
-    default: '',
-    meaning: 'Sentinels as `host:port,…`; user, password and TLS come from `REDIS_URL`',
-  },
-  { name: 'REDIS_SENTINEL_NAME', default: '', meaning: 'The name under which the Sentinels know the primary' },
-  { name: 'REDIS_CLUSTER', default: '', meaning: 'Nodes of a Redis Cluster as `host:port,…`' },
-  {
-    name: 'UMPIRE_REDIS_WAIT_REPLICAS',
-    default: '0',
-    meaning: 'Replicas that must have a write before it is confirmed',
-  },
-  { name: 'UMPIRE_CATALOGS_PER_OWNER', default: '1000', meaning: 'Catalogs that one owner may have' },
-  {
-    name: 'UMPIRE_CATALOG_MIB_PER_OWNER',
-    default: '16',
-    meaning: "MiB that the choices of all of one owner's catalogs may have together",
-  },
-  {
-    name: 'UMPIRE_RATE_ANONYMOUS',
-    default: '200/s, burst 1000',
-    meaning:
-      'Requests of one address without a key: `50/s`, `600/m, burst 100` or `off`, which also stops limiting bad keys',
-  },
-  {
-    name: 'UMPIRE_RATE_KEY',
-    default: '1000/s, burst 5000',
-    meaning: 'Requests of one key, unless it has a limit of its own',
-  },
-  { name: 'UMPIRE_CONCURRENCY_ANONYMOUS', default: '128', meaning: 'Decisions of one address at one time, or `off`' },
-  { name: 'UMPIRE_CONCURRENCY_KEY', default: '512', meaning: 'Decisions of one key at one time, or `off`' },
-  { name: 'UMPIRE_QUOTA_ANONYMOUS', default: 'off', meaning: 'Decisions of one address a day (UTC), or `off`' },
-  { name: 'UMPIRE_QUOTA_KEY', default: 'off', meaning: 'Decisions of one key a day (UTC), or `off`' },
-  ...BODY_SETTINGS,
-  {
-    name: 'UMPIRE_TRUSTED_PROXIES',
-    default: '',
-    meaning: 'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` is believed',
-  },
+  ...Object.entries(TABLE).map(([name, { default: otherwise, meaning }]) => ({ name, default: otherwise, meaning })),
   ...TRACE_SETTINGS,
 ];
 
@@ -179,77 +163,42 @@ export const CALLER_VARIABLES: readonly string[] = ['UMPIRE_KEY', 'UMPIRE_OTHER_
 /** Reads the settings. @throws ConfigError with every problem, an unknown `UMPIRE_` variable included. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const env = withoutServiceLinks(environment);
-  const problems: string[] = [];
-  const text = (name: string): string | undefined => env[name]?.trim() || undefined;
-  const whole = (name: string, otherwise: number, least: number, most: number): number => {
-    const value = text(name);
-    if (value === undefined) return otherwise;
-    const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
-    if (number >= least && number <= most) return number;
-    problems.push(`${name}: must be a whole number from ${least} to ${most}, not '${value}'`);
-    return otherwise;
-  };
-  const seconds = (name: string, otherwise: number): number => {
-    const value = text(name);
-    const number = value === undefined ? otherwise : /^\d{1,4}(\.\d{1,3})?$/.test(value) ? Number(value) : Number.NaN;
-    if (number <= 3600) return number * 1000;
-    problems.push(`${name}: must be seconds from 0 to 3600, not '${value}'`);
-    return otherwise * 1000;
-  };
-  const oneOf = <T extends string>(name: string, values: readonly T[], otherwise: T): T => {
-    const value = text(name) ?? otherwise;
-    const known = values.find((candidate) => candidate === value);
-    if (known === undefined) problems.push(`${name}: must be one of ${values.join(', ')}, not '${value}'`);
-    return known ?? otherwise;
-  };
-
   const known = new Set([...SETTINGS.map((setting) => setting.name), ...CALLER_VARIABLES]);
-  for (const name of Object.keys(env)) {
-    if (name.startsWith('UMPIRE_') && !known.has(name)) problems.push(`${name}: there is no such setting`);
-  }
-  const modelsDir = text('UMPIRE_MODELS_DIR') ?? MODELS_DIR;
+  const problems = Object.keys(env)
+    .filter((name) => name.startsWith('UMPIRE_') && !known.has(name))
+    .map((name) => `${name}: there is no such setting`);
+  const settings = readSettings(TABLE, env);
+  const { value } = settings;
+  const modelsDir = value.UMPIRE_MODELS_DIR;
   if (!existsSync(modelsDir) || !statSync(modelsDir).isDirectory())
     problems.push(`UMPIRE_MODELS_DIR: '${modelsDir}' is not a folder`);
-  const models = parseSelection((text('UMPIRE_MODELS') ?? 'all').replace(/^all$/, ''));
-  if (typeof models === 'string') problems.push(`UMPIRE_MODELS: ${models}`);
-  const inferenceServers = parseServers(text('UMPIRE_INFERENCE_SERVERS') ?? '');
-  if (typeof inferenceServers === 'string') problems.push(`UMPIRE_INFERENCE_SERVERS: ${inferenceServers}`);
-  const tls = readTlsFiles(text('TLS_CERT'), text('TLS_KEY'), problems);
+  const tls = readTlsFiles(value.TLS_CERT, value.TLS_KEY, problems);
   const store = parseStoreSettings(env);
-  const limits = parseLimitSettings(env);
-  const bodies = parseBodyRates(env);
-  const holdings = parseHoldingSettings(env);
   const traces = parseTraceSettings(env);
-  problems.push(...[store, limits, bodies, holdings, traces].flatMap((settings) => settings.problems));
-  const proxies = text('UMPIRE_TRUSTED_PROXIES');
-  const trustedProxies = proxies === undefined ? noProxies : parseTrustedProxies(proxies);
-  if (typeof trustedProxies === 'string') problems.push(`UMPIRE_TRUSTED_PROXIES: ${trustedProxies}`);
+  problems.push(...[settings, store, traces].flatMap((read) => read.problems));
 
   const config: Config = {
-    port: whole('PORT', 8080, 0, 65_535),
-    host: text('HOST') ?? '0.0.0.0',
+    port: value.PORT,
+    host: value.HOST,
     modelsDir,
-    models: typeof models === 'string' ? [] : models,
-    inferenceServers: typeof inferenceServers === 'string' ? new Map() : inferenceServers,
-    engines: whole('UMPIRE_ENGINES', availableParallelism(), 1, 256),
+    models: value.UMPIRE_MODELS,
+    inferenceServers: value.UMPIRE_INFERENCE_SERVERS,
+    engines: value.UMPIRE_ENGINES,
     tls,
-    logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
-    metricsPort: text('UMPIRE_METRICS_PORT') === undefined ? undefined : whole('UMPIRE_METRICS_PORT', 0, 0, 65_535),
-    reflection: oneOf('UMPIRE_REFLECTION', ['on', 'off'], 'off') === 'on',
-    listenWhen: oneOf('UMPIRE_LISTEN_WHEN', ['started', 'ready'], 'started'),
-    holdings: holdings.value,
-    drainDelay: seconds('UMPIRE_DRAIN_DELAY', 2),
-    drainGrace: seconds('UMPIRE_DRAIN_GRACE', 30),
-    engineMemory: whole('UMPIRE_ENGINE_MEMORY', 450, 100, 1_000_000) * MIB,
-    memory: whole('UMPIRE_MEMORY', 1024, 128, 1_000_000) * MIB,
+    logLevel: value.LOG_LEVEL,
+    metricsPort: value.UMPIRE_METRICS_PORT,
+    reflection: value.UMPIRE_REFLECTION === 'on',
+    listenWhen: value.UMPIRE_LISTEN_WHEN,
+    holdings: holdingsOf(value),
+    drainDelay: value.UMPIRE_DRAIN_DELAY,
+    drainGrace: value.UMPIRE_DRAIN_GRACE,
+    engineMemory: value.UMPIRE_ENGINE_MEMORY,
+    memory: value.UMPIRE_MEMORY,
     store: store.value,
-    catalogBounds: {
-      catalogs: whole('UMPIRE_CATALOGS_PER_OWNER', 1000, 1, 1_000_000),
-      bytes: whole('UMPIRE_CATALOG_MIB_PER_OWNER', 16, 1, 1_000_000) * 1024 * 1024,
-    },
-    limits: limits.value,
-    bodies: bodies.value,
-    trustedProxies: typeof trustedProxies === 'string' ? noProxies : trustedProxies,
+    catalogBounds: { catalogs: value.UMPIRE_CATALOGS_PER_OWNER, bytes: value.UMPIRE_CATALOG_MIB_PER_OWNER },
+    limits: limitsOf(value),
+    bodies: bodyRatesOf(value),
+    trustedProxies: value.UMPIRE_TRUSTED_PROXIES,
     traces: traces.value,
   };
   if (problems.length > 0) throw new ConfigError(problems);

@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { ConfigError, readConfig, SETTINGS } from '../src/config.ts';
 import { makeCertificate } from './support/certificates.ts';
@@ -152,11 +154,27 @@ test('what Kubernetes adds for services called umpire is not taken for settings'
   );
 });
 
-test('every setting is documented once, with its default', (t) => {
+test('every setting is documented once, with its default: written out, it changes nothing', (t) => {
   const names = SETTINGS.map(({ name }) => name);
   t.is(new Set(names).size, names.length);
-  for (const { name, meaning } of SETTINGS) {
+  // Traces are read where there is somewhere to send them. Their instance's id is a new one each time.
+  const read = (env: Record<string, string>) => {
+    const { traces, ...config } = readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector', ...env });
+    return { ...config, traces: { ...traces, resource: { ...traces?.resource, 'service.instance.id': '' } } };
+  };
+  const unset = read({});
+  for (const { name, default: otherwise, meaning } of SETTINGS) {
     t.regex(name, /^[A-Z][A-Z_]+$/);
     t.true(meaning.length > 10);
+    if (otherwise === '' || name in WORDS) continue;
+    t.deepEqual(JSON.stringify(read({ [name]: otherwise })), JSON.stringify(unset), name);
   }
+  for (const [name, value] of Object.entries(WORDS))
+    t.is(JSON.stringify(read({ [name]: value })), JSON.stringify(unset));
 });
+
+/** Defaults that are words for what a machine or an installation has. */
+const WORDS = {
+  UMPIRE_ENGINES: String(availableParallelism()),
+  UMPIRE_MODELS_DIR: fileURLToPath(new URL('../models', import.meta.url)),
+};

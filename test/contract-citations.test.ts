@@ -1,7 +1,7 @@
 /** Whatever cites a section of the contract cites one that `docs/contract.md` has. */
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { checks } from '../src/conformance/checks.ts';
+import { checks } from '../conformance/checks.ts';
 
 const root = new URL('..', import.meta.url);
 const sections = new Set(

@@ -1,11 +1,18 @@
 /**
- * What buf does not see of the contract: which path leads to which RPC, and what each reason becomes in each protocol. The golden tables are
+ * What buf does not see of the contract: which path leads to which RPC, what each field must be, and what each reason becomes in each protocol. The golden tables are
  * part of the frozen contract; `UPDATE_GOLDEN=1 npx ava test/golden.test.ts` writes them anew after a change that is meant.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { getOption, hasOption, toJson } from '@bufbuild/protobuf';
 import test from 'ava';
+import { MessageRulesSchema, message as messageOption } from '../gen/buf/validate/validate_pb.ts';
+import { file_umpire_v1_catalog_service as CATALOG_FILE } from '../gen/umpire/v1/catalog_service_pb.ts';
+import { file_umpire_v1_decision_service as DECISION_FILE } from '../gen/umpire/v1/decision_service_pb.ts';
 import { ErrorReason } from '../gen/umpire/v1/error_reason_pb.ts';
+import { FieldFaultSchema, fault, oneof_fault } from '../gen/umpire/v1/field_fault_pb.ts';
+import { file_umpire_v1_model_service as MODEL_FILE } from '../gen/umpire/v1/model_service_pb.ts';
 import { errorTable, type ErrorReason as Reason } from '../src/domain/errors.ts';
+import { constraintsOf } from '../src/domain/field-rules.ts';
 import { createCatalogService } from '../src/service/catalog-service.ts';
 import { createDecisionService } from '../src/service/decision-service.ts';
 import { createModelService } from '../src/service/model-service.ts';
@@ -16,7 +23,7 @@ import { createRoutes } from '../src/wire/rest/routes.ts';
 // Handlers are never called: their tables are all that is looked at.
 const nothing = {} as never;
 const procedures = [
-  ...createDecisionService({ decider: nothing, choiceSets: nothing }),
+  ...createDecisionService({ decider: nothing }),
   ...createModelService({ engine: nothing }),
   ...createCatalogService({ catalogs: nothing }),
 ];
@@ -48,7 +55,35 @@ const pages = Object.fromEntries([
   }),
 ]);
 
-for (const [name, now] of Object.entries({ routes, pages, errors })) {
+/** Every field that has a rule, in the words of the protos' options. */
+const rules = Object.fromEntries(
+  [CATALOG_FILE, DECISION_FILE, MODEL_FILE]
+    .flatMap(({ messages }) => messages)
+    .flatMap((message) => {
+      const whole = {
+        ...(hasOption(message, messageOption)
+          ? (toJson(MessageRulesSchema, getOption(message, messageOption)) as object)
+          : {}),
+        ...(hasOption(message, oneof_fault)
+          ? { fault: toJson(FieldFaultSchema, getOption(message, oneof_fault)) }
+          : {}),
+      };
+      const ofFields = message.fields.map(
+        (field) =>
+          [
+            `${message.name}.${field.name}`,
+            {
+              ...constraintsOf(field),
+              ...(hasOption(field, fault) ? { fault: toJson(FieldFaultSchema, getOption(field, fault)) } : {}),
+            },
+          ] as const,
+      );
+      return [[message.name, whole] as const, ...ofFields];
+    })
+    .filter(([, rule]) => Object.keys(rule).length > 0),
+);
+
+for (const [name, now] of Object.entries({ routes, pages, errors, rules })) {
   test(`the table of ${name} is the golden one`, (t) => {
     const file = new URL(`./golden/${name}.json`, import.meta.url);
     if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, `${JSON.stringify(now, null, 2)}\n`);

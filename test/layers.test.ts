@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url));
+const KIT = fileURLToPath(new URL('../conformance', import.meta.url));
 
 interface Import {
   /** The path of the importing file below src. */
@@ -34,9 +35,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
   stores: [],
   // Another composition of the same parts, with an engine of its own.
   mock: ['wire', 'domain', 'engine', 'stores'],
-  // Sees a deployment from outside, and so shares nothing with it but the contract's messages.
-  conformance: [],
-  cli: ['mock', 'conformance', 'domain', 'engine', 'stores'],
+  cli: ['mock', 'domain', 'engine', 'stores'],
 };
 const ROOT = ['app.ts', 'cli.ts', 'config.ts', 'log-stream.ts', 'logger.ts', 'main.ts', 'version.ts'];
 
@@ -63,6 +62,18 @@ test('imports go one way: wire, service, domain, then engine and stores', (t) =>
     return target in below || ROOT.includes(target) ? !below[layer]?.includes(target) : false;
   });
   t.deepEqual(wrong, []);
+});
+
+test('the conformance kit sees a deployment from outside: it shares the messages of the contract alone, and the command runs it', (t) => {
+  for (const file of globSync('**/*.ts', { cwd: KIT })) {
+    const text = readFileSync(join(KIT, file), 'utf8');
+    for (const [, specifier = ''] of text.matchAll(/(?:\bfrom|\bimport\(?)\s*'(\.[^']+)'/g))
+      t.regex(relative(KIT, resolve(KIT, dirname(file), specifier)), /^(?:[a-z]|\.\.\/gen\/)/, `${file}: ${specifier}`);
+  }
+  t.deepEqual(
+    [...new Set(imports.filter(({ to }) => to.startsWith('../conformance/')).map(({ from }) => from))],
+    ['cli/conformance.ts'],
+  );
 });
 
 test('nothing imports the entries, and only they and the mock import the composition root', (t) => {
@@ -209,7 +220,7 @@ const reserved: readonly (readonly [what: RegExp, where: RegExp])[] = [
   [/^node:sqlite$/, /^stores\/sqlite\//],
   [/^@connectrpc\/connect\/protocol/, /^wire\/rpc\/connect-private\.ts$/],
   [/^@connectrpc\//, /^wire\/rpc\//],
-  [/^node:https?2?$/, /^(wire|conformance)\//],
+  [/^node:https?2?$/, /^wire\//],
   [/^node:child_process$/, /^engine\/processes\//],
   [/^pino$/, /^logger\.ts$/],
   [/^prom-client$/, /^wire\/metrics\//],

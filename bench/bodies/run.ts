@@ -6,8 +6,6 @@
  */
 import { fromBinary } from '@bufbuild/protobuf';
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
-import { choiceCountFault, choicesFault } from '../../src/domain/choices.ts';
-import { requiredText } from '../../src/service/field-rules.ts';
 import { compileMessageReader } from '../../src/wire/rest/message-reader.ts';
 import { compileMessageScan } from '../../src/wire/rpc/message-scan.ts';
 import { hostileBodies, hostileMessages } from '../../test/support/hostile-bodies.ts';
@@ -17,14 +15,8 @@ import { large, small } from '../shell/requests.ts';
 const SIZES = [1 << 16, 1 << 18, 1 << 20];
 const MOST = 10;
 
-const rules = {
-  model: requiredText('model'),
-  input: requiredText('input'),
-  instruction: requiredText('instruction'),
-  choices: { items: choiceCountFault, value: choicesFault },
-};
-const read = compileMessageReader(CreateDecisionRequestSchema, rules);
-const scan = compileMessageScan(CreateDecisionRequestSchema, rules);
+const read = compileMessageReader(CreateDecisionRequestSchema);
+const scan = compileMessageScan(CreateDecisionRequestSchema);
 const NONE = new Map<string, string>();
 
 /** Milliseconds of the work, the least of the rounds, one of them `times` times. */

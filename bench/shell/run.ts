@@ -1,6 +1,7 @@
 /**
  * What Umpire costs around a decision: CPU time of the serving process for one request, with an engine that answers at once and the log as in
- * production, beside the barest server of the same protocol in the same run. Servers are processes of their own and take turns, so that a
+ * production, beside the barest server of the same protocol in the same run; and with 300 choices beside the CPU time that a real engine takes for
+ * the same decision, its choices cached. Servers are processes of their own and take turns, so that a
  * machine which slows down slows all of them; of the rounds the first quartile is shown.
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -21,15 +22,18 @@ type Send = () => Promise<unknown>;
 interface Row {
   readonly name: string;
   /** Rows of one name share a process. */
-  readonly server: 'echo' | 'echo-engine' | 'connect-http1' | 'connect-http2' | 'umpire' | 'observed';
+  readonly server: 'decisions' | 'echo' | 'echo-engine' | 'connect-http1' | 'connect-http2' | 'umpire' | 'observed';
   /** Which of its servers, where it has several. */
   readonly port?: number;
   readonly body: DecisionBody;
   readonly send: (port: number, body: DecisionBody) => Send;
-  /** The row that this one is divided by. */
-  readonly baseline?: string;
+  /** The row that this one is divided by, or the engines' CPU time for the same requests. */
+  readonly baseline?: string | typeof ENGINE;
   readonly bound?: number;
 }
+
+/** Instead of a row: the engines of the row's own server. */
+const ENGINE = Symbol('engine');
 
 const CALLERS = 8;
 const WARM_UP = 3000;
@@ -60,12 +64,19 @@ const all: readonly Row[] = [
     baseline: 'node:http echo, 300 choices',
   },
   {
-    // Its bound is in the engine's time for the same decision, which is not measured here: a twentieth of it.
     name: 'Umpire REST, 300 choices',
     server: 'umpire',
     body: large,
     send: rest,
     baseline: 'node:http echo, 300 choices',
+  },
+  {
+    name: 'Umpire REST, 300 cached choices, by its engine',
+    server: 'decisions',
+    body: { ...large, model: 'minilm-l6' },
+    send: rest,
+    baseline: ENGINE,
+    bound: 0.05,
   },
   { name: 'bare connect-node, gRPC', server: 'connect-http2', body: small, send: grpc },
   { name: 'Umpire gRPC', server: 'umpire', body: small, send: grpc, baseline: 'bare connect-node, gRPC', bound: 1.3 },
@@ -150,10 +161,11 @@ async function startServer(
   return { child, ports };
 }
 
-async function cpuOf(child: ChildProcess): Promise<number> {
+/** CPU time so far, microseconds: of the serving process, and of its engines. */
+async function cpuOf(child: ChildProcess): Promise<{ readonly cpu: number; readonly engines: number }> {
   child.send('cpu');
-  const [{ cpu }] = (await once(child, 'message')) as [{ cpu: number }];
-  return cpu;
+  const [times] = (await once(child, 'message')) as [{ cpu: number; engines: number }];
+  return times;
 }
 
 /** Sends `count` requests from as many callers as there are. */
@@ -168,38 +180,59 @@ async function drive(send: Send, count: number): Promise<void> {
   await Promise.all(Array.from({ length: CALLERS }, caller));
 }
 
-/** Measures all rows and prints the table. `--requests N`: requests a row and round, `--rounds N`, `--observed 1`: the last rows alone. */
+/** Measures all rows and prints the table. `--requests N`: requests a row and round, `--rounds N`, `--observed 1`: the last rows alone, `--rest 1`: the first. */
 export async function run(
-  options: { readonly requests?: number; readonly rounds?: number; readonly observed?: number } = {},
+  options: {
+    readonly requests?: number;
+    readonly rounds?: number;
+    readonly observed?: number;
+    readonly rest?: number;
+  } = {},
 ): Promise<void> {
   const { requests = 3000, rounds = 7 } = options;
-  const rows = options.observed === 1 ? all.filter(({ server }) => server === 'observed') : all;
+  const rows = all.filter(
+    ({ server, send }) =>
+      (options.observed !== 1 || server === 'observed') &&
+      (options.rest !== 1 || (send === rest && server !== 'observed')),
+  );
   const receiver = await startTraceReceiver();
   const servers = new Map<string, Awaited<ReturnType<typeof startServer>>>();
   for (const { server } of rows) if (!servers.has(server)) servers.set(server, await startServer(server, receiver));
   const senders = rows.map(({ server, port = 0, send, body }) => send(servers.get(server)?.ports[port] ?? 0, body));
   const samples = rows.map((): number[] => []);
+  const engines = rows.map((): number[] => []);
+  // The first of a set of choices encodes it, which several at once would be refused for.
+  for (const send of senders) await send();
   for (let round = -1; round < rounds; round += 1) {
     for (let turn = 0; turn < rows.length; turn += 1) {
       // Each round begins with another row, so that none always follows the same one.
       const index = (turn + Math.max(0, round)) % rows.length;
       const row = rows[index] as Row;
       const { child } = servers.get(row.server) as { child: ChildProcess };
-      const each = row.send === rest ? 2 * requests : requests;
+      // A decision by an engine takes a hundred times as long as one without.
+      const [each, least] =
+        row.server === 'decisions'
+          ? [requests / 10, WARM_UP / 3]
+          : [row.send === rest ? 2 * requests : requests, WARM_UP];
       // The first round only warms up.
-      const count = round < 0 ? Math.max(WARM_UP, each) : each;
+      const count = Math.ceil(round < 0 ? Math.max(least, each) : each);
       const before = await cpuOf(child);
       await drive(senders[index] as Send, count);
-      if (round >= 0) samples[index]?.push(((await cpuOf(child)) - before) / count);
+      const after = await cpuOf(child);
+      if (round < 0) continue;
+      samples[index]?.push((after.cpu - before.cpu) / count);
+      engines[index]?.push((after.engines - before.engines) / count);
     }
   }
   // Whatever else the machine does can only add to a round: the quieter ones tell more.
   const microseconds = new Map(rows.map(({ name }, index) => [name, quantile(samples[index] ?? [], 0.25)]));
   printTable(
     ['CPU time of one request', 'µs', 'ratio', 'at most'],
-    rows.map((row) => {
+    rows.map((row, index) => {
       const own = microseconds.get(row.name) as number;
-      const ratio = row.baseline === undefined ? '' : (own / (microseconds.get(row.baseline) as number)).toFixed(2);
+      const { baseline } = row;
+      const other = baseline === ENGINE ? quantile(engines[index] ?? [], 0.25) : microseconds.get(baseline ?? '');
+      const ratio = other === undefined ? '' : (own / other).toFixed(baseline === ENGINE ? 3 : 2);
       return [row.name, own.toFixed(0), ratio, row.bound === undefined ? '' : String(row.bound)];
     }),
   );

@@ -1,9 +1,9 @@
 /**
  * Servers under test, a process of their own: `node bench/shell/server.ts <kind> [settings of one Umpire or more, as JSON]`. Tells the ports over
- * IPC, and its CPU time so far, microseconds, whenever it is asked.
+ * IPC, and its CPU time so far and that of its engines, microseconds, whenever it is asked.
  */
 import { fork } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo, Server } from 'node:net';
@@ -14,6 +14,8 @@ import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { processUsage } from '../../src/engine/processes/process-usage.ts';
 import { createLogSink } from '../../src/logger.ts';
 import { processVitals, type Vitals } from '../../src/wire/watchdog.ts';
 import { createInstantEngine } from './instant-engine.ts';
@@ -75,7 +77,7 @@ function listen(server: Server): Promise<number> {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
 }
 
-async function umpire(settings: Readonly<Record<string, string>>): Promise<number> {
+async function umpire(settings: Readonly<Record<string, string>>, engine?: Engine): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'umpire-bench-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   // The settings of production but for the limits that this benchmark is meant to exceed.
@@ -94,7 +96,7 @@ async function umpire(settings: Readonly<Record<string, string>>): Promise<numbe
   // Watched as in production, but a machine that is busy with other work shall not make it refuse any.
   const watched = processVitals();
   const vitals: Vitals = { ...watched, loopDelay: () => Math.min(0, watched.loopDelay()) };
-  const app = await createApp(config, logger, { engine: createInstantEngine(), vitals });
+  const app = await createApp(config, logger, { ...(engine === undefined ? {} : { engine }), vitals });
   return app.start();
 }
 
@@ -103,8 +105,24 @@ const kinds: Readonly<Record<string, () => Promise<number | readonly number[]>>>
   'echo-engine': () => listen(createServer(echoThroughEngine())),
   'connect-http1': () => listen(createServer(bareConnect)),
   'connect-http2': () => listen(createHttp2Server(bareConnect)),
-  umpire: () => Promise.all(JSON.parse(process.argv[3] ?? '[{}]').map(umpire)),
+  umpire: () =>
+    Promise.all(
+      (JSON.parse(process.argv[3] ?? '[{}]') as Record<string, string>[]).map((settings) =>
+        umpire(settings, createInstantEngine()),
+      ),
+    ),
+  decisions: () => umpire({ UMPIRE_ENGINES: '1', UMPIRE_MODELS: 'minilm-l6', UMPIRE_LISTEN_WHEN: 'ready' }),
 };
+
+/** Of the processes that this one started, microseconds; 0 where the system does not list them. */
+function enginesCpu(): number {
+  try {
+    const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ');
+    return children.reduce((sum, pid) => sum + 1000 * (processUsage(Number(pid))?.cpu ?? 0), 0);
+  } catch {
+    return 0;
+  }
+}
 
 const start = kinds[process.argv[2] ?? ''];
 if (start === undefined || process.send === undefined)
@@ -112,6 +130,6 @@ if (start === undefined || process.send === undefined)
 process.send({ ports: [await start()].flat() });
 process.on('message', () => {
   const { user, system } = process.cpuUsage();
-  process.send?.({ cpu: user + system });
+  process.send?.({ cpu: user + system, engines: enginesCpu() });
 });
 process.on('disconnect', () => process.exit(0));

@@ -9,8 +9,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { createClient } from 'redis';
 import { createAuthenticator } from '../../src/domain/authenticate.ts';
 import { createCatalogCache } from '../../src/domain/catalog-cache.ts';
-import { DEFAULT_LIMITS } from '../../src/domain/limit-settings.ts';
+import { LIMIT_SETTINGS, limitsOf } from '../../src/domain/limit-settings.ts';
 import { createLimits } from '../../src/domain/limits.ts';
+import { readSettings } from '../../src/domain/settings.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { type CatalogRecord, UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { createStores } from '../../src/stores/create-stores.ts';
@@ -71,7 +72,10 @@ async function worksOf(stores: Stores): Promise<readonly (readonly [string, Work
   } as const;
   const unlimited = { perSecond: 1e6, burst: 1e6 };
   const limits = createLimits({
-    settings: { ...DEFAULT_LIMITS, key: { rate: unlimited, concurrency: 1_000, quota: 1e9 } },
+    settings: {
+      ...limitsOf(readSettings(LIMIT_SETTINGS, {}).value),
+      key: { rate: unlimited, concurrency: 1_000, quota: 1e9 },
+    },
     store: limitStore,
     log: silentLog,
   });

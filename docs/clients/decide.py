@@ -5,9 +5,10 @@
 Copy this file and the folder proto/ to where you want them, and beside them:
 
     pip install grpcio-status grpcio-tools
-    python -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. umpire/v1/decision_service.proto
+    python -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. proto/umpire/v1/*.proto proto/buf/validate/*.proto
 
-Google's protos come with grpcio-status, as for all other libraries that use them: generate umpire/ alone. With a CA file the connection is TLS, with
+Google's protos come with grpcio-status, as for all other libraries that use them: generate umpire/ and buf/ alone, and buf/ not where protovalidate is
+installed. With a CA file the connection is TLS, with
 API_KEY in the environment the call carries the key.
 """
 

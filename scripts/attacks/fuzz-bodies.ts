@@ -38,7 +38,7 @@ const one = <T>(of: readonly T[]): T => of[below(of.length)] as T;
 
 const NAMES = ['model', 'input', 'instruction', 'choices', 'catalog'];
 const shape: ObjectShape = new Map(NAMES.map((name) => [name, name === 'choices' ? 'strings' : 'string']));
-const scan = compileMessageScan(CreateDecisionRequestSchema, {});
+const scan = compileMessageScan(CreateDecisionRequestSchema);
 const BITS = [
   '{',
   '}',

@@ -1,76 +1,69 @@
-/**
- * What JSON Schema can say of each field beyond its type. The field rules of the service are functions, so this is written down here; a test
- * holds each request field's schema against its rule, value by value.
- */
-import { MAX_CHOICES, MIN_CHOICES } from '../../src/domain/choices.ts';
+/** What the protos state of each field, beyond its type, in the words of JSON Schema. */
+import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { type Constraints, constraintsOf, exclusiveFields } from '../../src/domain/field-rules.ts';
 
 /** A JSON Schema, or a part of one. */
 export type Schema = { readonly [keyword: string]: unknown };
 
-const MODEL_NAME = '[a-z0-9][a-z0-9._-]{0,63}';
-const text: Schema = { minLength: 1 };
-const catalogId: Schema = { minLength: 1, maxLength: 128, pattern: '^(?!\\.{1,2}$)[A-Za-z0-9._-]+$' };
-// Without `uniqueItems`: generators make a set of such a list, and the order of a catalog's choices is promised. `uniqueChoices` says it for requests.
-const choices: Schema = {
-  minItems: MIN_CHOICES,
-  maxItems: MAX_CHOICES,
-  items: { type: 'string', minLength: 1 },
-};
-const probability: Schema = { minimum: 0, maximum: 1 };
-const limit: Schema = { minimum: 1 };
+/** The constraints of one field. */
+export function fieldConstraints(field: DescField): Schema {
+  return schemaOf(constraintsOf(field));
+}
 
-const uniqueChoices: Schema = { properties: { choices: { uniqueItems: true } } };
+// Lists are without `uniqueItems`, which generators make a set of, and the order of a catalog's choices is promised;
+// `wholeConstraints` says it for requests. `version` is without `default`, which generators of types take for "always
+// there"; the descriptions say it.
+function schemaOf({ string = {}, repeated, int32, double, map }: Constraints): Schema {
+  const number = int32 ?? double;
+  return defined({
+    minLength: count(string.minLen),
+    maxLength: count(string.maxLen),
+    pattern: string.pattern === undefined ? undefined : without(string.pattern, string.notIn ?? []),
+    enum: string.in,
+    const: string.const,
+    minItems: count(repeated?.minItems),
+    maxItems: count(repeated?.maxItems),
+    items: repeated?.items === undefined ? undefined : { type: 'string', ...schemaOf(repeated.items) },
+    minimum: number?.gte,
+    maximum: number?.lte,
+    additionalProperties:
+      map?.values === undefined ? undefined : { type: 'number', format: 'double', ...schemaOf(map.values) },
+  });
+}
 
 /**
- * What a request must be as a whole, by the message's name. In `if` and `then`, which code generators leave alone: a `oneOf` of `required` makes them
- * forget the fields.
+ * What a request must be as a whole. In `if` and `then`, which code generators leave alone: a `oneOf` of `required`
+ * makes them forget the fields.
  */
-export const wholeConstraints: Readonly<Record<string, Schema>> = {
-  CreateDecisionRequest: {
-    if: { required: ['catalog'] },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
-    then: { not: { required: ['choices'] } },
-    else: { required: ['choices'], ...uniqueChoices },
-  },
-  CreateCatalogRequest: {
-    if: { required: ['choices'] },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
-    then: uniqueChoices,
-  },
-};
+export function wholeConstraints(message: DescMessage): Schema {
+  const unique = message.fields.find((field) => constraintsOf(field).repeated?.unique === true)?.name;
+  const uniqueItems = unique === undefined ? {} : { properties: { [unique]: { uniqueItems: true } } };
+  const [first, second] = exclusiveFields(message);
+  if (second !== undefined) {
+    return {
+      if: { required: [second] },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+      then: { not: { required: [first] } },
+      else: { required: [first], ...uniqueItems },
+    };
+  }
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+  return unique === undefined ? {} : { if: { required: [unique] }, then: uniqueItems };
+}
 
-/** `Message.field`, in the proto's names, to the constraints. */
-export const constraints: Readonly<Record<string, Schema>> = {
-  'CreateDecisionRequest.model': text,
-  'CreateDecisionRequest.input': text,
-  'CreateDecisionRequest.instruction': text,
-  'CreateDecisionRequest.choices': choices,
-  'CreateDecisionRequest.catalog': text,
-  'Decision.id': { pattern: '^dec_[A-Za-z0-9_-]+$' },
-  'Decision.object': { const: 'decision' },
-  'Decision.model': { pattern: `^${MODEL_NAME}@${MODEL_NAME}$` },
-  'DecisionOutput.choice': text,
-  'DecisionOutput.confidence': probability,
-  'DecisionOutput.probabilities': { additionalProperties: { type: 'number', format: 'double', ...probability } },
-  'Usage.input_tokens': { minimum: 0 },
-  'ListModelsResponse.object': { const: 'list' },
-  'GetModelRequest.model': { minLength: 1 },
-  'Model.id': { pattern: `^${MODEL_NAME}$` },
-  'Model.object': { const: 'model' },
-  'ModelLimits.input_tokens': limit,
-  'ModelLimits.candidate_tokens': limit,
-  'ModelLimits.choices': limit,
-  'CreateCatalogRequest.id': catalogId,
-  'CreateCatalogRequest.model': text,
-  'CreateCatalogRequest.choices': choices,
-  // Without `default`, which generators of types take for "always there"; the descriptions say it.
-  'CreateCatalogRequest.version': { maxLength: 128 },
-  'CreateCatalogRequest.visibility': { enum: ['private'] },
-  'GetCatalogRequest.id': catalogId,
-  'DeleteCatalogRequest.id': catalogId,
-  'Catalog.id': catalogId,
-  'Catalog.model': { pattern: `^${MODEL_NAME}$` },
-  'Catalog.choices': choices,
-  'Catalog.version': { maxLength: 128 },
-  'Catalog.visibility': { const: 'private' },
-};
+/** A pattern that is anchored at both ends, without these values; `.` and `..` are `\.{1,2}`. */
+function without(pattern: string, values: readonly string[]): string {
+  const [unit = ''] = values;
+  if (unit === '') return pattern;
+  const repeated = values.every((value, index) => value === unit.repeat(index + 1));
+  const excluded = repeated
+    ? `${RegExp.escape(unit)}{1,${values.length}}`
+    : `(?:${values.map((value) => RegExp.escape(value)).join('|')})`;
+  return pattern.replace(/^\^/, () => `^(?!${excluded}$)`);
+}
+
+const count = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
+
+function defined(schema: Schema): Schema {
+  return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined));
+}

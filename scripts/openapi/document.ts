@@ -1,7 +1,6 @@
 /** The OpenAPI document, put together from the routes that the service serves. */
-
-import { createChoiceSets } from '../../src/domain/choice-sets.ts';
-import { MAX_CHOICES } from '../../src/domain/choices.ts';
+import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
+import { constraintsOf } from '../../src/domain/field-rules.ts';
 import { createCatalogService } from '../../src/service/catalog-service.ts';
 import { createDecisionService } from '../../src/service/decision-service.ts';
 import { createModelService } from '../../src/service/model-service.ts';
@@ -13,6 +12,8 @@ import type { Schema } from './constraints.ts';
 import { healthOperations, operationOf, tagOf, withoutName } from './operations.ts';
 import { requestSchema, responseSchemas, schemaName } from './schemas.ts';
 
+const MAX_CHOICES = constraintsOf(CreateDecisionRequestSchema.field.choices).repeated?.maxItems;
+
 const DESCRIPTION = `A text, a question and 2 to ${MAX_CHOICES} allowed answers go in; exactly one of them comes out, with a calibrated probability for each. umpire-mini and minilm-l6 read English only: a text in another language gets an answer as well, and it is chance.
 
 All bodies are JSON in UTF-8. A property that is not named here is refused. Every response carries \`X-Request-ID\`. HEAD is answered where GET is; another method of a path gets 405 \`method_not_allowed\` with \`Allow\`, another path 404 \`route_not_found\`, both as an ErrorResponse.`;
@@ -21,7 +22,7 @@ All bodies are JSON in UTF-8. A property that is not named here is refused. Ever
 export function procedures(): readonly Procedure[] {
   const uncalled = {} as never;
   return [
-    ...createDecisionService({ decider: uncalled, choiceSets: createChoiceSets() }),
+    ...createDecisionService({ decider: uncalled }),
     ...createModelService({ engine: uncalled }),
     ...createCatalogService({ catalogs: uncalled }),
   ];
@@ -35,7 +36,7 @@ export function createDocument(comments: Comments): Schema {
   for (const route of createRoutes(procedures())) {
     const { method } = route.procedure;
     tags.set(tagOf(method.parent), withoutName(comments.get(method.parent.typeName) ?? '', method.parent.name));
-    if (route.hasBody) schemas[schemaName(method.input)] = requestSchema(method.input, route.procedure.rules, comments);
+    if (route.hasBody) schemas[schemaName(method.input)] = requestSchema(method.input, comments);
     const body = route.responseBody;
     if (body !== undefined) Object.assign(schemas, responseSchemas(body, comments));
     const path = paths[route.template.text] ?? {};

@@ -1,8 +1,8 @@
 /** JSON Schemas of the messages, as REST reads and writes them: names of the proto, every response field there, no other in a request. */
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import type { RequestRules } from '../../src/service/field-rules.ts';
+import { constraintsOf } from '../../src/domain/field-rules.ts';
 import type { Comments } from './comments.ts';
-import { constraints, type Schema, wholeConstraints } from './constraints.ts';
+import { fieldConstraints, type Schema, wholeConstraints } from './constraints.ts';
 
 /** The contract's own names of messages, where they differ from the proto's. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -21,16 +21,13 @@ export function schemaRef(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** The schema of a request body. A field is required if its rule finds fault with its absence. */
-export function requestSchema(message: DescMessage, rules: RequestRules, comments: Comments): Schema {
-  const required = message.fields
-    .map(({ name }) => name)
-    .filter((name) => rules[name]?.presence?.({ has: () => false })?.reason === 'MISSING_FIELD');
+/** The schema of a request body. */
+export function requestSchema(message: DescMessage, comments: Comments): Schema {
   return {
     ...objectSchema(message, comments),
-    required,
+    required: message.fields.filter((field) => constraintsOf(field).required).map(({ name }) => name),
     additionalProperties: false,
-    ...wholeConstraints[message.name],
+    ...wholeConstraints(message),
   };
 }
 
@@ -58,7 +55,7 @@ export function fieldSchema(field: DescField, comments: Comments): Schema {
   return {
     ...typeSchema(field, comments),
     ...(description === undefined ? {} : { description }),
-    ...constraints[`${message.name}.${field.name}`],
+    ...fieldConstraints(field),
   };
 }
 

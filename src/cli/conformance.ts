@@ -1,6 +1,6 @@
 /** `umpire conformance`: tries the contract's promises on any deployment, from outside. */
 import { readFile } from 'node:fs/promises';
-import type { Outcome } from '../conformance/run.ts';
+import type { Outcome } from '../../conformance/run.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 
@@ -25,7 +25,7 @@ export const conformanceCommand: Command = {
   failure: 'a promise is broken',
   async run(args, terminal) {
     const { values } = readArguments(args, OPTIONS);
-    const { checks } = await import('../conformance/checks.ts');
+    const { checks } = await import('../../conformance/checks.ts');
     if (values.list === true && values.json === true) {
       terminal.out(JSON.stringify(checks.map(({ id, section, promise, tried }) => ({ id, section, promise, tried }))));
       return;
@@ -35,9 +35,9 @@ export const conformanceCommand: Command = {
         terminal.out(`${id} (${section}): ${promise}. Tried: ${tried}`);
       return;
     }
-    const { createCaller } = await import('../conformance/caller.ts');
-    const { createKit } = await import('../conformance/kit.ts');
-    const { runChecks } = await import('../conformance/run.ts');
+    const { createCaller } = await import('../../conformance/caller.ts');
+    const { createKit } = await import('../../conformance/kit.ts');
+    const { runChecks } = await import('../../conformance/run.ts');
     if (values.url === undefined) throw new UsageError('--url URL is needed');
     const url = urlFrom('--url', values.url);
     const caller = createCaller({

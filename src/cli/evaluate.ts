@@ -1,6 +1,6 @@
 /** `umpire evaluate …`: how good a model's or a catalog's answers are on labelled examples, and from which confidence on to act on them. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { choicesFault } from '../domain/choices.ts';
+import { choicesFault } from '../domain/catalog-rules.ts';
 import { createLearned } from '../domain/learned.ts';
 import { judge } from '../domain/learning/learn.ts';
 import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../domain/learning/quality.ts';

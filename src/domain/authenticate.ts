@@ -9,11 +9,11 @@
  * remembered apart from what was, and an address whose keys are not found may ask for few more look-ups: junk neither
  * pushes a good key out nor makes the store work.
  */
+import { LRUCache } from 'lru-cache';
 import type { StoreBudget } from '../stores/budget.ts';
 import { createStoreBudget } from '../stores/budget.ts';
 import { StoreUnavailable } from '../stores/errors.ts';
 import type { KeyRecord, KeyStore } from '../stores/key-store.ts';
-import { createBoundedMap } from './bounded-map.ts';
 import type { Caller } from './callers.ts';
 import { DomainError } from './errors.ts';
 import type { Rate } from './gcra.ts';
@@ -73,9 +73,9 @@ interface Found {
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const clock = options.clock ?? (() => performance.now());
   const wallClock = options.wallClock ?? Date.now;
-  const found = createBoundedMap<string, Found>({ bound: MAX_FOUND });
+  const found = new LRUCache<string, Found>({ maxSize: MAX_FOUND, sizeCalculation: () => 1 });
   // The values are when to look again.
-  const absent = createBoundedMap<string, number>({ bound: MAX_ABSENT });
+  const absent = new LRUCache<string, number>({ maxSize: MAX_ABSENT, sizeCalculation: () => 1 });
   const looking = new Map<string, Promise<KeyRecord | undefined>>();
   const badKeys = createAddressRate(BAD_KEYS);
   const unknownKeys = createAddressRate(UNKNOWN_KEYS);
@@ -158,7 +158,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
 /** A rate for each address, of a bounded number of addresses. */
 function createAddressRate(rate: Rate) {
-  const tats = createBoundedMap<string, number>({ bound: MAX_ADDRESSES });
+  const tats = new LRUCache<string, number>({ maxSize: MAX_ADDRESSES, sizeCalculation: () => 1 });
   return {
     /** Takes one; undefined, or how many milliseconds it is too early. */
     take(address: string, now: number): number | undefined {

@@ -3,7 +3,7 @@
  * or key has a bucket, and all together have one, of which callers without a key may use a part only. Counted in this
  * process, also where limits are shared by replicas: it is this process's time that is kept.
  */
-import { createBoundedMap } from './bounded-map.ts';
+import { LRUCache } from 'lru-cache';
 import type { Caller } from './callers.ts';
 import { DomainError } from './errors.ts';
 import type { Rate } from './gcra.ts';
@@ -36,7 +36,7 @@ interface Bucket {
 
 /** Empty buckets. `clock`: milliseconds, never set back. */
 export function createBodyLimits(rates: BodyRates, clock: () => number = () => performance.now()): BodyLimits {
-  const buckets = createBoundedMap<string, Bucket>({ bound: MAX_SUBJECTS });
+  const buckets = new LRUCache<string, Bucket>({ maxSize: MAX_SUBJECTS, sizeCalculation: () => 1 });
   const all: Bucket = { until: 0 };
 
   /** Milliseconds until the bucket has room, `share` of it being the caller's; 0 if it has. One chunk may go beyond. */

@@ -3,9 +3,9 @@
  * asking for 800 ms after the store vouched for it, so that no replica uses a deleted or re-created catalog for more
  * than a second; after that its stamp alone is asked for.
  */
+import { LRUCache } from 'lru-cache';
 import type { StoreBudget } from '../stores/budget.ts';
 import type { CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
-import { createBoundedMap } from './bounded-map.ts';
 import { createLearned, type Learned } from './learned.ts';
 import { createReadChoices, type ReadChoices } from './read-choices.ts';
 
@@ -44,11 +44,11 @@ interface Copy {
 
 /** An empty cache. `clock`: milliseconds, monotonic. */
 export function createCatalogCache(store: CatalogStore, clock: () => number = () => performance.now()): CatalogCache {
-  const copies = createBoundedMap<string, Copy>({
-    bound: MAX_UNITS,
-    weigh: ({ record: { choices, read, learned } }) =>
+  const copies = new LRUCache<string, Copy>({
+    maxSize: MAX_UNITS,
+    sizeCalculation: ({ record: { choices, read, learned } }) =>
       [...choices, ...(read?.texts ?? [])].reduce((sum, text) => sum + text.length, UNITS_EACH) +
-      (learned?.bytes ?? 0) / BYTES_A_UNIT,
+      Math.ceil((learned?.bytes ?? 0) / BYTES_A_UNIT),
   });
   const looking = new Map<string, Promise<CachedCatalog | undefined>>();
   let changes = 0;

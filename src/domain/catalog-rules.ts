@@ -1,54 +1,14 @@
-/**
- * The rules of a catalog's fields, one function each, so that the service layer can judge a field as soon as it is
- * read. Each returns the fault or undefined. The contract's order of fields is id, model, choices, version, visibility.
- */
-import { choicesFault } from './choices.ts';
-import { DomainError } from './errors.ts';
+/** The rules of a catalog's fields, as the protos state them, for whoever makes a catalog without a request. */
+import { CreateCatalogRequestSchema } from '../../gen/umpire/v1/catalog_service_pb.ts';
+import type { DomainError } from './errors.ts';
+import { fieldRules } from './field-rules.ts';
 
-/** Letters, digits, `.`, `_`, `-`; at most 128. */
-const CATALOG_ID = /^[A-Za-z0-9._-]{1,128}$/;
-const MAX_VERSION = 128;
+const RULES = fieldRules(CreateCatalogRequestSchema);
 
 /** What a catalog gets where the request leaves these out. */
 export const DEFAULT_VERSION = '1';
 /** The only visibility: a catalog is seen by its owner alone. */
 export const PRIVATE = 'private';
-
-/** Whether a string may be a catalog's id. `.` and `..` may not: URLs swallow them. */
-export function isCatalogId(id: string): boolean {
-  return id !== '.' && id !== '..' && CATALOG_ID.test(id);
-}
-
-/** INVALID_CATALOG_ID unless `isCatalogId`. */
-export function catalogIdFault(id: string): DomainError | undefined {
-  if (isCatalogId(id)) return undefined;
-  return new DomainError(
-    'INVALID_CATALOG_ID',
-    "id must be 1 to 128 letters, digits, '.', '_' or '-', and neither '.' nor '..'",
-    { param: 'id' },
-  );
-}
-
-/** At most 128 characters (code points), well-formed. An empty label is a label. */
-export function versionFault(version: string | undefined): DomainError | undefined {
-  if (version === undefined) return undefined;
-  if (!version.isWellFormed()) {
-    return new DomainError('INVALID_VALUE', 'version is not well-formed text: it holds a lone surrogate', {
-      param: 'version',
-    });
-  }
-  // Two code units make one code point at most, so longer strings need no counting.
-  if (version.length > 2 * MAX_VERSION || [...version].length > MAX_VERSION) {
-    return new DomainError('INVALID_VALUE', `version must be at most ${MAX_VERSION} characters`, { param: 'version' });
-  }
-  return undefined;
-}
-
-/** `private` is the only value. */
-export function visibilityFault(visibility: string | undefined): DomainError | undefined {
-  if (visibility === undefined || visibility === PRIVATE) return undefined;
-  return new DomainError('INVALID_VALUE', "visibility must be 'private'", { param: 'visibility' });
-}
 
 /** What a caller or an operator sends to create a catalog. */
 export interface CatalogDraft {
@@ -62,10 +22,20 @@ export interface CatalogDraft {
 
 /** The first fault of a draft, in the contract's order of fields. */
 export function draftFault(draft: CatalogDraft): DomainError | undefined {
-  return (
-    catalogIdFault(draft.id) ??
-    choicesFault(draft.choices) ??
-    versionFault(draft.version) ??
-    visibilityFault(draft.visibility)
-  );
+  for (const [name, { value: judge }] of Object.entries(RULES)) {
+    const value = draft[name as keyof CatalogDraft];
+    const fault = value === undefined ? undefined : judge?.(value as never);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+/** Whether a string may be a catalog's id. */
+export function isCatalogId(id: string): boolean {
+  return RULES.id?.value?.(id as never) === undefined;
+}
+
+/** The fault in a list of choices, or undefined. */
+export function choicesFault(choices: readonly string[]): DomainError | undefined {
+  return RULES.choices?.value?.(choices as never);
 }

@@ -4,6 +4,7 @@
  * proxies: read from the right, the first address that is not itself a trusted proxy's.
  */
 import { BlockList, isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
 /** Addresses of proxies whose `X-Forwarded-For` is believed. */
 export interface TrustedProxies {
@@ -72,34 +73,11 @@ function bare(text: string): string | undefined {
 
 /** `::ffff:192.0.2.1` and its hexadecimal form become `192.0.2.1`; a zone (`%eth0`) is dropped. */
 function unmap(address: string): string {
-  const zone = address.indexOf('%');
-  const plain = zone === -1 ? address : address.slice(0, zone);
-  if (isIP(plain) !== 6) return plain;
-  const groups = expand(plain);
-  if (!groups.slice(0, 5).every((group) => group === 0) || groups[5] !== 0xffff) return plain;
-  const [high = 0, low = 0] = groups.slice(6);
-  return `${high >> 8}.${high & 0xff}.${low >> 8}.${low & 0xff}`;
+  const [plain = ''] = address.split('%', 1);
+  return isIP(plain) === 6 ? ipaddr.process(plain).toString() : plain;
 }
 
 function prefix64(address: string): string {
-  return `${expand(address)
-    .slice(0, 4)
-    .map((group) => group.toString(16))
-    .join(':')}::/64`;
-}
-
-/** The eight groups of a valid IPv6 address. */
-function expand(address: string): readonly number[] {
-  const dotted = /(?<head>.*:)(?<a>\d+)\.(?<b>\d+)\.(?<c>\d+)\.(?<d>\d+)$/.exec(address)?.groups;
-  const text =
-    dotted === undefined
-      ? address
-      : `${dotted.head}${((Number(dotted.a) << 8) | Number(dotted.b)).toString(16)}:${((Number(dotted.c) << 8) | Number(dotted.d)).toString(16)}`;
-  const [left = '', right] = text.split('::', 2);
-  const groupsOf = (part: string): number[] =>
-    part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16));
-  const head = groupsOf(left);
-  if (right === undefined) return head;
-  const tail = groupsOf(right);
-  return [...head, ...new Array<number>(8 - head.length - tail.length).fill(0), ...tail];
+  const groups = ipaddr.IPv6.parse(address).parts.slice(0, 4);
+  return `${groups.map((group) => group.toString(16)).join(':')}::/64`;
 }

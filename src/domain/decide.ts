@@ -3,7 +3,6 @@ import type { CallerTerms, Engine, JobTerms, JobTimings, ScoreOutcome, Unread } 
 import { applyTemperature } from '../engine/tempered.ts';
 import type { StoreBudget } from '../stores/budget.ts';
 import type { Caller } from './callers.ts';
-import type { ChoiceSets } from './choice-sets.ts';
 import { engineFault } from './engine-faults.ts';
 import { DomainError } from './errors.ts';
 import { newId } from './ids.ts';
@@ -87,11 +86,10 @@ export interface Decider {
 export function createDecider(options: {
   readonly engine: Engine;
   readonly catalogs: CatalogResolver;
-  readonly choiceSets: ChoiceSets;
   /** Hears of decisions by a catalog that learned for another revision of its model than the one that decides. */
   readonly unlearned?: (owner: string, catalog: string, learnedFor: string, model: string) => void;
 }): Decider {
-  const { engine, catalogs, choiceSets, unlearned = () => {} } = options;
+  const { engine, catalogs, unlearned = () => {} } = options;
   return {
     async decide(request, terms) {
       const { caller } = terms;
@@ -104,7 +102,7 @@ export function createDecider(options: {
       const model = usableModel(engine.models(), request.model);
       const catalog =
         request.catalog === undefined ? undefined : await decidingCatalog(catalogs, terms, request.catalog, model.id);
-      const choices = catalog?.sortedChoices ?? choiceSets.sorted(request.choices ?? []);
+      const choices = catalog?.sortedChoices ?? request.choices?.toSorted() ?? [];
       if (choices.length > model.limits.choices) throw tooManyChoices(choices.length, model.limits.choices, request);
 
       const { id, revision } = model;

@@ -1,5 +1,6 @@
 /** The limits of a deployment: their defaults and how they are written in settings. */
 import type { Rate } from './gcra.ts';
+import { type Parsed, setting, type ValuesOf } from './settings.ts';
 
 /** What one kind of caller may do; `'off'` is no limit. */
 export interface Allowance {
@@ -16,15 +17,6 @@ export interface LimitSettings {
   readonly key: Allowance;
 }
 
-/**
- * Far above what a try-out or a small load test sends, and low enough that one caller cannot fill a machine's queue
- * alone.
- */
-export const DEFAULT_LIMITS: LimitSettings = {
-  anonymous: { rate: { perSecond: 200, burst: 1000 }, concurrency: 128, quota: 'off' },
-  key: { rate: { perSecond: 1000, burst: 5000 }, concurrency: 512, quota: 'off' },
-};
-
 const RATE = /^(?<count>\d+(?:\.\d+)?)\/(?<unit>s|m|h)(?:[\s,]+burst[\s=]*(?<burst>\d+))?$/;
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
 
@@ -32,7 +24,7 @@ const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
  * Reads a rate: `50/s`, `600/m`, `1000/h`, each optionally with `, burst 100` (twice the count a second where it is
  * left out), or `off`. Returns what is wrong with it as `problem`.
  */
-export function parseRate(text: string): { readonly value: Rate | 'off' } | { readonly problem: string } {
+export function parseRate(text: string): Parsed<Rate | 'off'> {
   const trimmed = text.trim();
   if (trimmed === 'off') return { value: 'off' };
   const groups = RATE.exec(trimmed)?.groups;
@@ -46,7 +38,7 @@ export function parseRate(text: string): { readonly value: Rate | 'off' } | { re
 }
 
 /** Reads a count of at least 1, or `off`. */
-export function parseCount(text: string): { readonly value: number | 'off' } | { readonly problem: string } {
+export function parseCount(text: string): Parsed<number | 'off'> {
   const trimmed = text.trim();
   if (trimmed === 'off') return { value: 'off' };
   if (!/^[1-9]\d{0,9}$/.test(trimmed)) return { problem: `'${text}' is neither a whole number from 1 nor 'off'` };
@@ -54,41 +46,30 @@ export function parseCount(text: string): { readonly value: number | 'off' } | {
 }
 
 /**
- * Reads UMPIRE_RATE_ANONYMOUS, UMPIRE_RATE_KEY, UMPIRE_CONCURRENCY_ANONYMOUS, UMPIRE_CONCURRENCY_KEY,
- * UMPIRE_QUOTA_ANONYMOUS and UMPIRE_QUOTA_KEY; what is unset or empty has its default. `problems` names each setting
- * that is wrong.
+ * Their settings. The defaults are far above what a try-out or a small load test sends, and low enough that one caller
+ * cannot fill a machine's queue alone.
  */
-export function parseLimitSettings(env: Readonly<Record<string, string | undefined>>): {
-  readonly value: LimitSettings;
-  readonly problems: readonly string[];
-} {
-  const { read, problems } = createReader(env);
-  const allowance = (kind: string, otherwise: Allowance): Allowance => ({
-    rate: read(`UMPIRE_RATE_${kind}`, parseRate, otherwise.rate),
-    concurrency: read(`UMPIRE_CONCURRENCY_${kind}`, parseCount, otherwise.concurrency),
-    quota: read(`UMPIRE_QUOTA_${kind}`, parseCount, otherwise.quota),
-  });
-  const value = {
-    anonymous: allowance('ANONYMOUS', DEFAULT_LIMITS.anonymous),
-    key: allowance('KEY', DEFAULT_LIMITS.key),
-  };
-  return { value, problems };
-}
+export const LIMIT_SETTINGS = {
+  UMPIRE_RATE_ANONYMOUS: setting(
+    '200/s, burst 1000',
+    parseRate,
+    'Requests of one address without a key: `50/s`, `600/m, burst 100` or `off`, which also stops limiting bad keys',
+  ),
+  UMPIRE_RATE_KEY: setting('1000/s, burst 5000', parseRate, 'Requests of one key, unless it has a limit of its own'),
+  UMPIRE_CONCURRENCY_ANONYMOUS: setting('128', parseCount, 'Decisions of one address at one time, or `off`'),
+  UMPIRE_CONCURRENCY_KEY: setting('512', parseCount, 'Decisions of one key at one time, or `off`'),
+  UMPIRE_QUOTA_ANONYMOUS: setting('off', parseCount, 'Decisions of one address a day (UTC), or `off`'),
+  UMPIRE_QUOTA_KEY: setting('off', parseCount, 'Decisions of one key a day (UTC), or `off`'),
+};
 
-/** Reads settings that may be left out; what is wrong with one is added to `problems`. */
-export function createReader(env: Readonly<Record<string, string | undefined>>) {
-  const problems: string[] = [];
-  const read = <T>(
-    name: string,
-    parse: (text: string) => { readonly value: T } | { readonly problem: string },
-    otherwise: T,
-  ): T => {
-    const text = env[name];
-    if (text === undefined || text.trim() === '') return otherwise;
-    const outcome = parse(text);
-    if ('value' in outcome) return outcome.value;
-    problems.push(`${name}: ${outcome.problem}`);
-    return otherwise;
+/** The limits of those settings. */
+export function limitsOf(values: ValuesOf<typeof LIMIT_SETTINGS>): LimitSettings {
+  return {
+    anonymous: {
+      rate: values.UMPIRE_RATE_ANONYMOUS,
+      concurrency: values.UMPIRE_CONCURRENCY_ANONYMOUS,
+      quota: values.UMPIRE_QUOTA_ANONYMOUS,
+    },
+    key: { rate: values.UMPIRE_RATE_KEY, concurrency: values.UMPIRE_CONCURRENCY_KEY, quota: values.UMPIRE_QUOTA_KEY },
   };
-  return { read, problems };
 }

@@ -1,6 +1,6 @@
 /** Limits counted in this process: where there is no shared store, and while it is away. Times in milliseconds. */
+import { LRUCache } from 'lru-cache';
 import type { LimitDemand, LimitVerdict } from '../stores/limit-store.ts';
-import { createBoundedMap } from './bounded-map.ts';
 import { judgeRate } from './gcra.ts';
 
 /** Counts without waiting. */
@@ -40,17 +40,21 @@ export interface LimitClocks {
 /** Empty counts. */
 export function createLocalLimits(clocks: LimitClocks = {}, maxSubjects: number = MAX_SUBJECTS): LocalLimits {
   const { clock = () => performance.now(), wallClock = Date.now } = clocks;
-  const counts = createBoundedMap<string, Count>({ bound: maxSubjects, keep: (count) => count.leases.size > 0 });
+  // Counted as sizes: with `max` the cache would take the memory of all of them, and its time, at the start.
+  const idle = new LRUCache<string, Count>({ maxSize: maxSubjects, sizeCalculation: () => 1 });
+  // Never pushed out: a place that is forgotten would be given twice. There are as many as decisions in progress.
+  const leasing = new Map<string, Count>();
 
   return {
     take(demand) {
       const now = clock();
-      const count = counts.get(demand.subject) ?? {
-        tat: undefined,
-        day: 0,
-        taken: 0,
-        leases: new Map<string, number>(),
-      };
+      const count = leasing.get(demand.subject) ??
+        idle.get(demand.subject) ?? {
+          tat: undefined,
+          day: 0,
+          taken: 0,
+          leases: new Map<string, number>(),
+        };
       const rate = demand.rate === undefined ? undefined : judgeRate(demand.rate, count.tat, now);
       if (rate?.kind === 'beyond') return { kind: 'refused', by: 'rate', waitMs: rate.waitMs };
       if (demand.concurrency !== undefined && count.leases.size >= demand.concurrency.limit) {
@@ -69,12 +73,17 @@ export function createLocalLimits(clocks: LimitClocks = {}, maxSubjects: number 
       }
       if (rate !== undefined) count.tat = rate.tat;
       if (demand.quota !== undefined) count.taken++;
-      if (demand.concurrency !== undefined) count.leases.set(demand.concurrency.lease, now);
-      counts.set(demand.subject, count);
+      if (demand.concurrency !== undefined) {
+        count.leases.set(demand.concurrency.lease, now);
+        leasing.set(demand.subject, count);
+      } else if (!leasing.has(demand.subject)) idle.set(demand.subject, count);
       return { kind: 'admitted' };
     },
     release(subject, lease) {
-      counts.get(subject)?.leases.delete(lease);
+      const count = leasing.get(subject);
+      if (count?.leases.delete(lease) !== true || count.leases.size > 0) return;
+      leasing.delete(subject);
+      idle.set(subject, count);
     },
   };
 }

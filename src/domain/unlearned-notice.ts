@@ -1,6 +1,6 @@
 /** Says once of each catalog that what it learned belongs to another revision than the one that decides. */
+import { LRUCache } from 'lru-cache';
 import type { Logger } from '../logger.ts';
-import { createBoundedMap } from './bounded-map.ts';
 
 const MOST = 4096;
 
@@ -8,10 +8,10 @@ const MOST = 4096;
 export function createUnlearnedNotice(
   log: Pick<Logger, 'warn'>,
 ): (owner: string, catalog: string, learnedFor: string, model: string) => void {
-  const told = createBoundedMap<string, true>({ bound: MOST });
+  const told = new LRUCache<string, true>({ maxSize: MOST, sizeCalculation: () => 1 });
   return (owner, catalog, learnedFor, model) => {
     const name = `${owner}/${catalog} ${learnedFor} ${model}`;
-    if (told.get(name) !== undefined) return;
+    if (told.has(name)) return;
     told.set(name, true);
     log.warn(
       { owner, catalog, learnedFor, model },

@@ -2,8 +2,9 @@
  * The mock's faults, behind the real gate: they strike requests that would otherwise have been let in, and errors leave
  * by the service's own ways, so that each looks in every protocol exactly as it would in earnest.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createBoundedMap } from '../domain/bounded-map.ts';
+import { LRUCache } from 'lru-cache';
 import { DomainError, errorTable } from '../domain/errors.ts';
 import type { Exchange } from '../wire/exchange.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../wire/http.ts';
@@ -30,7 +31,7 @@ const MAX_NAMES = 10_000;
 export function withFaults(gate: Gate, chances: readonly ChanceFault[], seed: number): Gate {
   let draws = 0;
   const random = (): number => fraction(`${seed}:${draws++}`);
-  const seen = createBoundedMap<string, number>({ bound: MAX_NAMES });
+  const seen = new LRUCache<string, number>({ maxSize: MAX_NAMES, sizeCalculation: () => 1 });
   const asked = ({ request }: Exchange): FaultSpec | undefined => {
     const header = request.headers[FAULT_HEADER];
     if (header === undefined) return undefined;

@@ -16,15 +16,12 @@ export function createModelService({ engine }: { readonly engine: Pick<Engine, '
   return [
     procedure({
       method: ModelService.method.listModels,
-      rules: {},
       access: 'anyone',
       limits: 'none',
       handle: () => ({ object: 'list', data: defaultRevisions(engine.models()).map(describe) }),
     }),
     procedure({
       method: ModelService.method.getModel,
-      // An empty or odd name is simply not served: 404 like any other.
-      rules: {},
       access: 'anyone',
       limits: 'none',
       handle: (request) => {

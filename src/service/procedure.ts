@@ -1,7 +1,6 @@
-/** One RPC as the wire sees it: its descriptor, the rules of its request, who may call it, and the handler. */
+/** One RPC as the wire sees it: its descriptor, which states the rules of its request, who may call it, and the handler. */
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import type { Call } from './call.ts';
-import type { RequestRules } from './field-rules.ts';
 
 /** Answers one call. Throws DomainError. */
 export type Handler<I extends DescMessage, O extends DescMessage> = (
@@ -12,7 +11,6 @@ export type Handler<I extends DescMessage, O extends DescMessage> = (
 /** An RPC as every protocol serves it: its handler, and what must hold before it is called. */
 export interface Procedure<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
   readonly method: DescMethodUnary<I, O>;
-  readonly rules: RequestRules;
   /** `keyed`: refused without a valid key before the request is read. */
   readonly access: 'anyone' | 'keyed';
   /** Which of the caller's limits the call counts against. */

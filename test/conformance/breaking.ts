@@ -1,8 +1,8 @@
 /** Ways to break answers. */
 import { fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import type { Answer } from '../../conformance/answer.ts';
+import { frameOf } from '../../conformance/rpc.ts';
 import { CreateDecisionResponseSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
-import type { Answer } from '../../src/conformance/answer.ts';
-import { frameOf } from '../../src/conformance/rpc.ts';
 import type { Breakage, SeenRequest } from './tape.ts';
 
 export type When = (request: SeenRequest, answer: Answer, before: readonly SeenRequest[]) => boolean;

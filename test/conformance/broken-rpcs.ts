@@ -1,8 +1,8 @@
 /** For each check of gRPC and Connect: a service that breaks that promise. */
 import { create, toBinary } from '@bufbuild/protobuf';
+import { frameOf } from '../../conformance/rpc.ts';
 import { HealthCheckResponse_ServingStatus, HealthCheckResponseSchema } from '../../gen/health/v1/health_pb.ts';
 import { ListModelsResponseSchema } from '../../gen/umpire/v1/model_service_pb.ts';
-import { frameOf } from '../../src/conformance/rpc.ts';
 import { header, json, on, protoConfidence, status, trailer, type When } from './breaking.ts';
 import { and, type Row, succeeds } from './rows.ts';
 import type { SeenRequest } from './tape.ts';

@@ -3,8 +3,8 @@
  * under that check and no other. A check without such a service fails here.
  */
 import anyTest, { type TestFn } from 'ava';
-import { createCaller } from '../../src/conformance/caller.ts';
-import { checks } from '../../src/conformance/checks.ts';
+import { createCaller } from '../../conformance/caller.ts';
+import { checks } from '../../conformance/checks.ts';
 import { mintKey } from '../../src/domain/keys.ts';
 import { createLogger } from '../../src/logger.ts';
 import { startMock } from '../../src/mock/start-mock.ts';

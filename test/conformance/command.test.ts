@@ -2,11 +2,11 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import { createCaller } from '../../conformance/caller.ts';
+import { checks } from '../../conformance/checks.ts';
+import { createKit } from '../../conformance/kit.ts';
+import { runChecks } from '../../conformance/run.ts';
 import { runCommand } from '../../src/cli/run.ts';
-import { createCaller } from '../../src/conformance/caller.ts';
-import { checks } from '../../src/conformance/checks.ts';
-import { createKit } from '../../src/conformance/kit.ts';
-import { runChecks } from '../../src/conformance/run.ts';
 import { mintKey } from '../../src/domain/keys.ts';
 import { createLogger } from '../../src/logger.ts';
 import { type FaultSpec, parseFault } from '../../src/mock/fault-spec.ts';

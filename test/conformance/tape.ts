@@ -2,12 +2,12 @@
  * The answers of a real service to every request of the kit, kept check by check, so that the kit can be run over and over against answers
  * that are changed on their way, without a service that does the same work again each time.
  */
-import type { Answer } from '../../src/conformance/answer.ts';
-import type { Call } from '../../src/conformance/call.ts';
-import type { Caller } from '../../src/conformance/caller.ts';
-import type { Check } from '../../src/conformance/check.ts';
-import { createKit } from '../../src/conformance/kit.ts';
-import { type Outcome, runChecks } from '../../src/conformance/run.ts';
+import type { Answer } from '../../conformance/answer.ts';
+import type { Call } from '../../conformance/call.ts';
+import type { Caller } from '../../conformance/caller.ts';
+import type { Check } from '../../conformance/check.ts';
+import { createKit } from '../../conformance/kit.ts';
+import { type Outcome, runChecks } from '../../conformance/run.ts';
 
 /** A request as a breakage sees it. */
 export interface SeenRequest {

@@ -98,24 +98,6 @@ for (const owner of ['acme', 'umbrella'] as const) {
   });
 }
 
-test('two owners may use one id, each for its own', async (t) => {
-  const { service, headers } = t.context;
-  const create = (owner: Owner, choices: readonly string[]) =>
-    send(service.port, {
-      path: '/v1/catalogs',
-      headers: headers[owner],
-      body: JSON.stringify({ ...draft, id: 'same', choices }),
-    });
-  t.is((await create('acme', ['a', 'b'])).status, 201);
-  t.is((await create('umbrella', ['c', 'd'])).status, 201);
-  t.is((await create('acme', ['e', 'f'])).status, 409);
-  const read = async (owner: Owner) =>
-    json(await send(service.port, { path: '/v1/catalogs/same', headers: headers[owner] })).choices;
-  t.deepEqual(await read('acme'), ['a', 'b']);
-  await send(service.port, { method: 'DELETE', path: '/v1/catalogs/same', headers: headers.acme });
-  t.deepEqual(await read('umbrella'), ['c', 'd']);
-});
-
 test.serial('a foreign catalog takes as long as a missing one', async (t) => {
   const { service, headers } = t.context;
   const ids = { foreign: 'of-umbrella', missing: 'of-nobody12' };

@@ -1,7 +1,6 @@
 /** The rules of a decision without sockets; the engine here is scripted, since what a model thinks is not at stake. */
 import test from 'ava';
 import type { Caller } from '../../src/domain/callers.ts';
-import { createChoiceSets } from '../../src/domain/choice-sets.ts';
 import {
   createDecider,
   type DecidingCatalog,
@@ -28,7 +27,6 @@ function setUp(catalogs: Record<string, DecidingCatalog> = {}, script: Script = 
   const retained: string[] = [];
   const decider = createDecider({
     engine,
-    choiceSets: createChoiceSets(),
     catalogs: { resolve: async (owner, id) => (owner === 'acme' ? catalogs[id] : undefined) },
   });
   const terms = (caller: Caller): DecisionTerms => ({

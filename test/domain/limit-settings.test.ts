@@ -1,6 +1,7 @@
 /** How limits are written in settings. */
 import test from 'ava';
-import { DEFAULT_LIMITS, parseCount, parseLimitSettings, parseRate } from '../../src/domain/limit-settings.ts';
+import { LIMIT_SETTINGS, limitsOf, parseCount, parseRate } from '../../src/domain/limit-settings.ts';
+import { readSettings } from '../../src/domain/settings.ts';
 
 for (const [text, value] of [
   ['50/s', { perSecond: 50, burst: 100 }],
@@ -29,8 +30,11 @@ test('counts', (t) => {
 });
 
 test('what is unset or empty has its default, what is wrong is named, all of it', (t) => {
-  t.deepEqual(parseLimitSettings({ UMPIRE_RATE_KEY: '' }), { value: DEFAULT_LIMITS, problems: [] });
-  const { value, problems } = parseLimitSettings({
+  t.deepEqual(limitsOf(readSettings(LIMIT_SETTINGS, { UMPIRE_RATE_KEY: '' }).value), {
+    anonymous: { rate: { perSecond: 200, burst: 1000 }, concurrency: 128, quota: 'off' },
+    key: { rate: { perSecond: 1000, burst: 5000 }, concurrency: 512, quota: 'off' },
+  });
+  const { value, problems } = readSettings(LIMIT_SETTINGS, {
     UMPIRE_RATE_ANONYMOUS: 'off',
     UMPIRE_RATE_KEY: 'fast',
     UMPIRE_CONCURRENCY_ANONYMOUS: '3',
@@ -38,7 +42,7 @@ test('what is unset or empty has its default, what is wrong is named, all of it'
     UMPIRE_QUOTA_ANONYMOUS: '7',
     UMPIRE_QUOTA_KEY: '-',
   });
-  t.deepEqual(value.anonymous, { rate: 'off', concurrency: 3, quota: 7 });
+  t.deepEqual(limitsOf(value).anonymous, { rate: 'off', concurrency: 3, quota: 7 });
   t.deepEqual(
     problems.map((problem) => problem.split(':')[0]),
     ['UMPIRE_RATE_KEY', 'UMPIRE_CONCURRENCY_KEY', 'UMPIRE_QUOTA_KEY'],

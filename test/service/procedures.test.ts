@@ -1,4 +1,4 @@
-/** What each procedure promises beside its answers: who may call it, what it counts against, and that its rules follow its fields. */
+/** What each procedure promises beside its answers: who may call it and what it counts against. */
 import test from 'ava';
 import { createCatalogService } from '../../src/service/catalog-service.ts';
 import { createDecisionService } from '../../src/service/decision-service.ts';
@@ -7,7 +7,7 @@ import { createModelService } from '../../src/service/model-service.ts';
 // Handlers are not called here.
 const nothing = {} as never;
 const procedures = [
-  ...createDecisionService({ decider: nothing, choiceSets: nothing }),
+  ...createDecisionService({ decider: nothing }),
   ...createModelService({ engine: nothing }),
   ...createCatalogService({ catalogs: nothing }),
 ];
@@ -23,16 +23,6 @@ test('access and limits', (t) => {
     DeleteCatalog: ['keyed', 'catalog'],
   });
 });
-
-for (const { method, rules } of procedures) {
-  test(`the rules of ${method.name} name fields that it has`, (t) => {
-    const names = method.input.fields.map(({ name }) => name);
-    t.deepEqual(
-      Object.keys(rules).filter((name) => !names.includes(name)),
-      [],
-    );
-  });
-}
 
 test('the fields of a decision and of a catalog stand in the contract’s order', (t) => {
   const fieldsOf = (name: string): readonly string[] =>

@@ -5,7 +5,7 @@
  */
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import { DomainError } from '../../domain/errors.ts';
-import type { FieldRule, RequestRules } from '../../service/field-rules.ts';
+import { type FieldRule, fieldRules } from '../../domain/field-rules.ts';
 import { type BodyValue, type ObjectShape, type ScannedBody, scanBody } from './strict-json.ts';
 
 /** Reads a body into a message; undefined for a request without one. `bound` holds the fields that the path gave. */
@@ -26,11 +26,8 @@ const MAX_PARAM = 128;
 const NO_BODY: ScannedBody = { kind: 'object', values: new Map() };
 
 /** Compiles a reader. A body must not name the fields `inPath`. @throws Error naming a field whose kind requests do not have. */
-export function compileMessageReader(
-  desc: DescMessage,
-  rules: RequestRules,
-  inPath: ReadonlySet<string> = new Set(),
-): MessageReader {
+export function compileMessageReader(desc: DescMessage, inPath: ReadonlySet<string> = new Set()): MessageReader {
+  const rules = fieldRules(desc);
   const fields = desc.fields.map((field) => compileField(desc, field, rules[field.name] ?? {}));
   const shape: ObjectShape = new Map(
     fields.filter(({ name }) => !inPath.has(name)).map(({ name, kind }) => [name, kind]),

@@ -2,9 +2,8 @@
 import { type DescMessage, getOption, hasOption } from '@bufbuild/protobuf';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import { createJsonSink } from './json-sink.ts';
 import { compileMessageReader, type MessageReader } from './message-reader.ts';
-import { compileMessageWriter, type MessageWriter } from './message-writer.ts';
+import { compileMessageWriter } from './message-writer.ts';
 import { type PathTemplate, parsePathTemplate } from './path-template.ts';
 
 export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -17,7 +16,7 @@ export interface Route {
   readonly hasBody: boolean;
   readonly read: MessageReader;
   /** The JSON of a response; null where it has no content. */
-  readonly write: (response: object) => string | Buffer | null;
+  readonly write: (response: object) => string | null;
   /** The message that is written; undefined where there is no content. */
   readonly responseBody: DescMessage | undefined;
   readonly successStatus: 200 | 201 | 204;
@@ -82,7 +81,7 @@ function createRoute(procedure: Procedure, procedures: readonly Procedure[]): Ro
     template,
     procedure,
     hasBody,
-    read: compileMessageReader(input, procedure.rules, inPath),
+    read: compileMessageReader(input, inPath),
     write: empty ? () => null : write,
     responseBody: empty ? undefined : message,
     successStatus: empty ? 204 : collection === undefined ? 200 : 201,
@@ -93,25 +92,17 @@ function createRoute(procedure: Procedure, procedures: readonly Procedure[]): Ro
 function responseWriter(
   procedure: Procedure,
   responseBody: string,
-): { write: (response: object) => string | Buffer; body: (response: object) => object; message: DescMessage } {
+): { write: (response: object) => string; body: (response: object) => object; message: DescMessage } {
   const { output } = procedure.method;
   if (responseBody === '') {
-    return { write: jsonOf(compileMessageWriter(output)), body: (response) => response, message: output };
+    return { write: compileMessageWriter(output), body: (response) => response, message: output };
   }
   const field = output.fields.find((candidate) => candidate.name === responseBody);
   if (field?.fieldKind !== 'message')
     throw new Error(`response_body '${responseBody}' is not a message field of ${output.typeName}`);
-  const write = jsonOf(compileMessageWriter(field.message));
+  const write = compileMessageWriter(field.message);
   const body = (response: object) => (response as Record<string, object>)[field.localName] as object;
   return { write: (response) => write(body(response)), body, message: field.message };
-}
-
-function jsonOf(write: MessageWriter): (message: object) => string | Buffer {
-  return (message) => {
-    const sink = createJsonSink();
-    write(message, sink);
-    return sink.take();
-  };
 }
 
 /** A POST creates a resource where its service can GET one under the same path: `/v1/catalogs` and `/v1/catalogs/{id}`. */

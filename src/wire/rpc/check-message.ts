@@ -1,12 +1,13 @@
 /** The rules of a request on a decoded message, in the contract's order of fields. */
 import { type DescMessage, isFieldSet, type Message } from '@bufbuild/protobuf';
-import type { RequestRules } from '../../service/field-rules.ts';
+import { fieldRules } from '../../domain/field-rules.ts';
 
 /** Checks one kind of message. @throws the first fault. */
 export type MessageChecker = (message: Message) => void;
 
 /** Compiles a checker. A field of the proto without presence of its own counts as present unless it is empty. */
-export function compileMessageChecker(desc: DescMessage, rules: RequestRules): MessageChecker {
+export function compileMessageChecker(desc: DescMessage): MessageChecker {
+  const rules = fieldRules(desc);
   const fields = desc.fields.map((field) => ({ field, rule: rules[field.name] ?? {} }));
   const byName = new Map(desc.fields.map((field) => [field.name, field]));
   return (message) => {

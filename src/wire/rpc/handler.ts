@@ -105,9 +105,7 @@ export function createRpcHandler(options: {
   );
   if (options.reflection) mountReflection(router, createReflector([...services, HealthService]));
 
-  const scans = new Map(
-    procedures.map(({ method, rules }) => [method as unknown, compileMessageScan(method.input, rules)]),
-  );
+  const scans = new Map(procedures.map(({ method }) => [method as unknown, compileMessageScan(method.input)]));
 
   const bodyOf = (exchange: Exchange, { method }: UniversalHandler, timeout: number): AsyncIterable<Uint8Array> => {
     const { request } = exchange;
@@ -203,7 +201,7 @@ function transportFault(status: number): DomainError {
 }
 
 function mount(router: ConnectRouter, procedure: Procedure): void {
-  const check = compileMessageChecker(procedure.method.input, procedure.rules);
+  const check = compileMessageChecker(procedure.method.input);
   const answer = (request: Message, context: HandlerContext) =>
     visibly(context, async () => {
       check(request);

@@ -4,7 +4,7 @@
  */
 import type { DescMessage } from '@bufbuild/protobuf';
 import { DomainError } from '../../domain/errors.ts';
-import type { RequestRules } from '../../service/field-rules.ts';
+import { fieldRules } from '../../domain/field-rules.ts';
 import { duplicateField, jsonKind, unknownField, wrongType } from '../rest/message-reader.ts';
 import { type ObjectShape, scanBody } from '../rest/strict-json.ts';
 
@@ -18,7 +18,8 @@ export interface MessageScan {
 const MAX_OCCURRENCES = 4096;
 
 /** Compiles a scan. */
-export function compileMessageScan(desc: DescMessage, rules: RequestRules): MessageScan {
+export function compileMessageScan(desc: DescMessage): MessageScan {
+  const rules = fieldRules(desc);
   const fields = desc.fields.flatMap((field) => {
     const kind = jsonKind(field);
     return kind === undefined ? [] : [{ name: field.name, kind, rule: rules[field.name] ?? {} }];

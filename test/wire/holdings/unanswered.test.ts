@@ -5,10 +5,11 @@ import { createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { noProxies } from '../../../src/domain/client-address.ts';
+import { readSettings } from '../../../src/domain/settings.ts';
 import { createLogger } from '../../../src/logger.ts';
 import { Exchange } from '../../../src/wire/exchange.ts';
 import { createHoldings, type Holdings } from '../../../src/wire/holdings/holdings.ts';
-import { parseHoldingSettings } from '../../../src/wire/holdings/settings.ts';
+import { HOLDING_SETTINGS, holdingsOf as settingsOf } from '../../../src/wire/holdings/settings.ts';
 import type { HttpRequest, HttpResponse } from '../../../src/wire/http.ts';
 import { openSession, sendRaw } from '../../support/http.ts';
 
@@ -36,7 +37,7 @@ async function countOn(t: ExecutionContext, server: Server, holdings: Holdings):
 
 function holdingsOf(t: ExecutionContext): Holdings {
   const holdings = createHoldings({
-    settings: parseHoldingSettings({}).value,
+    settings: settingsOf(readSettings(HOLDING_SETTINGS, {}).value),
     trustedProxies: noProxies,
     logger: createLogger('error', { write: () => {} }),
     mostTime: MOST_TIME,

@@ -1,17 +1,14 @@
 import test from 'ava';
-import { CreateDecisionRequestSchema } from '../../../gen/umpire/v1/decision_service_pb.ts';
-import { GetModelRequestSchema, ListModelsResponseSchema } from '../../../gen/umpire/v1/model_service_pb.ts';
-import { choiceCountFault } from '../../../src/domain/choices.ts';
+import {
+  CreateDecisionRequestSchema,
+  CreateDecisionResponseSchema,
+} from '../../../gen/umpire/v1/decision_service_pb.ts';
+import { GetModelRequestSchema } from '../../../gen/umpire/v1/model_service_pb.ts';
 import { DomainError } from '../../../src/domain/errors.ts';
-import { requiredText } from '../../../src/service/field-rules.ts';
 import { compileMessageReader } from '../../../src/wire/rest/message-reader.ts';
 
 const NONE: ReadonlyMap<string, string> = new Map();
-const read = compileMessageReader(CreateDecisionRequestSchema, {
-  model: requiredText('model'),
-  input: requiredText('input'),
-  choices: { items: choiceCountFault },
-});
+const read = compileMessageReader(CreateDecisionRequestSchema);
 
 const faultOf = (body: string | object, bound = NONE, reader = read): string => {
   try {
@@ -24,9 +21,11 @@ const faultOf = (body: string | object, bound = NONE, reader = read): string => 
 };
 
 test('a body becomes a message', (t) => {
-  const message = read(Buffer.from('{"model":"m","input":"i","choices":["a","b"]}'), NONE);
-  t.like(message, { model: 'm', input: 'i', choices: ['a', 'b'], instruction: '', catalog: undefined });
+  const message = read(Buffer.from('{"model":"m","input":"i","instruction":"q","choices":["a","b"]}'), NONE);
+  t.like(message, { model: 'm', input: 'i', choices: ['a', 'b'], instruction: 'q', catalog: undefined });
 });
+
+const TEXTS = { model: 'm', input: 'i', instruction: 'q' };
 
 const cases: readonly (readonly [what: string, fault: string, body: string | object])[] = [
   ['a doubled one before an unknown one', 'DUPLICATE_FIELD model', '{"model":"m","model":"m","x":1}'],
@@ -36,15 +35,10 @@ const cases: readonly (readonly [what: string, fault: string, body: string | obj
   ['presence before type, of each field', 'INVALID_TYPE model', { model: null }],
   ['type before value', 'INVALID_TYPE model', { model: 1, input: '' }],
   ['what nests too deep where it stands', 'INVALID_TYPE input', { input: {} }],
-  ['a field without a rule has its type still', 'INVALID_TYPE instruction', { model: 'm', input: 'i', instruction: 1 }],
-  ['a list of one wrong item', 'INVALID_TYPE choices', { model: 'm', input: 'i', choices: ['a', 1] }],
-  ['a list of lists', 'INVALID_TYPE choices', { model: 'm', input: 'i', choices: [['a']] }],
-  ['a text where a list belongs', 'INVALID_TYPE choices', { model: 'm', input: 'i', choices: 'a' }],
-  [
-    'the number of items before they are read',
-    'INVALID_CHOICES choices',
-    { model: 'm', input: 'i', choices: ['\ud800'] },
-  ],
+  ['a list of one wrong item', 'INVALID_TYPE choices', { ...TEXTS, choices: ['a', 1] }],
+  ['a list of lists', 'INVALID_TYPE choices', { ...TEXTS, choices: [['a']] }],
+  ['a text where a list belongs', 'INVALID_TYPE choices', { ...TEXTS, choices: 'a' }],
+  ['the number of items before they are read', 'INVALID_CHOICES choices', { ...TEXTS, choices: ['\ud800'] }],
   [
     'the message’s own properties are not the caller’s',
     'UNKNOWN_FIELD $typeName',
@@ -55,16 +49,24 @@ const cases: readonly (readonly [what: string, fault: string, body: string | obj
 for (const [what, fault, body] of cases) test(what, (t) => t.is(faultOf(body), fault));
 
 test('a field that the path gave is not one of the body, and is judged like the rest', (t) => {
-  const byPath = compileMessageReader(GetModelRequestSchema, { model: requiredText('model') }, new Set(['model']));
+  const byPath = compileMessageReader(GetModelRequestSchema, new Set(['model']));
   t.is(faultOf({ model: 'm' }, new Map([['model', 'n']]), byPath), 'UNKNOWN_FIELD model');
   t.like(byPath(undefined, new Map([['model', 'm']])), { model: 'm' });
-  t.throws(() => byPath(undefined, NONE), { message: /model is required/ });
+  t.is(
+    faultOf('', new Map([['model', '']]), (_, bound) => byPath(undefined, bound)),
+    'MODEL_NOT_FOUND model',
+  );
 });
 
 test('a request of another kind of field does not compile', (t) => {
-  t.throws(() => compileMessageReader(ListModelsResponseSchema, {}), {
-    message: /umpire\.v1\.ListModelsResponse\.data/,
+  t.throws(() => compileMessageReader(CreateDecisionResponseSchema), {
+    message: /umpire\.v1\.CreateDecisionResponse\.decision/,
   });
+});
+
+test('a wrong item is named by its place', (t) => {
+  const body = Buffer.from(JSON.stringify({ ...TEXTS, choices: ['a', 1] }));
+  t.throws(() => read(body, NONE), { message: 'choices must be an array of strings; choices[1] is not a string' });
 });
 
 test('a name is cut before it is sent back', (t) => {

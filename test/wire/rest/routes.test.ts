@@ -57,7 +57,6 @@ function serviceOf(rules: readonly (Partial<HttpRule> | undefined)[]): DescServi
 const proceduresOf = (rules: readonly (Partial<HttpRule> | undefined)[]): readonly Procedure[] =>
   serviceOf(rules).methods.map((method) => ({
     method: method as never,
-    rules: {},
     access: 'anyone',
     limits: 'none',
     handle: () => ({}),

@@ -2,6 +2,7 @@
  * Contract 2.1, 7 and 8: what a request for a decision must be. Each row is one wrong request and the error that it
  * gets.
  */
+import { DECISION_PROPERTIES, MAX_CHOICES, MIN_CHOICES } from '../bounds.ts';
 import type { Check } from '../check.ts';
 import { holds, type Refusal, refuses } from '../expect.ts';
 import type { ListedModel, Question } from '../kit.ts';
@@ -54,8 +55,8 @@ const fieldRows = (['model', 'input', 'instruction'] as const).flatMap((name): r
   {
     id: `requests.type-of-${name}`,
     promise: `${name} is a string; nothing is converted`,
-    tried: `${name} is null, 1, true, [] and {}`,
-    bodies: (question) => [null, 1, true, [], {}].map((value) => ({ ...question, [name]: value })),
+    tried: `${name} is null, 1, true, false, [], a list and {}`,
+    bodies: (question) => [null, 1, true, false, [], ['x'], {}].map((value) => ({ ...question, [name]: value })),
     refusal: { code: 'invalid_type', param: name },
   },
 ]);
@@ -65,34 +66,43 @@ const ROWS: readonly WrongQuestion[] = [
   {
     id: 'requests.type-of-choices',
     promise: 'choices is a list of strings',
-    tried: 'choices is null, a string, an object, and holds a number and null',
+    tried: 'choices is null, a number, true, a string, objects, and holds a number, true, null, an object and a list',
     bodies: (question) =>
-      [null, 'billing', { 0: 'a', 1: 'b' }, ['a', 1], ['a', null]].map((choices) => ({ ...question, choices })),
+      [
+        ...[null, 1, true, 'billing', {}, { 0: 'a', 1: 'b', length: 2 }],
+        ...[null, 1, true, {}, ['b']].map((item) => ['a', item]),
+      ].map((choices) => ({ ...question, choices })),
     refusal: { code: 'invalid_type', param: 'choices' },
   },
   {
     id: 'requests.type-of-catalog',
     promise: 'catalog is a string',
-    tried: 'catalog is null, 1 and []',
-    bodies: (question) => [null, 1, []].map((catalog) => ({ ...without(question, 'choices'), catalog })),
+    tried: 'catalog is null, 1, true, [] and {}',
+    bodies: (question) => [null, 1, true, [], {}].map((catalog) => ({ ...without(question, 'choices'), catalog })),
     refusal: { code: 'invalid_type', param: 'catalog' },
   },
   {
     id: 'requests.unknown-property',
     promise: 'a property that the contract does not have is refused, whatever its value',
-    tried: 'temperature, null properties, Model, constructor and $typeName beside a valid question',
+    tried:
+      'temperature, Model, constructor, toString, hasOwnProperty, $typeName and an empty name beside a valid question',
     bodies: (question) =>
-      ['temperature', 'Model', 'constructor', '$typeName'].map((name) => ({ ...question, [name]: null })),
+      ['temperature', 'Model', 'constructor', 'toString', 'hasOwnProperty', '$typeName', ''].map((name) => ({
+        ...question,
+        [name]: null,
+      })),
     refusal: { code: 'unknown_field' },
   },
   {
     id: 'requests.both',
     promise: 'choices and catalog exclude each other, judged by the properties that are there',
-    tried: 'both, and catalog beside an empty and a null choices',
+    tried: 'both, catalog beside an empty and a null choices, a null catalog beside choices, and both null',
     bodies: (question) => [
       { ...question, catalog: 'c' },
       { ...question, catalog: 'c', choices: [] },
       { ...question, catalog: 'c', choices: null },
+      { ...question, catalog: null },
+      { ...question, catalog: null, choices: null },
     ],
     refusal: { code: 'choices_or_catalog', param: 'choices' },
   },
@@ -105,16 +115,16 @@ const ROWS: readonly WrongQuestion[] = [
   },
   {
     id: 'requests.few-choices',
-    promise: 'there are at least 2 choices',
+    promise: `there are at least ${MIN_CHOICES} choices`,
     tried: 'no choice and one',
     bodies: (question) => [[], ['billing']].map((choices) => ({ ...question, choices })),
     refusal: { code: 'invalid_choices', param: 'choices' },
   },
   {
     id: 'requests.many-choices',
-    promise: 'there are at most 300 choices',
-    tried: '301 choices',
-    bodies: (question) => [{ ...question, choices: numbered(301) }],
+    promise: `there are at most ${MAX_CHOICES} choices`,
+    tried: `${MAX_CHOICES + 1} choices`,
+    bodies: (question) => [{ ...question, choices: numbered(MAX_CHOICES + 1) }],
     refusal: { code: 'invalid_choices', param: 'choices' },
   },
   {
@@ -149,9 +159,9 @@ const ROWS: readonly WrongQuestion[] = [
     id: 'requests.model-limit-of-choices',
     section: '8',
     promise: 'there are at most as many choices as the model’s limit',
-    tried: 'one choice more than limits.choices, where that is less than 300',
+    tried: 'one choice more than limits.choices, where that is less than the contract’s',
     bodies: (question, { limits }) => {
-      if (limits.choices >= 300) throw new Skipped('the model takes as many choices as the contract');
+      if (limits.choices >= MAX_CHOICES) throw new Skipped('the model takes as many choices as the contract');
       return [{ ...question, choices: numbered(limits.choices + 1) }];
     },
     refusal: { code: 'too_many_choices', param: 'choices' },
@@ -258,6 +268,5 @@ export const DECISION_REQUEST_CHECKS: readonly Check[] = [
 ];
 
 function unknownIn(body: unknown): string | null {
-  const known = ['model', 'input', 'instruction', 'choices', 'catalog'];
-  return Object.keys(body as object).find((name) => !known.includes(name)) ?? null;
+  return Object.keys(body as object).find((name) => !DECISION_PROPERTIES.includes(name)) ?? null;
 }

@@ -9,7 +9,7 @@ import {
   toBinary,
 } from '@bufbuild/protobuf';
 import { BinaryReader } from '@bufbuild/protobuf/wire';
-import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
+import { ErrorInfoSchema, RetryInfoSchema } from '../gen/google/rpc/error_details_pb.ts';
 import { type Answer, jsonOf, likelyCause, show } from './answer.ts';
 import { matches, same } from './expect.ts';
 import { bearer, type Kit } from './kit.ts';

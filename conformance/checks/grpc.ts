@@ -1,9 +1,9 @@
 /** Internal callers: gRPC decides, lists and refuses exactly as REST does. */
 import type { MessageShape } from '@bufbuild/protobuf';
-import { Health, HealthCheckResponse_ServingStatus } from '../../../gen/health/v1/health_pb.ts';
-import { CatalogService } from '../../../gen/umpire/v1/catalog_service_pb.ts';
-import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
-import { type ModelSchema, ModelService, ModelStatus } from '../../../gen/umpire/v1/model_service_pb.ts';
+import { Health, HealthCheckResponse_ServingStatus } from '../../gen/health/v1/health_pb.ts';
+import { CatalogService } from '../../gen/umpire/v1/catalog_service_pb.ts';
+import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
+import { type ModelSchema, ModelService, ModelStatus } from '../../gen/umpire/v1/model_service_pb.ts';
 import { jsonOf } from '../answer.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, holds, matches, same } from '../expect.ts';

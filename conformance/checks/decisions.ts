@@ -1,5 +1,7 @@
 /** Contract 2.2 to 2.4 and 4.1: what a decision is, and that nothing but its request decides it. */
+
 import { jsonOf, objectAt, show } from '../answer.ts';
+import { MAX_CHOICES, MIN_CHOICES } from '../bounds.ts';
 import type { Check } from '../check.ts';
 import { distributionFault, winnerOf } from '../distribution.ts';
 import { hasStatus, holds, matches, same } from '../expect.ts';
@@ -198,7 +200,7 @@ export const DECISION_CHECKS: readonly Check[] = [
     tried: 'a decision of 2 choices and one of limits.choices',
     async run(kit) {
       const question = await kit.question();
-      for (const count of [2, Math.min((await kit.model()).limits.choices, 300)]) {
+      for (const count of [MIN_CHOICES, Math.min((await kit.model()).limits.choices, MAX_CHOICES)]) {
         const answer = await kit.decide({ ...question, choices: numbered(count) });
         same(`probabilities of ${count} choices`, Object.keys(kit.decided(answer).probabilities).length, count);
       }

@@ -1,4 +1,5 @@
 /** Contract 2.7 and 8: what a catalog must be. Each row is one wrong catalog and the error that it gets. */
+import { MAX_CHOICES, MAX_ID, MAX_VERSION } from '../bounds.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses } from '../expect.ts';
 import type { ListedModel } from '../kit.ts';
@@ -35,10 +36,13 @@ const ROWS: readonly WrongCatalog[] = [
   {
     id: 'catalogs.bad-id',
     section: '8',
-    promise: 'an id is at most 128 letters, digits, ., _ and -, and neither . nor ..',
-    tried: 'an empty id, . and .., a slash, a space, é, a line break at the end, 129 characters, and a number',
+    promise: `an id is at most ${MAX_ID} letters, digits, ., _ and -, and neither . nor ..`,
+    tried: `an empty id, . and .., a slash, a space, é, a line break at the end, a colon, braces, NUL, ${MAX_ID + 1} characters, and other types`,
     bodies: (draft) =>
-      ['', '.', '..', 'a/b', 'a b', '\u00e9', 'a\n', 'a'.repeat(129), 1].map((id) => ({ ...draft, id })),
+      [
+        ...['', '.', '..', 'a/b', 'a b', '\u00e9', 'a\n', 'a:b', '{a}', 'a\0', 'a'.repeat(MAX_ID + 1)],
+        ...[1, null, true],
+      ].map((id) => ({ ...draft, id })),
     refusal: { code: 'invalid_catalog_id', param: 'id' },
   },
   {
@@ -51,8 +55,9 @@ const ROWS: readonly WrongCatalog[] = [
   {
     id: 'catalogs.bad-choices',
     promise: 'choices are judged as in a decision',
-    tried: 'one choice, a repeated one, an empty one, 301',
-    bodies: (draft) => [['a'], ['a', 'b', 'a'], ['a', ''], numbered(301)].map((choices) => ({ ...draft, choices })),
+    tried: `no choice, one, a repeated one, an empty one, ${MAX_CHOICES + 1}`,
+    bodies: (draft) =>
+      [[], ['a'], ['a', 'b', 'a'], ['a', ''], numbered(MAX_CHOICES + 1)].map((choices) => ({ ...draft, choices })),
     refusal: { code: 'invalid_choices', param: 'choices' },
   },
   {
@@ -66,9 +71,9 @@ const ROWS: readonly WrongCatalog[] = [
     id: 'catalogs.model-limit-of-choices',
     section: '8',
     promise: 'there are at most as many choices as the model’s limit',
-    tried: 'one choice more than limits.choices, where that is less than 300',
+    tried: 'one choice more than limits.choices, where that is less than the contract’s',
     bodies: (draft, { limits }) => {
-      if (limits.choices >= 300) throw new Skipped('the model takes as many choices as the contract');
+      if (limits.choices >= MAX_CHOICES) throw new Skipped('the model takes as many choices as the contract');
       return [{ ...draft, choices: numbered(limits.choices + 1) }];
     },
     refusal: { code: 'too_many_choices', param: 'choices' },
@@ -83,9 +88,9 @@ const ROWS: readonly WrongCatalog[] = [
   },
   {
     id: 'catalogs.bad-version',
-    promise: 'a version has at most 128 characters',
-    tried: '129 characters',
-    bodies: (draft) => [{ ...draft, version: 'v'.repeat(129) }],
+    promise: `a version has at most ${MAX_VERSION} characters`,
+    tried: `${MAX_VERSION + 1} characters`,
+    bodies: (draft) => [{ ...draft, version: 'v'.repeat(MAX_VERSION + 1) }],
     refusal: { code: 'invalid_value', param: 'version' },
   },
   {
@@ -125,11 +130,11 @@ export const CATALOG_REQUEST_CHECKS: readonly Check[] = [
   {
     id: 'catalogs.longest-id',
     section: '8',
-    promise: 'an id may have 128 characters of all kinds that are allowed, and its path is its own',
+    promise: `an id may have ${MAX_ID} characters of all kinds that are allowed, and its path is its own`,
     tried: 'a catalog with such an id, created and read',
     needs: ['key'],
     async run(kit) {
-      const id = `${kit.newCatalogId()}.A_z-${'9'.repeat(128)}`.slice(0, 128);
+      const id = `${kit.newCatalogId()}.A_z-${'9'.repeat(MAX_ID)}`.slice(0, MAX_ID);
       try {
         hasStatus(await kit.catalog('POST', { id, model: (await kit.model()).id, choices: ['a', 'b'] }), 201);
         hasStatus(await kit.catalog('GET', id), 200);

@@ -1,6 +1,6 @@
 /** Internal callers: Connect decides and refuses exactly as REST does. */
-import { CatalogService } from '../../../gen/umpire/v1/catalog_service_pb.ts';
-import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
+import { CatalogService } from '../../gen/umpire/v1/catalog_service_pb.ts';
+import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { jsonOf, objectAt } from '../answer.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, matches, same } from '../expect.ts';

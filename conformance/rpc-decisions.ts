@@ -1,6 +1,6 @@
 /** Decisions by RPC, as the kit asks for them and compares them with those of REST. */
 import { fromBinary } from '@bufbuild/protobuf';
-import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
+import { DecisionService } from '../gen/umpire/v1/decision_service_pb.ts';
 import type { Answer } from './answer.ts';
 import type { Decided, Kit, Question } from './kit.ts';
 import { grpcMessage, rpcOf } from './rpc.ts';
