@@ -44,7 +44,11 @@ export function addInferenceMetrics(registry: Registry, engine: Engine): void {
   total('umpire_inference_rows_total', 'Rows of the answered calls.', ({ rows }) => rows);
   total('umpire_inference_retries_total', 'Calls that were made again.', ({ retries }) => retries);
   gauge('umpire_inference_decisions', 'Decisions that are at a server.', ({ inFlight }) => inFlight);
-  gauge('umpire_inference_decisions_limit', 'Decisions that may be at a server at a time.', ({ concurrency }) => concurrency);
+  gauge(
+    'umpire_inference_decisions_limit',
+    'Decisions that may be at a server at a time.',
+    ({ concurrency }) => concurrency,
+  );
   gauge(
     'umpire_inference_memory_bytes',
     'Resident memory of the process that asks a server.',
