@@ -70,3 +70,8 @@ export class EngineFailed extends Error {
 export class JobAbandoned extends Error {
   override readonly name = 'JobAbandoned';
 }
+
+/** What is known of something that was thrown: an error's message, or the thing itself as text. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

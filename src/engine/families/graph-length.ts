@@ -2,6 +2,8 @@
  * Finds limits that are above what a graph can read, and says how far it goes: the runtime's own words name some
  * operator inside.
  */
+
+import { messageOf } from '../errors.ts';
 import { InvalidOptions } from '../packages/checker.ts';
 
 /**
@@ -47,6 +49,6 @@ async function failureOf(run: (tokens: number) => Promise<unknown>, tokens: numb
     await run(tokens);
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }

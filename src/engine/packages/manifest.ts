@@ -9,6 +9,7 @@
  *       "canary": { "input", "instruction", "choices": [2 or more], "choice": "the expected winner" } }
  */
 import type { ModelLimits } from '../engine.ts';
+import { messageOf } from '../errors.ts';
 import { type Checker, createChecker } from './checker.ts';
 import { FAMILY_NAMES, type FamilyName, isRemote } from './family-names.ts';
 
@@ -69,7 +70,7 @@ export function readManifest(text: string, id: string, revision: string): Manife
   try {
     document = JSON.parse(text);
   } catch (error) {
-    problems.push(`is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    problems.push(`is not JSON: ${messageOf(error)}`);
     document = {};
   }
   const broken = problems.length > 0;

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { messageOf } from '../errors.ts';
 import type { PackageFile } from './manifest.ts';
 
 /**
@@ -18,7 +19,7 @@ export async function verifyFiles(folder: string, files: ReadonlyMap<string, Pac
       if (actual !== expected.sha256)
         problems.push(`${name} has SHA-256 ${actual}, but model.json says ${expected.sha256}`);
     } catch (error) {
-      problems.push(`${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+      problems.push(`${name} cannot be read: ${messageOf(error)}`);
     }
   }
   return problems;

@@ -3,11 +3,11 @@ import type { ScoreOutcome } from '../engine.ts';
 import type { JobResult } from '../worker/messages.ts';
 import type { Job } from './job.ts';
 
+/** A result that no other engine is asked for. */
+export type Settled = Exclude<JobResult, { readonly kind: 'failed' }>;
+
 /** The outcome of an engine's result, which is none that fails. */
-export function outcomeOf(
-  result: Exclude<JobResult, { kind: 'failed' | 'unavailable' | 'canceled' }>,
-  job: Job,
-): ScoreOutcome {
+export function outcomeOf(result: Exclude<Settled, { kind: 'unavailable' | 'canceled' }>, job: Job): ScoreOutcome {
   if (result.kind === 'scored') {
     const { probabilities, vector, inputTokens, unread, tokenize, infer, waited } = result;
     return {

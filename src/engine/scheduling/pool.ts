@@ -12,6 +12,7 @@ import {
   JobDeadlinePassed,
   ModelUnavailable,
 } from '../errors.ts';
+import type { EngineLogger } from '../logger.ts';
 import type { EngineSettings } from '../options.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';
 import { blamesJob, type Death } from '../processes/deaths.ts';
@@ -24,7 +25,7 @@ import { createEstimates, type Estimates, shapeOf } from './estimates.ts';
 import { type Backlog, createFairQueue, type FairQueue } from './fair-queue.ts';
 import { Intake } from './intake.ts';
 import type { Job } from './job.ts';
-import { outcomeOf } from './outcome.ts';
+import { outcomeOf, type Settled } from './outcome.ts';
 import { freeEngines, soonestDone } from './placement.ts';
 import { Preparations, type PrepareRequest } from './preparations.ts';
 
@@ -38,15 +39,13 @@ export interface PoolOptions {
   abandoned(death: Death): void;
 }
 
-/** A result that no other engine is asked for. */
-type Settled = Exclude<JobResult, { readonly kind: 'failed' }>;
-
-/** An engine may not fail at a job more often. */
+/** How often engines may fail at a job. */
 const MAX_FAILURES = 2;
 
 /** Decisions in, outcomes out, until it is closed and the last one is over. */
 export class Pool {
   readonly #options: PoolOptions;
+  readonly #logger: EngineLogger;
   readonly #queue: FairQueue<Job> = createFairQueue<Job>();
   readonly #running = new Map<number, Job>();
   readonly #estimates: Estimates = createEstimates();
@@ -61,6 +60,7 @@ export class Pool {
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    this.#logger = options.settings.logger;
     const nextJob = (): number => ++this.#sequence;
     this.#admission = createAdmission(options.settings, this.#queue, options.slots);
     this.#intake = new Intake({
@@ -143,7 +143,6 @@ export class Pool {
 
   /** `occupied`: milliseconds for which the job kept the engine from the next one. */
   finished(process: EngineProcess, id: number, result: JobResult, occupied: number): void {
-    const { logger } = this.#options.settings;
     this.#lastFinish = performance.now();
     const job = this.#running.get(id);
     if (job === undefined) {
@@ -151,7 +150,7 @@ export class Pool {
       return;
     }
     if (result.kind === 'failed') {
-      logger.error({ model: job.revision.name, problem: result.message }, 'an engine failed at a decision');
+      this.#logger.error({ model: job.revision.name, problem: result.message }, 'an engine failed at a decision');
       this.#retry(job, result.message);
     } else {
       this.#settle(job, process, result, occupied);
@@ -230,8 +229,7 @@ export class Pool {
   #settle(job: Job, process: EngineProcess, result: Settled, occupied: number): void {
     if (result.kind === 'unavailable') {
       const { name } = job.revision;
-      const fields = { model: name, problem: result.message };
-      this.#options.settings.logger.error(fields, 'an inference server failed at a decision');
+      this.#logger.error({ model: name, problem: result.message }, 'an inference server failed at a decision');
       this.#reject(job, new ModelUnavailable(`${name}: ${result.message}`, 1));
       return;
     }
@@ -261,7 +259,7 @@ export class Pool {
     this.#options.abandoned(death);
     const { premiseLength, choices, choicesLength } = job.shape;
     const fields = { model: job.revision.name, reason: death.reason, premiseLength, choices, choicesLength };
-    this.#options.settings.logger.error(fields, 'a decision is given up: its engine ended with it');
+    this.#logger.error(fields, 'a decision is given up: its engine ended with it');
     this.#reject(job, new JobAbandoned(death.reason));
     this.#conclude(job);
   }

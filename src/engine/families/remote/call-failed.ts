@@ -2,6 +2,7 @@
  * How a call of an inference server fails. The messages are for the operator's log: they hold nothing of a caller's.
  */
 import type { CallOutcome } from '../../engine.ts';
+import { messageOf } from '../../errors.ts';
 
 /** The server did not answer, or not with what was asked for. */
 export class CallFailed extends Error {
@@ -28,7 +29,7 @@ const LONGEST_DETAILS = 300;
 
 /** Why a call about the operator's own texts failed, what the server said included: on one line, and not for ever. */
 export function reasonOf(error: unknown): string {
-  if (!(error instanceof CallFailed)) return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof CallFailed)) return messageOf(error);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
   const details = error.details.slice(0, LONGEST_DETAILS).replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
   return details === '' ? error.message : `${error.message}: ${details}`;
