@@ -2,8 +2,9 @@
 import { VERSION } from '../version.ts';
 import { backupCommands } from './backup.ts';
 import { catalogCommands } from './catalogs.ts';
-import { type Command, type Terminal, UsageError } from './command.ts';
+import { type Command, Interrupted, type Terminal, UsageError } from './command.ts';
 import { conformanceCommand } from './conformance.ts';
+import { decideCommand } from './decide.ts';
 import { evaluateCommand } from './evaluate.ts';
 import { overview, page } from './help.ts';
 import { keyCommands } from './keys.ts';
@@ -23,11 +24,12 @@ export const commands: readonly Command[] = [
   ...backupCommands,
   ...modelCommands,
   packCommand,
+  decideCommand,
   mockCommand,
   conformanceCommand,
 ];
 
-/** Runs one command. Resolves to the exit status: 0 done, 1 failed, 2 bad arguments. */
+/** Runs one command. Resolves to the exit status: 0 done, 1 failed, 2 bad arguments, 130 interrupted. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   if (args[0] === '--version' || args[0] === 'version') {
     terminal.out(`umpire ${VERSION}, Node ${process.versions.node}`);
@@ -51,6 +53,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     return 0;
   } catch (error) {
     terminal.err(`umpire ${name}: ${error instanceof Error ? error.message : String(error)}`);
+    if (error instanceof Interrupted) return 130;
     if (!(error instanceof UsageError)) return 1;
     terminal.err(`usage: umpire ${name} ${usage}`);
     terminal.err(`'umpire help ${name}' says what these are`);

@@ -6,6 +6,7 @@ import test from 'ava';
 import { runCommand } from '../../src/cli/run.ts';
 import { modelsFolder, writePackage } from '../engine/support/packages.ts';
 import { startService } from '../support/service.ts';
+import { quiet } from '../support/terminal.ts';
 
 interface Decided {
   readonly learned: string | null;
@@ -26,7 +27,7 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   const umpire = async (...args: string[]) => {
     const [out, err] = [[] as string[], [] as string[]];
     const terminal = { env, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
-    const status = await runCommand(args, { ...terminal, input: async () => '', interrupted: async () => {} });
+    const status = await runCommand(args, { ...terminal, ...quiet });
     return { status, out: out.join('\n'), err: err.join('\n') };
   };
   const { status: made, out: issued } = await umpire('keys', 'create', '--owner', 'acme');
@@ -132,8 +133,8 @@ test('every problem of the examples is said at once, and nothing changes', async
       env,
       out: (line) => out.push(line),
       err: (line) => err.push(line),
+      ...quiet,
       input: async () => input,
-      interrupted: async () => {},
     });
     return { status, out: out.join('\n'), err: err.join('\n') };
   };
