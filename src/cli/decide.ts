@@ -42,7 +42,7 @@ const OPTIONS = {
 
 const MOST_AT_ONCE = 512;
 /** Records that are read ahead of the first that has no answer yet, and what they may hold together, about, in UTF-16 code units. */
-const AHEAD = 1024;
+const AHEAD = 512;
 const AHEAD_UNITS = 16 * 1024 * 1024;
 
 /** The command. */

@@ -6,13 +6,14 @@ import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../domain/lear
 import { createReadChoices } from '../domain/read-choices.ts';
 import type { CatalogRecord } from '../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
+import { existing } from './catalog-change.ts';
 import { choicesFrom } from './choices-file.ts';
 import { type Command, OWNER_OPTION, type Terminal, UsageError } from './command.ts';
 import { type Example, readExamples } from './examples.ts';
 import { withOwnEngine } from './own-engine.ts';
 import { figureLines, thresholdLines } from './quality-lines.ts';
 import { reportPage } from './report-page.ts';
-import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
+import { STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
 const OPTIONS = {
   catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog, with what was added to it' },
@@ -69,11 +70,7 @@ export const evaluateCommand: Command = {
 };
 
 async function stored(terminal: Terminal, owner: string, id: string): Promise<CatalogRecord> {
-  return withStores(terminal, async ({ catalogs }) => {
-    const found = await catalogs.read(owner, id, patience());
-    if (found === undefined) throw new Error(`${owner} has no catalog '${id}'`);
-    return found.record;
-  });
+  return withStores(terminal, async ({ catalogs }) => (await existing(catalogs, owner, id)).record);
 }
 
 function inline(model: string, text: string): CatalogRecord {

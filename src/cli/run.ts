@@ -1,6 +1,8 @@
 /** Finds the command that the arguments name and runs it. */
 import { VERSION } from '../version.ts';
 import { backupCommands } from './backup.ts';
+import { catalogDescriptionCommands } from './catalog-descriptions.ts';
+import { catalogShowCommand } from './catalog-show.ts';
 import { catalogCommands } from './catalogs.ts';
 import { type Command, Interrupted, type Terminal, UsageError } from './command.ts';
 import { conformanceCommand } from './conformance.ts';
@@ -19,6 +21,8 @@ export const commands: readonly Command[] = [
   ...keyCommands,
   ...keyMovingCommands,
   ...catalogCommands,
+  catalogShowCommand,
+  ...catalogDescriptionCommands,
   learnCommand,
   evaluateCommand,
   ...backupCommands,
