@@ -42,6 +42,8 @@ async function untilReady(port: number): Promise<void> {
 }
 
 test('every command runs, in the order of the page, on what the quick start serves', async (t) => {
+  // Models are loaded and learned from by five commands, beside all other tests.
+  t.timeout(600_000);
   const [quickstart, verify, ...others] = commands;
   t.is(quickstart, 'npm run quickstart');
   // This test is a part of it: that it exists and is what CI runs is all that can be shown from inside.

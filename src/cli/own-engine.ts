@@ -35,6 +35,7 @@ export async function withOwnEngine<T>(
   const engines = Math.min(MOST_ENGINES, availableParallelism());
   const engine = await createEngine({
     modelsDir: modelsFolder(terminal),
+    models: [model],
     engines,
     inferenceServers: inferenceServersOf(terminal),
     logger: { ...silentLog, debug: () => {} },
