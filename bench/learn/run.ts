@@ -73,7 +73,8 @@ export async function run(
 ): Promise<void> {
   mkdirSync(out, { recursive: true });
   const file = join(out, 'results.jsonl');
-  const done = readDraws(file);
+  const done = linesOf(file).flatMap(drawOf);
+  const checks = join(out, 'checked.jsonl');
   const engine = await createEngine({
     modelsDir: MODELS,
     models: [model],
@@ -118,7 +119,12 @@ export async function run(
         all.push(...results);
         missed.push(...report(set.name, k, results));
       }
-      if (last !== undefined) {
+      const check = JSON.stringify({ model: name, set: set.name, rows: set.rows.length });
+      if (!linesOf(checks).includes(check)) {
+        // A run that was ended before it came to this has nothing to check with yet.
+        const k = Math.max(...SIZES.filter((size) => size <= most));
+        last ??= measure(await scores(), choices, name, k, 0).record;
+        if (last === undefined) continue;
         const rows = (await scores()).map((scored, place) => ({
           scored,
           row: set.rows[place] as (typeof set.rows)[number],
@@ -131,6 +137,8 @@ export async function run(
           last,
           rows.filter((_, place) => place % step === 0),
         );
+        appendFileSync(checks, `${check}\n`);
+        console.error(`${set.name}: the service decides the same`);
       }
     }
     const late = all.filter(({ k }) => k >= MOST_ECE.from);
@@ -159,18 +167,18 @@ function report(set: string, k: number, results: readonly Draw[]): readonly stri
   ];
 }
 
-/** The whole lines of an earlier run. */
-function readDraws(file: string): readonly Draw[] {
-  if (!existsSync(file)) return [];
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .flatMap((line) => {
-      try {
-        return [JSON.parse(line) as Draw];
-      } catch {
-        return [];
-      }
-    });
+/** The lines of an earlier run. */
+function linesOf(file: string): readonly string[] {
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
+}
+
+/** A draw, unless its line was not written whole. */
+function drawOf(line: string): readonly Draw[] {
+  try {
+    return [JSON.parse(line) as Draw];
+  } catch {
+    return [];
+  }
 }
 
 function measure(rows: readonly ScoredExample[], choices: readonly string[], model: string, k: number, seed: number) {
