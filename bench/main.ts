@@ -1,7 +1,9 @@
 /** `npm run bench -- <name> [--option value]…`: runs one benchmark. Each prints a table with its baseline from the same run. */
 import { parseArgs } from 'node:util';
 
-const benchmarks: Readonly<Record<string, () => Promise<{ run(options: Record<string, number>): Promise<void> }>>> = {
+const benchmarks: Readonly<
+  Record<string, () => Promise<{ run(numbers: Record<string, number>, words: Record<string, string>): Promise<void> }>>
+> = {
   start: () => import('./start/run.ts'),
   shell: () => import('./shell/run.ts'),
   bodies: () => import('./bodies/run.ts'),
@@ -29,13 +31,16 @@ const { positionals, tokens } = parseArgs({
 });
 const load = benchmarks[positionals[0] ?? ''];
 if (load === undefined) {
-  console.error(`usage: npm run bench -- <${Object.keys(benchmarks).join('|')}> [--option number]`);
+  console.error(`usage: npm run bench -- <${Object.keys(benchmarks).join('|')}> [--option value]`);
   process.exit(2);
 }
-const options: Record<string, number> = {};
+const numbers: Record<string, number> = {};
+const words: Record<string, string> = {};
 for (const [index, token] of tokens.entries()) {
   if (token.kind !== 'option') continue;
   const next = tokens[index + 1];
-  options[token.name] = Number(token.value ?? (next?.kind === 'positional' ? next.value : Number.NaN));
+  const value = token.value ?? (next?.kind === 'positional' ? next.value : '');
+  numbers[token.name] = value === '' ? Number.NaN : Number(value);
+  words[token.name] = value;
 }
-await (await load()).run(options);
+await (await load()).run(numbers, words);

@@ -42,6 +42,8 @@ async function untilReady(port: number): Promise<void> {
 }
 
 test('every command runs, in the order of the page, on what the quick start serves', async (t) => {
+  // Models are loaded and learned from by five commands, beside all other tests.
+  t.timeout(600_000);
   const [quickstart, verify, ...others] = commands;
   t.is(quickstart, 'npm run quickstart');
   // This test is a part of it: that it exists and is what CI runs is all that can be shown from inside.
@@ -67,8 +69,8 @@ test('every command runs, in the order of the page, on what the quick start serv
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { cwd: root, env });
     const outputs = stdout.split('\n=====\n');
     t.is(outputs.length, others.length);
-    const [decision, grpc, models, , created, withCatalog, read, deleted, conformance] = outputs.map((output) =>
-      output.trim(),
+    const [decision, grpc, models, , created, withCatalog, read, deleted, learned, decided, conformance] = outputs.map(
+      (output) => output.trim(),
     );
 
     const shown = JSON.parse(blocks('json')[0] ?? '');
@@ -83,6 +85,15 @@ test('every command runs, in the order of the page, on what the quick start serv
     t.is(JSON.parse(withCatalog ?? '').output.choice, 'shipping');
     t.deepEqual(JSON.parse(read ?? ''), JSON.parse(created ?? ''));
     t.is(deleted, '');
+    // The figures are the real ones.
+    for (const [, figure = ''] of readme.matchAll(/^\| (?:by the names|learned from).*?\| ([\d.]+) %/gm))
+      t.true(learned?.includes(`right answers: ${figure} %`), figure);
+    const [, coverage, threshold] = /([\d.]+) % of the messages, at a confidence of (\.\d+)/.exec(readme) ?? [];
+    t.regex(learned ?? '', new RegExp(`^90.0 % +0\\${threshold} +${coverage} %`, 'm'));
+    const answers = (decided ?? '').split('\n').map((line) => JSON.parse(line));
+    t.is(answers.length, 60);
+    t.true(answers.every(({ learned: digest }) => /^[0-9a-f]{16}$/.test(digest)));
+    t.is(answers.filter(({ label, choice }) => label === choice).length, 50);
     t.regex(conformance ?? '', /\d{3} passed, 0 failed, \d+ skipped$/);
   } finally {
     process.kill(-(server.pid as number), 'SIGTERM');

@@ -8,6 +8,7 @@ import { claimFolder } from '../src/stores/sqlite/folder.ts';
 import { modelsDir } from './support/models-dir.ts';
 import { until } from './support/redis.ts';
 import { startServer } from './support/server-process.ts';
+import { quiet } from './support/terminal.ts';
 
 const data = mkdtempSync(join(tmpdir(), 'umpire-shared-'));
 test.after.always(() => rmSync(data, { recursive: true, force: true }));
@@ -15,7 +16,7 @@ test.after.always(() => rmSync(data, { recursive: true, force: true }));
 async function umpire(...args: string[]): Promise<readonly string[]> {
   const out: string[] = [];
   const terminal = { env: { UMPIRE_DATA_DIR: data }, out: (line: string) => out.push(line), err: () => {} };
-  await runCommand(args, { ...terminal, input: async () => '', interrupted: async () => {} });
+  await runCommand(args, { ...terminal, ...quiet });
   return out;
 }
 

@@ -1,14 +1,25 @@
 /**
- * `npm run bench -- learn [--draws 5] [--most 16]`: what catalogs learn from k examples of each choice, beside zero-shot, on the sets of
- * `../shared/data/eval`. Texts are scored once by the engine that serves; examples are drawn, learned from, and all others decided by what was stored.
+ * `npm run bench -- learn [--draws 5] [--most 16] [--sets trec6,sst2] [--rows 2000] [--out bench/learn/out] [--model umpire-mini]
+ * [--data FOLDER]`: what catalogs learn
+ * from k examples of each choice, beside zero-shot and a plain logistic regression on the same vectors, on the sets of `../shared/data/eval`. Texts are
+ * scored once by the engine that serves; examples are drawn, learned from, and all others decided by what was learned. Some of these decisions are made
+ * through a running service as well and must be the same number for number. Every draw is a line of `results.jsonl` in the folder of `--out`: a run that
+ * was ended goes on from there.
  */
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createLearned } from '../../src/domain/learned.ts';
+import { createLearned, type Learned, learnedOf } from '../../src/domain/learned.ts';
 import { judge, learn, MIN_EXAMPLES, type ScoredExample } from '../../src/domain/learning/learn.ts';
-import { qualityOf } from '../../src/domain/learning/quality.ts';
+import { type AnswerQuality, qualityOf } from '../../src/domain/learning/quality.ts';
+import { fitParameters, regressionData } from '../../src/domain/learning/regression.ts';
 import { createEngine } from '../../src/engine/create-engine.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { basisOf, type LearnedRecord } from '../../src/stores/catalog-additions.ts';
 import { silentLog } from '../../src/stores/log.ts';
-import { type DataSet, readDataSets } from '../eval/data-sets.ts';
+import { readDataSets } from '../eval/data-sets.ts';
+import { scoresOf } from './scores.ts';
+import { checkThroughService } from './through-service.ts';
 
 /** The least accuracy by the number of examples of each choice. */
 const FLOORS: Readonly<Record<string, Readonly<Record<number, number>>>> = {
@@ -24,54 +35,197 @@ const FLOORS: Readonly<Record<string, Readonly<Record<number, number>>>> = {
   metatool: { 8: 0.7 },
   newsgroups20: { 16: 0.7 },
 };
-const MODEL = 'umpire-mini';
 const SIZES = [1, 2, 4, 8, 16];
 const DATA = fileURLToPath(new URL('../../../shared/data/eval', import.meta.url));
-const PATIENCE_MS = 600_000;
 
-/** Prints a row for each set and k; ends with status 1 where a floor is missed. */
-export async function run({ draws = 5, most = 16 }: Record<string, number>): Promise<void> {
-  const missed: string[] = [];
-  console.log('| set | k | zero-shot | learned | ECE | floor | rungs |\n|---|---|---|---|---|---|---|');
-  for (const set of readDataSets(DATA, { sets: Object.keys(FLOORS) })) {
-    const choices = (set.rows[0]?.choices ?? []).toSorted();
-    const rows = await scoreAll(set, choices);
-    for (const k of SIZES.filter((size) => size <= most)) {
-      const results = Array.from({ length: draws }, (_, seed) => measure(rows, choices, k, seed));
-      const mean = (of: (each: (typeof results)[number]) => number): number =>
-        results.reduce((sum, each) => sum + of(each), 0) / results.length;
-      const [zeroShot, learned] = [mean((each) => each.zeroShot), mean((each) => each.learned)];
-      const floor = Math.max(FLOORS[set.name]?.[k] ?? 0, zeroShot - 0.01);
-      if (learned < floor) missed.push(`${set.name} at ${k}`);
-      const cells = [set.name, k, zeroShot.toFixed(3), learned.toFixed(3), mean(({ ece }) => ece).toFixed(3)];
-      console.log(`| ${[...cells, floor.toFixed(3), results.map(({ rung }) => rung).join(', ')].join(' | ')} |`);
-    }
-  }
-  if (missed.length === 0) return;
-  console.error(`below the floor: ${missed.join(', ')}`);
-  process.exitCode = 1;
+const OUT = fileURLToPath(new URL('./out', import.meta.url));
+const MODELS = fileURLToPath(new URL('../../models', import.meta.url));
+/** Decisions of a set that are made through the service, too. */
+const CHECKED = 40;
+/** ECE of learned answers, as a mean over all sets from so many examples of each choice on. */
+const MOST_ECE = { from: 8, ece: 0.06 };
+/** How far below zero-shot learning may fall. */
+const SLACK = 0.01;
+/** The pull of the plain regression: one half of the squared weights, the usual default. */
+const PLAIN_PULL = 1;
+/** Its biases are free; a pull of 0 would leave a choice without examples at minus infinity. */
+const PLAIN_BIAS_PULL = 0.01;
+
+/** One draw. */
+interface Draw {
+  readonly model: string;
+  readonly set: string;
+  /** Rows of the set. */
+  readonly rows: number;
+  readonly k: number;
+  readonly draw: number;
+  readonly zeroShot: number;
+  readonly learned: number;
+  readonly regression: number;
+  readonly ece: number;
+  readonly rung: string;
 }
 
-function measure(rows: readonly ScoredExample[], choices: readonly string[], k: number, seed: number) {
+/** Prints a row for each set and k; ends with status 1 where a floor is missed. */
+export async function run(
+  { draws = 5, most = 16, rows: mostRows }: Record<string, number>,
+  { sets, out = OUT, model = 'umpire-mini', data = DATA }: Record<string, string> = {},
+): Promise<void> {
+  mkdirSync(out, { recursive: true });
+  const file = join(out, 'results.jsonl');
+  const done = linesOf(file).flatMap(drawOf);
+  const checks = join(out, 'checked.jsonl');
+  const engine = await createEngine({
+    modelsDir: MODELS,
+    models: [model],
+    engines: 2,
+    logger: { ...silentLog, debug: () => {} },
+  });
+  try {
+    const revision = await readyRevision(engine, model);
+    const name = `${model}@${revision}`;
+    const missed: string[] = [];
+    const all: Draw[] = [];
+    console.log(
+      '| set | k | zero-shot | learned | regression | ECE | floor | rungs |\n|---|---|---|---|---|---|---|---|',
+    );
+    for (const set of readDataSets(data, {
+      sets: sets?.split(',') ?? Object.keys(FLOORS),
+      ...(mostRows === undefined ? {} : { rows: mostRows }),
+    })) {
+      const choices = (set.rows[0]?.choices ?? []).toSorted();
+      // Scored only if a draw is missing.
+      let scoring: Promise<readonly ScoredExample[]> | undefined;
+      const scores = () => {
+        scoring ??= scoresOf(engine, { model, revision }, set, choices, out);
+        return scoring;
+      };
+      let last: LearnedRecord | undefined;
+      for (const k of SIZES.filter((size) => size <= most)) {
+        const results: Draw[] = [];
+        for (let draw = 0; draw < draws; draw++) {
+          const facts = { model: name, set: set.name, rows: set.rows.length, k, draw };
+          let result = done.find((each) =>
+            Object.entries(facts).every(([key, value]) => each[key as keyof Draw] === value),
+          );
+          if (result === undefined) {
+            const measured = measure(await scores(), choices, name, k, draw);
+            result = { ...facts, ...measured.figures };
+            last = measured.record ?? last;
+            appendFileSync(file, `${JSON.stringify(result)}\n`);
+          }
+          results.push(result);
+        }
+        all.push(...results);
+        missed.push(...report(set.name, k, results));
+      }
+      const check = JSON.stringify({ model: name, set: set.name, rows: set.rows.length });
+      if (!linesOf(checks).includes(check)) {
+        // A run that was ended before it came to this has nothing to check with yet.
+        const k = Math.max(...SIZES.filter((size) => size <= most));
+        last ??= measure(await scores(), choices, name, k, 0).record;
+        if (last === undefined) continue;
+        const rows = (await scores()).map((scored, place) => ({
+          scored,
+          row: set.rows[place] as (typeof set.rows)[number],
+        }));
+        const step = Math.max(1, Math.floor(rows.length / CHECKED));
+        await checkThroughService(
+          engine,
+          model,
+          choices,
+          last,
+          rows.filter((_, place) => place % step === 0),
+        );
+        appendFileSync(checks, `${check}\n`);
+        console.error(`${set.name}: the service decides the same`);
+      }
+    }
+    const late = all.filter(({ k }) => k >= MOST_ECE.from);
+    const ece = mean(late.map((each) => each.ece));
+    if (late.length > 0) console.log(`\nECE of learned answers at ${MOST_ECE.from} and more: ${ece.toFixed(3)}`);
+    if (ece > MOST_ECE.ece) missed.push(`ECE ${ece.toFixed(3)}`);
+    if (missed.length === 0) return;
+    console.error(`missed: ${missed.join(', ')}`);
+    process.exitCode = 1;
+  } finally {
+    await engine.close();
+  }
+}
+
+/** Prints the row of a set and k, and says what is missed. */
+function report(set: string, k: number, results: readonly Draw[]): readonly string[] {
+  const of = (name: 'zeroShot' | 'learned' | 'regression' | 'ece'): number => mean(results.map((each) => each[name]));
+  const floor = Math.max(FLOORS[set]?.[k] ?? 0, of('zeroShot') - SLACK);
+  const cells = [of('zeroShot'), of('learned'), of('regression'), of('ece'), floor].map((each) => each.toFixed(3));
+  console.log(`| ${[set, k, ...cells, results.map(({ rung }) => rung).join(', ')].join(' | ')} |`);
+  const gains = results.map(({ learned, regression }) => learned - regression);
+  const noise = Math.max(SLACK, 2 * standardError(gains));
+  return [
+    ...(of('learned') < floor ? [`${set} at ${k}`] : []),
+    ...(mean(gains) < -noise ? [`${set} at ${k}: below the plain regression`] : []),
+  ];
+}
+
+/** The lines of an earlier run. */
+function linesOf(file: string): readonly string[] {
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
+}
+
+/** A draw, unless its line was not written whole. */
+function drawOf(line: string): readonly Draw[] {
+  try {
+    return [JSON.parse(line) as Draw];
+  } catch {
+    return [];
+  }
+}
+
+function measure(rows: readonly ScoredExample[], choices: readonly string[], model: string, k: number, seed: number) {
   const { examples, others } = draw(rows, choices.length, k, seed);
-  const quality = (decide: (row: ScoredExample) => Float64Array) =>
+  const quality = (state: Learned | undefined): AnswerQuality =>
     qualityOf(
-      others.map((row) => {
-        const probabilities = decide(row);
-        return judge(choices, row.label, (choice) => probabilities[choice] as number);
+      others.map(({ probabilities, vector, label }) => {
+        const decided = state?.decide(probabilities, vector) ?? probabilities;
+        return judge(choices, label, (choice) => decided[choice] as number);
       }),
     );
-  const zeroShot = quality(({ probabilities }) => probabilities);
-  const facts = { model: MODEL, basis: '' };
+  const facts = { model, basis: basisOf(choices, undefined) };
   const record = examples.length < MIN_EXAMPLES ? undefined : learn(examples, choices, facts).record;
-  const state = record === undefined ? undefined : createLearned(record);
-  const after = state === undefined ? zeroShot : quality((row) => state.decide(row.probabilities, row.vector));
+  const zeroShot = quality(undefined);
+  const after = record === undefined ? zeroShot : quality(createLearned(record));
   return {
-    zeroShot: zeroShot.accuracy.share,
-    learned: after.accuracy.share,
-    ece: after.ece,
-    rung: record?.rung ?? 'zero-shot',
+    record,
+    figures: {
+      zeroShot: zeroShot.accuracy.share,
+      learned: after.accuracy.share,
+      regression: quality(plainRegression(examples, facts)).accuracy.share,
+      ece: after.ece,
+      rung: record?.rung ?? 'zero-shot',
+    },
   };
+}
+
+/** A logistic regression on the vectors alone, without what the model says of the choices. */
+function plainRegression(
+  examples: readonly ScoredExample[],
+  facts: { readonly model: string; readonly basis: string },
+): Learned {
+  const data = regressionData(
+    examples.map(({ probabilities }) => probabilities),
+    examples.map(({ label }) => label),
+    examples.flatMap(({ vector }) => vector ?? []),
+  );
+  const counts = new Int32Array(examples.length).fill(1);
+  const parameters = fitParameters(data, counts, { scale: 0, weights: PLAIN_PULL, bias: PLAIN_BIAS_PULL });
+  const none = { log_loss: 0, accuracy: 0, ece: 0 };
+  return createLearned({
+    ...learnedOf(data, parameters, { ...facts, rung: 'weights' }),
+    examples: [],
+    before: none,
+    after: none,
+    learned_at: '',
+  });
 }
 
 /** k rows of each choice at random, or all but one of those that there are; and the others. */
@@ -106,33 +260,22 @@ function random(seed: number): () => number {
   };
 }
 
-async function scoreAll({ rows }: DataSet, choices: readonly string[]): Promise<readonly ScoredExample[]> {
-  const modelsDir = fileURLToPath(new URL('../../models', import.meta.url));
-  const engine = await createEngine({ modelsDir, engines: 2, logger: { ...silentLog, debug: () => {} } });
-  try {
-    let revision = '';
-    while (revision === '') {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      revision = engine.models().find((each) => each.id === MODEL && each.status === 'ready')?.revision ?? '';
-    }
-    const scored = new Array<ScoredExample>(rows.length);
-    let next = 0;
-    const lane = async (): Promise<void> => {
-      for (let place = next++; place < rows.length; place = next++) {
-        const { input, instruction, label } = rows[place] as (typeof rows)[number];
-        const deadline = performance.now() + PATIENCE_MS;
-        const terms = { signal: AbortSignal.timeout(PATIENCE_MS), deadline, tenant: 'bench', keyed: true };
-        const outcome = await engine.score(
-          { model: MODEL, revision, input, instruction, choices, vector: true },
-          terms,
-        );
-        if (outcome.kind !== 'scored') throw new Error(`a text ended as ${outcome.kind}`);
-        scored[place] = { probabilities: outcome.probabilities, vector: outcome.vector, label: choices.indexOf(label) };
-      }
-    };
-    await Promise.all([lane(), lane(), lane()]);
-    return scored;
-  } finally {
-    await engine.close();
+async function readyRevision(engine: Engine, model: string): Promise<string> {
+  for (;;) {
+    const found = engine.models().find(({ id, isDefault }) => id === model && isDefault);
+    if (found === undefined) throw new Error(`there is no model ${model}`);
+    if (found.status === 'ready') return found.revision;
+    await new Promise((resolve) => setTimeout(resolve, 50));
   }
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Of a mean; 0 of a single value. */
+function standardError(values: readonly number[]): number {
+  const middle = mean(values);
+  const squares = values.reduce((sum, value) => sum + (value - middle) ** 2, 0);
+  return values.length < 2 ? 0 : Math.sqrt(squares / (values.length - 1) / values.length);
 }

@@ -41,3 +41,11 @@ export function durationFrom(value: string): number {
     throw new UsageError(`'${value}' is not a duration such as 30s, 15m, 24h or 7d`);
   return Number(groups.count) * unit;
 }
+
+/** The address of a service, the value of the option `name`. */
+export function urlFrom(name: string, text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new UsageError(`${name}: must be http://… or https://…`);
+  return url;
+}

@@ -3,6 +3,7 @@ import { DEFAULT_VERSION, draftFault, PRIVATE } from '../domain/catalog-rules.ts
 import { additionsProblem, type CatalogAdditions } from '../stores/catalog-additions.ts';
 import { areCalibrations } from '../stores/catalog-record.ts';
 import type { CatalogRecord } from '../stores/catalog-store.ts';
+import { readExamples } from './examples.ts';
 
 /** The fields of the line. `examples`: those that are kept beside it, as JSON lines. */
 export function catalogLine(record: CatalogRecord, examples: string): object {
@@ -15,6 +16,7 @@ export function catalogLine(record: CatalogRecord, examples: string): object {
  */
 export function catalogFromLine(fields: Readonly<Record<string, unknown>>): CatalogRecord | string {
   const { id, model, choices, version, visibility, created_at: createdAt, calibrations = {}, additions = {} } = fields;
+  const { examples = '' } = fields;
   if (typeof id !== 'string' || typeof model !== 'string' || model === '') return 'id and model must be texts';
   if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string'))
     return 'choices must be a list of texts';
@@ -31,7 +33,7 @@ export function catalogFromLine(fields: Readonly<Record<string, unknown>>): Cata
   };
   const fault = draftFault(draft);
   if (fault !== undefined) return fault.message;
-  const problem = additionsProblem(additions, choices);
+  const problem = additionsProblem(additions, choices) ?? examplesProblem(examples, choices);
   if (problem !== undefined) return problem;
   return {
     id,
@@ -45,7 +47,13 @@ export function catalogFromLine(fields: Readonly<Record<string, unknown>>): Cata
   };
 }
 
-/** The kept examples of a line's fields; `''` if there are none. */
+function examplesProblem(examples: unknown, choices: readonly string[]): string | undefined {
+  if (typeof examples !== 'string' || !/^(\{|$)/.test(examples)) return 'examples must be JSON lines in a text';
+  const [problem] = readExamples(examples, choices).problems;
+  return problem === undefined ? undefined : `examples, ${problem}`;
+}
+
+/** The kept examples of a line's fields, which `catalogFromLine` has judged; `''` if there are none. */
 export function examplesOfLine({ examples }: Readonly<Record<string, unknown>>): string {
   return typeof examples === 'string' ? examples : '';
 }

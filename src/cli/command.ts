@@ -7,8 +7,16 @@ export interface Terminal {
   out(line: string): void;
   /** Writes one line to standard error. */
   err(line: string): void;
+  /**
+   * Writes to standard output as it is. Resolves when there is room for more, to false once nobody reads it.
+   */
+  write(text: string): Promise<boolean>;
+  /** Shows a line that the next one takes the place of; `''` takes it away. Only there if standard error is a terminal. */
+  readonly status?: (line: string) => void;
   /** The whole of standard input. */
   input(): Promise<string>;
+  /** Standard input as it comes. Ends, or throws, once the signal is aborted. */
+  pieces(signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** Resolves when the operator asks the command to end: SIGINT or SIGTERM. */
   interrupted(): Promise<void>;
 }
@@ -57,4 +65,9 @@ export const OWNER_OPTION = { type: 'string', value: 'NAME', meaning: 'who owns 
 /** The arguments are wrong: status 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
+}
+
+/** The operator ended the command: status 130. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
 }

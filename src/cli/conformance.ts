@@ -1,7 +1,7 @@
 /** `umpire conformance`: tries the contract's promises on any deployment, from outside. */
 import { readFile } from 'node:fs/promises';
 import type { Outcome } from '../../conformance/run.ts';
-import { readArguments } from './arguments.ts';
+import { readArguments, urlFrom } from './arguments.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 
 const OPTIONS = {
@@ -87,11 +87,4 @@ function plain(outcome: Outcome): object {
     outcome: outcome.kind,
     ...('reason' in outcome ? { reason: outcome.reason } : {}),
   };
-}
-
-function urlFrom(name: string, text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new UsageError(`${name}: must be http://… or https://…`);
-  return url;
 }

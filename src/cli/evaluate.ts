@@ -1,18 +1,19 @@
 /** `umpire evaluate …`: how good a model's or a catalog's answers are on labelled examples, and from which confidence on to act on them. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { choicesFault } from '../domain/catalog-rules.ts';
 import { createLearned } from '../domain/learned.ts';
 import { judge } from '../domain/learning/learn.ts';
 import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../domain/learning/quality.ts';
 import { createReadChoices } from '../domain/read-choices.ts';
 import type { CatalogRecord } from '../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
+import { existing } from './catalog-change.ts';
+import { choicesFrom } from './choices-file.ts';
 import { type Command, OWNER_OPTION, type Terminal, UsageError } from './command.ts';
 import { type Example, readExamples } from './examples.ts';
 import { withOwnEngine } from './own-engine.ts';
 import { figureLines, thresholdLines } from './quality-lines.ts';
 import { reportPage } from './report-page.ts';
-import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
+import { STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
 const OPTIONS = {
   catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog, with what was added to it' },
@@ -69,23 +70,11 @@ export const evaluateCommand: Command = {
 };
 
 async function stored(terminal: Terminal, owner: string, id: string): Promise<CatalogRecord> {
-  return withStores(terminal, async ({ catalogs }) => {
-    const found = await catalogs.read(owner, id, patience());
-    if (found === undefined) throw new Error(`${owner} has no catalog '${id}'`);
-    return found.record;
-  });
+  return withStores(terminal, async ({ catalogs }) => (await existing(catalogs, owner, id)).record);
 }
 
 function inline(model: string, text: string): CatalogRecord {
-  const choices: unknown = text.trimStart().startsWith('[')
-    ? JSON.parse(text)
-    : text.split(/\r?\n/).filter((line) => line !== '');
-  if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string')) {
-    throw new Error('the choices must be a JSON array of texts, or one a line');
-  }
-  const fault = choicesFault(choices);
-  if (fault !== undefined) throw fault;
-  return { id: '', model, choices, version: '', visibility: '', createdAt: '' };
+  return { id: '', model, choices: choicesFrom(text), version: '', visibility: '', createdAt: '' };
 }
 
 async function decideAll(terminal: Terminal, record: CatalogRecord, examples: readonly Example[]) {

@@ -3,6 +3,7 @@
  * of the file is found at once, each with its line.
  */
 import { createHash } from 'node:crypto';
+import { entriesOf } from './records.ts';
 
 /** One example. */
 export interface Example {
@@ -20,12 +21,6 @@ export interface ExampleFile {
   readonly problems: readonly string[];
   /** What is worth knowing of it. */
   readonly notes: readonly string[];
-}
-
-/** One record of a file, or what is wrong with it. */
-interface Entry {
-  readonly line: number;
-  readonly fields: Readonly<Record<string, unknown>> | string;
 }
 
 /** Reads a file. `instruction`: for examples without one. */
@@ -101,83 +96,4 @@ function digest({ input, instruction, label }: Example): string {
 
 function withoutEmpty(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== '' && value !== undefined));
-}
-
-/** The records of a file of either kind: the first sign tells them apart. */
-export function entriesOf(text: string): readonly Entry[] {
-  return text.trimStart().startsWith('{') ? jsonEntries(text) : csvEntries(text);
-}
-
-function jsonEntries(text: string): readonly Entry[] {
-  return text.split('\n').flatMap((content, place): readonly Entry[] => {
-    if (content.trim() === '') return [];
-    const line = place + 1;
-    try {
-      const value: unknown = JSON.parse(content);
-      if (typeof value === 'object' && value !== null && !Array.isArray(value))
-        return [{ line, fields: value as Record<string, unknown> }];
-    } catch {}
-    return [{ line, fields: 'is not a JSON object' }];
-  });
-}
-
-function csvEntries(text: string): readonly Entry[] {
-  const rows = csvRows(text.replace(/^\ufeff/u, ''));
-  const [head, ...rest] = rows;
-  if (head === undefined) return [];
-  if (typeof head.cells === 'string') return [{ line: head.line, fields: head.cells }];
-  const names = head.cells.map((cell) => cell.trim());
-  return rest.map(({ line, cells }) => {
-    if (typeof cells === 'string') return { line, fields: cells };
-    if (cells.length !== names.length)
-      return { line, fields: `has ${cells.length} columns, the header has ${names.length}` };
-    return { line, fields: Object.fromEntries(names.map((name, place) => [name, cells[place]])) };
-  });
-}
-
-/** Rows of CSV. An unclosed quote is a problem of the line where it opens. */
-function csvRows(text: string): readonly { readonly line: number; readonly cells: readonly string[] | string }[] {
-  const rows: { line: number; cells: readonly string[] | string }[] = [];
-  let line = 1;
-  let place = 0;
-  while (place < text.length) {
-    const began = line;
-    const cells: string[] = [];
-    for (;;) {
-      let cell = '';
-      if (text[place] === '"') {
-        const end = closingQuote(text, place + 1);
-        if (end === -1) return [...rows, { line, cells: 'has a quote that is not closed' }];
-        cell = text.slice(place + 1, end).replaceAll('""', '"');
-        line += cell.split('\n').length - 1;
-        place = end + 1;
-      } else {
-        const stop = /[,\n]/g;
-        stop.lastIndex = place;
-        const end = stop.exec(text)?.index ?? text.length;
-        cell = text.slice(place, end).replace(/\r$/, '');
-        place = end;
-      }
-      cells.push(cell);
-      if (text[place] === '\r') place++;
-      if (text[place] === ',') {
-        place++;
-        continue;
-      }
-      if (place < text.length && text[place] !== '\n')
-        return [...rows, { line, cells: 'has text behind a closing quote' }];
-      place++;
-      line++;
-      break;
-    }
-    if (cells.length > 1 || cells[0] !== '') rows.push({ line: began, cells });
-  }
-  return rows;
-}
-
-function closingQuote(text: string, from: number): number {
-  for (let place = text.indexOf('"', from); place !== -1; place = text.indexOf('"', place + 2)) {
-    if (text[place + 1] !== '"') return place;
-  }
-  return -1;
 }

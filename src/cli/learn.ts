@@ -1,14 +1,13 @@
 /** `umpire learn …`: a catalog learns from its owner's labelled examples, or forgets what it learned. */
 import { readFile } from 'node:fs/promises';
-import { type Lesson, learn, MIN_EXAMPLES } from '../domain/learning/learn.ts';
-import { createReadChoices } from '../domain/read-choices.ts';
-import { basisOf } from '../stores/catalog-additions.ts';
-import type { CatalogRecord, CatalogStore, StampedCatalog } from '../stores/catalog-store.ts';
+import { MIN_EXAMPLES } from '../domain/learning/learn.ts';
+import type { CatalogStore, StampedCatalog } from '../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
+import { existing, replaceCatalog } from './catalog-change.ts';
 import { type Command, OWNER_OPTION, type Terminal, UsageError } from './command.ts';
 import { type Example, exampleLines, readExamples } from './examples.ts';
-import { type OwnEngine, withOwnEngine } from './own-engine.ts';
-import { figureLines, thresholdLines } from './quality-lines.ts';
+import { lessonLines, lessonOf, taught, withoutLearned } from './lessons.ts';
+import { withOwnEngine } from './own-engine.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
 const OPTIONS = {
@@ -44,8 +43,7 @@ export const learnCommand: Command = {
     }
     const text = file === undefined ? undefined : await readFile(file, 'utf8');
     await withStores(terminal, async ({ catalogs }) => {
-      const found = await catalogs.read(owner, id, patience());
-      if (found === undefined) throw new Error(`${owner} has no catalog '${id}'`);
+      const found = await existing(catalogs, owner, id);
       if (values.forget === true) {
         await forget(catalogs, owner, found, terminal);
         return;
@@ -53,7 +51,9 @@ export const learnCommand: Command = {
       const kept = text ?? (await catalogs.examples(owner, id, patience()));
       if (kept === '') throw new Error(`no examples are kept beside '${id}'`);
       const examples = sound(readExamples(kept, found.record.choices, instruction), terminal);
-      const keep = values['keep-examples'] === true ? exampleLines(examples) : undefined;
+      // Those of an earlier lesson must not be taken for those of this one.
+      const others = values['keep-examples'] === true ? exampleLines(examples) : '';
+      const keep = values.refresh === true ? undefined : others;
       await teach(catalogs, owner, found, examples, keep, terminal);
     });
   },
@@ -63,7 +63,7 @@ async function forget(catalogs: CatalogStore, owner: string, found: StampedCatal
   const { id, additions, calibrations } = found.record;
   if (additions?.learned === undefined && calibrations === undefined)
     throw new Error(`catalog '${id}' has learned nothing`);
-  await replace(catalogs, owner, found, withoutLearned(found.record), '');
+  await replaceCatalog(catalogs, owner, found, withoutLearned(found.record), '');
   terminal.out(`${id}: has forgotten; every server decides zero-shot within a second`);
 }
 
@@ -79,39 +79,17 @@ async function teach(
   await withOwnEngine(terminal, record.model, async (engine) => {
     terminal.out(`deciding ${examples.length} examples with ${engine.name}`);
     const lesson = await lessonOf(engine, record, examples);
-    for (const line of report(lesson)) terminal.out(line);
+    for (const line of lessonLines(lesson)) terminal.out(line);
     if (lesson.record === undefined) {
       throw new Error(
         'nothing beats the model as it is by more than chance; nothing was changed. More examples may tell',
       );
     }
-    const next = { ...withoutLearned(record), additions: { ...record.additions, learned: lesson.record } };
-    await replace(catalogs, owner, found, next, keep);
+    await replaceCatalog(catalogs, owner, found, taught(record, lesson), keep);
     terminal.out(
       `${record.id}: learned ${lesson.record.rung} for ${engine.name}, digest ${lesson.record.digest}; every server decides by it within a second`,
     );
   });
-}
-
-/** Scores examples as decisions with the catalog do, and learns from them. */
-export async function lessonOf(
-  engine: OwnEngine,
-  record: CatalogRecord,
-  examples: readonly Example[],
-): Promise<Lesson> {
-  const { choices, additions } = record;
-  const sorted = choices.toSorted();
-  const read = createReadChoices(sorted, additions?.descriptions ?? {});
-  const scored = await engine.scoreAll(examples, read.texts);
-  return learn(
-    scored.map(({ probabilities, vector }, i) => ({
-      probabilities: read.inOrder(probabilities),
-      vector,
-      label: sorted.indexOf((examples[i] as Example).label),
-    })),
-    sorted,
-    { model: engine.name, basis: basisOf(choices, additions?.descriptions) },
-  );
 }
 
 /** The examples of a file without problems, and enough of them. Notes go to standard error. */
@@ -124,41 +102,4 @@ function sound({ examples, problems, notes }: ReturnType<typeof readExamples>, t
     );
   }
   return examples;
-}
-
-/** The record without learned state and without calibrations of earlier releases, which it replaces. */
-function withoutLearned({ calibrations: _, additions, ...record }: CatalogRecord): CatalogRecord {
-  return additions?.descriptions === undefined
-    ? record
-    : { ...record, additions: { descriptions: additions.descriptions } };
-}
-
-async function replace(
-  catalogs: CatalogStore,
-  owner: string,
-  { stamp }: StampedCatalog,
-  record: CatalogRecord,
-  examples: string | undefined,
-): Promise<void> {
-  const done = await catalogs.replace(owner, stamp, record, patience(), examples);
-  if (!done) throw new Error(`catalog '${record.id}' was changed meanwhile; nothing was changed, run it again`);
-}
-
-function report({ rungs, before, after, record }: Lesson): readonly string[] {
-  return [
-    'on held-out examples:',
-    ...rungs.map(
-      ({ rung, logLoss, accuracy, gain, error, taken }) =>
-        `  ${rung.padEnd(12)} log loss ${logLoss.toFixed(4)}, right ${(100 * accuracy).toFixed(1)} %${
-          rung === 'zero-shot'
-            ? ''
-            : `, gain ${gain.toFixed(4)} ± ${error.toFixed(4)}: ${taken ? 'taken' : 'not taken'}`
-        }`,
-    ),
-    'before:',
-    ...[...figureLines(before), ...thresholdLines(before)].map((line) => `  ${line}`),
-    ...(record === undefined
-      ? []
-      : ['after:', ...[...figureLines(after), ...thresholdLines(after)].map((line) => `  ${line}`)]),
-  ];
 }

@@ -18,8 +18,8 @@ export interface OwnEngine {
     texts: readonly { readonly line: number; readonly input: string; readonly instruction: string }[],
     choices: readonly string[],
   ): Promise<readonly Scored[]>;
-  /** What is wrong with choices, or undefined. */
-  refusalOf(choices: readonly string[]): Promise<string | undefined>;
+  /** Those of the texts that the model does not take as choices, each with how many tokens it has. */
+  tooLong(texts: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 
 const LOAD_MS = 120_000;
@@ -35,6 +35,7 @@ export async function withOwnEngine<T>(
   const engines = Math.min(MOST_ENGINES, availableParallelism());
   const engine = await createEngine({
     modelsDir: modelsFolder(terminal),
+    models: [model],
     engines,
     inferenceServers: inferenceServersOf(terminal),
     logger: { ...silentLog, debug: () => {} },
@@ -80,10 +81,15 @@ export async function withOwnEngine<T>(
         }
         return scored;
       },
-      async refusalOf(choices) {
-        const outcome = await engine.prepare({ ...job, choices }, terms());
-        if (outcome.kind === 'prepared') return undefined;
-        return `${JSON.stringify(outcome.choice)} has ${outcome.tokens} tokens, the model takes at most ${outcome.limit}`;
+      async tooLong(texts) {
+        const found = new Map<string, number>();
+        for (;;) {
+          const choices = texts.filter((text) => !found.has(text)).toSorted();
+          if (choices.length === 0) return found;
+          const outcome = await engine.prepare({ ...job, choices }, terms());
+          if (outcome.kind === 'prepared') return found;
+          found.set(outcome.choice, outcome.tokens);
+        }
       },
     });
   } finally {

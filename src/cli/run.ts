@@ -1,9 +1,12 @@
 /** Finds the command that the arguments name and runs it. */
 import { VERSION } from '../version.ts';
 import { backupCommands } from './backup.ts';
+import { catalogDescriptionCommands } from './catalog-descriptions.ts';
+import { catalogShowCommand } from './catalog-show.ts';
 import { catalogCommands } from './catalogs.ts';
-import { type Command, type Terminal, UsageError } from './command.ts';
+import { type Command, Interrupted, type Terminal, UsageError } from './command.ts';
 import { conformanceCommand } from './conformance.ts';
+import { decideCommand } from './decide.ts';
 import { evaluateCommand } from './evaluate.ts';
 import { overview, page } from './help.ts';
 import { keyCommands } from './keys.ts';
@@ -18,16 +21,19 @@ export const commands: readonly Command[] = [
   ...keyCommands,
   ...keyMovingCommands,
   ...catalogCommands,
+  catalogShowCommand,
+  ...catalogDescriptionCommands,
   learnCommand,
   evaluateCommand,
   ...backupCommands,
   ...modelCommands,
   packCommand,
+  decideCommand,
   mockCommand,
   conformanceCommand,
 ];
 
-/** Runs one command. Resolves to the exit status: 0 done, 1 failed, 2 bad arguments. */
+/** Runs one command. Resolves to the exit status: 0 done, 1 failed, 2 bad arguments, 130 interrupted. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   if (args[0] === '--version' || args[0] === 'version') {
     terminal.out(`umpire ${VERSION}, Node ${process.versions.node}`);
@@ -51,6 +57,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     return 0;
   } catch (error) {
     terminal.err(`umpire ${name}: ${error instanceof Error ? error.message : String(error)}`);
+    if (error instanceof Interrupted) return 130;
     if (!(error instanceof UsageError)) return 1;
     terminal.err(`usage: umpire ${name} ${usage}`);
     terminal.err(`'umpire help ${name}' says what these are`);

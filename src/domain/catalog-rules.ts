@@ -35,6 +35,11 @@ export function isCatalogId(id: string): boolean {
   return RULES.id?.value?.(id as never) === undefined;
 }
 
+/** The fault in a catalog's version, or undefined; left out it has none. */
+export function versionFault(version: string | undefined): DomainError | undefined {
+  return version === undefined ? undefined : RULES.version?.value?.(version as never);
+}
+
 /** The fault in a list of choices, or undefined. */
 export function choicesFault(choices: readonly string[]): DomainError | undefined {
   return RULES.choices?.value?.(choices as never);

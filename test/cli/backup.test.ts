@@ -13,6 +13,7 @@ import type { Stores } from '../../src/stores/stores.ts';
 import { record } from '../stores/catalog-store-suite.ts';
 import { keyOf } from '../stores/key-store-suite.ts';
 import { startRedis } from '../support/redis.ts';
+import { quiet } from '../support/terminal.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'umpire-backup-'));
 const servers = [await startRedis(), await startRedis()] as const;
@@ -24,7 +25,7 @@ test.after.always(async () => {
 async function umpire(env: Record<string, string>, ...args: string[]) {
   const [out, err] = [[] as string[], [] as string[]];
   const terminal = { env, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
-  const status = await runCommand(args, { ...terminal, input: async () => '', interrupted: async () => {} });
+  const status = await runCommand(args, { ...terminal, ...quiet });
   return { status, out, err: err.join('\n') };
 }
 

@@ -17,6 +17,7 @@ import type { Stores } from '../../src/stores/stores.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
 import { openEmbedded } from '../support/embedded.ts';
 import { startRedis } from '../support/redis.ts';
+import { quiet } from '../support/terminal.ts';
 
 type Env = Record<string, string>;
 const embedded = await openEmbedded();
@@ -42,8 +43,8 @@ async function runWords(env: Env, args: readonly string[], input = '') {
     env,
     out: (line) => out.push(line),
     err: (line) => err.push(line),
+    ...quiet,
     input: async () => input,
-    interrupted: async () => {},
   });
   return { status, out, err };
 }

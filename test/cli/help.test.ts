@@ -2,11 +2,12 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { commands, runCommand } from '../../src/cli/run.ts';
+import { quiet } from '../support/terminal.ts';
 
 async function umpire(...args: string[]) {
   const [out, err] = [[] as string[], [] as string[]];
   const terminal = { env: {}, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
-  const status = await runCommand(args, { ...terminal, input: async () => '', interrupted: async () => {} });
+  const status = await runCommand(args, { ...terminal, ...quiet });
   return { status, out, err };
 }
 

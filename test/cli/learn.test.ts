@@ -1,11 +1,12 @@
 /** `umpire learn`, beside a running service on the same store, with a small model in a real engine. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { runCommand } from '../../src/cli/run.ts';
 import { modelsFolder, writePackage } from '../engine/support/packages.ts';
 import { startService } from '../support/service.ts';
+import { quiet, runUmpire } from '../support/terminal.ts';
 
 interface Decided {
   readonly learned: string | null;
@@ -26,7 +27,7 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   const umpire = async (...args: string[]) => {
     const [out, err] = [[] as string[], [] as string[]];
     const terminal = { env, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
-    const status = await runCommand(args, { ...terminal, input: async () => '', interrupted: async () => {} });
+    const status = await runCommand(args, { ...terminal, ...quiet });
     return { status, out: out.join('\n'), err: err.join('\n') };
   };
   const { status: made, out: issued } = await umpire('keys', 'create', '--owner', 'acme');
@@ -132,8 +133,8 @@ test('every problem of the examples is said at once, and nothing changes', async
       env,
       out: (line) => out.push(line),
       err: (line) => err.push(line),
+      ...quiet,
       input: async () => input,
-      interrupted: async () => {},
     });
     return { status, out: out.join('\n'), err: err.join('\n') };
   };
@@ -170,4 +171,53 @@ test('every problem of the examples is said at once, and nothing changes', async
   t.is(refused.status, 1);
   t.regex(refused.err, /nothing beats the model as it is by more than chance; nothing was changed/);
   t.is((await umpire(['catalogs', 'export', '--owner', 'acme'])).out, before);
+});
+
+test('evaluate reads CSV, prints thresholds and confusions, and writes a page that needs nothing else', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const folder = mkdtempSync(join(tmpdir(), 'umpire-evaluate-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const files = { csv: join(folder, 'e.csv'), json: join(folder, 'e.jsonl'), choices: join(folder, 'c.txt') };
+  const page = join(folder, 'report.html');
+  const choices = ['abc', '<b>&"x', 'mno'];
+  const examples = Array.from({ length: 30 }, (_, i) => ({
+    input: `${['abc', 'xyz', 'mno'][i % 3]}, "${i}"`,
+    label: choices[(i + (i % 5 === 0 ? 1 : 0)) % 3] as string,
+  }));
+  const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
+  const rows = examples.map(({ input, label }) => `${quoted(label)},${quoted(input)}\r\n`);
+  writeFileSync(files.csv, `\ufefflabel,input\r\n${rows.join('')}`);
+  writeFileSync(files.json, examples.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  writeFileSync(files.choices, choices.join('\n'));
+  const evaluate = (file: string, ...more: string[]) =>
+    runUmpire(['evaluate', '--model', 'tiny', '--choices', files.choices, '--instruction', 'which', ...more, file], {
+      env: { UMPIRE_MODELS_DIR: modelsDir },
+    });
+  const { status, out, err } = await evaluate(files.csv, '--report', page);
+  t.is(status, 0, err);
+  t.regex(out, /^30 examples with tiny@r1\nright answers: [\d.]+ % \(95 % interval/);
+  t.is(out.match(/^(80|90|95|99)\.0 % /gm)?.length, 4);
+  t.regex(out, /taken for each other most often:\n {2}".*" taken for ".*": \d+\n {4}line \d+: /);
+
+  // The same file as JSON lines gives the same figures; lines are those of each file.
+  const [csv, json] = await Promise.all([evaluate(files.csv, '--json'), evaluate(files.json, '--json')]);
+  const { confusions: ofCsv, ...figures } = JSON.parse(csv.out);
+  const { confusions: ofJson, ...others } = JSON.parse(json.out);
+  t.deepEqual(figures, others);
+  t.deepEqual(
+    ofCsv[0].lines.map((line: number) => line - 1),
+    ofJson[0].lines,
+  );
+
+  const html = readFileSync(page, 'utf8');
+  t.regex(html, /default-src 'none'/);
+  t.is(html.match(/<svg /g)?.length, 3);
+  for (const head of ['Reliability', 'Coverage', 'Confusion matrix', 'When to act on an answer'])
+    t.true(html.includes(`<h2>${head}</h2>`), head);
+  // Nothing from elsewhere, and no choice as markup.
+  t.notRegex(html, /(src|href)=|url\(|<script|<b>/);
+  t.true(html.includes('&lt;b&gt;&amp;&quot;x'));
+  t.true(html.includes(`${(100 * figures.accuracy.share).toFixed(1)} %`));
+  t.notRegex(html, /NaN|undefined/);
 });

@@ -5,11 +5,12 @@ import test from 'ava';
 import { runCommand } from '../../src/cli/run.ts';
 import { writeInferencePackage } from '../engine/support/inference-packages.ts';
 import { modelsFolder, writeExport } from '../engine/support/packages.ts';
+import { quiet } from '../support/terminal.ts';
 
 async function umpire(env: Record<string, string>, ...args: readonly string[]) {
   const [out, err] = [[] as string[], [] as string[]];
   const terminal = { env, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
-  const status = await runCommand(args, { ...terminal, input: async () => '', interrupted: async () => {} });
+  const status = await runCommand(args, { ...terminal, ...quiet });
   return { status, out: out.join('\n'), err: err.join('\n') };
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { runCommand } from '../../src/cli/run.ts';
 import { describeStore, parseStoreSettings } from '../../src/stores/settings.ts';
+import { quiet } from '../support/terminal.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'umpire-in-use-'));
 test.after.always(() => rmSync(folder, { recursive: true, force: true }));
@@ -16,7 +17,7 @@ async function umpire(data: string, ...args: string[]) {
     out: (line: string) => out.push(line),
     err: (line: string) => err.push(line),
   };
-  const status = await runCommand(args, { ...terminal, input: async () => '', interrupted: async () => {} });
+  const status = await runCommand(args, { ...terminal, ...quiet });
   return { status, out, err };
 }
 

@@ -16,6 +16,7 @@ import { makeCertificate } from '../support/certificates.ts';
 import { issueKey } from '../support/issue-key.ts';
 import { startKeyedService } from '../support/keys.ts';
 import { startProxy } from '../support/nginx.ts';
+import { quiet } from '../support/terminal.ts';
 
 async function conformance(args: string, env: Record<string, string> = {}) {
   const [out, err] = [[] as string[], [] as string[]];
@@ -23,8 +24,7 @@ async function conformance(args: string, env: Record<string, string> = {}) {
     env,
     out: (line) => out.push(line),
     err: (line) => err.push(line),
-    input: async () => '',
-    interrupted: async () => {},
+    ...quiet,
   });
   return { status, out: out.join('\n'), err: err.join('\n') };
 }

@@ -15,6 +15,7 @@ import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
 import { isError, json, validBody } from '../support/answers.ts';
 import { callGrpc, errorDetails, type GrpcClients, openGrpc } from '../support/grpc.ts';
 import { decide, openSession, send, sendH2, sendRaw } from '../support/http.ts';
+import { quiet } from '../support/terminal.ts';
 
 const key = mintKey();
 const logger = createLogger('silent', { write: () => {} });
@@ -250,7 +251,7 @@ test('arguments that are wrong are said', async (t) => {
   ];
   for (const [args, message] of cases) {
     const err: string[] = [];
-    const terminal = { env: {}, out: () => {}, input: async () => '', interrupted: async () => {} };
+    const terminal = { env: {}, out: () => {}, ...quiet };
     const status = await runCommand(['mock', ...args.split(' ')], { ...terminal, err: (line) => err.push(line) });
     t.true(status === 1 || status === 2, args);
     t.regex(err.join('\n'), message);

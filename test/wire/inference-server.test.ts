@@ -5,6 +5,7 @@ import { writeInferencePackage } from '../engine/support/inference-packages.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';
 import { encoderGraph, modelsFolder } from '../engine/support/packages.ts';
 import { startService } from '../support/service.ts';
+import { quiet } from '../support/terminal.ts';
 
 const served = { graph: encoderGraph(), output: 'embedding' };
 const limits = { input_tokens: 40, candidate_tokens: 12, choices: 20 };
@@ -82,7 +83,7 @@ test.serial('umpire models check asks the server', async (t) => {
       env,
       out: (line: string) => lines.push(line),
       err() {},
-      input: async () => '',
+      ...quiet,
       interrupted: () => new Promise<void>(() => {}),
     };
     await command?.run([], terminal).catch((error: Error) => lines.push(error.message));

@@ -1,0 +1,60 @@
+/** What the engine that serves says of every text of a set, once for each revision of a model: kept in a file, since a set takes minutes. */
+import { hash } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ScoredExample } from '../../src/domain/learning/learn.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import type { DataSet } from '../eval/data-sets.ts';
+
+const PATIENCE_MS = 600_000;
+const LANES = 4;
+
+/** A set's texts as the model sees them; `choices` in code-unit order. */
+export async function scoresOf(
+  engine: Engine,
+  { model, revision }: { readonly model: string; readonly revision: string },
+  { name, rows }: DataSet,
+  choices: readonly string[],
+  folder: string,
+): Promise<readonly ScoredExample[]> {
+  const digest = hash('sha256', JSON.stringify([rows, choices]), 'hex').slice(0, 12);
+  const file = join(folder, `${model}@${revision}-${name}-${digest}.bin`);
+  const labels = rows.map(({ label }) => choices.indexOf(label));
+  if (existsSync(file)) return read(file, labels, choices.length);
+  const scored = new Array<ScoredExample>(rows.length);
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    for (let place = next++; place < rows.length; place = next++) {
+      const { input, instruction } = rows[place] as (typeof rows)[number];
+      const deadline = performance.now() + PATIENCE_MS;
+      const terms = { signal: AbortSignal.timeout(PATIENCE_MS), deadline, tenant: 'bench', keyed: true };
+      const outcome = await engine.score({ model, revision, input, instruction, choices, vector: true }, terms);
+      if (outcome.kind !== 'scored' || outcome.vector === undefined) throw new Error(`a text ended as ${outcome.kind}`);
+      const { probabilities, vector } = outcome;
+      scored[place] = { probabilities, vector, label: labels[place] as number };
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  // Whole or not at all.
+  const parts = scored.flatMap(({ probabilities, vector = new Float32Array() }) => [
+    bytesOf(probabilities),
+    bytesOf(vector),
+  ]);
+  writeFileSync(`${file}.part`, Buffer.concat(parts));
+  renameSync(`${file}.part`, file);
+  return scored;
+}
+
+function read(file: string, labels: readonly number[], choices: number): readonly ScoredExample[] {
+  const bytes = readFileSync(file);
+  const size = bytes.length / labels.length;
+  return labels.map((label, place) => {
+    // A copy begins where its numbers may begin.
+    const own = new Uint8Array(bytes.subarray(place * size, (place + 1) * size)).buffer;
+    return { probabilities: new Float64Array(own, 0, choices), vector: new Float32Array(own, 8 * choices), label };
+  });
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Float64Array | Float32Array): Uint8Array {
+  return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
+}

@@ -1,0 +1,139 @@
+/** `umpire catalogs show`: a catalog with all that the operator added to it. */
+import { listPackages } from '../engine/package-tools/check.ts';
+import type { LearnedFigures } from '../stores/catalog-additions.ts';
+import type { CatalogRecord } from '../stores/catalog-store.ts';
+import { ownerFrom, readArguments } from './arguments.ts';
+import { existing } from './catalog-change.ts';
+import { type Command, OWNER_OPTION, type Terminal } from './command.ts';
+import { modelsFolder } from './models.ts';
+import { percent } from './quality-lines.ts';
+import { entriesOf } from './records.ts';
+import { printTable } from './table.ts';
+import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
+
+const OPTIONS = {
+  owner: { ...OWNER_OPTION, meaning: 'who owns the catalog; needed' },
+  catalog: { type: 'string', value: 'ID', meaning: 'the catalog; needed' },
+  json: { type: 'boolean', meaning: 'all of it as one line of JSON' },
+} as const;
+
+/** The command. */
+export const catalogShowCommand: Command = {
+  name: 'catalogs show',
+  usage: '--owner NAME --catalog ID [--json]',
+  summary: 'shows a catalog with its descriptions and what it learned',
+  notes: [
+    "Whether what was learned applies is said of the model's default revision in the folder of models: another revision decides zero-shot.",
+  ],
+  options: OPTIONS,
+  environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR'],
+  async run(args, terminal) {
+    const { values } = readArguments(args, OPTIONS);
+    const owner = ownerFrom(values.owner);
+    const [record, kept] = await withStores(terminal, async ({ catalogs }) => {
+      const found = await existing(catalogs, owner, values.catalog);
+      return [found.record, entriesOf(await catalogs.examples(owner, found.record.id, patience())).length] as const;
+    });
+    const served = await servedRevision(terminal, record.model);
+    if (values.json === true) terminal.out(JSON.stringify(plain(record, kept, served)));
+    else print(terminal, record, kept, served);
+  },
+};
+
+/** The revision that the plain name means, as far as the folder of models says. */
+async function servedRevision(terminal: Terminal, model: string): Promise<string | undefined> {
+  const packages = await listPackages(modelsFolder(terminal)).catch(() => []);
+  const found = packages.find(({ id, isDefault }) => id === model && isDefault);
+  return found === undefined ? undefined : `${found.id}@${found.revision}`;
+}
+
+function plain(record: CatalogRecord, kept: number, served: string | undefined): object {
+  const { id, model, version, visibility, createdAt, choices, calibrations = {}, additions = {} } = record;
+  const { descriptions = {}, learned } = additions;
+  const examples = examplesByChoice(record);
+  return {
+    id,
+    model,
+    version,
+    visibility,
+    created_at: createdAt,
+    served: served ?? null,
+    choices: choices.map((choice) => ({
+      choice,
+      description: Object.hasOwn(descriptions, choice) ? descriptions[choice] : null,
+      examples: examples?.get(choice) ?? null,
+    })),
+    learned:
+      learned === undefined
+        ? null
+        : {
+            digest: learned.digest,
+            model: learned.model,
+            applies: served === undefined ? null : learned.model === served,
+            rung: learned.rung,
+            learned_at: learned.learned_at,
+            examples: sum(learned.examples),
+            before: learned.before,
+            after: learned.after,
+          },
+    kept_examples: kept,
+    calibrations,
+  };
+}
+
+function print(terminal: Terminal, record: CatalogRecord, kept: number, served: string | undefined): void {
+  const { id, model, version, createdAt, choices, calibrations = {}, additions = {} } = record;
+  const { descriptions = {}, learned } = additions;
+  const examples = examplesByChoice(record);
+  terminal.out(`${id}: model ${model}, version ${shown(version)}, ${choices.length} choices, created ${createdAt}`);
+  const isDescribed = Object.keys(descriptions).length > 0;
+  printTable(
+    terminal,
+    ['CHOICE', ...(examples === undefined ? [] : ['EXAMPLES']), ...(isDescribed ? ['DESCRIPTION'] : [])],
+    choices.map((choice) => [
+      shown(choice),
+      ...(examples === undefined ? [] : [String(examples.get(choice))]),
+      ...(isDescribed ? [Object.hasOwn(descriptions, choice) ? shown(descriptions[choice] as string) : ''] : []),
+    ]),
+  );
+  for (const [name, temperature] of Object.entries(calibrations))
+    terminal.out(`calibrated by an earlier release: temperature ${temperature} for ${name}`);
+  if (learned === undefined) terminal.out('has learned nothing');
+  else {
+    const { rung, digest, before, after, learned_at } = learned;
+    terminal.out(`learned ${rung} for ${learned.model} from ${sum(learned.examples)} examples, ${learned_at}`);
+    terminal.out(`  digest ${digest}`);
+    terminal.out(`  held out: ${change(before, after)}`);
+    terminal.out(`  ${standing(learned.model, served)}`);
+  }
+  terminal.out(`${kept} examples are kept`);
+}
+
+function change(before: LearnedFigures, after: LearnedFigures): string {
+  return [
+    `right ${percent(before.accuracy)}, after ${percent(after.accuracy)}`,
+    `log loss ${before.log_loss.toFixed(4)}, after ${after.log_loss.toFixed(4)}`,
+    `calibration error ${before.ece.toFixed(3)}, after ${after.ece.toFixed(3)}`,
+  ].join('; ');
+}
+
+function standing(learnedFor: string, served: string | undefined): string {
+  if (served === undefined) return 'whether it applies is not known: the model is not in the folder of models';
+  if (learnedFor === served) return 'applies: that is the default revision';
+  return `does not apply: ${served} is the default revision and decides zero-shot; learn again, or learn --refresh`;
+}
+
+/** How many examples of each choice there were; they are stored in code-unit order. */
+function examplesByChoice({ choices, additions }: CatalogRecord): ReadonlyMap<string, number> | undefined {
+  const counts = additions?.learned?.examples;
+  return counts && new Map(choices.toSorted().map((choice, place) => [choice, counts[place] as number]));
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
+}
+
+/** A caller's text on an operator's terminal: control characters stay where they were written. */
+function shown(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

@@ -1,0 +1,15 @@
+/** Choices in a file: a JSON array of texts, or one a line. */
+import { choicesFault } from '../domain/catalog-rules.ts';
+
+/** The choices. Throws Error, or the DomainError of what is wrong with them. */
+export function choicesFrom(text: string): readonly string[] {
+  const choices: unknown = text.trimStart().startsWith('[')
+    ? JSON.parse(text)
+    : text.split(/\r?\n/).filter((line) => line !== '');
+  if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string')) {
+    throw new Error('the choices must be a JSON array of texts, or one a line');
+  }
+  const fault = choicesFault(choices);
+  if (fault !== undefined) throw fault;
+  return choices;
+}

@@ -1,0 +1,209 @@
+/** The work of `umpire decide`: records in, through the service, lines out. */
+import { createReadStream } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { Interrupted, type Terminal } from './command.ts';
+import { headOf, type Layout, lineOf, type Outcome, takenName, unreadable } from './decided-lines.ts';
+import { type Asked, createDecidingClient } from './deciding-client.ts';
+import { inOrder } from './in-order.ts';
+import { createInsistence } from './insistence.ts';
+import { createPace } from './pace.ts';
+import { showProgress } from './progress.ts';
+import { createRecordReader, type Entry, entriesIn, type RecordReader } from './records.ts';
+import { pickUp } from './resume.ts';
+
+/** Records that are read ahead of the first that has no answer yet, and what they may hold together, about, in UTF-16 code units. */
+const AHEAD = 512;
+const AHEAD_UNITS = 16 * 1024 * 1024;
+
+/** What is to be done. */
+export interface DecideJob {
+  /** The service's address. */
+  readonly base: URL;
+  readonly key: string | undefined;
+  readonly asked: Omit<Asked, 'input' | 'instruction'>;
+  readonly instruction: string | undefined;
+  readonly file: string | undefined;
+  readonly out: string | undefined;
+  readonly resumes: boolean;
+  readonly format: 'json' | 'csv' | undefined;
+  readonly probabilities: boolean;
+  readonly atOnce: number;
+  /** Milliseconds. */
+  readonly patience: number;
+}
+
+/** Where lines go. */
+interface Destination {
+  /** Whether anybody reads on. */
+  write(text: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** Decides the records of a file. Throws Error in words for the operator, and Interrupted; the lines that were written are whole. */
+export async function decideFile(job: DecideJob, terminal: Terminal): Promise<void> {
+  const stop = new AbortController();
+  void terminal.interrupted().then(() => stop.abort(new Interrupted('interrupted')));
+  const size = job.file === undefined ? undefined : (await stat(job.file)).size;
+  const reader = createRecordReader();
+  const pieces =
+    job.file === undefined ? terminal.pieces(stop.signal) : createReadStream(job.file, { signal: stop.signal });
+  const records = entriesIn(pieces, reader);
+  const tally = { lines: 0, errors: 0, end: 0, cut: 0 };
+  const progress = showProgress(terminal, () => ({
+    lines: tally.lines,
+    errors: tally.errors,
+    share: size === undefined ? undefined : Math.min(1, tally.end / Math.max(1, size)),
+  }));
+  let start: Start | undefined;
+  try {
+    start = await begin(job, records, reader, terminal);
+    const { layout, destination } = start;
+    tally.end = start.end;
+    const pace = createPace(job.atOnce, stop.signal);
+    const insist = createInsistence(createDecidingClient(job.base, job.key), pace, job.patience, stop.signal);
+    const settle = async (entry: Entry, place: number) => {
+      const asked = askedOf(entry, job);
+      return { entry, outcome: 'kind' in asked ? asked : await insist(asked, place) };
+    };
+    const ahead = { things: AHEAD, weight: AHEAD_UNITS, weigh: ({ fields }: Entry) => unitsOf(fields) };
+    for await (const { entry, outcome } of inOrder(start.rest, settle, ahead)) {
+      if (!(await destination.write(lineOf(layout, entry, outcome)))) return;
+      tally.lines++;
+      tally.end = entry.end;
+      if (outcome.kind === 'refused') tally.errors++;
+      if (isCut(layout, entry)) tally.cut++;
+    }
+  } catch (error) {
+    // Reading that was broken off fails in words of its own.
+    const cause = stop.signal.aborted ? stop.signal.reason : error;
+    const message = cause instanceof Error ? cause.message : String(cause);
+    const goesOn = start !== undefined && job.out !== undefined ? ', --resume goes on behind them' : '';
+    const text = start === undefined ? message : `${message}; ${tally.lines} lines were decided${goesOn}`;
+    throw cause instanceof Interrupted ? new Interrupted(text) : new Error(text, { cause });
+  } finally {
+    // What is under way is of no use any more.
+    stop.abort(new Interrupted('over'));
+    progress.close();
+    await start?.destination.close();
+  }
+  if (tally.cut > 0)
+    terminal.err(`${tally.cut} records have fields that the first one does not have: the CSV is without them`);
+  const sum = `${tally.lines} lines decided${start.resumed > 0 ? ` behind ${start.resumed} that were there` : ''}`;
+  if (tally.errors > 0) throw new Error(`${sum}, ${tally.errors} of them with an error`);
+  terminal.err(sum);
+}
+
+interface Start {
+  readonly layout: Layout;
+  readonly destination: Destination;
+  /** The records that have no line yet. */
+  readonly rest: AsyncGenerator<Entry>;
+  readonly resumed: number;
+  /** Bytes of the records' file that are done with. */
+  readonly end: number;
+}
+
+/** Reads as far as it must to know how lines are written, steps over what is there already, and opens where they go. */
+async function begin(
+  { out, resumes, format, probabilities, instruction }: DecideJob,
+  records: AsyncGenerator<Entry>,
+  reader: RecordReader,
+  terminal: Terminal,
+): Promise<Start> {
+  const read: Entry[] = [];
+  for (let next = await records.next(); next.done !== true; next = await records.next()) {
+    read.push(next.value);
+    const isEnough = typeof next.value.fields !== 'string' || format !== 'csv' || read.length >= AHEAD;
+    if (isEnough || reader.form?.kind === 'csv') break;
+  }
+  const columns = columnsOf(reader, read, instruction);
+  const isCsv = (format ?? reader.form?.kind) === 'csv';
+  const layout: Layout = isCsv ? { kind: 'csv', columns, probabilities } : { kind: 'json', probabilities };
+  const rest = chained(read, records);
+  if (out === undefined) {
+    const destination = { write: terminal.write, close: async () => {} };
+    if (headOf(layout) !== '') await destination.write(headOf(layout));
+    return { layout, rest, destination, resumed: 0, end: 0 };
+  }
+  const there = resumes ? await pickUp(out, layout, rest) : undefined;
+  const destination = await fileDestination(out, there === undefined);
+  if (there?.isNew !== false) await destination.write(headOf(layout));
+  return { layout, rest, destination, resumed: there?.lines ?? 0, end: there?.end ?? 0 };
+}
+
+/** The names of the fields. Throws Error if no record could be decided with these. */
+function columnsOf(reader: RecordReader, read: readonly Entry[], instruction: string | undefined): readonly string[] {
+  const { form } = reader;
+  if (form?.kind !== 'csv') {
+    const first = read.find(({ fields }) => typeof fields !== 'string')?.fields ?? {};
+    return Object.keys(first).filter((name) => takenName([name]) === undefined);
+  }
+  const { columns } = form;
+  if (columns === undefined) throw new Error(`line ${read[0]?.line ?? 1}: ${read[0]?.fields ?? 'is no header'}`);
+  const needed = instruction === undefined ? ['input', 'instruction'] : ['input'];
+  const missing = needed.filter((name) => !columns.includes(name));
+  if (missing.length > 0) {
+    const how = missing.includes('input')
+      ? '; JSON lines would begin with {'
+      : '; --instruction TEXT is for records that have none';
+    throw new Error(`the header has no column ${missing.map((name) => `'${name}'`).join(' and ')}${how}`);
+  }
+  const taken = takenName(columns);
+  if (taken !== undefined) throw new Error(`the header has a column '${taken}', which the answers add`);
+  return columns;
+}
+
+async function* chained(first: readonly Entry[], rest: AsyncGenerator<Entry>): AsyncGenerator<Entry> {
+  yield* first;
+  yield* rest;
+}
+
+async function fileDestination(file: string, mustBeNew: boolean): Promise<Destination> {
+  const handle = await open(file, mustBeNew ? 'ax' : 'a').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') throw new Error(`${file} exists; --resume goes on behind what it has`);
+    throw error;
+  });
+  return {
+    async write(text) {
+      await handle.appendFile(text);
+      return true;
+    },
+    async close() {
+      await handle.sync();
+      await handle.close();
+    },
+  };
+}
+
+/** What is asked about a record, or why it cannot be. */
+function askedOf(entry: Entry, { asked, instruction }: DecideJob): Asked | Outcome {
+  const { fields } = entry;
+  if (typeof fields === 'string') return unreadable(entry, fields);
+  const taken = takenName(Object.keys(fields));
+  if (taken !== undefined) return unreadable(entry, `has a field '${taken}', which the answers add`);
+  const question = { input: fields.input, instruction: isGiven(fields.instruction) ? fields.instruction : instruction };
+  for (const [param, value] of Object.entries(question)) {
+    if (typeof value === 'string' && value !== '') continue;
+    const message = `${param} must be a text that is not empty`;
+    return { kind: 'refused', refusal: { code: 'missing_field', message, param } };
+  }
+  return { ...asked, ...(question as { input: string; instruction: string }) };
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== '';
+}
+
+function isCut(layout: Layout, { fields }: Entry): boolean {
+  if (layout.kind !== 'csv' || typeof fields === 'string') return false;
+  return Object.keys(fields).some((name) => !layout.columns.includes(name));
+}
+
+/** What a record holds, about, in UTF-16 code units. */
+function unitsOf(fields: Entry['fields']): number {
+  if (typeof fields === 'string') return fields.length;
+  return Object.values(fields).reduce<number>(
+    (sum, value) => sum + (typeof value === 'string' ? value.length : 64),
+    256,
+  );
+}

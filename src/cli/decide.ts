@@ -1,0 +1,104 @@
+/** `umpire decide …`: decides the records of a file through a running service. */
+import { readFile } from 'node:fs/promises';
+import { isKey } from '../domain/keys.ts';
+import { durationFrom, readArguments, urlFrom } from './arguments.ts';
+import { choicesFrom } from './choices-file.ts';
+import { type Command, type Terminal, UsageError } from './command.ts';
+import { decideFile } from './decide-file.ts';
+
+const OPTIONS = {
+  url: { type: 'string', value: 'URL', meaning: 'where the service is, such as https://decide.example; needed' },
+  model: { type: 'string', value: 'MODEL', meaning: 'the model, or one revision of it; needed' },
+  catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog of the owner of the key' },
+  choices: { type: 'string', value: 'FILE', meaning: 'choices in place of a catalog: a JSON array, or one a line' },
+  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of records that have none' },
+  key: {
+    type: 'string',
+    value: 'KEY',
+    meaning: 'the key; other users of this machine may see it',
+    otherwise: 'UMPIRE_KEY',
+  },
+  'key-file': { type: 'string', value: 'FILE', meaning: 'a file that holds the key' },
+  out: { type: 'string', value: 'FILE', meaning: 'where the answers go', otherwise: 'standard output' },
+  resume: { type: 'boolean', meaning: 'goes on behind what an interrupted run left in the file of --out' },
+  format: { type: 'string', value: 'json|csv', meaning: 'JSON lines or CSV', otherwise: 'as the records' },
+  probabilities: { type: 'boolean', meaning: 'writes the probability of every choice, too' },
+  'at-once': { type: 'string', value: 'N', meaning: 'the most requests at one time', otherwise: '64' },
+  patience: {
+    type: 'string',
+    value: 'DURATION',
+    meaning: 'how long to try while no text gets an answer',
+    otherwise: '2m',
+  },
+} as const;
+
+const MOST_AT_ONCE = 512;
+
+/** The command. */
+export const decideCommand: Command = {
+  name: 'decide',
+  usage:
+    '--url URL --model MODEL (--catalog ID | --choices FILE) [--instruction TEXT] [--key KEY | --key-file FILE] [--out FILE [--resume]] [--format json|csv] [--probabilities] [--at-once N] [--patience DURATION] [FILE]',
+  summary: 'decides the texts of a file through a running service',
+  notes: [
+    "A record's fields are written as they are, and behind them choice, confidence, model, learned (the digest, if the catalog learned), or error. The order stays.",
+    'Requests are few at first, then as many as the service answers; 429 and 503 halve them, and Retry-After is waited for. A text that cannot be decided has its error in its line, and the others go on.',
+    'Ctrl-C leaves whole lines and ends with status 130. A private certificate authority is named by NODE_EXTRA_CA_CERTS.',
+  ],
+  positionals: [
+    ['FILE', 'JSON lines {"input": …, "instruction": …}, or CSV with such a header (default: standard input)'],
+  ],
+  options: OPTIONS,
+  environment: ['UMPIRE_KEY'],
+  failure: 'a line has an error',
+  async run(args, terminal) {
+    const { values, positionals } = readArguments(args, OPTIONS, [0, 1]);
+    const { url, model, catalog, choices, out, format } = values;
+    if (url === undefined) throw new UsageError('--url URL is needed');
+    if (model === undefined || model === '') throw new UsageError('--model MODEL is needed');
+    if ((catalog === undefined) === (choices === undefined))
+      throw new UsageError('either --catalog or --choices is needed');
+    if (format !== undefined && format !== 'json' && format !== 'csv')
+      throw new UsageError(`--format: '${format}' is neither json nor csv`);
+    if (values.resume === true && out === undefined) throw new UsageError('--resume needs the file of --out');
+    const atOnce = /^\d{1,3}$/.test(values['at-once'] ?? '64') ? Number(values['at-once'] ?? '64') : 0;
+    if (atOnce < 1 || atOnce > MOST_AT_ONCE)
+      throw new UsageError(`--at-once: must be a whole number from 1 to ${MOST_AT_ONCE}`);
+    const base = urlFrom('--url', url);
+    // They would be sent nowhere.
+    if (base.username !== '' || base.password !== '' || base.search !== '')
+      throw new UsageError('--url: must not hold a user, a password or a query');
+    await decideFile(
+      {
+        base,
+        key: await keyFrom(values, terminal),
+        asked: {
+          model,
+          ...(catalog === undefined ? {} : { catalog }),
+          ...(choices === undefined ? {} : { choices: choicesFrom(await readFile(choices, 'utf8')) }),
+        },
+        instruction: values.instruction,
+        file: positionals[0],
+        out,
+        resumes: values.resume === true,
+        format,
+        probabilities: values.probabilities === true,
+        atOnce,
+        patience: durationFrom(values.patience ?? '2m'),
+      },
+      terminal,
+    );
+  },
+};
+
+async function keyFrom(
+  { key, 'key-file': file }: { readonly key?: string | undefined; readonly 'key-file'?: string | undefined },
+  { env }: Terminal,
+): Promise<string | undefined> {
+  if (key !== undefined && file !== undefined) throw new UsageError('--key and --key-file say the same: one is enough');
+  const found = file === undefined ? (key ?? (env.UMPIRE_KEY || undefined)) : (await readFile(file, 'utf8')).trim();
+  // What cannot be in a header would fail there, in words that hold it.
+  if (found !== undefined && !isKey(found))
+    throw new UsageError('the key is none: it must be what keys create printed');
+  return found;
+}

@@ -1,0 +1,93 @@
+/** What `umpire decide` writes for a record: its own fields, and behind them what was decided or why not. */
+import type { Answered, Refusal } from './deciding-client.ts';
+import { csvLine, type Entry, type Fields } from './records.ts';
+
+/** How one record ended. */
+export type Outcome =
+  | { readonly kind: 'answered'; readonly answer: Answered }
+  | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+/** How lines are written. `columns`: the record's own. */
+export type Layout =
+  | { readonly kind: 'json'; readonly probabilities: boolean }
+  | { readonly kind: 'csv'; readonly columns: readonly string[]; readonly probabilities: boolean };
+
+/** The fields that are added; a record must not have them. */
+const ADDED = ['choice', 'confidence', 'probabilities', 'model', 'learned', 'error'] as const;
+const UNREADABLE = 'unreadable_line';
+
+/** The name among a record's that an answer adds, if there is one. */
+export function takenName(names: readonly string[]): string | undefined {
+  return names.find((name) => (ADDED as readonly string[]).includes(name));
+}
+
+/** What keeps a record from being asked about. */
+export function unreadable({ line }: Entry, problem: string): Outcome {
+  const message = `line ${line}: ${problem}`;
+  return { kind: 'refused', refusal: { code: UNREADABLE, message, param: null } };
+}
+
+/** The columns that a layout adds behind the record's own. */
+export function addedColumns(probabilities: boolean): readonly string[] {
+  return ADDED.filter((name) => probabilities || name !== 'probabilities');
+}
+
+/** The first line of a file in this layout; `''` if it has none. */
+export function headOf(layout: Layout): string {
+  return layout.kind === 'json' ? '' : csvLine([...layout.columns, ...addedColumns(layout.probabilities)]);
+}
+
+/** The line of one record, with its line feed. */
+export function lineOf(layout: Layout, entry: Entry, outcome: Outcome): string {
+  const own = ownOf(entry, outcome);
+  const added = addedOf(layout, outcome);
+  if (layout.kind === 'json') return `${JSON.stringify({ ...(own ?? { line: entry.line }), ...added })}\n`;
+  const all: Fields = { ...added, ...(outcome.kind === 'refused' ? { error: errorText(outcome.refusal) } : {}) };
+  const names = addedColumns(layout.probabilities);
+  return csvLine([...layout.columns.map((name) => cellOf(own?.[name])), ...names.map((name) => cellOf(all[name]))]);
+}
+
+/** Whether a line that was written earlier belongs to this record. */
+export function belongsTo(layout: Layout, earlier: Fields, entry: Entry): boolean {
+  const { error } = earlier;
+  const code = typeof error === 'string' ? error : (error as Partial<Refusal> | undefined)?.code;
+  const isUnreadable = code?.startsWith(UNREADABLE) === true;
+  if (isUnreadable) return JSON.stringify(error).includes(`line ${entry.line}: `);
+  if (typeof entry.fields === 'string') return false;
+  const names =
+    layout.kind === 'csv'
+      ? layout.columns
+      : new Set([
+          ...Object.keys(entry.fields),
+          ...Object.keys(earlier).filter((name) => takenName([name]) === undefined),
+        ]);
+  for (const name of names) if (cellOf(earlier[name]) !== cellOf((entry.fields as Fields)[name])) return false;
+  return true;
+}
+
+function ownOf({ fields }: Entry, outcome: Outcome): Fields | undefined {
+  const shown = outcome.kind === 'answered' || outcome.refusal.code !== UNREADABLE;
+  return shown && typeof fields !== 'string' ? fields : undefined;
+}
+
+function addedOf({ probabilities: shown }: Layout, outcome: Outcome): Fields {
+  if (outcome.kind === 'refused') return { error: outcome.refusal };
+  const { choice, confidence, probabilities, model, learned } = outcome.answer;
+  return {
+    choice,
+    confidence,
+    ...(shown ? { probabilities } : {}),
+    model,
+    ...(learned === undefined ? {} : { learned }),
+  };
+}
+
+function errorText({ code, message }: Refusal): string {
+  return `${code}: ${message}`;
+}
+
+/** A value in CSV: a text as it is, anything else as JSON. */
+function cellOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

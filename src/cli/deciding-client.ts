@@ -1,0 +1,149 @@
+/** One decision through a running service, over HTTP with connections that are kept. */
+
+/** What is asked. */
+export interface Asked {
+  readonly model: string;
+  readonly input: string;
+  readonly instruction: string;
+  readonly choices?: readonly string[];
+  readonly catalog?: string;
+}
+
+/** An answer. */
+export interface Answered {
+  readonly model: string;
+  readonly choice: string;
+  readonly confidence: number;
+  readonly probabilities: Readonly<Record<string, number>>;
+  /** The digest of what the catalog learned, if it decided. */
+  readonly learned: string | undefined;
+}
+
+/** An error in the contract's words, or in this command's own. */
+export interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  readonly param: string | null;
+}
+
+/** What came of one attempt. */
+export type Attempt =
+  | { readonly kind: 'answered'; readonly answer: Answered }
+  /** This text cannot be decided. */
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** Not now. `retryAfter`: milliseconds, if the service says. */
+  | { readonly kind: 'busy'; readonly refusal: Refusal; readonly retryAfter: number | undefined }
+  /** No answer, or one that says nothing. `contact`: whether anybody was there. */
+  | { readonly kind: 'lost'; readonly refusal: Refusal; readonly contact: boolean }
+  /** No text can be decided so. */
+  | { readonly kind: 'hopeless'; readonly message: string };
+
+/** Makes attempts. */
+export interface DecidingClient {
+  /** Rejects only with the reason of `signal`. */
+  attempt(asked: Asked, signal: AbortSignal): Promise<Attempt>;
+}
+
+/** Longer than a service may take for one request. */
+const ANSWER_MS = 60_000;
+
+/** Codes that every other text would get as well. */
+const ALIKE_FOR_ALL: ReadonlySet<string> = new Set([
+  'unknown_model',
+  'model_disabled',
+  'unknown_catalog',
+  'catalog_model_mismatch',
+  'choices_or_catalog',
+  'invalid_choices',
+  'too_many_choices',
+  'candidate_tokens_exceeded',
+  'quota_exceeded',
+  'storage_corrupt',
+]);
+const STATUSES_ALIKE_FOR_ALL: ReadonlySet<number> = new Set([401, 403, 404, 405]);
+/** What proxies say for a service that is away or slow, beside 503. */
+const AWAY: ReadonlySet<number> = new Set([408, 500, 502, 504]);
+
+/** A client. `base`: the service's address, with a path if it is below one. `key` leaves this function in a header alone. */
+export function createDecidingClient(base: URL, key: string | undefined): DecidingClient {
+  const url = new URL('v1/decisions', base.href.endsWith('/') ? base : `${base.href}/`);
+  const headers = {
+    'content-type': 'application/json',
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+  };
+  return {
+    async attempt(asked, signal) {
+      try {
+        const response = await fetch(url, {
+          method: 'POST',
+          headers,
+          body: JSON.stringify(asked),
+          // A key must not go where an answer points to.
+          redirect: 'manual',
+          signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
+        });
+        return outcomeOf(response, await response.text());
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        return lost(error);
+      }
+    },
+  };
+}
+
+function lost(error: unknown): Attempt {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const { code, message } = cause as { code?: unknown; message?: unknown };
+  const contact = !['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'].includes(String(code));
+  // The messages of several addresses that were tried are empty.
+  const words = String(message || code || error);
+  return { kind: 'lost', contact, refusal: { code: 'no_answer', message: words, param: null } };
+}
+
+function outcomeOf({ status, headers }: Response, body: string): Attempt {
+  const value = parsed(body);
+  if (status === 200) {
+    const answer = answerOf(value, headers.get('x-umpire-learned') ?? undefined);
+    if (answer !== undefined) return { kind: 'answered', answer };
+    return { kind: 'hopeless', message: 'what answers there is not Umpire: its answer is no decision' };
+  }
+  const refusal = refusalOf(value) ?? { code: `http_${status}`, message: `answered ${status}`, param: null };
+  const { code, message } = refusal;
+  const forAll = ALIKE_FOR_ALL.has(code) || STATUSES_ALIKE_FOR_ALL.has(status) || (status >= 300 && status < 400);
+  if (forAll) return { kind: 'hopeless', message: `${code}: ${message}` };
+  if (status === 429 || status === 503)
+    return { kind: 'busy', refusal, retryAfter: secondsOf(headers.get('retry-after')) };
+  if (AWAY.has(status)) return { kind: 'lost', refusal, contact: true };
+  return { kind: 'refused', refusal };
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function answerOf(value: unknown, learned: string | undefined): Answered | undefined {
+  const { model, output } = (value ?? {}) as { model?: unknown; output?: Partial<Answered> };
+  const { choice, confidence, probabilities } = output ?? {};
+  const whole =
+    typeof model === 'string' &&
+    typeof choice === 'string' &&
+    typeof confidence === 'number' &&
+    typeof probabilities === 'object' &&
+    probabilities !== null;
+  return whole ? { model, choice, confidence, probabilities, learned } : undefined;
+}
+
+function refusalOf(value: unknown): Refusal | undefined {
+  const { error } = (value ?? {}) as { error?: Partial<Refusal> };
+  if (typeof error?.code !== 'string' || typeof error.message !== 'string') return undefined;
+  return { code: error.code, message: error.message, param: typeof error.param === 'string' ? error.param : null };
+}
+
+/** Milliseconds of a `Retry-After` in seconds. A date is no answer of Umpire's. */
+function secondsOf(value: string | null): number | undefined {
+  return value !== null && /^\d{1,9}$/.test(value) ? 1000 * Number(value) : undefined;
+}

@@ -1,0 +1,65 @@
+/** Lines of a text that arrives in pieces, with a bound on how much of one is held. */
+
+/** One line, without its line feed; a carriage return before it is kept. */
+export interface Line {
+  /** From 1. */
+  readonly number: number;
+  readonly text: string;
+  /** Why it cannot be read; `text` is empty then. */
+  readonly problem?: string;
+  /** Bytes from the beginning to behind its line feed. */
+  readonly end: number;
+  /** False for the last one if no line feed ends it. */
+  readonly whole: boolean;
+}
+
+/** More than any request may have as its body, also where all of it is written in escapes. */
+const MOST_BYTES = 8 * 1024 * 1024;
+const LINE_FEED = 0x0a;
+const BYTE_ORDER_MARK = '\ufeff';
+
+/** The lines of bytes in UTF-8. A byte order mark is left out. */
+export async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  let held: Uint8Array[] = [];
+  let size = 0;
+  let number = 1;
+  let offset = 0;
+  const take = (rest: Uint8Array, whole: boolean): Line => {
+    const bytes = size + rest.length;
+    offset += bytes + (whole ? 1 : 0);
+    const place = { number: number++, end: offset, whole };
+    const parts = [...held, rest];
+    held = [];
+    size = 0;
+    if (bytes > MOST_BYTES) return { ...place, text: '', problem: `is longer than ${MOST_BYTES} bytes` };
+    try {
+      const text = decoder.decode(parts.length === 1 ? rest : Buffer.concat(parts));
+      return { ...place, text: place.number === 1 && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text };
+    } catch {
+      return { ...place, text: '', problem: 'is not UTF-8' };
+    }
+  };
+  for await (const piece of pieces) {
+    let from = 0;
+    for (let at = piece.indexOf(LINE_FEED); at !== -1; at = piece.indexOf(LINE_FEED, from)) {
+      yield take(piece.subarray(from, at), true);
+      from = at + 1;
+    }
+    const rest = piece.subarray(from);
+    // Of a line that is too long only its length is kept.
+    if (size <= MOST_BYTES) held.push(rest);
+    else held = [];
+    size += rest.length;
+  }
+  if (size > 0) yield take(new Uint8Array(0), false);
+}
+
+/** The lines of a text that is there as a whole. */
+export function* linesOfText(text: string): Generator<Line> {
+  const lines = text.replace(/^\ufeff/u, '').split('\n');
+  for (const [place, line] of lines.entries()) {
+    const whole = place < lines.length - 1;
+    if (whole || line !== '') yield { number: place + 1, text: line, end: 0, whole };
+  }
+}

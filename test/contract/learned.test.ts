@@ -1,0 +1,163 @@
+/** Decisions by a catalog that learned: every protocol, the log, the metrics and the traces say so, in both kinds of store. */
+import { DatabaseSync } from 'node:sqlite';
+import test from 'ava';
+import { createStoreBudget } from '../../src/stores/budget.ts';
+import { basisOf, digestOf, type LearnedRecord } from '../../src/stores/catalog-additions.ts';
+import { type CatalogRecord, UNBOUNDED } from '../../src/stores/catalog-store.ts';
+import { createStores } from '../../src/stores/create-stores.ts';
+import { silentLog } from '../../src/stores/log.ts';
+import { parseStoreSettings } from '../../src/stores/settings.ts';
+import { openEmbedded } from '../support/embedded.ts';
+import { callGrpc, openGrpc } from '../support/grpc.ts';
+import { decide } from '../support/http.ts';
+import { issueKey } from '../support/issue-key.ts';
+import { startRedis, until } from '../support/redis.ts';
+import { metricsPortOf, scrape } from '../support/scrape.ts';
+import { createScriptedEngine } from '../support/scripted-engine.ts';
+import { startService } from '../support/service.ts';
+import { spansOf, startTraced } from '../support/traced-service.ts';
+
+const budget = () => createStoreBudget(10_000);
+const choices = ['a', 'b', 'c'];
+const question = { model: 'minilm-l6', input: 'x', instruction: 'y' };
+
+/** A state that takes the last choice where the model takes the first. */
+function stateFor(model: string, bias: readonly number[] = [0, 0, 5]): LearnedRecord {
+  const state = { model, basis: basisOf(choices, undefined), rung: 'bias', scale: 1, bias };
+  const figures = { log_loss: 0.5, accuracy: 0.8, ece: 0.03 };
+  return {
+    ...state,
+    examples: [4, 4, 4],
+    before: figures,
+    after: figures,
+    learned_at: '2026-01-02T03:04:05.678Z',
+    digest: digestOf(state),
+  };
+}
+
+const record = (id: string, learned?: LearnedRecord): CatalogRecord => ({
+  id,
+  model: 'minilm-l6',
+  choices,
+  version: '1',
+  visibility: 'private',
+  createdAt: '2026-01-02T03:04:05.678Z',
+  ...(learned === undefined ? {} : { additions: { learned } }),
+});
+
+test('the digest is in the header, the metadata, the log line, the span and the count; never without a learned decision', async (t) => {
+  const embedded = await openEmbedded();
+  const service = await startTraced(
+    t,
+    { UMPIRE_METRICS_PORT: '0', UMPIRE_DATA_DIR: embedded.folder },
+    { engine: createScriptedEngine() },
+  );
+  t.teardown(() => embedded.remove());
+  const { key, headers } = await issueKey(embedded, 'acme');
+  const own = stateFor('minilm-l6@r1');
+  for (const each of [record('plain'), record('learned', own), record('foreign', stateFor('minilm-l6@r2'))])
+    await embedded.catalogs.create('acme', each, UNBOUNDED, budget());
+
+  const rest = await decide(service.port, { ...question, catalog: 'learned' }, headers);
+  t.is(rest.status, 200, rest.text);
+  t.is(rest.headers['x-umpire-learned'], own.digest);
+  t.like(JSON.parse(rest.text).output, { choice: 'c' });
+  t.is(JSON.parse(rest.text).model, 'minilm-l6@r1');
+  const grpc = openGrpc(service.port);
+  t.teardown(() => grpc.close());
+  const metadata = { authorization: `Bearer ${key}` };
+  const call = await callGrpc<{ decision: { output: { choice: string } } }>(
+    grpc.decisions,
+    'CreateDecision',
+    { ...question, catalog: 'learned' },
+    { metadata },
+  );
+  t.deepEqual(call.headers.get('x-umpire-learned'), [own.digest]);
+  t.is(call.response?.decision.output.choice, 'c');
+
+  // A catalog that learned nothing, one that learned for another revision, and choices of the request's own.
+  const others = [
+    { ...question, catalog: 'plain' },
+    { ...question, catalog: 'foreign' },
+    { ...question, catalog: 'foreign' },
+    { ...question, choices },
+  ];
+  for (const body of others) {
+    const { headers: answered, text } = await decide(service.port, body, headers);
+    t.is(answered['x-umpire-learned'], undefined);
+    t.is(JSON.parse(text).output.choice, 'a');
+  }
+  const revised = await decide(service.port, { ...question, model: 'minilm-l6@r2', catalog: 'foreign' }, headers);
+  t.is(revised.headers['x-umpire-learned'], stateFor('minilm-l6@r2').digest);
+
+  const lines = service.log.filter(({ learned }) => learned !== undefined).map(({ learned }) => learned);
+  t.deepEqual(lines, [own.digest, own.digest, stateFor('minilm-l6@r2').digest]);
+  const notices = service.log.filter(({ msg }) => String(msg).startsWith('what the catalog learned is for another'));
+  t.is(notices.length, 1);
+  t.like(notices[0], { owner: 'acme', catalog: 'foreign', learnedFor: 'minilm-l6@r2', model: 'minilm-l6@r1' });
+
+  const counts = await scrape(metricsPortOf(service));
+  t.is(counts.get('umpire_learned_decisions_total{model="minilm-l6@r1"}'), 2);
+  t.is(counts.get('umpire_learned_decisions_total{model="minilm-l6@r2"}'), 1);
+  const spans = await spansOf(t, service, 7);
+  const marked = spans.filter(({ attributes }) => 'umpire.learned' in attributes);
+  t.deepEqual(marked.map(({ attributes }) => attributes['umpire.learned']).toSorted(), [...lines].toSorted() as never);
+});
+
+test('a state that was tampered with never decides: 500 storage_corrupt, until it is replaced', async (t) => {
+  const embedded = await openEmbedded();
+  const redis = await startRedis();
+  const inRedis = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog);
+  t.teardown(async () => {
+    await inRedis.close();
+    await redis.stop();
+    await embedded.remove();
+  });
+  const sound = { learned: stateFor('minilm-l6@r1') };
+  const tampered = [
+    JSON.stringify({ learned: stateFor('minilm-l6@r1', [0, 5]) }),
+    JSON.stringify({ learned: { ...sound.learned, scale: 2 } }),
+    JSON.stringify(sound).slice(0, -5),
+    '[]',
+  ];
+  const places = [
+    {
+      env: { UMPIRE_DATA_DIR: embedded.folder },
+      stores: embedded,
+      async write(additions: string) {
+        const database = new DatabaseSync(`${embedded.folder}/umpire.db`);
+        database.prepare("UPDATE catalogs SET additions = ?, stamp = 'tampered' || length(stamp)").run(additions);
+        database.close();
+      },
+    },
+    {
+      env: { REDIS_URL: redis.url },
+      stores: inRedis,
+      write: (additions: string) =>
+        redis.command('HSET', 'umpire:{acme}:catalog:a', 'additions', additions, 'stamp', `${Math.random()}`),
+    },
+  ];
+  for (const { env, stores, write } of places) {
+    const { headers } = await issueKey(stores, 'acme');
+    await stores.catalogs.create('acme', record('a', sound.learned), UNBOUNDED, budget());
+    const service = await startService(env, { engine: createScriptedEngine() });
+    const answer = () => decide(service.port, { ...question, catalog: 'a' }, headers);
+    try {
+      await until(async () => (await answer()).headers['x-umpire-learned'] === sound.learned.digest);
+      for (const additions of tampered) {
+        await write(additions);
+        await until(async () => (await answer()).status !== 200, 3_000);
+        const { status, text } = await answer();
+        t.is(status, 500);
+        t.is(JSON.parse(text).error.code, 'storage_corrupt');
+        // What is inside stays inside.
+        t.false(text.includes('scale'));
+      }
+      await stores.catalogs.delete('acme', 'a', budget());
+      await stores.catalogs.create('acme', record('a'), UNBOUNDED, budget());
+      await until(async () => (await answer()).status === 200, 3_000);
+    } finally {
+      await service.stop();
+    }
+  }
+});
