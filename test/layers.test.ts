@@ -105,6 +105,7 @@ const ENGINE: readonly string[] = [
   'engine/text',
   'engine/packages',
   'engine/cost-profile.ts',
+  'engine/tempered.ts',
   'engine/options.ts',
   'engine/errors.ts',
   'engine/engine.ts',
