@@ -68,6 +68,11 @@ const jsonFaults: readonly (readonly [what: string, body: unknown, ExpectedError
   ['catalog: null beside choices', { ...validBody, catalog: null }, either],
   ['both null', { ...validBody, choices: null, catalog: null }, either],
   ['an unknown property', { ...validBody, temperature: 1 }, bad('unknown_field', 'temperature')],
+  [
+    'the documentation’s own word for the field',
+    { ...validBody, question: 'x' },
+    bad('unknown_field', 'question', /which has model, input, instruction, choices, catalog$/),
+  ],
   ['an unknown property of null', { ...validBody, temperature: null }, bad('unknown_field', 'temperature')],
   ['constructor', { ...validBody, constructor: {} }, bad('unknown_field', 'constructor')],
   ['toString', { ...validBody, toString: 'x' }, bad('unknown_field', 'toString')],
@@ -78,12 +83,12 @@ const jsonFaults: readonly (readonly [what: string, body: unknown, ExpectedError
   [
     'another dialect: questions',
     { questions: [], state: {} },
-    bad('unknown_field', 'questions', /model, input, instruction and either choices or catalog/),
+    bad('unknown_field', 'questions', /which has model, input, instruction, choices, catalog$/),
   ],
   [
     'another dialect: state',
     { ...validBody, state: 'x' },
-    bad('unknown_field', 'state', /model, input, instruction and either choices or catalog/),
+    bad('unknown_field', 'state', /which has model, input, instruction, choices, catalog$/),
   ],
 ];
 
