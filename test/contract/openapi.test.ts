@@ -124,6 +124,15 @@ test('no list becomes a set in generated code, and no request a union', (t) => {
   }
 });
 
+test('every field of a request has a rule, or is named here', (t) => {
+  // A model that is asked for by any name is looked up, and is there or not.
+  const unruled = ['GetModelRequest.model'];
+  const found = procedures().flatMap(({ method, rules }) =>
+    method.input.fields.filter(({ name }) => !(name in rules)).map(({ name }) => `${method.input.name}.${name}`),
+  );
+  t.deepEqual(found, unruled);
+});
+
 test('a decision’s response has the digest of what was learned', (t) => {
   const name = 'X-Umpire-Learned';
   t.truthy(operationNamed('createDecision').operation.responses[200]?.headers[name]);
