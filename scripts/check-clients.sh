@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the example clients of docs/clients where a caller has copied them to, against a service of its own, and compares what they print. grpcio is
-# installed into a folder of its own, .venv/grpc. Not a part of `npm run verify`, which runs those for Node, curl and REST.
+# installed into a folder of its own, .venv/grpc. The one for Go runs where there is a `go` with the two plugins for protoc. Not a part of `npm run verify`, which runs those for Node, curl and REST.
 set -eu
 cd "$(dirname "$0")/.."
 tool="$PWD/.venv/grpc"
@@ -12,8 +12,37 @@ copy="$(mktemp -d)"
 trap 'rm -rf "$copy"' EXIT
 cp -r proto docs/clients/. "$copy"
 ln -s "$PWD/node_modules" "$copy/node_modules"
+# As `npm init -y` makes it, and then as the heads of the clients say.
+echo '{ "name": "caller", "version": "1.0.0", "main": "index.js", "type": "commonjs" }' >"$copy/package.json"
 export COPY="$copy" PYTHON="$tool/bin/python" NODE="$PWD/node_modules/.bin/node"
-(cd "$copy" && "$PYTHON" -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. proto/umpire/v1/*.proto proto/buf/validate/*.proto && npx buf generate)
+(cd "$copy" && npm pkg set type=module && "$PYTHON" -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. proto/umpire/v1/*.proto proto/buf/validate/*.proto && npx @bufbuild/buf generate)
+
+# Go's client, with Debian's packages where they are, and else with modules.
+build_go() {
+  for tool in go protoc-gen-go protoc-gen-go-grpc; do
+    command -v "$tool" >/dev/null || { echo "grpc-go: not tried, there is no $tool"; return; }
+  done
+  debian=/usr/share/gocode
+  module="$copy/go/src/example.com/your/module"
+  mkdir -p "$module"
+  cp -r proto docs/clients/decide.go docs/clients/buf.gen.go.yaml "$module"
+  ln -s "$PWD/node_modules" "$module/node_modules"
+  cd "$module"
+  npx @bufbuild/buf generate --template buf.gen.go.yaml
+  if [ -d "$debian/src/google.golang.org/grpc" ]; then
+    export GO111MODULE=off GOPATH="$copy/go:$debian"
+    go build ./gen/...
+    if ! grep -q '^func NewClient(' "$debian/src/google.golang.org/grpc/clientconn.go"; then
+      echo 'grpc-go: what buf makes compiles; the client needs grpc-go 1.63 or later'
+      return
+    fi
+  else
+    go mod init example.com/your/module
+    go get google.golang.org/grpc google.golang.org/protobuf google.golang.org/genproto/googleapis/api google.golang.org/genproto/googleapis/rpc
+  fi
+  go build -o "$copy/decide" decide.go
+}
+(build_go)
 sh scripts/with-service.sh sh -euc '
   cd "$COPY"
   expect="billing 0.532273 minilm-l6@r1"
@@ -27,6 +56,10 @@ sh scripts/with-service.sh sh -euc '
   check "grpcio" "$("$PYTHON" decide.py "127.0.0.1:$PORT")"
   check "REST, TypeScript" "$("$NODE" rest.ts "$BASE_URL")"
   check "REST, Python" "$("$PYTHON" rest.py "$BASE_URL")"
+  if [ -x decide ]; then
+    check "grpc-go" "$(./decide "127.0.0.1:$PORT")"
+    refuse ./decide "127.0.0.1:$PORT"
+  fi
   check "curl" "$(sh decide.sh "$BASE_URL" | "$NODE" -p "
     const { decision } = JSON.parse(require(\"node:fs\").readFileSync(0, \"utf8\"));
     [decision.output.choice, decision.output.confidence, decision.model].join(\" \")")"

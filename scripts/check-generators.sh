@@ -1,6 +1,6 @@
 #!/bin/sh
 # Generates clients from the OpenAPI document with openapi-python-client and openapi-generator (Python, Java, Go), compiles them and calls a service of
-# its own with them. Needs Python, a JDK 17, and PyPI; Go is compiled where there is a `go`, and else only read for its fields. The generators are
+# its own with them, as it is and with a field more in each answer. Needs Python, a JDK 17, and PyPI; Go is called where there is a `go`, and else only read. The generators are
 # installed into a folder of their own, .venv/generators. Not a part of `npm run verify`, which has openapi-typescript (scripts/check-sdk.sh).
 set -eu
 cd "$(dirname "$0")/.."
@@ -16,9 +16,10 @@ generate() { openapi-generator-cli generate -i gen/openapi.json -g "$1" -o "$mad
 
 openapi-python-client generate --path gen/openapi.json --output-path "$made/opc/umpire_openapi" --meta none
 generate python --package-name umpire_client
-# Without the last, a list that is not set is sent as an empty one, beside the catalog that was meant.
-generate java --additional-properties library=native,openApiNullable=false,containerDefaultToNull=true
-generate go --package-name umpire
+# With disallowAdditionalPropertiesIfNotPresent, which is on unless it is said, clients refuse a field that is added later. Without containerDefaultToNull
+# a list that is not set is sent as an empty one, beside the catalog that was meant.
+generate java --additional-properties library=native,openApiNullable=false,containerDefaultToNull=true,disallowAdditionalPropertiesIfNotPresent=false
+generate go --additional-properties packageName=umpire,disallowAdditionalPropertiesIfNotPresent=false
 
 # Against the generator's own jar, which holds Jackson: then nothing of Maven's is needed, but for one annotation that Java 11 dropped.
 jar="$(find "$tool" -name openapi-generator.jar)"
@@ -29,16 +30,21 @@ cp scripts/sdk/java/Call.java "$made/java/src/main/java/"
 find "$made/java/src/main/java" -name '*.java' >"$made/sources"
 javac -nowarn -d "$made/classes" -cp "$jar" "@$made/sources" 2>"$made/log" || { cat "$made/log" >&2; exit 1; }
 if command -v go >/dev/null; then
-  (cd "$made/go" && go build ./...)
-  echo 'openapi-generator, Go: generated and compiled'
+  mkdir "$made/go/cmd"
+  cp scripts/sdk/go/main.go "$made/go/cmd/"
+  (cd "$made/go" && GOFLAGS=-mod=mod go build -o "$made/call-go" ./cmd)
 else
   grep -q 'json:"choices,omitempty"' "$made/go/model_decision_request.go"
   grep -q 'this.Model = model' "$made/go/model_decision_request.go"
   echo 'openapi-generator, Go: generated; its fields are there, there is no go to compile it'
 fi
 export MADE="$made" JAR="$jar"
-sh scripts/with-service.sh sh -euc '
+call='
   PYTHONPATH="$MADE/opc" python scripts/sdk/python/call_openapi_python_client.py "$BASE_URL"
   PYTHONPATH="$MADE/python" python scripts/sdk/python/call_openapi_generator.py "$BASE_URL"
   java -cp "$MADE/classes:$JAR" Call "$BASE_URL"
+  if [ -x "$MADE/call-go" ]; then "$MADE/call-go" "$BASE_URL"; fi
 '
+sh scripts/with-service.sh sh -euc "$call"
+echo 'with a field more in each answer:'
+sh scripts/with-service.sh node scripts/sdk/with-added-field.ts sh -euc "$call"

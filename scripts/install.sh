@@ -1,10 +1,14 @@
 #!/bin/sh
-# Installs the pinned dependencies, unless that was done since the lock file last changed.
+# Installs the pinned dependencies, unless that was done since the lock file last changed. Their programs are put in place, too, where a plain `npm ci` left
+# them out.
 set -eu
 cd "$(dirname "$0")/.."
-if [ node_modules/.package-lock.json -nt package-lock.json ] && [ node_modules/.package-lock.json -nt package.json ]; then
-  exit 0
+installed() { [ node_modules/.package-lock.json -nt package-lock.json ] && [ node_modules/.package-lock.json -nt package.json ]; }
+complete() { node_modules/.bin/node --version && node_modules/.bin/buf --version; }
+if installed; then
+  if complete >/dev/null 2>&1; then exit 0; fi
+else
+  npm ci --no-audit --no-fund --loglevel=error
 fi
 # .npmrc keeps every install script from running. These two packages need theirs: each puts the program of this platform in its place.
-npm ci --no-audit --no-fund --loglevel=error
 npm rebuild --ignore-scripts=false --loglevel=error node @bufbuild/buf

@@ -28,7 +28,8 @@ if [ -z "${UMPIRE_MODELS_DIR:-}" ]; then
 fi
 export UMPIRE_DATA_DIR="$work/data" UMPIRE_ENGINES="${UMPIRE_ENGINES:-1}" UMPIRE_DRAIN_DELAY="${UMPIRE_DRAIN_DELAY:-0}"
 API_KEY="$(node "$root/src/cli.ts" keys create --owner example | tail -n 1)"
-PORT=0 HOST=127.0.0.1 node "$root/src/main.ts" >"$work/log" 2>&1 &
+: >"$work/log" # Read below, perhaps before the server has begun.
+PORT=0 HOST=127.0.0.1 node "$root/src/main.ts" >>"$work/log" 2>&1 &
 server=$!
 
 waited=0

@@ -90,6 +90,12 @@ process.on('SIGHUP', () => {
   }
 });
 
-const port = await app.start().catch((error: unknown) => fail(error, 'cannot listen'));
+const port = await app.start().catch((error: unknown) => {
+  const { code, port: taken } = error as NodeJS.ErrnoException & { readonly port?: number };
+  if (code !== 'EADDRINUSE') return fail(error, 'cannot listen');
+  // Whose port it is, a stack trace does not say.
+  logger.fatal({ reason: code, port: taken }, `port ${taken} is taken`);
+  return exit(1);
+});
 // So that several on one machine can be told apart.
 process.title = `umpire ${port}`;

@@ -1,14 +1,26 @@
 /** The guides' clients run where a caller has copied them to, with what their heads name and nothing else, and do what the guides say of them. */
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createNetServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { createLogger } from '../src/logger.ts';
+import { parseFault } from '../src/mock/fault-spec.ts';
+import { startMock } from '../src/mock/start-mock.ts';
 import { newUserEnv } from './support/new-user.ts';
 import { startService } from './support/service.ts';
 
@@ -17,7 +29,9 @@ const copy = mkdtempSync(join(tmpdir(), 'umpire-clients-'));
 test.after.always(() => rmSync(copy, { recursive: true, force: true }));
 cpSync(join(root, 'docs/clients'), copy, { recursive: true });
 cpSync(join(root, 'proto'), join(copy, 'proto'), { recursive: true });
-writeFileSync(join(copy, 'package.json'), '{ "type": "module" }');
+/** What `npm init -y` writes of it. */
+const PACKAGE = JSON.stringify({ name: 'caller', version: '1.0.0', main: 'index.js', type: 'commonjs' });
+writeFileSync(join(copy, 'package.json'), PACKAGE);
 // What `npm install` puts there.
 symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 
@@ -38,11 +52,21 @@ async function failure(command: string, args: readonly string[], env: Record<str
   );
 }
 
+test.serial.before('the heads say how a package that npm made becomes one of ES modules', async (t) => {
+  const step = 'npm pkg set type=module';
+  for (const file of ['rest.ts', 'connect.ts', 'decide.ts']) {
+    const text = readFileSync(join(copy, file), 'utf8');
+    t.true(text.slice(0, text.indexOf('*/')).includes(step), file);
+  }
+  const [npm = '', ...args] = step.split(' ');
+  await run(npm, args);
+});
+
 test.serial('each of them makes a decision, and one with a bad key says why it is refused', async (t) => {
   const service = await startService();
   t.teardown(service.stop);
   const address = `127.0.0.1:${service.port}`;
-  await run('npx', ['buf', 'generate']);
+  await run('npx', ['@bufbuild/buf', 'generate']);
   // TypeScript of this kind needs no compiler, but has to pass one.
   const options = [
     '--noEmit',
@@ -62,19 +86,27 @@ test.serial('each of them makes a decision, and one with a bad key says why it i
   if (hasPython) t.is((await run('python3', ['rest.py', service.url])).stdout, ANSWER);
   t.is(JSON.parse((await run('sh', ['decide.sh', service.url])).stdout).decision.output.choice, 'billing');
 
-  t.regex(await failure(process.execPath, ['decide.ts', address], WRONG), /^UNAUTHENTICATED AUTHENTICATION_REQUIRED /);
+  t.regex(
+    await failure(process.execPath, ['decide.ts', address], WRONG),
+    /^UNAUTHENTICATED AUTHENTICATION_REQUIRED {2}req_/,
+  );
   t.regex(
     await failure(process.execPath, ['connect.ts', service.url], WRONG),
-    /^Unauthenticated AUTHENTICATION_REQUIRED /,
+    /^Unauthenticated AUTHENTICATION_REQUIRED {2}req_/,
   );
   t.regex(await failure(process.execPath, ['rest.ts', service.url], WRONG), /^401 authentication_required req_/);
   if (hasPython)
     t.regex(await failure('python3', ['rest.py', service.url], WRONG), /^401 authentication_required req_/);
-  t.regex(await failure('sh', ['decide.sh', service.url], WRONG), /unauthenticated/);
+  t.regex(
+    await failure('sh', ['decide.sh', service.url], WRONG),
+    /\nx-request-id: req_\S+\s+\{.*unauthenticated.*\}\n$/i,
+  );
 });
 
-/** A service that answers by a script, one entry a request; 'cut' ends the connection instead. */
-async function scripted(answers: readonly ('cut' | readonly [status: number, code: string, retryAfter?: number])[]) {
+/** A service that answers by a script, one entry a request; 'cut' ends the connection instead, 'cut body' in the middle of an answer. */
+async function scripted(
+  answers: readonly ('cut' | 'cut body' | readonly [status: number, code: string, retryAfter?: number])[],
+) {
   const times: number[] = [];
   const sockets = new Set<unknown>();
   const answer: RequestListener = (request, response) => {
@@ -82,6 +114,11 @@ async function scripted(answers: readonly ('cut' | readonly [status: number, cod
     sockets.add(request.socket);
     if (next === 'cut') {
       request.socket.destroy();
+      return;
+    }
+    if (next === 'cut body') {
+      response.setHeader('content-length', 100);
+      response.write('{', () => request.socket.destroy());
       return;
     }
     const [status, code, retryAfter] = next;
@@ -107,6 +144,16 @@ async function scripted(answers: readonly ('cut' | readonly [status: number, cod
   };
 }
 
+const MOCK = {
+  env: { PORT: '0' },
+  models: [{ id: 'minilm-l6', revision: 'r1', status: 'ready' }],
+  limits: { inputTokens: 100, candidateTokens: 10, choices: 30 },
+  keys: {},
+  faults: [],
+  seed: 1,
+  logger: createLogger('silent', { write: () => {} }),
+} as const;
+
 const clients = [['rest.ts', process.execPath], ...(hasPython ? [['rest.py', 'python3']] : [])] as [string, string][];
 for (const [file, command] of clients) {
   test.serial(`${file}: tries again what may work, when it is asked to, on one connection`, async (t) => {
@@ -114,7 +161,7 @@ for (const [file, command] of clients) {
       [503, 'overloaded'],
       [429, 'rate_limit_exceeded', 1],
       [503, 'proxy'],
-      'cut',
+      'cut body',
       [200, ''],
     ]);
     t.teardown(service.close);
@@ -157,4 +204,87 @@ for (const [file, command] of clients) {
     t.regex(await failure(command, [file, never.url]), /^503 overloaded /);
     t.is(never.times.length, 5);
   });
+
+  test.serial(`${file}: an answer that breaks off or is no JSON is an error, and no decision`, async (t) => {
+    const spec = parseFault('cut=body');
+    if (typeof spec === 'string') return t.fail(spec);
+    const mock = await startMock({ ...MOCK, faults: [{ spec, rate: 1 }] });
+    t.teardown(mock.stop);
+    t.regex(await failure(command, [file, mock.url]), /^(TypeError: (terminated|fetch failed): |IncompleteRead)/);
+    const proxy = await scripted([[200, 'proxy']]);
+    t.teardown(proxy.close);
+    t.regex(await failure(command, [file, proxy.url]), /^200 unknown .*: HTTP 200\n$/);
+    t.is(proxy.times.length, 1);
+  });
+
+  test.serial(`${file}: a connection that is refused is named`, async (t) => {
+    const gone = await scripted([]);
+    gone.close();
+    t.regex(await failure(command, [file, gone.url]), /ECONNREFUSED|ConnectionRefusedError/);
+  });
+
+  for (const part of ['headers', 'body'] as const) {
+    test.serial(`${file}: the timeout ends ${part} that come in drops`, async (t) => {
+      const server = createNetServer((socket) => {
+        socket.write(part === 'headers' ? 'HTTP/1.1 200 OK\r\nX: ' : 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n');
+        const drops = setInterval(() => socket.write('x'), 100);
+        socket.resume().on('error', () => {});
+        socket.once('close', () => clearInterval(drops));
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      t.teardown(() => server.close());
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const [option, source] =
+        file === 'rest.ts'
+          ? [
+              '--input-type=module-typescript',
+              `import { decide } from './rest.ts'; await decide('${url}', {}, { timeout: 1000 });`,
+            ]
+          : ['-B', `from rest import Umpire; Umpire('${url}').decide({}, timeout=1.0)`];
+      const flag = file === 'rest.ts' ? '-e' : '-c';
+      // Without an end of its own the client would read for as long as the drops come.
+      const begun = performance.now();
+      const said = await promisify(execFile)(command, [option, flag, source], {
+        cwd: copy,
+        env: newUserEnv(),
+        timeout: 15_000,
+      }).then(
+        () => 'an answer',
+        ({ stderr, killed }: { stderr: string; killed: boolean }) => (killed ? 'it went on' : stderr),
+      );
+      t.regex(said, /Timeout/);
+      t.true(performance.now() - begun >= 995);
+    });
+  }
 }
+
+test.serial('connect.ts: a wait that is longer than the deadline is not begun', async (t) => {
+  const spec = parseFault('429; retry-after=9');
+  if (typeof spec === 'string') return t.fail(spec);
+  const mock = await startMock({ ...MOCK, faults: [{ spec, rate: 1 }] });
+  t.teardown(mock.stop);
+  const begun = performance.now();
+  t.regex(
+    await failure(process.execPath, ['connect.ts', mock.url]),
+    /^ResourceExhausted RATE_LIMIT_EXCEEDED {2}req_\S+: /,
+  );
+  // The first wait alone would be 9 s.
+  t.true(performance.now() - begun < 9_000);
+});
+
+test.serial('a copy that is named .mts needs no change of its package', async (t) => {
+  const service = await scripted([[200, '']]);
+  t.teardown(service.close);
+  const folder = join(copy, 'commonjs');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), PACKAGE);
+  copyFileSync(join(root, 'docs/clients/rest.ts'), join(folder, 'rest.mts'));
+  t.is((await node(join(folder, 'rest.mts'), service.url)).stdout, 'billing 1 m@r1\n');
+});
+
+test('the Go client reads what buf.gen.go.yaml makes, which is of Umpire alone', (t) => {
+  const template = readFileSync(join(root, 'docs/clients/buf.gen.go.yaml'), 'utf8');
+  const prefix = /value: (\S+)/.exec(template)?.[1];
+  t.regex(template, /directory: proto\n\s+paths: \[proto\/umpire\]/);
+  t.true(readFileSync(join(root, 'docs/clients/decide.go'), 'utf8').includes(`umpirev1 "${prefix}/umpire/v1"`));
+});

@@ -1,6 +1,15 @@
 /** A dependency cannot run a program of its own by being installed: `.npmrc` says so to every version of npm. */
 import { execFile } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,4 +45,36 @@ test('the install script of a dependency does not run', async (t) => {
   t.timeout(120_000);
   t.log(`without these settings it would: ${await scriptRuns(undefined)}`);
   t.false(await scriptRuns(fileURLToPath(new URL('../.npmrc', import.meta.url))));
+});
+
+/** What `scripts/install.sh` asks npm for in a clone of this kind; npm itself, which would need a network, only takes notes. */
+async function asked(clone: { readonly installed: boolean; readonly programs: readonly string[] }): Promise<string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'umpire-install-'));
+  try {
+    const notes = join(folder, 'notes');
+    const program = (path: string, text: string) => writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    for (const made of ['scripts', 'bin', 'node_modules/.bin']) mkdirSync(join(folder, made), { recursive: true });
+    copyFileSync(fileURLToPath(new URL('../scripts/install.sh', import.meta.url)), join(folder, 'scripts/install.sh'));
+    writeFileSync(notes, '');
+    program(join(folder, 'bin/npm'), `echo "$1" >>'${notes}'`);
+    for (const name of clone.programs) program(join(folder, 'node_modules/.bin', name), 'echo 1');
+    for (const name of ['package.json', 'package-lock.json']) {
+      writeFileSync(join(folder, name), '{}');
+      utimesSync(join(folder, name), 1, 1);
+    }
+    if (clone.installed) writeFileSync(join(folder, 'node_modules/.package-lock.json'), '{}');
+    await run('sh', [join(folder, 'scripts/install.sh')], {
+      env: { ...process.env, PATH: `${join(folder, 'bin')}:${process.env.PATH}` },
+    });
+    return readFileSync(notes, 'utf8').trim().split('\n');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+test('a clone is installed once, and completed where a plain npm ci left the programs out', async (t) => {
+  t.deepEqual(await asked({ installed: false, programs: [] }), ['ci', 'rebuild']);
+  t.deepEqual(await asked({ installed: true, programs: ['node', 'buf'] }), ['']);
+  t.deepEqual(await asked({ installed: true, programs: [] }), ['rebuild']);
+  t.deepEqual(await asked({ installed: true, programs: ['node'] }), ['rebuild']);
 });

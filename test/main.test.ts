@@ -67,7 +67,9 @@ test('a port that is taken: said in the log, and the status is 1', async (t) => 
     UMPIRE_ENGINES: '1',
   });
   t.is(status, 1);
-  t.true(linesOf(stdout).some(({ level, msg }) => level === 'fatal' && msg === 'cannot listen'));
+  const [line] = linesOf(stdout).filter(({ level }) => level === 'fatal');
+  t.is(line?.msg, `port ${port} is taken`);
+  t.false('err' in (line ?? {}));
   holder.close();
 });
 

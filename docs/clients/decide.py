@@ -78,7 +78,10 @@ def main():
         except grpc.RpcError as error:
             info = error_info(error)
             reason, param = (info.reason, info.metadata.get("param", "")) if info else ("", "")
-            sys.exit(f"{error.code().name} {reason} {param}: {error.details()}")
+            # By the request's id the operator finds it: in the initial metadata, which a refusal without a message has at its end.
+            metadata = {**dict(error.initial_metadata() or ()), **dict(error.trailing_metadata() or ())}
+            request_id = metadata.get("x-request-id", "")
+            sys.exit(f"{error.code().name} {reason} {param} {request_id}: {error.details()}")
     decision = response.decision
     print(decision.output.choice, decision.output.confidence, decision.model)
 

@@ -3,8 +3,9 @@
  *
  *     node_modules/.bin/node docs/clients/decide.ts HOST:PORT [CA_FILE]
  *
- * In a project of your own: copy this file and the folder proto/, `npm install @grpc/grpc-js @grpc/proto-loader protobufjs`, and run it there, where
- * proto/ is, with Node 22.18 or later, or with `npx tsx`. With a CA file the connection is TLS, with API_KEY in the environment the call carries the key.
+ * In a project of your own: copy this file and the folder proto/, `npm pkg set type=module` (it is an ES module, and npm makes a package a CommonJS one;
+ * or name the copy decide.mts), `npm install @grpc/grpc-js @grpc/proto-loader protobufjs`, and run it there, where proto/ is, with Node 22.18 or later, or
+ * with `npx tsx`. With a CA file the connection is TLS, with API_KEY in the environment the call carries the key.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -83,7 +84,10 @@ const request = {
   choices: ['billing', 'shipping', 'technical support'],
 };
 
-client.CreateDecision?.(
+// By the id of the request the operator finds it. It is in the initial metadata, which is the only metadata of a refusal that has no message: grpc-js
+// hands that out with the error.
+let requestId: unknown = '';
+const call = client.CreateDecision?.(
   request,
   metadata,
   { deadline: Date.now() + 5000 },
@@ -94,8 +98,9 @@ client.CreateDecision?.(
     client.close();
     if (error !== null || response === undefined) {
       const info = error === null ? undefined : errorInfoOf(error);
+      const [id = requestId] = error?.metadata.get('x-request-id') ?? [];
       process.stderr.write(
-        `${status[error?.code ?? status.UNKNOWN]} ${info?.reason ?? ''} ${info?.metadata.param ?? ''}: ${error?.details}\n`,
+        `${status[error?.code ?? status.UNKNOWN]} ${info?.reason ?? ''} ${info?.metadata.param ?? ''} ${id}: ${error?.details}\n`,
       );
       process.exitCode = 1;
       return;
@@ -104,3 +109,6 @@ client.CreateDecision?.(
     process.stdout.write(`${output.choice} ${output.confidence} ${model}\n`);
   },
 );
+call?.on('metadata', (initial: Metadata) => {
+  [requestId = ''] = initial.get('x-request-id');
+});

@@ -5,11 +5,14 @@
 With API_KEY in the environment the request carries the key.
 """
 
+import contextlib
 import http.client
 import json
 import os
 import random
+import socket
 import sys
+import threading
 import time
 from urllib.parse import urlsplit
 
@@ -22,7 +25,7 @@ class UmpireError(Exception):
 
     def __init__(self, response, body):
         try:
-            error = json.loads(body)["error"]
+            error = dict(json.loads(body)["error"])
         except (ValueError, KeyError, TypeError):
             error = {}  # A proxy in between answers in words of its own.
         super().__init__(error.get("message") or f"HTTP {response.status}")
@@ -49,31 +52,54 @@ class Umpire:
         deadline = time.monotonic() + timeout
         for attempt in range(1, attempts + 1):
             try:
-                return self._post("/v1/decisions", request, deadline - time.monotonic())
+                return self._post("/v1/decisions", request, deadline)
             except (UmpireError, OSError, http.client.HTTPException) as error:
                 pause = self._pause(error, attempt)
                 if pause is None or attempt == attempts or time.monotonic() + pause > deadline:
                     raise
                 time.sleep(pause)
 
-    def _post(self, path, request, timeout):
-        if self._connection is None:
-            kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
-            self._connection = kind(self._url.hostname, self._url.port, timeout=timeout)
-        elif self._connection.sock:
-            self._connection.sock.settimeout(timeout)
+    def _post(self, path, request, deadline):
+        timer = None
         try:
+            sock = self._connected(deadline - time.monotonic())
+            # A socket's own timeout holds for each read alone: an answer that comes in drops is ended from outside.
+            timer = threading.Timer(deadline - time.monotonic(), _end, [sock])
+            timer.start()
             self._connection.request("POST", path, json.dumps(request), self._headers)
             response = self._connection.getresponse()
             # Read whatever it is: then the connection serves the next request, too.
             body = response.read()
-        except (OSError, http.client.HTTPException):
+            if time.monotonic() >= deadline:
+                raise TimeoutError("ended in the middle")  # Where no length was told, the end looks like one.
+        except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             self._connection = None
+            if time.monotonic() >= deadline:
+                raise TimeoutError("no answer within the timeout") from error
             raise
+        finally:
+            if timer is not None:
+                timer.cancel()
         if response.status != 200:
             raise UmpireError(response, body)
-        return json.loads(body)
+        try:
+            return json.loads(body)
+        except ValueError:
+            raise UmpireError(response, body) from None
+
+    def _connected(self, timeout):
+        """The socket of the connection, which is opened if it is not there."""
+        if self._connection is None:
+            kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
+            self._connection = kind(self._url.hostname, self._url.port)
+        if timeout <= 0:
+            raise TimeoutError("no time left")
+        if self._connection.sock is None:
+            self._connection.timeout = timeout
+            self._connection.connect()
+        self._connection.sock.settimeout(timeout)
+        return self._connection.sock
 
     @staticmethod
     def _pause(error, attempt):
@@ -87,6 +113,13 @@ class Umpire:
         if error.retry_after is not None:
             return error.retry_after + random.random() * 0.1
         return None if error.code in HOPELESS else backoff
+
+
+def _end(sock):
+    """Ends what is being read from a socket, from another thread."""
+    with contextlib.suppress(OSError):
+        # Of the socket below TLS, which would forget that it is one.
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def main():

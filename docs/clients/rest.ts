@@ -1,8 +1,9 @@
 /**
- * A decision over REST, with retries and a deadline; this file needs nothing but Node 22.18 or later (or `npx tsx`) and can be copied anywhere:
+ * A decision over REST, with retries and a deadline; this file needs nothing but Node 22.18 or later (or `npx tsx`):
  *
  *     node_modules/.bin/node docs/clients/rest.ts BASE_URL
  *
+ * It is an ES module: in a package of your own, which npm makes a CommonJS one, `npm pkg set type=module` first, or name the copy rest.mts.
  * With API_KEY in the environment the request carries the key.
  */
 
@@ -66,6 +67,22 @@ function pause(error: unknown, attempt: number): number | undefined {
   return HOPELESS.has(error.code) ? undefined : backoff;
 }
 
+/** What a text says as JSON; undefined if it is none. */
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What went wrong in one line. What `fetch` throws says "fetch failed", and why in its cause. */
+export function describe(error: unknown): string {
+  if (error instanceof UmpireError) return `${error.status} ${error.code} ${error.requestId}: ${error.message}`;
+  const { cause } = error as { readonly cause?: { readonly code?: string; readonly message?: string } };
+  return [error, cause?.code, cause?.message].filter(Boolean).join(': ');
+}
+
 /** Decides within `timeout` milliseconds, all attempts together. @throws UmpireError, or what `fetch` throws. */
 export async function decide(
   baseUrl: string,
@@ -89,9 +106,9 @@ export async function decide(
         body: JSON.stringify(request),
         signal,
       });
-      // The body is read whatever it is: then the connection serves the next request, too.
-      const body: unknown = await response.json().catch(() => undefined);
-      if (!response.ok) throw new UmpireError(response, body);
+      // The body is read whatever it is: then the connection serves the next request, too. One that breaks off throws.
+      const body = fromJson(await response.text());
+      if (!response.ok || body === undefined) throw new UmpireError(response, body);
       return body as Decision;
     } catch (error) {
       const wait = signal.aborted || attempt === attempts ? undefined : pause(error, attempt);
@@ -116,8 +133,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     );
     process.stdout.write(`${output.choice} ${output.confidence} ${model}\n`);
   } catch (error) {
-    const known = error instanceof UmpireError;
-    process.stderr.write(`${known ? `${error.status} ${error.code} ${error.requestId}: ` : ''}${error}\n`);
+    process.stderr.write(`${describe(error)}\n`);
     process.exitCode = 1;
   }
 }

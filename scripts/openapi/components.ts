@@ -57,6 +57,11 @@ export const headers: Readonly<Record<string, Schema>> = {
     required: true,
     schema: { type: 'string', pattern: '^/v1/' },
   },
+  'X-Umpire-Learned': {
+    description:
+      'The digest of what the catalog has learned from examples; absent where nothing learned was applied. With `model` it names what decided: the same two give the same answer.',
+    schema: { type: 'string', pattern: '^[0-9a-f]+$' },
+  },
   'Server-Timing': {
     description:
       "Where the request's time went, milliseconds for each stage: `queue`, `tokenize`, `infer`. Only for callers with a key.",

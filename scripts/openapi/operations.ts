@@ -106,7 +106,10 @@ function success(route: Route): Schema {
   const { successStatus, responseBody } = route;
   const headers: Record<string, Schema> = { 'X-Request-ID': headerRef('X-Request-ID') };
   if (successStatus === 201) headers.Location = headerRef('Location');
-  if (route.procedure.limits === 'decision') headers['Server-Timing'] = headerRef('Server-Timing');
+  if (route.procedure.limits === 'decision') {
+    headers['Server-Timing'] = headerRef('Server-Timing');
+    headers['X-Umpire-Learned'] = headerRef('X-Umpire-Learned');
+  }
   if (responseBody === undefined) return { description: 'Done; no content.', headers };
   const schema = schemaName(responseBody);
   return {

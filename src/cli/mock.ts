@@ -1,15 +1,20 @@
 /** `umpire mock`: serves the contract without weights, for testing clients. */
 import { isKey, mintKey } from '../domain/keys.ts';
-import type { ModelStatus } from '../engine/engine.ts';
+import type { ModelLimits, ModelStatus } from '../engine/engine.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, UsageError } from './command.ts';
 
 const NAME = /^([a-z0-9][a-z0-9._-]{0,63})(?:@([a-z0-9][a-z0-9._-]{0,63}))?(?:=(ready|unavailable|disabled))?$/;
-/** What the contract's example descriptor and the shipped models have, about. */
+/** What the contract's example descriptor has: for models that are not shipped. */
 const DEFAULT_LIMITS = { 'input-tokens': '512', 'candidate-tokens': '128', choices: '300' } as const;
 
-/** The models that Umpire ships with: a client's settings name one of them. */
-const DEFAULT_MODELS = ['umpire-mini@r5', 'minilm-l6@r1'] as const;
+/** The models that Umpire ships with, by what a client's settings name, and their limits. */
+const SHIPPED: Readonly<Record<string, ModelLimits>> = {
+  'umpire-mini@r5': { inputTokens: 4096, candidateTokens: 72, choices: 300 },
+  'minilm-l6@r1': { inputTokens: 500, candidateTokens: 96, choices: 300 },
+};
+const DEFAULT_MODELS = Object.keys(SHIPPED);
+const otherwise = (limit: keyof typeof DEFAULT_LIMITS): string => `the shipped models' own; ${DEFAULT_LIMITS[limit]}`;
 
 const OPTIONS = {
   port: { type: 'string', value: 'PORT', meaning: 'where it listens; 0 takes a free port', otherwise: 'PORT' },
@@ -32,13 +37,13 @@ const OPTIONS = {
     type: 'string',
     value: 'N',
     meaning: "the models' limit",
-    otherwise: DEFAULT_LIMITS['input-tokens'],
+    otherwise: otherwise('input-tokens'),
   },
   'candidate-tokens': {
     type: 'string',
     value: 'N',
     meaning: "the models' limit",
-    otherwise: DEFAULT_LIMITS['candidate-tokens'],
+    otherwise: otherwise('candidate-tokens'),
   },
   choices: { type: 'string', value: 'N', meaning: "the models' limit", otherwise: DEFAULT_LIMITS.choices },
 } as const;
@@ -67,7 +72,23 @@ export const mockCommand: Command = {
     if (!Object.values(keys).every(isKey)) {
       throw new UsageError('UMPIRE_KEY: must be what `umpire keys create` or an earlier mock printed');
     }
-    const models = (values.model ?? DEFAULT_MODELS).map(modelFrom);
+    const limits = {
+      inputTokens: count('input-tokens', 1_000_000),
+      candidateTokens: count('candidate-tokens', 1_000_000),
+      choices: count('choices', 300),
+    };
+    const models = (values.model ?? DEFAULT_MODELS).map(modelFrom).map((model) => {
+      const shipped = SHIPPED[`${model.id}@${model.revision}`];
+      if (shipped === undefined) return model;
+      return {
+        ...model,
+        limits: {
+          inputTokens: values['input-tokens'] === undefined ? shipped.inputTokens : limits.inputTokens,
+          candidateTokens: values['candidate-tokens'] === undefined ? shipped.candidateTokens : limits.candidateTokens,
+          choices: values.choices === undefined ? shipped.choices : limits.choices,
+        },
+      };
+    });
     const faults = (values.fault ?? []).map((fault) => {
       const at = fault.lastIndexOf(':');
       const spec = parseFault(fault.slice(0, Math.max(at, 0)));
@@ -83,11 +104,7 @@ export const mockCommand: Command = {
     const mock = await startMock({
       env: { ...env, ...(values.port === undefined ? {} : { PORT: values.port }) },
       models,
-      limits: {
-        inputTokens: count('input-tokens', 1_000_000),
-        candidateTokens: count('candidate-tokens', 1_000_000),
-        choices: count('choices', 300),
-      },
+      limits,
       keys,
       faults,
       seed: whole('--seed', values.seed ?? '1', 0, 1_000_000_000),

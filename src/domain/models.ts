@@ -49,7 +49,7 @@ export function defaultRevisions(models: readonly ModelRevision[]): readonly Mod
  */
 export function usableModel(models: readonly ModelRevision[], name: string): ModelRevision {
   const model = findModel(models, name);
-  if (model === undefined) throw unknownModel(name);
+  if (model === undefined) throw unknownModel(name, undefined, models);
   if (model.status === 'disabled') {
     throw new DomainError('MODEL_DISABLED', `model '${name}' is disabled`, { param: 'model' });
   }
@@ -62,17 +62,29 @@ export function usableModel(models: readonly ModelRevision[], name: string): Mod
   return model;
 }
 
+/** Revisions that a message names at most. */
+const NAMED_REVISIONS = 5;
+
 /**
  * UNKNOWN_MODEL, with the name only if it is one: messages must not become a mirror for arbitrary text. `why`, where
- * the name is not of a kind that is taken.
+ * the name is not of a kind that is taken; `models`, so that the model's other revisions are named.
  */
-export function unknownModel(name: string, why?: string): DomainError {
+export function unknownModel(name: string, why?: string, models: readonly ModelRevision[] = []): DomainError {
   const [id = '', revision, ...rest] = name.split('@', 3);
   const readable = NAME.test(id) && (revision === undefined || NAME.test(revision)) && rest.length === 0;
-  const message = readable
-    ? why !== undefined
-      ? `${why}: '${id}'`
-      : `model '${name}' is not served; the list of models has those that are`
-    : "model is not a valid '<model_id>' or '<model_id>@<revision>'; the list of models has those that are";
+  if (!readable) {
+    return fault("model is not a valid '<model_id>' or '<model_id>@<revision>'; the list of models has those that are");
+  }
+  if (why !== undefined) return fault(`${why}: '${id}'`);
+  const served = models.filter((model) => model.id === id).map(qualifiedName);
+  const more = served.length > NAMED_REVISIONS ? ' and others' : '';
+  return fault(
+    served.length === 0
+      ? `model '${name}' is not served; the list of models has those that are`
+      : `model '${name}' is not served; served here: ${served.slice(0, NAMED_REVISIONS).join(', ')}${more}`,
+  );
+}
+
+function fault(message: string): DomainError {
   return new DomainError('UNKNOWN_MODEL', message, { param: 'model' });
 }

@@ -8,6 +8,8 @@ export interface MockModel {
   readonly id: string;
   readonly revision: string;
   readonly status: ModelStatus;
+  /** Its own; those of all models unless they are there. */
+  readonly limits?: ModelLimits;
 }
 
 /** An engine over models; of each id the first that is named is the default revision. */
@@ -18,11 +20,13 @@ export function createMockEngine(models: readonly MockModel[], limits: ModelLimi
         ...model,
         isDefault: models.findIndex(({ id }) => id === model.id) === place,
         ownedBy: 'mock',
-        limits,
+        limits: model.limits ?? limits,
       }),
     )
     .sort((a, b) => compare(a.id, b.id) || compare(a.revision, b.revision));
-  const tooLong = (choices: readonly string[]) => {
+  const limitsOf = (id: string, revision: string): ModelLimits =>
+    models.find((model) => model.id === id && model.revision === revision)?.limits ?? limits;
+  const tooLong = (choices: readonly string[], limits: ModelLimits) => {
     for (const choice of choices) {
       const tokens = countTokens(choice);
       if (tokens > limits.candidateTokens) {
@@ -33,13 +37,14 @@ export function createMockEngine(models: readonly MockModel[], limits: ModelLimi
   };
   return createFunctionEngine({
     models: () => revisions,
-    score({ instruction, input, choices }) {
+    score({ model, revision, instruction, input, choices }) {
+      const limits = limitsOf(model, revision);
       const tokens = countTokens(instruction) + countTokens(input);
       if (tokens > limits.inputTokens) {
         return { kind: 'input_too_long', tokens, limit: limits.inputTokens, atLeast: false };
       }
       return (
-        tooLong(choices) ?? {
+        tooLong(choices, limits) ?? {
           kind: 'scored',
           probabilities: overlapProbabilities(instruction, input, choices),
           inputTokens: tokens,
@@ -47,7 +52,8 @@ export function createMockEngine(models: readonly MockModel[], limits: ModelLimi
         }
       );
     },
-    prepare: async ({ choices }) => tooLong(choices) ?? { kind: 'prepared' },
+    prepare: async ({ model, revision, choices }) =>
+      tooLong(choices, limitsOf(model, revision)) ?? { kind: 'prepared' },
   });
 }
 

@@ -6,6 +6,8 @@ import test from 'ava';
 import { procedures } from '../../scripts/openapi/document.ts';
 import { type Example, examples } from '../../scripts/openapi/examples.ts';
 import { DomainError, errorTable } from '../../src/domain/errors.ts';
+import { fieldRules } from '../../src/domain/field-rules.ts';
+import { digestOf } from '../../src/stores/catalog-additions.ts';
 import { createRoutes, type Route } from '../../src/wire/rest/routes.ts';
 import type { Answer } from '../support/answers.ts';
 import { send } from '../support/http.ts';
@@ -121,6 +123,26 @@ test('no list becomes a set in generated code, and no request a union', (t) => {
       t.false('uniqueItems' in schema || 'default' in schema, `${name}.${field}`);
     }
   }
+});
+
+test('every field of a request has a rule, or is named here', (t) => {
+  // A model that is asked for by any name is looked up, and is there or not.
+  const unruled = ['GetModelRequest.model'];
+  const found = procedures().flatMap(({ method }) =>
+    method.input.fields
+      .filter(({ name }) => !(name in fieldRules(method.input)))
+      .map(({ name }) => `${method.input.name}.${name}`),
+  );
+  t.deepEqual(found, unruled);
+});
+
+test('a decision’s response has the digest of what was learned', (t) => {
+  const name = 'X-Umpire-Learned';
+  t.truthy(operationNamed('createDecision').operation.responses[200]?.headers[name]);
+  const header = document.components.headers[name];
+  const learned = { model: 'm@r1', scale: 1, bias: [0, 0], weights: undefined };
+  t.true(compile(header?.schema ?? {})(digestOf(learned as never)));
+  t.is(header?.required, undefined);
 });
 
 test('an operation does not say the same twice, and each says more than its name', (t) => {

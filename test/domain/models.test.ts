@@ -52,3 +52,17 @@ test('a name of a kind that is not taken says so, and names what would be', (t) 
   t.is(fault.reason, 'UNKNOWN_MODEL');
   t.is(fault.message, "a catalog names a model without a revision: 'umpire-mini'");
 });
+
+test('a revision that is not served is refused with those that are, a few of many', (t) => {
+  const said = (name: string, models = scriptedModels): string =>
+    t.throws(() => usableModel(models, name), { instanceOf: DomainError })?.message ?? '';
+  t.is(said('minilm-l6@r3'), "model 'minilm-l6@r3' is not served; served here: minilm-l6@r1, minilm-l6@r2");
+  t.is(said('minilm-l7'), "model 'minilm-l7' is not served; the list of models has those that are");
+  const [first] = scriptedModels;
+  if (first === undefined) return t.fail();
+  const many = Array.from({ length: 7 }, (_, index) => ({ ...first, id: 'many', revision: `r${index}` }));
+  t.is(
+    said('many@r9', many),
+    "model 'many@r9' is not served; served here: many@r0, many@r1, many@r2, many@r3, many@r4 and others",
+  );
+});

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -256,4 +256,33 @@ test('arguments that are wrong are said', async (t) => {
     t.true(status === 1 || status === 2, args);
     t.regex(err.join('\n'), message);
   }
+});
+
+test('the shipped models have the limits of their packages, unless others are asked for', async (t) => {
+  const limitsBy = async (...args: string[]) => {
+    const lines: string[] = [];
+    let listed: { data: { id: string; limits: unknown }[] } = { data: [] };
+    const status = await runCommand(['mock', '--port', '0', ...args], {
+      ...quiet,
+      env: {},
+      out: (line) => lines.push(line),
+      interrupted: async () => {
+        const [url = ''] = /http:\S+/.exec(lines.join('\n')) ?? [];
+        listed = (await (await fetch(new URL('/v1/models', url))).json()) as typeof listed;
+      },
+    });
+    t.is(status, 0);
+    return Object.fromEntries(listed.data.map(({ id, limits }) => [id, limits]));
+  };
+  const shipped = Object.fromEntries(
+    ['umpire-mini/r5', 'minilm-l6/r1'].map((name) => {
+      const manifest = readFileSync(new URL(`../../models/${name}/model.json`, import.meta.url), 'utf8');
+      return [name.split('/')[0], (JSON.parse(manifest) as { limits: unknown }).limits];
+    }),
+  );
+  t.deepEqual(await limitsBy(), shipped);
+  t.deepEqual(await limitsBy('--choices', '7', '--model', 'minilm-l6', '--model', 'other'), {
+    'minilm-l6': { ...(shipped['minilm-l6'] as object), choices: 7 },
+    other: { input_tokens: 512, candidate_tokens: 128, choices: 7 },
+  });
 });

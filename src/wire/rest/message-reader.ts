@@ -18,9 +18,6 @@ interface FieldReader {
   readonly kind: 'string' | 'strings';
 }
 
-/** A caller of another service's API is told so, since its mistake is not in one property. */
-const OTHER_DIALECT = new Set(['questions', 'state', 'messages', 'prompt', 'labels', 'candidate_labels']);
-const DIALECT_HINT = 'this API takes model, input, instruction and either choices or catalog';
 const MAX_PARAM = 128;
 
 const NO_BODY: ScannedBody = { kind: 'object', values: new Map() };
@@ -32,9 +29,10 @@ export function compileMessageReader(desc: DescMessage, inPath: ReadonlySet<stri
   const shape: ObjectShape = new Map(
     fields.filter(({ name }) => !inPath.has(name)).map(({ name, kind }) => [name, kind]),
   );
+  const fieldNames = [...shape.keys()];
   return (bytes, bound) => {
     const body = bytes === undefined ? NO_BODY : scanBody(bytes, shape);
-    if (body.kind === 'unknown') throw unknownField(body.name);
+    if (body.kind === 'unknown') throw unknownField(body.name, fieldNames);
     if (body.kind === 'nested')
       throw wrongType(
         fields.find(({ name }) => name === body.name),
@@ -97,11 +95,10 @@ export function duplicateField(name: string): DomainError {
   return new DomainError('DUPLICATE_FIELD', `${name} is given more than once`, { param: name });
 }
 
-/** The fault of a property that the request does not have. */
-export function unknownField(name: string): DomainError {
+/** The fault of a property that the request does not have, with those that it has: its names are easily taken for those of another API. */
+export function unknownField(name: string, fields: readonly string[]): DomainError {
   const shown = name.length > MAX_PARAM ? `${name.slice(0, MAX_PARAM)}…` : name;
-  const message = OTHER_DIALECT.has(name)
-    ? `${shown} is not a property here: ${DIALECT_HINT}`
-    : `${shown} is not a property of this request`;
+  const known = fields.length === 0 ? 'none' : fields.join(', ');
+  const message = `${shown} is not a property of this request, which has ${known}`;
   return new DomainError('UNKNOWN_FIELD', message, { param: shown });
 }

@@ -34,11 +34,12 @@ export function compileMessageScan(desc: DescMessage): MessageScan {
     const items = fieldKind === 'list' ? rules[name]?.items : undefined;
     return items === undefined ? [] : [{ number, items }];
   });
+  const fieldNames = fields.map(({ name }) => name);
 
   return {
     json(message) {
       const body = strictly(() => scanBody(message, shape));
-      if (body.kind === 'unknown') throw unknownField(body.name);
+      if (body.kind === 'unknown') throw unknownField(body.name, fieldNames);
       if (body.kind === 'nested')
         throw wrongType(
           fields.find(({ name }) => name === body.name),

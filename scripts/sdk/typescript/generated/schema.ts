@@ -316,6 +316,8 @@ export interface components {
         "WWW-Authenticate": "Bearer";
         /** @description The path of what was created. */
         Location: string;
+        /** @description The digest of what the catalog has learned from examples; absent where nothing learned was applied. With `model` it names what decided: the same two give the same answer. */
+        "X-Umpire-Learned": string;
         /** @description Where the request's time went, milliseconds for each stage: `queue`, `tokenize`, `infer`. Only for callers with a key. */
         "Server-Timing": string;
     };
@@ -341,6 +343,7 @@ export interface operations {
                 headers: {
                     "X-Request-ID": components["headers"]["X-Request-ID"];
                     "Server-Timing": components["headers"]["Server-Timing"];
+                    "X-Umpire-Learned": components["headers"]["X-Umpire-Learned"];
                     [name: string]: unknown;
                 };
                 content: {
