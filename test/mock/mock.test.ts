@@ -266,6 +266,7 @@ test('the shipped models have the limits of their packages, unless others are as
       ...quiet,
       env: {},
       out: (line) => lines.push(line),
+      err: () => {},
       interrupted: async () => {
         const [url = ''] = /http:\S+/.exec(lines.join('\n')) ?? [];
         listed = (await (await fetch(new URL('/v1/models', url))).json()) as typeof listed;
