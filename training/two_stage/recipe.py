@@ -160,7 +160,7 @@ class Workshop:
     def start_b(self) -> StageB:
         """What stage B is trained from: a package's, or an encoder with a new head."""
         if self.start_from:
-            return warm_start.stage_b(self.start_from, self.base)
+            return warm_start.stage_b(self.start_from, self.mpnet() if self.options.reader == "mpnet" else self.base)
         if self.options.reader == "minilm":
             return StageB(copy.deepcopy(self.stage_a()))
         if self.many:
@@ -168,9 +168,13 @@ class Workshop:
             lower = self.stage_a().state_dict()
             encoder.load_state_dict({name: lower[name] for name in encoder.state_dict()})
             return StageB(encoder)
+        return StageB(self.mpnet())
+
+    def mpnet(self) -> Encoder:
+        """What the reader of umpire-base grows from, its words as the package keeps them."""
         encoder = load_mpnet(self.options.reader_weights or weights_file(self.work))
         encoder.words.weight.data.copy_(rounded_words(encoder.words.weight.data))
-        return StageB(encoder)
+        return encoder
 
     def teacher(self) -> StageB | None:
         """The stage B to learn from, if there is one."""
@@ -178,7 +182,8 @@ class Workshop:
         if folder is None:
             return None
         if not (folder / "stage_b.pt").exists():
-            return warm_start.stage_b(folder, self.base)
+            larger = "stage_b_weights" in json.loads((folder / "model.json").read_text())["options"]["graphs"]
+            return warm_start.stage_b(folder, self.mpnet() if larger else self.base)
         saved = torch.load(folder / "stage_b.pt", map_location=DEVICE)
         model = StageB(Encoder(SHAPES[saved["reader"]]))
         model.load_state_dict(saved["kept"])
