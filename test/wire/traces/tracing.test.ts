@@ -116,6 +116,7 @@ test.serial('a decision over REST is a span of its caller, with its stages insid
     'umpire.model': 'minilm-l6@r1',
     'umpire.choices': 3,
     'umpire.input_tokens': 15,
+    'umpire.unread_share': 0,
   });
   t.like(server.resource, {
     'service.name': 'umpire-test',
@@ -181,6 +182,7 @@ test.serial('gRPC and Connect: the same stages, named by the procedure', async (
     'umpire.model': 'minilm-l6@r1',
     'umpire.choices': 3,
     'umpire.input_tokens': 15,
+    'umpire.unread_share': 0,
   });
   const server = serverOf(spans.filter(({ traceId }) => traceId === connectTrace));
   t.like(server, { name: RPC, parentSpanId: PARENT });
