@@ -18,6 +18,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { basisOf, type LearnedRecord } from '../../src/stores/catalog-additions.ts';
 import { silentLog } from '../../src/stores/log.ts';
 import { readDataSets } from '../eval/data-sets.ts';
+import { learningCost, MOST_COST } from './cost.ts';
 import { scoresOf } from './scores.ts';
 import { checkThroughService } from './through-service.ts';
 
@@ -50,6 +51,12 @@ const SLACK = 0.01;
 const PLAIN_PULL = 1;
 /** Its biases are free; a pull of 0 would leave a choice without examples at minus infinity. */
 const PLAIN_BIAS_PULL = 0.01;
+
+/** What learning costs is measured on this set: so many of its rows, of which so many are decided for their time. */
+const COSTED = 'banking77';
+const COSTED_ROWS = 1000;
+const TIMED = 50;
+const PATIENCE_MS = 60_000;
 
 /** One draw. */
 interface Draw {
@@ -141,6 +148,7 @@ export async function run(
         console.error(`${set.name}: the service decides the same`);
       }
     }
+    missed.push(...(await costs(engine, { model, revision }, data, out)));
     const late = all.filter(({ k }) => k >= MOST_ECE.from);
     const ece = mean(late.map((each) => each.ece));
     if (late.length > 0) console.log(`\nECE of learned answers at ${MOST_ECE.from} and more: ${ece.toFixed(3)}`);
@@ -151,6 +159,35 @@ export async function run(
   } finally {
     await engine.close();
   }
+}
+
+/** Prints what learning costs, and says what is missed. */
+async function costs(
+  engine: Engine,
+  named: { readonly model: string; readonly revision: string },
+  data: string,
+  out: string,
+): Promise<readonly string[]> {
+  const [set] = readDataSets(data, { sets: [COSTED] });
+  if (set === undefined) return [];
+  const choices = (set.rows[0]?.choices ?? []).toSorted();
+  const scored = (await scoresOf(engine, named, set, choices, out)).slice(0, COSTED_ROWS);
+  const timed = set.rows.slice(0, TIMED);
+  const began = performance.now();
+  for (const { input, instruction } of timed) {
+    const deadline = performance.now() + PATIENCE_MS;
+    const terms = { signal: AbortSignal.timeout(PATIENCE_MS), deadline, tenant: 'bench', keyed: true };
+    await engine.score({ ...named, input, instruction, choices, vector: true }, terms);
+  }
+  const cost = learningCost(scored, choices, (performance.now() - began) / timed.length);
+  console.log(`\nof a decision among 300 choices what was learned takes ${cost.decision.toFixed(3)} ms of CPU time`);
+  console.log(
+    `learning ${scored.length} examples for ${choices.length} choices takes ${cost.learning.toFixed(2)} times as long as deciding them`,
+  );
+  return [
+    ...(cost.decision > MOST_COST.decision ? ['the cost of a learned decision'] : []),
+    ...(cost.learning > MOST_COST.learning ? ['the cost of learning'] : []),
+  ];
 }
 
 /** Prints the row of a set and k, and says what is missed. */

@@ -1,0 +1,68 @@
+/**
+ * What learning costs, CPU time of this process: of what was learned in a decision among 300 choices, and of learning 1,000 examples for 77 choices,
+ * beside the time that an engine takes to decide these.
+ */
+import { createLearned, learnedOf } from '../../src/domain/learned.ts';
+import { learn, type ScoredExample } from '../../src/domain/learning/learn.ts';
+import { regressionData } from '../../src/domain/learning/regression.ts';
+import { basisOf } from '../../src/stores/catalog-additions.ts';
+
+const MANY = 300;
+const DECISIONS = 3000;
+const WIDTH = 384;
+/** No figures: nothing was held out. */
+const NONE = { log_loss: 0, accuracy: 0, ece: 0 };
+/** A learned decision's share, milliseconds at most, and learning's beside deciding. */
+export const MOST_COST = { decision: 0.2, learning: 3 };
+
+/** What was measured. Milliseconds of CPU time of one decision; and the ratio of learning to deciding, both in time. */
+export interface LearningCost {
+  readonly decision: number;
+  readonly learning: number;
+}
+
+/** Measures. `rows`: scored examples; `decided`: milliseconds that deciding one of them takes. */
+export function learningCost(
+  rows: readonly ScoredExample[],
+  choices: readonly string[],
+  decided: number,
+): LearningCost {
+  const facts = { model: 'cost@r1', basis: basisOf(choices, undefined) };
+  const began = performance.now();
+  learn(rows, choices, facts);
+  const learning = (performance.now() - began) / (rows.length * decided);
+  return { decision: decisionCost(), learning };
+}
+
+function decisionCost(): number {
+  const choices = Array.from({ length: MANY }, (_, i) => `choice ${i}`).toSorted();
+  // What the numbers are does not matter to the cost.
+  const numbers = (count: number, seed: number): Float32Array =>
+    Float32Array.from({ length: count }, (_, j) => Math.sin(seed + j) / 14);
+  const rows = Array.from({ length: 100 }, (_, i): ScoredExample => {
+    return { probabilities: new Float64Array(MANY).fill(1 / MANY), vector: numbers(WIDTH, i), label: i };
+  });
+  const data = regressionData(
+    rows.map(({ probabilities }) => probabilities),
+    rows.map(({ label }) => label),
+    rows.map(({ vector }) => vector as Float32Array),
+  );
+  const parameters = Float64Array.from(numbers(1 + MANY + MANY * WIDTH, 1));
+  const learned = learnedOf(data, parameters, {
+    model: 'cost@r1',
+    basis: basisOf(choices, undefined),
+    rung: 'weights',
+  });
+  const state = createLearned({ ...learned, learned_at: '', examples: [], before: NONE, after: NONE });
+  const run = (times: number): void => {
+    for (let i = 0; i < times; i++) {
+      const { probabilities, vector } = rows[i % rows.length] as ScoredExample;
+      state.decide(probabilities, vector);
+    }
+  };
+  run(DECISIONS / 10);
+  const { user, system } = process.cpuUsage();
+  run(DECISIONS);
+  const spent = process.cpuUsage({ user, system });
+  return (spent.user + spent.system) / 1000 / DECISIONS;
+}
