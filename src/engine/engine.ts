@@ -101,6 +101,8 @@ export interface EngineStats {
   readonly engines: readonly { readonly resident: number }[];
   /** Time spent on decisions, all processes together. */
   readonly busy: number;
+  /** Processes that were replaced because they were too large. */
+  readonly replacements: number;
   /** Processes that ended without being asked to. */
   readonly restarts: number;
   /** Jobs that were given up because their engine made no progress with them, or crashed. */

@@ -12,11 +12,14 @@ import { createSparePlace } from '../processes/spare-place.ts';
 import type { Backlog } from '../scheduling/fair-queue.ts';
 import { Pool } from '../scheduling/pool.ts';
 import type { JobResult } from '../worker/messages.ts';
+import { createMemoryWarning } from './memory-warning.ts';
 import { createModelLoading } from './model-loading.ts';
 
 /** Sees what the processes do. */
 export interface GroupObserver {
   finished(result: JobResult): void;
+  /** A process was replaced because it was too large. */
+  replaced(): void;
   /** A process ended. */
   ended(death: Death): void;
   /** A job was given up because its engine ended with it. */
@@ -71,6 +74,7 @@ export function createEngineGroup({
   const wanted = (): readonly Revision[] => revisions.wanted().filter(serves);
   const loading = createModelLoading({ settings, revisions, wanted, slots, served: () => pool.dispatch() });
   const spare = createSparePlace();
+  const warnOfMemory = createMemoryWarning(settings);
   for (const name of names) {
     slots.push(
       new EngineSlot({
@@ -87,6 +91,8 @@ export function createEngineGroup({
           preparing: (process) => pool.preparing(process),
           unready: (key, problems) => loading.unready(key, problems),
           calls: (calls) => observer.calls(calls),
+          serves: warnOfMemory,
+          replaced: () => observer.replaced(),
           finished: (process, job, result, occupied) => {
             observer.finished(result);
             pool.finished(process, job, result, occupied);

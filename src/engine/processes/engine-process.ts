@@ -98,7 +98,7 @@ export class EngineProcess {
     return this.#models;
   }
 
-  /** Resident bytes when it last told; 0 before. */
+  /** Resident bytes when it last told, as it does after each canary decision; 0 before. */
   get resident(): number {
     return this.#resident;
   }
@@ -191,6 +191,7 @@ export class EngineProcess {
         this.#endLoad(message.key, { kind: 'failed', problems: message.problems, away: message.away === true });
         break;
       case 'canary_made':
+        this.#resident = message.resident;
         this.#canaryMade(message.key, message.problem);
         break;
       case 'unready':

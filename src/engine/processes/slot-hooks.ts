@@ -27,6 +27,10 @@ export interface SlotHooks {
   /** A model that the process had loaded cannot serve for now. */
   unready(key: string, problems: readonly string[]): void;
   calls(calls: InferenceCalls): void;
+  /** A process serves, and had this many resident bytes when its models were loaded. */
+  serves(engine: string, loadedBytes: number): void;
+  /** A process has taken the place of one that was too large. */
+  replaced(): void;
   /** A process ended with jobs in flight. */
   lost(process: EngineProcess, jobs: readonly number[], death: Death): void;
 }
