@@ -162,7 +162,7 @@ export interface Engine {
    */
   ready(): boolean;
   stats(): EngineStats;
-  /** Looks at the model packages again (SIGHUP). */
+  /** Looks at the model packages again, and tries those that failed (SIGHUP). */
   reload(): void;
   /** Refuses new jobs, finishes those that are accepted, ends the processes. Resolves when all have exited. */
   close(): Promise<void>;

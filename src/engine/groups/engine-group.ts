@@ -46,6 +46,8 @@ export interface EngineGroup {
   readonly slots: readonly EngineSlot[];
   /** Loads what is new. */
   rollOut(): void;
+  /** Tries the models that failed again now. */
+  retry(): void;
   unload(key: string): void;
   /** What waits, and what it will take in one process. */
   backlog(): Pick<Backlog, 'jobs' | 'cost'>;
@@ -109,7 +111,9 @@ export function createEngineGroup({
     pool,
     slots,
     rollOut: () => void loading.rollOut(),
+    retry: () => loading.retry(),
     unload(key) {
+      loading.forget(key);
       for (const slot of slots) slot.unload(key);
     },
     backlog() {

@@ -147,7 +147,7 @@ export class EngineSlot {
     run.pause();
     await run.loadEach(() => {
       const wanted = this.#options.hooks.wanted();
-      return (all ? wanted : trusted(wanted)).find(({ key }) => !run.tried.has(key));
+      return nextOf(run, all ? wanted : trusted(wanted));
     });
     if (run === this.#current && this.#state === 'open') this.#serve(run);
   }
@@ -205,9 +205,7 @@ export class EngineSlot {
   /** Loads what the process that serves has not tried. How many loads succeeded. */
   #loadNew(next: ProcessRun, before: ProcessRun): Promise<number> {
     const { hooks } = this.#options;
-    return next.loadEach(() =>
-      trusted(hooks.wanted().filter(({ key }) => !before.tried.has(key))).find(({ key }) => !next.tried.has(key)),
-    );
+    return next.loadEach(() => nextOf(next, trusted(hooks.wanted().filter(({ key }) => !before.tried.has(key)))));
   }
 
   /** Loads what the process that serves has, but for what has a successor. */
@@ -272,6 +270,16 @@ export class EngineSlot {
   #isClosing(): boolean {
     return this.#state === 'closing';
   }
+}
+
+/**
+ * What a process loads next. What has failed before comes last, and not into a process that has loaded something: that
+ * would wait for it, and another process may try it later.
+ */
+function nextOf(run: ProcessRun, revisions: readonly Revision[]): Revision | undefined {
+  return revisions.find(
+    ({ key, failures }) => !run.tried.has(key) && (failures === 0 || run.process.models.size === 0),
+  );
 }
 
 /**

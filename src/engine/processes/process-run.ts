@@ -88,10 +88,10 @@ export class ProcessRun {
   async load(revision: Revision): Promise<boolean> {
     this.tried.add(revision.key);
     let outcome = await this.process.load(revision);
-    const problem = outcome.kind === 'ready' ? this.#hooks.misfit(this.process, revision) : undefined;
-    if (problem !== undefined) {
+    const misfit = outcome.kind === 'ready' ? this.#hooks.misfit(this.process, revision) : undefined;
+    if (misfit !== undefined) {
       this.process.unload(revision.key);
-      outcome = { kind: 'failed', problems: [problem], measured: true };
+      outcome = { kind: 'failed', problems: [misfit.problem], excess: misfit.excess };
     }
     if (outcome.kind === 'ready') {
       this.#served = true;
