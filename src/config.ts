@@ -104,7 +104,7 @@ const TABLE = {
   UMPIRE_ENGINE_MEMORY: setting(
     '450',
     whole(100, 1_000_000, MIB),
-    'MiB of resident memory above which an engine is replaced once its work is done',
+    'MiB of resident memory above which an engine is replaced once its work is done; where its models alone take more, a quarter above these',
   ),
   UMPIRE_MEMORY: setting(
     '1024',

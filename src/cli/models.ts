@@ -90,13 +90,14 @@ export const modelCommands: readonly Command[] = [
 ];
 
 /** Prints what was measured of a package. */
-export function printSpeed(terminal: Terminal, { remote, decisions, choice, worst }: PackageSpeed): void {
+export function printSpeed(terminal: Terminal, { remote, decisions, choice, worst, resident }: PackageSpeed): void {
   for (const { tokens, milliseconds } of decisions) {
     const where = remote ? 'with its inference server' : 'on one core';
     terminal.out(`  ${tokens} tokens, 8 choices: ${milliseconds.toFixed(1)} ms ${where}`);
   }
   if (choice > 0) terminal.out(`  each choice that is not cached: ${choice.toFixed(1)} ms`);
   terminal.out(`  the largest request that its limits allow: ${worst.toFixed(0)} ms`);
+  terminal.out(`  an engine with this package alone takes ${Math.ceil(resident / 2 ** 20)} MiB`);
 }
 
 /** The folder of model packages that the environment names. */

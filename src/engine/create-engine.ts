@@ -85,7 +85,10 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         inference: inference.stats(),
       });
     },
-    reload: () => watch.scan(),
+    reload() {
+      watch.scan();
+      for (const group of groups()) group.retry();
+    },
     async close() {
       watch.close();
       await Promise.all([engines.close(), inference.close()]);

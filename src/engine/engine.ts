@@ -101,6 +101,8 @@ export interface EngineStats {
   readonly engines: readonly { readonly resident: number }[];
   /** Time spent on decisions, all processes together. */
   readonly busy: number;
+  /** Processes that were replaced because they were too large. */
+  readonly replacements: number;
   /** Processes that ended without being asked to. */
   readonly restarts: number;
   /** Jobs that were given up because their engine made no progress with them, or crashed. */
@@ -160,7 +162,7 @@ export interface Engine {
    */
   ready(): boolean;
   stats(): EngineStats;
-  /** Looks at the model packages again (SIGHUP). */
+  /** Looks at the model packages again, and tries those that failed (SIGHUP). */
   reload(): void;
   /** Refuses new jobs, finishes those that are accepted, ends the processes. Resolves when all have exited. */
   close(): Promise<void>;

@@ -40,6 +40,8 @@ export interface EngineOptions {
   readonly modelRetryMs?: number;
   /** The longest such wait. */
   readonly longestRetryMs?: number;
+  /** The wait of a model whose largest request took more than twice its time here. */
+  readonly tooSlowRetryMs?: number;
   /** The engines' niceness above the parent's. */
   readonly niceness?: number;
   /** Addresses `host:port` of inference servers by `<id>@<revision>` or `<id>`: they replace those in packages. */
@@ -67,6 +69,7 @@ export function engineSettings(options: EngineOptions): EngineSettings {
     scanIntervalMs: 10_000,
     modelRetryMs: 1000,
     longestRetryMs: 60_000,
+    tooSlowRetryMs: 600_000,
     niceness: 5,
     inferenceServers: new Map(),
     workerEntry: fileURLToPath(new URL('./worker/main.ts', import.meta.url)),

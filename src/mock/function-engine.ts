@@ -51,6 +51,7 @@ export function createFunctionEngine(options: FunctionEngineOptions): Engine {
       queue: { jobs: 0, cost: 0 },
       engines: [],
       busy: 0,
+      replacements: 0,
       restarts: 0,
       abandoned: { stuck: 0, crashed: 0 },
       choices: { encoded: 0, cached: 0 },

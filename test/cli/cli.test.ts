@@ -294,6 +294,7 @@ test.serial('models are listed and checked; a broken one ends with status 1', as
   const check = await run({}, 'models check minilm-l6');
   t.is(check.status, 0, check.err.join('\n'));
   t.regex(check.out.join('\n'), /^minilm-l6@r1: sound, loaded in \d+ ms\n.*8 choices: [\d.]+ ms/);
+  t.regex(check.out.join('\n'), /an engine with this package alone takes [1-9]\d+ MiB$/m);
   t.is((await run({}, 'models check nobody')).status, 1);
   const folder = mkdtempSync(join(tmpdir(), 'umpire-models-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));

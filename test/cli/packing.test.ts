@@ -35,6 +35,7 @@ test('an export becomes a package that list and check agree about', async (t) =>
     /^mine@r1 is in .*\n {2}output last_hidden_state, pooling mean\n {2}limits: 40 input tokens, 300 choices of 61 tokens/,
   );
   t.regex(packed.out, /taken out of the tokenizer: \[UNK\] \[CLS\] \[SEP\]/);
+  t.regex(packed.out, /an engine with this package alone takes [1-9]\d+ MiB$/m);
   const manifest = JSON.parse(await readFile(join(models, 'mine', 'r1', 'model.json'), 'utf8'));
   t.like(manifest, { default: true, owned_by: 'local', options: { temperature: 0.5, joint_weight: 0.2 } });
   t.regex((await umpire(env, 'models', 'list')).out, /mine +r1 +yes .* complete /);

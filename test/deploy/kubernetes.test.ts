@@ -45,6 +45,13 @@ test('a pod is taken out before it stops accepting, and has the time to finish',
   t.true(pod.spec.terminationGracePeriodSeconds > delay + Number(setting('UMPIRE_DRAIN_GRACE')));
 });
 
+test('the one pod of embedded drains briefly, since nothing can take over from it', (t) => {
+  const { patches } = read('overlays/embedded/kustomization.yaml');
+  const { spec } = parse(patches[0].patch).spec.template;
+  const { env } = spec.containers.find(({ name }: { readonly name: string }) => name === container.name);
+  t.deepEqual(env, [{ name: 'UMPIRE_DRAIN_DELAY', value: '2' }]);
+});
+
 test('there is an engine for each core, and memory for all of them', (t) => {
   const { limits } = container.resources;
   t.is(setting('UMPIRE_ENGINES'), limits.cpu);

@@ -65,10 +65,19 @@ test('packages come, change and go without a failed request', async (t) => {
   await eventually(() => deciding.made() > made + 50);
   t.is(listed(engine)[1], 'tiny@r1 ready');
 
+  const named = () =>
+    engine.log
+      .filter(({ message }) => message === 'the plain name tiny means this revision now')
+      .map(({ fields }) => fields);
+  t.deepEqual(named(), [
+    { model: 'tiny@r1', before: undefined },
+    { model: 'tiny@r2', before: 'r1' },
+  ]);
   await rm(join(modelsDir, 'tiny', 'r2'), { recursive: true });
   await rm(join(modelsDir, 'moved'), { recursive: true });
   await eventually(() => listed(engine).length === 1);
   t.deepEqual(listed(engine), ['tiny@r1 ready default']);
+  t.deepEqual(named().at(-1), { model: 'tiny@r1', before: 'r2' });
   await deciding.stop();
   t.deepEqual(deciding.failures, []);
 });

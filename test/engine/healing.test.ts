@@ -24,6 +24,9 @@ const slow = {
   manifest: { limits: { input_tokens: 40, candidate_tokens: 12, choices: 30 } },
 };
 
+/** Takes 400 MiB more for each text that says so. */
+const growingWorker = fileURLToPath(new URL('support/growing-worker/main.ts', import.meta.url));
+
 const statusOf = (engine: Engine, id: string, revision = 'r1') =>
   engine.models().find((model) => model.id === id && model.revision === revision)?.status;
 
@@ -177,8 +180,14 @@ test.serial('callers are answered on time while the engine does not move', async
 test.serial('an engine that grew too large is replaced without a failed request', async (t) => {
   const modelsDir = await modelsFolder(t);
   await writePackage(modelsDir);
-  const engine = await startEngine(t, { modelsDir, engineMemoryBytes: 1, recycleAfterMs: 500 });
+  const engine = await startEngine(t, {
+    modelsDir,
+    workerEntry: growingWorker,
+    engineMemoryBytes: 400 * 2 ** 20,
+    recycleAfterMs: 500,
+  });
   const [first] = enginesOf();
+  await engine.score(job({ input: 'grow' }), terms());
   let made = 0;
   while (enginesOf().includes(first ?? 0)) {
     await engine.score(job({ input: `abc ${made++}` }), terms());
@@ -187,6 +196,36 @@ test.serial('an engine that grew too large is replaced without a failed request'
   for (let i = 0; i < 100; i++) await engine.score(job(), terms());
   t.true(engine.log.some(({ message }) => message === 'an engine is too large and is replaced'));
   t.false(engine.log.some(({ message }) => message === 'an engine has died'));
+  t.like(engine.stats(), { replacements: 1, restarts: 0 });
+});
+
+test.serial('engines whose models alone are too large are replaced for what they grow by', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const engine = await startEngine(t, {
+    modelsDir,
+    engines: 2,
+    workerEntry: growingWorker,
+    engineMemoryBytes: 2 ** 20,
+    recycleAfterMs: 100,
+  });
+  const before = enginesOf();
+  // Each tells its size once a second.
+  for (let i = 0; i < 350; i++) {
+    await engine.score(job({ input: `abc ${i}` }), terms());
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  t.deepEqual(enginesOf(), before);
+  t.is(engine.stats().replacements, 0);
+  const warnings = engine.log.filter(({ level }) => level === 'warn').map(({ message }) => message);
+  t.is(warnings.length, 1, warnings.join('\n'));
+  t.regex(
+    warnings[0] ?? '',
+    /^the models alone take \d+ MiB, more than the 1 MiB of UMPIRE_ENGINE_MEMORY: raise it, .* UMPIRE_MODELS$/,
+  );
+  await engine.score(job({ input: 'grow' }), terms());
+  await eventually(() => engine.stats().replacements === 1);
+  await eventually(() => enginesOf().length === 2 && enginesOf().filter((pid) => before.includes(pid)).length === 1);
 });
 
 test.serial('engines end with their parent, however it ends', async (t) => {

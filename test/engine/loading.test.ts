@@ -3,6 +3,7 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { usableModel } from '../../src/domain/models.ts';
+import { checkPackage } from '../../src/engine/package-tools/check.ts';
 import { eventually, job, startEngine, type TestEngine, terms } from './support/engine.ts';
 import { enginesOf } from './support/engine-processes.ts';
 import { modelsFolder, slowEncoderGraph, writePackage } from './support/packages.ts';
@@ -54,6 +55,11 @@ const statusOf = (engine: TestEngine, name: string) =>
 const defaultOf = (engine: TestEngine, id: string) =>
   engine.models().find((model) => model.id === id && model.isDefault)?.revision;
 
+const failuresOf = (engine: TestEngine, name: string) =>
+  engine.log.filter(({ message, fields }) => message === 'a model cannot be served' && fields.model === name).length;
+const ignore = () => {};
+const silentLogger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+
 /** How long something takes to hold, milliseconds. */
 async function timeUntil(holds: () => boolean): Promise<number> {
   const began = performance.now();
@@ -87,13 +93,61 @@ test.serial('a model that was too slow once is measured again before ready is sa
   const modelsDir = await modelsFolder(t);
   const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
   await writePackage(modelsDir, { manifest: { limits } });
-  await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(25), manifest: { limits } });
-  const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 50, modelRetryMs: 50 }, 'started');
+  await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(6), manifest: { limits } });
+  const checked = await checkPackage({ modelsDir, logger: silentLogger }, 'zz', 'r1');
+  const deadline = checked.kind === 'sound' ? checked.speed.worst / 1.4 : Number.NaN;
+  const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: deadline, modelRetryMs: 50 }, 'started');
   await eventually(() => engine.ready());
   const failures = engine.log.filter(({ message }) => message === 'a model cannot be served');
   t.true(failures.length >= 3, `${failures.length}`);
   t.is(statusOf(engine, 'tiny@r1'), 'ready');
 });
+
+test.serial(
+  'a model far too slow is tried again by SIGHUP or when it changes, and ready is said without it',
+  async (t) => {
+    const modelsDir = await modelsFolder(t);
+    const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
+    await writePackage(modelsDir, { manifest: { limits } });
+    await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(25), manifest: { limits } });
+    const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 20, modelRetryMs: 50 }, 'started');
+    const failures = () => failuresOf(engine, 'zz@r1');
+    await eventually(() => engine.ready());
+    t.is(failures(), 1);
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    t.is(failures(), 1);
+    engine.reload();
+    await eventually(() => failures() === 2);
+    await writePackage(modelsDir, { id: 'zz', manifest: { limits } });
+    await eventually(() => statusOf(engine, 'zz@r1') === 'ready');
+  },
+);
+
+for (const place of ['at the start', 'beside an engine that serves']) {
+  test.serial(`a sound model does not wait for another try of one that failed, ${place}`, async (t) => {
+    const modelsDir = await modelsFolder(t);
+    const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
+    const writeBoth = async (folder: string): Promise<void> => {
+      await writePackage(folder, { id: 'aa', graph: slowEncoderGraph(25), manifest: { limits } });
+      await writePackage(folder, { id: 'zz', manifest: { limits } });
+    };
+    if (place === 'at the start') await writeBoth(modelsDir);
+    else await writePackage(modelsDir, { manifest: { limits } });
+    const options = { defaultDeadlineMs: 20, modelRetryMs: 1, tooSlowRetryMs: 1 };
+    const engine = await startEngine(t, { modelsDir, ...options }, 'started');
+    if (place !== 'at the start') {
+      await eventually(() => engine.ready());
+      const staging = await modelsFolder(t);
+      await writeBoth(staging);
+      for (const id of ['aa', 'zz']) await rename(join(staging, id), join(modelsDir, id));
+    }
+    await eventually(() => statusOf(engine, 'zz@r1') === 'ready');
+    t.is(failuresOf(engine, 'aa@r1'), 1);
+    // It is tried again, in a process that nothing else waits for.
+    await eventually(() => failuresOf(engine, 'aa@r1') > 1);
+    t.is(statusOf(engine, 'zz@r1'), 'ready');
+  });
+}
 
 for (const engines of [1, 2]) {
   test.serial(`a model that comes is loaded beside: ${engines} engine(s) decide meanwhile`, async (t) => {

@@ -12,11 +12,14 @@ import { createSparePlace } from '../processes/spare-place.ts';
 import type { Backlog } from '../scheduling/fair-queue.ts';
 import { Pool } from '../scheduling/pool.ts';
 import type { JobResult } from '../worker/messages.ts';
+import { createMemoryWarning } from './memory-warning.ts';
 import { createModelLoading } from './model-loading.ts';
 
 /** Sees what the processes do. */
 export interface GroupObserver {
   finished(result: JobResult): void;
+  /** A process was replaced because it was too large. */
+  replaced(): void;
   /** A process ended. */
   ended(death: Death): void;
   /** A job was given up because its engine ended with it. */
@@ -43,6 +46,8 @@ export interface EngineGroup {
   readonly slots: readonly EngineSlot[];
   /** Loads what is new. */
   rollOut(): void;
+  /** Tries the models that failed again now. */
+  retry(): void;
   unload(key: string): void;
   /** What waits, and what it will take in one process. */
   backlog(): Pick<Backlog, 'jobs' | 'cost'>;
@@ -71,6 +76,7 @@ export function createEngineGroup({
   const wanted = (): readonly Revision[] => revisions.wanted().filter(serves);
   const loading = createModelLoading({ settings, revisions, wanted, slots, served: () => pool.dispatch() });
   const spare = createSparePlace();
+  const warnOfMemory = createMemoryWarning(settings);
   for (const name of names) {
     slots.push(
       new EngineSlot({
@@ -87,6 +93,8 @@ export function createEngineGroup({
           preparing: (process) => pool.preparing(process),
           unready: (key, problems) => loading.unready(key, problems),
           calls: (calls) => observer.calls(calls),
+          serves: warnOfMemory,
+          replaced: () => observer.replaced(),
           finished: (process, job, result, occupied) => {
             observer.finished(result);
             pool.finished(process, job, result, occupied);
@@ -103,7 +111,9 @@ export function createEngineGroup({
     pool,
     slots,
     rollOut: () => void loading.rollOut(),
+    retry: () => loading.retry(),
     unload(key) {
+      loading.forget(key);
       for (const slot of slots) slot.unload(key);
     },
     backlog() {

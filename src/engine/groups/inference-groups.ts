@@ -35,11 +35,11 @@ interface Member {
 const LONGEST_RETRY_MS = 5000;
 const RETRY_MS = 250;
 
-/** `watcher` hears of every process that ended, and of the jobs that ended with one. */
+/** `watcher` hears of every process that ended or was replaced, and of the jobs that ended with one. */
 export function createInferenceGroups(
   settings: EngineSettings,
   revisions: Revisions,
-  watcher: Pick<GroupObserver, 'ended' | 'abandoned'>,
+  watcher: Pick<GroupObserver, 'replaced' | 'ended' | 'abandoned'>,
 ): InferenceGroups {
   const members = new Map<string, Member>();
   const closing = new Set<Promise<void>>();

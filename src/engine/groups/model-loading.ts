@@ -1,23 +1,29 @@
 /** Brings the wanted models into the engine processes, judges what came of it, and tries failed ones again. */
 
 import type { EngineSettings } from '../options.ts';
+import { isRemote } from '../packages/family-names.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';
 import type { EngineProcess, LoadOutcome } from '../processes/engine-process.ts';
 import type { EngineSlot } from '../processes/engine-slot.ts';
-import { limitsProblem } from '../scheduling/job-cost.ts';
+import type { Misfit } from '../processes/slot-hooks.ts';
+import { limitsProblem, worstCost } from '../scheduling/job-cost.ts';
 
 /** The loading of models. */
 export interface ModelLoading {
   /** The revisions that an engine should load now: not those that failed and wait to be tried again. */
   wanted(): readonly Revision[];
-  /** Why an engine that has loaded a revision must not serve it. */
-  misfit(process: EngineProcess, revision: Revision): string | undefined;
+  /** Why an engine that has loaded a revision is too slow to serve it. */
+  misfit(process: EngineProcess, revision: Revision): Misfit | undefined;
   /** Loads what is new, in one engine after the other, so that the others go on deciding. */
   rollOut(): Promise<void>;
   /** Takes note of how a load ended. */
   loaded(process: EngineProcess, revision: Revision, outcome: LoadOutcome): void;
   /** Takes note that a process cannot serve a model any more that it had loaded. */
   unready(key: string, problems: readonly string[]): void;
+  /** Tries all that failed again now. */
+  retry(): void;
+  /** Ends the wait of a revision that is no longer served. */
+  forget(key: string): void;
   close(): void;
 }
 
@@ -27,6 +33,10 @@ export interface ModelLoading {
 const FATAL_BLAME = 30;
 const CRASH_BLAME = 6;
 const KILL_BLAME = 1;
+
+// A busy machine may make a model seem twice as slow as it is. One that is slower yet is not tried again soon, since it
+// takes long to measure, and all that is new waits for that.
+const CERTAIN_EXCESS = 2;
 
 /** What is loaded, and where. */
 export interface ModelLoadingOptions {
@@ -53,31 +63,42 @@ export function createModelLoading(options: ModelLoadingOptions): ModelLoading {
     return rollingOut;
   };
 
-  const retryLater = ({ key, failures }: Revision): void => {
-    if (closed || retries.has(key)) return;
-    const delay = Math.min(settings.longestRetryMs, settings.modelRetryMs * 2 ** Math.max(0, failures - 1));
-    const retry = (): void => {
-      retries.delete(key);
-      for (const slot of slots) slot.retry(key);
-      void rollOut();
-    };
-    retries.set(key, setTimeout(retry, delay).unref());
+  const forget = (key: string): void => {
+    clearTimeout(retries.get(key));
+    retries.delete(key);
   };
 
-  const fail = (revision: Revision, problems: readonly string[]): void => {
+  const retry = (keys: readonly string[]): void => {
+    for (const key of keys) {
+      forget(key);
+      for (const slot of slots) slot.retry(key);
+    }
+    void rollOut();
+  };
+
+  const retryLater = ({ key, failures }: Revision, least = 0): void => {
+    if (closed || retries.has(key)) return;
+    const usual = Math.min(settings.longestRetryMs, settings.modelRetryMs * 2 ** Math.max(0, failures - 1));
+    retries.set(key, setTimeout(() => retry([key]), Math.max(least, usual)).unref());
+  };
+
+  const fail = (revision: Revision, problems: readonly string[], retryAfter = 0): void => {
     const { key, name } = revision;
     if (revision.retired) return;
     if (slots.some(({ process }) => process?.models.has(key))) {
       settings.logger.warn({ model: name, problems }, 'an engine cannot load a model that others serve');
     } else revisions.failed(revision, problems);
-    retryLater(revision);
+    retryLater(revision, retryAfter);
   };
 
   return {
     wanted: () => wanted().filter(({ key }) => !retries.has(key)),
     misfit({ models }, { key, manifest }) {
       const profile = models.get(key);
-      return profile && limitsProblem(profile, manifest, settings.defaultDeadlineMs);
+      if (profile === undefined) return undefined;
+      const problem = limitsProblem(profile, manifest, settings.defaultDeadlineMs);
+      if (problem === undefined) return undefined;
+      return { problem, excess: worstCost(profile, manifest.limits) / settings.defaultDeadlineMs };
     },
     rollOut,
     loaded(process, revision, outcome) {
@@ -89,8 +110,11 @@ export function createModelLoading(options: ModelLoadingOptions): ModelLoading {
         return;
       }
       if (outcome.kind === 'failed') {
-        revisions.doubted(revision, outcome.measured === true);
-        return fail(revision, outcome.problems);
+        const { problems, excess } = outcome;
+        // A server that is slow keeps no other model waiting.
+        const isCertain = excess !== undefined && excess > CERTAIN_EXCESS && !isRemote(revision.manifest.family);
+        revisions.doubted(revision, excess !== undefined && !isCertain);
+        return fail(revision, problems, isCertain ? settings.tooSlowRetryMs : 0);
       }
       const profile = process.models.get(revision.key);
       // Retired while it was loaded.
@@ -102,6 +126,8 @@ export function createModelLoading(options: ModelLoadingOptions): ModelLoading {
       const revision = wanted().find((each) => each.key === key);
       if (revision !== undefined) fail(revision, problems);
     },
+    retry: () => retry([...retries.keys()]),
+    forget,
     close() {
       closed = true;
       for (const timer of retries.values()) clearTimeout(timer);

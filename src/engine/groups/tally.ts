@@ -5,6 +5,8 @@ import type { JobResult } from '../worker/messages.ts';
 
 export interface Tally {
   finished(result: JobResult): void;
+  /** A process was replaced because it was too large. */
+  replaced(): void;
   /** A process ended. */
   ended(death: Death): void;
   /** A job was given up because its engine ended with it. */
@@ -15,6 +17,7 @@ export interface Tally {
 /** A tally at zero. */
 export function createTally(): Tally {
   let busy = 0;
+  let replacements = 0;
   let restarts = 0;
   const abandoned = { stuck: 0, crashed: 0 };
   let encoded = 0;
@@ -26,12 +29,22 @@ export function createTally(): Tally {
       encoded += result.encoded;
       cached += result.probabilities.length - result.encoded;
     },
+    replaced() {
+      replacements += 1;
+    },
     ended({ cause }) {
       if (cause !== 'drained') restarts += 1;
     },
     abandoned({ cause }) {
       if (cause === 'stuck' || cause === 'crashed') abandoned[cause] += 1;
     },
-    read: (now) => ({ ...now, busy, restarts, abandoned: { ...abandoned }, choices: { encoded, cached } }),
+    read: (now) => ({
+      ...now,
+      busy,
+      replacements,
+      restarts,
+      abandoned: { ...abandoned },
+      choices: { encoded, cached },
+    }),
   };
 }

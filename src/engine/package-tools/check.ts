@@ -64,7 +64,7 @@ export async function strayServers(
   return straysOf(servers, await scanPackages(modelsDir));
 }
 
-/** Measured on one core of this machine or by an inference server, milliseconds. */
+/** Measured on one core of this machine or by an inference server; times in milliseconds. */
 export interface PackageSpeed {
   /** Whether an inference server does the work. */
   readonly remote: boolean;
@@ -76,6 +76,8 @@ export interface PackageSpeed {
   readonly choice: number;
   /** The largest request that the limits allow. */
   readonly worst: number;
+  /** Resident bytes of an engine process that has loaded this package alone. */
+  readonly resident: number;
 }
 
 /** What a check found. */
@@ -122,6 +124,7 @@ export async function checkPackage(
   const load = performance.now() - began;
   clearTimeout(timer);
   const profile = engine.models.get(loading.key);
+  const { resident } = engine;
   engine.drain();
   await ended.promise;
 
@@ -145,6 +148,7 @@ export async function checkPackage(
       decisions,
       choice: profile.choicesCached ? costAt(profile.choice, 8) : 0,
       worst: worstCost(profile, limits),
+      resident,
     },
   };
 }

@@ -79,6 +79,8 @@ export class Revisions {
   /** Changed packages that are to take over. */
   readonly #successors = new Map<string, Revision>();
   #generations = 0;
+  /** What each model's plain name meant when that was last told. */
+  #defaults: ReadonlyMap<string, string> = new Map();
   /** For callers; undefined where something has changed since it was made. */
   #published: readonly ModelRevision[] | undefined;
 
@@ -105,7 +107,7 @@ export class Revisions {
 
   /** For callers, cached: in code-unit order. */
   models(): readonly ModelRevision[] {
-    this.#published ??= publish([...this.#serving.values()]);
+    this.#published ??= this.#publish();
     return this.#published;
   }
 
@@ -164,6 +166,18 @@ export class Revisions {
   count(revision: Revision, change: 1 | -1): void {
     revision.jobs += change;
     if (revision.retired && revision.jobs === 0) this.#events.retired(revision);
+  }
+
+  #publish(): readonly ModelRevision[] {
+    const models = publish([...this.#serving.values()]);
+    const defaults = new Map(models.filter(({ isDefault }) => isDefault).map(({ id, revision }) => [id, revision]));
+    for (const [model, revision] of defaults) {
+      const before = this.#defaults.get(model);
+      if (revision === before) continue;
+      this.#logger.info({ model: `${model}@${revision}`, before }, `the plain name ${model} means this revision now`);
+    }
+    this.#defaults = defaults;
+    return models;
   }
 
   #retire(revision: Revision): void {

@@ -27,12 +27,15 @@ export interface EngineEvents {
 /** How loading a model into one process ended. */
 export type LoadOutcome =
   | { readonly kind: 'ready' }
-  /** `away`: the package may be sound, but its server cannot be asked. `measured`: it was too slow here and now. */
+  /**
+   * `away`: the package may be sound, but its server cannot be asked. `excess`: it was too slow here and now, its
+   * largest request took so many times what it may.
+   */
   | {
       readonly kind: 'failed';
       readonly problems: readonly string[];
       readonly away?: boolean;
-      readonly measured?: boolean;
+      readonly excess?: number;
     }
   /** The process ended before the model was loaded; `killed` if somebody else killed it. */
   | { readonly kind: 'gone'; readonly killed: boolean };
@@ -98,7 +101,7 @@ export class EngineProcess {
     return this.#models;
   }
 
-  /** Resident bytes when it last told; 0 before. */
+  /** Resident bytes when it last told, as it does after each canary decision; 0 before. */
   get resident(): number {
     return this.#resident;
   }
@@ -191,6 +194,7 @@ export class EngineProcess {
         this.#endLoad(message.key, { kind: 'failed', problems: message.problems, away: message.away === true });
         break;
       case 'canary_made':
+        this.#resident = message.resident;
         this.#canaryMade(message.key, message.problem);
         break;
       case 'unready':

@@ -12,6 +12,7 @@ import type { Revision } from '../packages/revisions.ts';
 import type { Death } from './deaths.ts';
 import type { EngineProcess } from './engine-process.ts';
 import { ProcessRun } from './process-run.ts';
+import { createRecycling, type Recycling } from './recycling.ts';
 import { RestartTimer } from './restarts.ts';
 import type { SlotHooks } from './slot-hooks.ts';
 import type { SparePlace } from './spare-place.ts';
@@ -43,11 +44,13 @@ export class EngineSlot {
   readonly #restart = new RestartTimer();
   /** Before another process is started beside the one that serves. */
   readonly #restartBeside = new RestartTimer();
-  #recycleAt = 0;
+  readonly #recycling: Recycling;
   #allEnded: (() => void) | undefined;
 
   constructor(options: SlotOptions) {
     this.#options = options;
+    const { engineMemoryBytes, recycleAfterMs } = options.settings;
+    this.#recycling = createRecycling(engineMemoryBytes, recycleAfterMs);
     this.#launch();
   }
 
@@ -87,7 +90,7 @@ export class EngineSlot {
   }
 
   unload(key: string): void {
-    for (const { process } of this.#open) process.unload(key);
+    for (const run of this.#open) run.unload(key);
     this.#letGo();
   }
 
@@ -144,9 +147,14 @@ export class EngineSlot {
     run.pause();
     await run.loadEach(() => {
       const wanted = this.#options.hooks.wanted();
-      return (all ? wanted : trusted(wanted)).find(({ key }) => !run.tried.has(key));
+      return nextOf(run, all ? wanted : trusted(wanted));
     });
-    if (run === this.#current && this.#state === 'open') run.serve();
+    if (run === this.#current && this.#state === 'open') this.#serve(run);
+  }
+
+  #serve(run: ProcessRun): void {
+    run.serve();
+    if (run.loadedBytes !== undefined) this.#options.hooks.serves(this.#options.name, run.loadedBytes);
   }
 
   /** Dismisses a process whose place was taken once nothing waits for it. */
@@ -188,16 +196,16 @@ export class EngineSlot {
     this.#restartBeside.reset();
     this.#replacement = undefined;
     for (const key of tried) before.tried.add(key);
-    if (isBetter && this.#covers(next, before)) await this.#changeOver(next, before);
-    else await this.#keep(before, next);
+    if (isBetter && this.#covers(next, before)) {
+      if (recycles) this.#options.hooks.replaced();
+      await this.#changeOver(next, before);
+    } else await this.#keep(before, next);
   }
 
   /** Loads what the process that serves has not tried. How many loads succeeded. */
   #loadNew(next: ProcessRun, before: ProcessRun): Promise<number> {
     const { hooks } = this.#options;
-    return next.loadEach(() =>
-      trusted(hooks.wanted().filter(({ key }) => !before.tried.has(key))).find(({ key }) => !next.tried.has(key)),
-    );
+    return next.loadEach(() => nextOf(next, trusted(hooks.wanted().filter(({ key }) => !before.tried.has(key)))));
   }
 
   /** Loads what the process that serves has, but for what has a successor. */
@@ -214,7 +222,7 @@ export class EngineSlot {
     this.#current = next;
     this.#leaving = before;
     before.giveWayTo(next);
-    next.serve();
+    this.#serve(next);
     this.#letGo();
     await before.ended;
   }
@@ -251,11 +259,10 @@ export class EngineSlot {
 
   #measured(run: ProcessRun, resident: number): void {
     const { name, settings, spare } = this.#options;
-    const now = performance.now();
-    if (resident <= settings.engineMemoryBytes || run !== this.#current || run.state !== 'serving') return;
-    if (this.#isClosing() || spare.taken || now < this.#recycleAt || run.lived < settings.recycleAfterMs) return;
-    this.#recycleAt = now + settings.recycleAfterMs;
-    const fields = { engine: name, resident, limit: settings.engineMemoryBytes };
+    if (run !== this.#current || run.state !== 'serving' || this.#isClosing() || spare.taken) return;
+    const { loadedBytes: loaded, lived } = run;
+    if (!this.#recycling.due({ resident, loaded, lived }, performance.now())) return;
+    const fields = { engine: name, resident, loaded, limit: settings.engineMemoryBytes };
     settings.logger.warn(fields, 'an engine is too large and is replaced');
     void spare.use(() => this.#refresh(true));
   }
@@ -263,6 +270,16 @@ export class EngineSlot {
   #isClosing(): boolean {
     return this.#state === 'closing';
   }
+}
+
+/**
+ * What a process loads next. What has failed before comes last, and not into a process that has loaded something: that
+ * would wait for it, and another process may try it later.
+ */
+function nextOf(run: ProcessRun, revisions: readonly Revision[]): Revision | undefined {
+  return revisions.find(
+    ({ key, failures }) => !run.tried.has(key) && (failures === 0 || run.process.models.size === 0),
+  );
 }
 
 /**

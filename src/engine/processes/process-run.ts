@@ -41,6 +41,7 @@ export class ProcessRun {
   readonly #hooks: SlotHooks;
   readonly #ended = Promise.withResolvers<void>();
   #state: RunState = 'loading';
+  #loadedBytes: number | undefined;
   /** What it has loaded and nobody has been told of. */
   #untold: Revision[] = [];
   #served = false;
@@ -68,6 +69,11 @@ export class ProcessRun {
     return this.#served;
   }
 
+  /** Resident bytes with its models and no work done; undefined where its models changed after it had work. */
+  get loadedBytes(): number | undefined {
+    return this.#loadedBytes;
+  }
+
   /** Milliseconds since its start. */
   get lived(): number {
     return performance.now() - this.since;
@@ -82,15 +88,23 @@ export class ProcessRun {
   async load(revision: Revision): Promise<boolean> {
     this.tried.add(revision.key);
     let outcome = await this.process.load(revision);
-    const problem = outcome.kind === 'ready' ? this.#hooks.misfit(this.process, revision) : undefined;
-    if (problem !== undefined) {
+    const misfit = outcome.kind === 'ready' ? this.#hooks.misfit(this.process, revision) : undefined;
+    if (misfit !== undefined) {
       this.process.unload(revision.key);
-      outcome = { kind: 'failed', problems: [problem], measured: true };
+      outcome = { kind: 'failed', problems: [misfit.problem], excess: misfit.excess };
     }
-    if (outcome.kind === 'ready') this.#served = true;
+    if (outcome.kind === 'ready') {
+      this.#served = true;
+      this.#loadedBytes = this.#state === 'serving' ? undefined : this.process.resident;
+    }
     if (outcome.kind === 'ready' && this.#state !== 'serving') this.#untold.push(revision);
     else this.#hooks.loaded(this.process, revision, outcome);
     return outcome.kind === 'ready';
+  }
+
+  unload(key: string): void {
+    if (this.process.models.has(key)) this.#loadedBytes = undefined;
+    this.process.unload(key);
   }
 
   /** Loads what `next` names, until it names nothing more. How many loads succeeded. */

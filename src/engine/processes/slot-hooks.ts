@@ -6,14 +6,21 @@ import type { JobResult } from '../worker/messages.ts';
 import type { Death } from './deaths.ts';
 import type { EngineProcess, LoadOutcome } from './engine-process.ts';
 
+/** A model that is too slow for its limits. */
+export interface Misfit {
+  readonly problem: string;
+  /** How many times its time its largest request takes. */
+  readonly excess: number;
+}
+
 /** What a slot tells the pool. */
 export interface SlotHooks {
   /** The revisions to load now, in order. */
   wanted(): readonly Revision[];
   /** All revisions that are served or to be served. */
   known(): readonly Revision[];
-  /** Why a process that has loaded a revision must not serve it. */
-  misfit(process: EngineProcess, revision: Revision): string | undefined;
+  /** Why a process that has loaded a revision is too slow to serve it. */
+  misfit(process: EngineProcess, revision: Revision): Misfit | undefined;
   /**
    * A load ended; `gone` tells how, if the process ended with it. One that succeeded in a process that does not serve
    * yet is told when it does.
@@ -27,6 +34,10 @@ export interface SlotHooks {
   /** A model that the process had loaded cannot serve for now. */
   unready(key: string, problems: readonly string[]): void;
   calls(calls: InferenceCalls): void;
+  /** A process serves, and had this many resident bytes when its models were loaded. */
+  serves(engine: string, loadedBytes: number): void;
+  /** A process has taken the place of one that was too large. */
+  replaced(): void;
   /** A process ended with jobs in flight. */
   lost(process: EngineProcess, jobs: readonly number[], death: Death): void;
 }

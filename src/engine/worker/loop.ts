@@ -20,6 +20,7 @@ export class WorkerLoop {
   readonly #models: LoadedModels;
   readonly #send: (message: FromEngine) => void;
   readonly #end: () => void;
+  readonly #resident: () => number;
   readonly #waiting: { readonly task: Task; readonly arrived: number }[] = [];
   /** Jobs that have begun, and what stops them. */
   readonly #jobs = new Map<number, AbortController>();
@@ -29,11 +30,12 @@ export class WorkerLoop {
   #lastProgress = 0;
   #draining = false;
 
-  /** `send` delivers to the pool; `end` is called once after a drain, when all work is done. */
-  constructor(cacheBytes: number, send: (message: FromEngine) => void, end: () => void) {
+  /** `send` delivers to the pool; `end` is called once after a drain, when all work is done; `resident` measures the process. */
+  constructor(cacheBytes: number, send: (message: FromEngine) => void, end: () => void, resident: () => number) {
     this.#models = createLoadedModels(cacheBytes, (key, problems) => send({ kind: 'unready', key, problems }));
     this.#send = send;
     this.#end = end;
+    this.#resident = resident;
   }
 
   /** Takes a message of the pool. */
@@ -94,7 +96,7 @@ export class WorkerLoop {
       case 'canary': {
         const decide = () => this.#models.canary(task.key);
         const problem = await (this.#models.isRemote(task.key) ? this.#awaitServer(decide) : decide());
-        this.#send({ kind: 'canary_made', key: task.key, problem });
+        this.#send({ kind: 'canary_made', key: task.key, problem, resident: this.#resident() });
         break;
       }
       default:

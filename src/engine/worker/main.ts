@@ -24,7 +24,8 @@ const send = (message: FromEngine): void => {
 const end = (): void => {
   process.send?.({ kind: 'progress' } satisfies FromEngine, undefined, undefined, () => process.disconnect?.());
 };
-const loop = new WorkerLoop(Number(process.argv[2]), send, end);
+const resident = (): number => process.memoryUsage.rss();
+const loop = new WorkerLoop(Number(process.argv[2]), send, end, resident);
 process.on('message', (message) => loop.receive(message as ToEngine));
 setInterval(() => loop.report(), REPORT_INTERVAL).unref();
-setInterval(() => send({ kind: 'memory', resident: process.memoryUsage.rss() }), MEMORY_INTERVAL).unref();
+setInterval(() => send({ kind: 'memory', resident: resident() }), MEMORY_INTERVAL).unref();

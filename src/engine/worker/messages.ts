@@ -67,8 +67,13 @@ export type FromEngine =
       /** The package may be sound: its inference server cannot be asked. */
       readonly away?: boolean;
     }
-  /** `problem` is undefined if the answer was the expected one. */
-  | { readonly kind: 'canary_made'; readonly key: string; readonly problem: string | undefined }
+  /** `problem` is undefined if the answer was the expected one; `resident` are the process's bytes after it. */
+  | {
+      readonly kind: 'canary_made';
+      readonly key: string;
+      readonly problem: string | undefined;
+      readonly resident: number;
+    }
   | { readonly kind: 'finished'; readonly job: number; readonly result: JobResult }
   /**
    * A model that was loaded cannot serve now, since its inference server cannot; it serves again when it is loaded

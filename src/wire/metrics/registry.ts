@@ -152,6 +152,11 @@ export function addStateMetrics(registry: Registry, sources: StateSources): void
     'Time that engines spent on decisions, all engines together.',
     () => engine.stats().busy / 1000,
   );
+  total(
+    'umpire_engine_replacements_total',
+    'Engines that were replaced because they were larger than UMPIRE_ENGINE_MEMORY.',
+    () => engine.stats().replacements,
+  );
   total('umpire_engine_restarts_total', 'Engines that ended without being asked to.', () => engine.stats().restarts);
   new Counter({
     name: 'umpire_jobs_abandoned_total',

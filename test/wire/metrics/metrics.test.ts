@@ -62,6 +62,7 @@ test('counts what was sent, by route, protocol, status, reason and model', async
     ['umpire_stage_seconds_count{stage="decode"}', 11],
     ['umpire_choices_encoded_total', 3],
     ['umpire_choices_cached_total', 7 * 3],
+    ['umpire_engine_replacements_total', 0],
     ['umpire_engine_restarts_total', 0],
     ['umpire_errors_total{reason="internal"}', 0],
     ['umpire_engines', 1],
