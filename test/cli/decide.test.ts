@@ -195,7 +195,7 @@ const decision = JSON.stringify({
 test('requests are few at first, more while they are answered; Retry-After is waited for', async (t) => {
   let underWay = 0;
   let answered = 0;
-  let refused = false;
+  let refusedAt: number | undefined;
   const peaks: number[] = [];
   const arrivals: number[] = [];
   const connections = new Set<unknown>();
@@ -204,10 +204,11 @@ test('requests are few at first, more while they are answered; Retry-After is wa
     arrivals.push(performance.now());
     peaks.push(++underWay);
     request.resume();
-    await sleep(10);
+    // Longer than a busy machine takes to send the next.
+    await sleep(60);
     underWay--;
-    if (answered === 150 && !refused) {
-      refused = true;
+    if (answered === 150 && refusedAt === undefined) {
+      refusedAt = performance.now();
       response.writeHead(429, { 'retry-after': '1' });
       response.end(
         '{"error":{"code":"rate_limit_exceeded","message":"slowly","type":"rate_limit_error","param":null}}',
@@ -223,9 +224,9 @@ test('requests are few at first, more while they are answered; Retry-After is wa
   t.is(arrivals.length, 401);
   t.true(Math.max(...peaks.slice(0, 3)) <= 3, String(peaks.slice(0, 3)));
   t.true(Math.max(...peaks) <= 32 && Math.max(...peaks.slice(0, 150)) >= 16, String(Math.max(...peaks)));
-  // One silence, as long as was asked for.
-  const silences = arrivals.map((at, place) => at - (arrivals[place - 1] ?? at));
-  t.true(Math.max(...silences) >= 900, String(Math.max(...silences)));
+  // In the time that was asked for nothing comes but what was on its way.
+  const asked = arrivals.filter((at) => at > (refusedAt ?? 0) && at < (refusedAt ?? 0) + 900);
+  t.true(asked.length <= 32, String(asked.length));
   // Connections are kept.
   t.true(connections.size <= 100, String(connections.size));
 });
