@@ -184,7 +184,8 @@ const send = (path: string, type: string, body: Uint8Array): Promise<number> =>
       { port: target.port, host: '127.0.0.1', agent, method: 'POST', path, headers: { 'content-type': type } },
       (answer) => answer.resume().on('end', () => resolve(answer.statusCode ?? 0)),
     );
-    sent.on('error', () => resolve(0)).end(body);
+    // A kept connection may be closed just when it is used again; a service that is gone refuses the next one, too.
+    sent.on('error', () => resolve(sent.reusedSocket ? send(path, type, body) : 0)).end(body);
   });
 const json = 'application/json';
 const proto = 'application/proto';
