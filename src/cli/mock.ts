@@ -101,6 +101,8 @@ export const mockCommand: Command = {
     });
     const level = LOG_LEVELS.find((level) => level === LOG_LEVEL) ?? 'warn';
     const logger = createLogger(level, { write: (line) => terminal.err(line.trimEnd()) });
+    // Heard from before the port is open: whoever sees it open may ask for the end at once.
+    const interrupted = terminal.interrupted();
     const mock = await startMock({
       env: { ...env, ...(values.port === undefined ? {} : { PORT: values.port }) },
       models,
@@ -115,7 +117,7 @@ export const mockCommand: Command = {
     );
     terminal.out(`a mock of Umpire listens on ${mock.url} and serves ${names.join(', ')}. Its key:`);
     terminal.out(key);
-    await terminal.interrupted();
+    await interrupted;
     await mock.stop();
   },
 };

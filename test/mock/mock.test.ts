@@ -268,6 +268,7 @@ test('the shipped models have the limits of their packages, unless others are as
       out: (line) => lines.push(line),
       err: () => {},
       interrupted: async () => {
+        while (lines.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
         const [url = ''] = /http:\S+/.exec(lines.join('\n')) ?? [];
         listed = (await (await fetch(new URL('/v1/models', url))).json()) as typeof listed;
       },
