@@ -88,6 +88,8 @@ export interface FamilyScores {
   /** The vector of the text, of length 1, of a family that has one: learned weights read it. */
   readonly vector?: Float32Array;
   readonly encoded: number;
+  /** Why the numbers that a server gave cannot tell choices apart: a package whose canary has such does not serve. */
+  readonly doubt?: string;
 }
 
 /**
@@ -127,9 +129,19 @@ export interface ServerProblems {
   readonly away: boolean;
 }
 
-/** A premise is within the limit in tokens, but too long to be sent with every choice. */
+/**
+ * A premise is within the limit in tokens, but too long to be sent with every choice, or by the server's own count:
+ * then `tokens` and `limit` are the server's, where it tells them.
+ */
 export class InputTooLong extends Error {
   override readonly name = 'InputTooLong';
+  readonly tokens: number | undefined;
+  readonly limit: number | undefined;
+  constructor({ tokens, limit }: { readonly tokens?: number; readonly limit?: number } = {}) {
+    super('the input is too long');
+    this.tokens = tokens;
+    this.limit = limit;
+  }
 }
 
 /** A choice has more tokens than the model's `candidate_tokens`. */
