@@ -144,15 +144,20 @@ export class InputTooLong extends Error {
   }
 }
 
-/** A choice has more tokens than the model's `candidate_tokens`. */
+/**
+ * A choice has more tokens than the model's `candidate_tokens`, or than its server reads: then `tokens` and `limit` are
+ * the server's, where it tells them.
+ */
 export class ChoiceTooLong extends Error {
   override readonly name = 'ChoiceTooLong';
   readonly choice: string;
   readonly tokens: number;
-  constructor(choice: string, tokens: number) {
+  readonly limit: number | undefined;
+  constructor(choice: string, tokens: number, limit?: number) {
     super('a choice has too many tokens');
     this.choice = choice;
     this.tokens = tokens;
+    this.limit = limit;
   }
 }
 

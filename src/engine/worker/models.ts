@@ -90,6 +90,8 @@ export function createLoadedModels(
             throw new InvalidOptions(['unread needs a tokenizer whose vocabulary has words: WordPiece or Unigram']);
           }
         }
+        // A server that was away may have come back with another model.
+        if (family.server !== undefined) cache.forget(key);
         const found = await family.server?.connect();
         if (found !== undefined && found.problems.length > 0) return { kind: 'load_failed', ...found };
         return { kind: 'loaded', profile: profile ?? (await family.profile()) };
@@ -189,8 +191,8 @@ async function score(
 function resultOf(error: unknown, { limits }: Manifest): JobResult {
   if (error instanceof JobStopped) return { kind: 'canceled' };
   if (error instanceof ChoiceTooLong) {
-    const { choice, tokens } = error;
-    return { kind: 'choice_too_long', choice, tokens, limit: limits.candidateTokens };
+    const { choice, tokens, limit = limits.candidateTokens } = error;
+    return { kind: 'choice_too_long', choice, tokens, limit };
   }
   if (error instanceof InputTooLong) {
     const { tokens, limit = limits.inputTokens } = error;
