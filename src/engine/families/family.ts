@@ -7,6 +7,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CostProfile } from '../cost-profile.ts';
 import type { InferenceCalls, ModelLimits } from '../engine.ts';
+import type { FamilyName } from '../packages/family-names.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 import type { ChoiceVectors } from './choice-vectors.ts';
 
@@ -41,6 +42,11 @@ export interface FamilyParts {
   json(file: string): Promise<unknown>;
   /** Loads a graph file of the package; `weights`: the file of its five-bit weights, if it has such. */
   graph(file: string, weights?: string): Promise<Graph>;
+  /**
+   * Loads a model that runs here of other files of the package, for a family that has a server decide: it takes one job
+   * at a time. Rejects with InvalidOptions, and with what loading its files throws.
+   */
+  local(family: FamilyName, options: unknown, limits: ModelLimits): Promise<Family>;
 }
 
 /** What the process gives a family for one job. */
@@ -60,7 +66,7 @@ export const unhindered: RunControl = {
   checkpoint() {},
   signal: new AbortController().signal,
   deadline: Number.POSITIVE_INFINITY,
-  vectors: { get: () => undefined, set() {} },
+  vectors: { get: () => undefined, set() {}, ofStage: () => unhindered.vectors },
 };
 
 /**
@@ -127,20 +133,37 @@ export interface ServerProblems {
   readonly away: boolean;
 }
 
-/** A premise is within the limit in tokens, but too long to be sent with every choice. */
-export class InputTooLong extends Error {
-  override readonly name = 'InputTooLong';
+/** How long a text is, and how long it may be. `atLeast`: it was not counted to its end. */
+export interface TokenCounts {
+  readonly tokens: number;
+  readonly limit: number;
+  readonly atLeast: boolean;
 }
 
-/** A choice has more tokens than the model's `candidate_tokens`. */
+/**
+ * A premise is within the package's limit in tokens, but too long: for what else reads it, which has these counts, or,
+ * without counts, to be sent with every choice.
+ */
+export class InputTooLong extends Error {
+  override readonly name = 'InputTooLong';
+  readonly counts: TokenCounts | undefined;
+  constructor(counts?: TokenCounts) {
+    super('the input has too many tokens');
+    this.counts = counts;
+  }
+}
+
+/** A choice has more tokens than the `limit` of what reads it. */
 export class ChoiceTooLong extends Error {
   override readonly name = 'ChoiceTooLong';
   readonly choice: string;
   readonly tokens: number;
-  constructor(choice: string, tokens: number) {
+  readonly limit: number;
+  constructor(choice: string, tokens: number, limit: number) {
     super('a choice has too many tokens');
     this.choice = choice;
     this.tokens = tokens;
+    this.limit = limit;
   }
 }
 

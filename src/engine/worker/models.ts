@@ -135,7 +135,11 @@ export function createLoadedModels(
 }
 
 /** What a family is given of a package whose files were verified. */
-function partsOf(folder: string, manifest: Manifest, unready: FamilyParts['unready']): FamilyParts {
+function partsOf(
+  folder: string,
+  manifest: Pick<Manifest, 'files' | 'limits' | 'options'>,
+  unready: FamilyParts['unready'],
+): FamilyParts {
   const pathOf = (file: string): string => {
     if (!manifest.files.has(file)) throw new InvalidOptions([`options name ${file}, which files does not list`]);
     return join(folder, file);
@@ -153,6 +157,8 @@ function partsOf(folder: string, manifest: Manifest, unready: FamilyParts['unrea
       const { loadGraph } = await import('./runtime.ts');
       return await loadGraph(path, weights && pathOf(weights));
     },
+    local: (family, options, limits) =>
+      loadFamily(family, partsOf(folder, { files: manifest.files, options, limits }, unready)),
   };
 }
 
@@ -186,12 +192,12 @@ async function score(
 function resultOf(error: unknown, { limits }: Manifest): JobResult {
   if (error instanceof JobStopped) return { kind: 'canceled' };
   if (error instanceof ChoiceTooLong) {
-    const { choice, tokens } = error;
-    return { kind: 'choice_too_long', choice, tokens, limit: limits.candidateTokens };
+    const { choice, tokens, limit } = error;
+    return { kind: 'choice_too_long', choice, tokens, limit };
   }
   if (error instanceof InputTooLong) {
     const { inputTokens: limit } = limits;
-    return { kind: 'input_too_long', tokens: limit, limit, atLeast: true };
+    return { kind: 'input_too_long', ...(error.counts ?? { tokens: limit, limit, atLeast: true }) };
   }
   if (error instanceof CallFailed) return { kind: 'unavailable', message: error.message };
   return { kind: 'failed', message: reasonOf(error) };

@@ -7,6 +7,7 @@ import { type Family, type FamilyParts, InputTooLong, unhindered } from '../fami
 import { softmax } from '../probabilities.ts';
 import { createPace } from '../remote/pace.ts';
 import { RemoteServer } from '../remote/remote-server.ts';
+import { loadShortlisted } from '../remote/shortlist.ts';
 import { createByteTokens } from './byte-tokens.ts';
 import { openConnection } from './connection.ts';
 import { createEmbeddingScorer } from './embedding-scorer.ts';
@@ -26,7 +27,7 @@ const MAX_ROWS_LENGTH = 1 << 25;
 /** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
 export async function loadOpenInference(parts: FamilyParts): Promise<Family> {
   const { limits, folder, unready } = parts;
-  const options = readOpenInferenceOptions(parts.options);
+  const options = readOpenInferenceOptions(parts.options, limits);
   const tokenizer =
     options.tokenizer === undefined
       ? createByteTokens(options.bytesPerToken)
@@ -50,7 +51,7 @@ export async function loadOpenInference(parts: FamilyParts): Promise<Family> {
     return read;
   };
 
-  return {
+  const decider: Family = {
     tokenizer,
     server,
     score: (premise, choices, control) =>
@@ -71,9 +72,10 @@ export async function loadOpenInference(parts: FamilyParts): Promise<Family> {
         keepsChoices: options.returns.kind === 'embedding' && options.independent,
         tokenizer,
         limits,
-        rows: Math.min(options.bounds.rows, limits.choices),
+        rows: Math.min(options.bounds.rows, options.shortlist?.cap ?? limits.choices),
         call: () => server.callOf(unhindered),
       }),
     dispose: async () => server.close(),
   };
+  return options.shortlist === undefined ? decider : await loadShortlisted(decider, options.shortlist, parts);
 }

@@ -11,16 +11,21 @@
  *       "joint_weight": 0…1 where there is "joint": premise = normalise((1 - joint_weight) · v(input) + joint_weight · v(joint)),
  *       "tokenizer": a file of the package, or, if the server takes texts, "bytes_per_token": by which tokens are counted,
  *       "temperature": see temperature.ts,
- *       "batch": { "rows": n, "independent": whether a row's result does not depend on the rows beside it },
+ *       "batch": { "rows": n, "independent": whether a row's result does not depend on the rows beside it,
+ *                  "choices": the most that a decision may send to the server },
+ *       "shortlist": what picks as many of more choices, see remote/shortlist-options.ts,
  *       "in_flight": { "requests": n, "bytes": n }, "message_bytes": n, "timeout_ms": of one request }
  *
  * The parts of `tls` are optional; without `tls` the connection is in clear. Its files lie in the package's folder
  * unless their paths are absolute, and are not listed in `files`. What a row is, stands in rows.ts. The first dimension
- * of every tensor is the rows. The last four lines are optional, but for "temperature".
+ * of every tensor is the rows. All lines from "batch" on are optional.
  */
+
+import type { ModelLimits } from '../../engine.ts';
 import { type Checker, createChecker, InvalidOptions } from '../../packages/checker.ts';
 import { ADDRESS_PATTERN, DEFAULT_REQUESTS } from '../../packages/servers.ts';
 import type { CallBounds } from '../remote/calls.ts';
+import { readShortlist, type ShortlistOptions } from '../remote/shortlist-options.ts';
 import { readTemperature, type Temperature } from '../temperature.ts';
 import { mentioned, type Sequence, type TextName } from './rows.ts';
 
@@ -88,13 +93,14 @@ export interface OpenInferenceOptions {
   readonly bytesPerToken: number;
   readonly temperature: Temperature;
   readonly independent: boolean;
+  readonly shortlist: ShortlistOptions | undefined;
   readonly bounds: CallBounds & RequestBounds;
 }
 
 const MIB = 2 ** 20;
 
-/** Reads the options. Throws InvalidOptions with every problem. */
-export function readOpenInferenceOptions(raw: unknown): OpenInferenceOptions {
+/** Reads the options of a package with these limits. Throws InvalidOptions with every problem. */
+export function readOpenInferenceOptions(raw: unknown, limits: ModelLimits): OpenInferenceOptions {
   const problems: string[] = [];
   const fields = createChecker(raw, 'options', problems);
   const has = (field: string): boolean => fields.fields.includes(field);
@@ -120,6 +126,7 @@ export function readOpenInferenceOptions(raw: unknown): OpenInferenceOptions {
     bytesPerToken: sendsIds || has('tokenizer') ? 1 : fields.number('bytes_per_token', 1, 16),
     temperature: readTemperature(fields),
     independent: batch.flag('independent', false),
+    shortlist: readShortlist(fields, 'batch.choices', optionalWhole(batch, 'choices', 2, 300), limits),
     bounds: {
       rows: whole(batch, 'rows', 16, 1, 300),
       requests: whole(inFlight, 'requests', DEFAULT_REQUESTS, 1, 256),
@@ -137,6 +144,10 @@ export function readOpenInferenceOptions(raw: unknown): OpenInferenceOptions {
 
 function whole(fields: Checker, field: string, fallback: number, least: number, most: number): number {
   return fields.fields.includes(field) ? fields.integer(field, least, most) : fallback;
+}
+
+function optionalWhole(fields: Checker, field: string, least: number, most: number): number | undefined {
+  return fields.fields.includes(field) ? fields.integer(field, least, most) : undefined;
 }
 
 /** An object that may be left out. */

@@ -14,7 +14,7 @@ const texts = { inputs: [{ name: 'text', datatype: 'BYTES', shape: [-1] }], toke
 
 function problemsOf(options: unknown): readonly string[] {
   try {
-    readOpenInferenceOptions(JSON.parse(JSON.stringify(options)));
+    readOpenInferenceOptions(JSON.parse(JSON.stringify(options)), { inputTokens: 40, candidateTokens: 12, choices: 300 });
     return [];
   } catch (error) {
     if (error instanceof InvalidOptions) return error.problems;
