@@ -98,7 +98,11 @@ const ENGINE: readonly string[] = [
   'engine/scheduling',
   'engine/processes',
   'engine/worker',
+  'engine/families/rerank',
+  'engine/families/system-one',
+  'engine/families/embeddings',
   'engine/families/open-inference',
+  'engine/families/remote/http',
   'engine/families/remote',
   'engine/families/two-stage',
   'engine/families',
@@ -221,7 +225,7 @@ const reserved: readonly (readonly [what: RegExp, where: RegExp])[] = [
   [/^node:sqlite$/, /^stores\/sqlite\//],
   [/^@connectrpc\/connect\/protocol/, /^wire\/rpc\/connect-private\.ts$/],
   [/^@connectrpc\//, /^wire\/rpc\//],
-  [/^node:https?2?$/, /^wire\//],
+  [/^node:https?2?$/, /^(wire|engine\/families\/remote\/http)\//],
   [/^node:child_process$/, /^engine\/processes\//],
   [/^pino$/, /^logger\.ts$/],
   [/^prom-client$/, /^wire\/metrics\//],
@@ -251,12 +255,13 @@ test('handlers and rules know no protocol: no generated HTTP annotation, no head
   );
 });
 
-/** Beside the entries: the engine's environment is made of the server's, two measure the process that they run in, and threads share a clock. */
+/** Beside the entries: the engine's environment is made of the server's, one reads there what it was handed for a server, two measure the process that they run in, and threads share a clock. */
 const TOUCHES_PROCESS = new Set([
   'main.ts',
   'cli.ts',
   'engine/worker/main.ts',
   'engine/processes/fork-engine.ts',
+  'engine/families/remote/token.ts',
   'engine/families/measure-curve.ts',
   'stores/sqlite/write-queue.ts',
   'wire/watchdog.ts',

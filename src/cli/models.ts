@@ -60,7 +60,7 @@ export const modelCommands: readonly Command[] = [
       const inferenceServers = inferenceServersOf(terminal);
       const packages = await listPackages(folder);
       for (const name of await strayServers(folder, inferenceServers))
-        terminal.err(`UMPIRE_INFERENCE_SERVERS: there is no package '${name}' of the family open-inference`);
+        terminal.err(`UMPIRE_INFERENCE_SERVERS: there is no package '${name}' of the family remote`);
       const chosen = positionals.length === 0 ? packages : positionals.map((name) => find(packages, name));
       if (chosen.length === 0) throw new Error(`there is no model package in ${folder}`);
       let broken = 0;

@@ -51,7 +51,10 @@ export interface EngineOptions {
 }
 
 /** Options with nothing left out. */
-export type EngineSettings = Required<EngineOptions>;
+export interface EngineSettings extends Required<EngineOptions> {
+  /** Variables of the server's environment that an engine process is handed beside the usual ones. */
+  readonly variables: readonly string[];
+}
 
 /** Fills in the defaults. */
 export function engineSettings(options: EngineOptions): EngineSettings {
@@ -73,6 +76,7 @@ export function engineSettings(options: EngineOptions): EngineSettings {
     niceness: 5,
     inferenceServers: new Map(),
     workerEntry: fileURLToPath(new URL('./worker/main.ts', import.meta.url)),
+    variables: [],
     ...options,
   };
 }

@@ -94,6 +94,8 @@ export interface FamilyScores {
   /** The vector of the text, of length 1, of a family that has one: learned weights read it. */
   readonly vector?: Float32Array;
   readonly encoded: number;
+  /** Why the numbers that a server gave cannot tell choices apart: a package whose canary has such does not serve. */
+  readonly doubt?: string;
 }
 
 /**
@@ -133,23 +135,28 @@ export interface ServerProblems {
   readonly away: boolean;
 }
 
-/** How long a text is, and how long it may be. `atLeast`: it was not counted to its end. */
+/** How long a text is, and how long it may be, as far as whoever read it says so. */
 export interface TokenCounts {
-  readonly tokens: number;
-  readonly limit: number;
-  readonly atLeast: boolean;
+  readonly tokens?: number;
+  readonly limit?: number;
+  /** Whether it was not counted to its end, as it is where `tokens` is left out. */
+  readonly atLeast?: boolean;
 }
 
 /**
- * A premise is within the package's limit in tokens, but too long: for what else reads it, which has these counts, or,
- * without counts, to be sent with every choice.
+ * A premise is within the package's limit in tokens, but too long: to be sent with every choice, by the server's own
+ * count, or for a local model that picks choices for the server. The counts are theirs.
  */
 export class InputTooLong extends Error {
   override readonly name = 'InputTooLong';
-  readonly counts: TokenCounts | undefined;
-  constructor(counts?: TokenCounts) {
-    super('the input has too many tokens');
-    this.counts = counts;
+  readonly tokens: number | undefined;
+  readonly limit: number | undefined;
+  readonly atLeast: boolean;
+  constructor({ tokens, limit, atLeast = tokens === undefined }: TokenCounts = {}) {
+    super('the input is too long');
+    this.tokens = tokens;
+    this.limit = limit;
+    this.atLeast = atLeast;
   }
 }
 

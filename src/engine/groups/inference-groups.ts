@@ -1,5 +1,5 @@
 /**
- * The processes that ask inference servers: one for each served revision of the family `open-inference`, with a pool of
+ * The processes that ask inference servers: one for each served revision of the family `remote`, with a pool of
  * its own, so that a server which is slow or away holds up nothing but its own model. The process reads texts, asks and
  * waits for as many decisions at a time as the package lets the server have.
  */
@@ -7,7 +7,7 @@ import type { CallOutcome, InferenceCalls, InferenceStats } from '../engine.ts';
 import type { EngineSettings } from '../options.ts';
 import { isRemote } from '../packages/family-names.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';
-import { concurrencyOf } from '../packages/servers.ts';
+import { clearTokenAddress, concurrencyOf, tokenVariableOf } from '../packages/servers.ts';
 import { createEngineGroup, type EngineGroup, type GroupObserver } from './engine-group.ts';
 
 /** The groups. */
@@ -46,12 +46,19 @@ export function createInferenceGroups(
   let closed = false;
 
   const create = (revision: Revision): Member => {
-    const concurrency = concurrencyOf(revision.manifest.options);
+    const { options } = revision.manifest;
+    const concurrency = concurrencyOf(options);
+    const token = tokenVariableOf(options);
+    const address = clearTokenAddress(options);
+    if (address !== undefined) {
+      settings.logger.warn({ model: revision.name, address }, 'a token is sent in clear: give its server tls');
+    }
     const group = createEngineGroup({
       settings: {
         ...settings,
         modelRetryMs: Math.min(settings.modelRetryMs, RETRY_MS),
         longestRetryMs: Math.min(settings.longestRetryMs, LONGEST_RETRY_MS),
+        variables: token === undefined ? [] : [token],
       },
       concurrency,
       revisions,

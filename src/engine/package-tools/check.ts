@@ -9,7 +9,7 @@ import { defaultRevision } from '../packages/default-revision.ts';
 import { isRemote } from '../packages/family-names.ts';
 import { createRevision } from '../packages/revisions.ts';
 import { type FoundPackage, readPackage, scanPackages } from '../packages/scan.ts';
-import { straysOf, withAddress } from '../packages/servers.ts';
+import { straysOf, tokenVariableOf, withAddress } from '../packages/servers.ts';
 import { EngineProcess } from '../processes/engine-process.ts';
 import { jobCost, limitsProblem, worstCost } from '../scheduling/job-cost.ts';
 
@@ -104,7 +104,9 @@ export async function checkPackage(
 
   const ended = Promise.withResolvers<void>();
   let reason = '';
-  const engine = new EngineProcess('check', settings, 1, {
+  const token = tokenVariableOf(found.manifest.options);
+  const variables = remote && token !== undefined ? [token] : [];
+  const engine = new EngineProcess('check', { ...settings, variables }, 1, {
     finished() {},
     memory() {},
     unready() {},

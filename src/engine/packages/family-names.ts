@@ -8,6 +8,8 @@ const FAMILIES = {
   'bi-encoder': 'here',
   'nli-cross-encoder': 'here',
   'two-stage': 'here',
+  remote: 'server',
+  // The older name of `remote` with the dialect of that name.
   'open-inference': 'server',
 } as const satisfies Readonly<Record<string, 'here' | 'server'>>;
 
@@ -24,3 +26,9 @@ export const FAMILY_NAMES = Object.keys(FAMILIES) as readonly FamilyName[];
 export function isRemote(family: FamilyName): boolean {
   return FAMILIES[family] === 'server';
 }
+
+/** What the servers of the family `remote` speak: its `options.dialect`. */
+export const DIALECT_NAMES = ['open-inference', 'rerank', 'embeddings'] as const;
+
+/** One of them. Its code is found by it in `worker/load-dialect.ts`. */
+export type DialectName = (typeof DIALECT_NAMES)[number];

@@ -9,6 +9,9 @@ import type { FoundPackage } from './scan.ts';
 /** What an address looks like. */
 export const ADDRESS_PATTERN = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]{0,252}))(:\d{1,5})$/;
 
+/** Names of variables that hold bearer tokens: an engine gets no other ones of the server's environment. */
+export const TOKEN_VARIABLE_PATTERN = /^UMPIRE_TOKEN_[A-Z0-9_]{1,64}$/;
+
 /** Requests that a server may have at a time, where a package does not say. */
 export const DEFAULT_REQUESTS = 8;
 
@@ -19,6 +22,22 @@ export const DEFAULT_REQUESTS = 8;
 export function concurrencyOf(options: unknown): number {
   const { requests } = objectOf(objectOf(options).in_flight);
   return typeof requests === 'number' && requests >= 1 && requests <= 256 ? Math.floor(requests) : DEFAULT_REQUESTS;
+}
+
+/** The variable that holds the token of a package's server. Usable before the options are checked. */
+export function tokenVariableOf(options: unknown): string | undefined {
+  const { token_env: name } = objectOf(objectOf(options).server);
+  return typeof name === 'string' && TOKEN_VARIABLE_PATTERN.test(name) ? name : undefined;
+}
+
+/**
+ * The address that a package's token travels to in clear, for all between to read; undefined if there is no token, or
+ * it is encrypted or stays on this machine. Usable before the options are checked.
+ */
+export function clearTokenAddress(options: unknown): string | undefined {
+  const { address, tls, token_env: variable, token_file: file } = objectOf(objectOf(options).server);
+  if (typeof address !== 'string' || tls !== undefined || (variable ?? file) === undefined) return undefined;
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\]):/.test(address) ? undefined : address;
 }
 
 /** The package with the operator's address in its manifest, if there is one for `<id>@<revision>` or for `<id>`. */

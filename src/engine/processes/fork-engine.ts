@@ -12,7 +12,7 @@ const MALLOC_TUNABLES = [
   'glibc.malloc.trim_threshold=16777216',
 ].join(':');
 
-/** What an engine has of the server's environment: it needs no secrets. */
+/** What an engine has of the server's environment, beside the variables that its settings name: it needs no secrets. */
 const ENVIRONMENT = [
   'PATH',
   'HOME',
@@ -29,7 +29,7 @@ const GREATEST_NICENESS = 19;
 
 /** Forks a process; `name` tells it from others in a list of processes. */
 export function forkEngine(name: string, settings: EngineSettings): ChildProcess {
-  const { workerEntry, choiceCacheBytes, niceness, engineMemoryBytes } = settings;
+  const { workerEntry, choiceCacheBytes, niceness, engineMemoryBytes, variables } = settings;
   // The other half is for models and vectors, which lie outside the heap.
   const heap = Math.max(LEAST_HEAP_MIB, Math.floor(engineMemoryBytes / 2 ** 21));
   const priority = Math.min(GREATEST_NICENESS, getPriority() + niceness);
@@ -39,7 +39,9 @@ export function forkEngine(name: string, settings: EngineSettings): ChildProcess
     execArgv: [`--max-old-space-size=${heap}`, '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'],
     env: {
       ...Object.fromEntries(
-        ENVIRONMENT.flatMap((key) => (process.env[key] === undefined ? [] : [[key, process.env[key]]])),
+        [...ENVIRONMENT, ...variables].flatMap((key) =>
+          process.env[key] === undefined ? [] : [[key, process.env[key]]],
+        ),
       ),
       // The runtime would report on itself over the network if it were let.
       ORT_DISABLE_TELEMETRY: '1',

@@ -4,6 +4,7 @@
  */
 import type { Family, FamilyParts } from '../families/family.ts';
 import type { FamilyName } from '../packages/family-names.ts';
+import { loadRemote } from './load-dialect.ts';
 
 type LoadPackage = (parts: FamilyParts) => Promise<Family>;
 
@@ -12,6 +13,7 @@ const FAMILIES: Readonly<Record<FamilyName, () => Promise<LoadPackage>>> = {
   'bi-encoder': async () => (await import('../families/bi-encoder.ts')).loadBiEncoder,
   'nli-cross-encoder': async () => (await import('../families/nli-cross-encoder.ts')).loadNliCrossEncoder,
   'two-stage': async () => (await import('../families/two-stage/two-stage.ts')).loadTwoStage,
+  remote: async () => loadRemote,
   'open-inference': async () => (await import('../families/open-inference/open-inference.ts')).loadOpenInference,
 };
 

@@ -106,7 +106,8 @@ export function createLoadedModels(
       if (model === undefined) return 'the model is not loaded';
       try {
         const { canary } = model.manifest;
-        const problem = canaryProblem(canary, await score(model, canary, 0, unhindered));
+        const { result, doubt } = await score(model, canary, 0, unhindered);
+        const problem = doubt ?? canaryProblem(canary, result);
         if (problem === undefined) model.family.server?.watch();
         return problem;
       } catch (error) {
@@ -121,7 +122,7 @@ export function createLoadedModels(
         const deadline = performance.now() + message.timeLeft;
         const vectors = cache.of(message.key, message.part);
         const control: RunControl = { checkpoint, signal, deadline, vectors };
-        if (message.kind === 'score') return await score(model, message, waited, control);
+        if (message.kind === 'score') return (await score(model, message, waited, control)).result;
         await model.family.prepare(message.choices, control);
         return { kind: 'prepared' };
       } catch (error) {
@@ -162,20 +163,21 @@ function partsOf(
   };
 }
 
+/** A decision, and why the numbers that it is made of are not to be believed, if they are not. */
 async function score(
   { manifest, family }: LoadedModel,
   job: Pick<ScoreMessage, 'input' | 'instruction' | 'choices'> & Partial<Pick<ScoreMessage, 'vector'>>,
   waited: number,
   control: RunControl,
-): Promise<JobResult> {
+): Promise<{ readonly result: JobResult; readonly doubt?: string | undefined }> {
   const began = performance.now();
   const reading = await readPremise(family.tokenizer, job, manifest.limits.inputTokens, control);
-  if (reading.kind !== 'read') return reading;
+  if (reading.kind !== 'read') return { result: reading };
   const { premise } = reading;
   const tokenized = performance.now();
-  const { probabilities, vector, encoded } = await family.score(premise, job.choices, control);
+  const { probabilities, vector, encoded, doubt } = await family.score(premise, job.choices, control);
   const unread = unreadOf(premise.input, family.tokenizer, manifest.unread);
-  return {
+  const result: JobResult = {
     kind: 'scored',
     probabilities: applyTemperature(probabilities, unread?.temperature ?? 1),
     ...(job.vector === true && vector !== undefined ? { vector } : {}),
@@ -186,6 +188,7 @@ async function score(
     tokenize: tokenized - began,
     infer: performance.now() - tokenized,
   };
+  return { result, doubt };
 }
 
 /** What a job came to that did not come to its end. */
@@ -196,8 +199,8 @@ function resultOf(error: unknown, { limits }: Manifest): JobResult {
     return { kind: 'choice_too_long', choice, tokens, limit };
   }
   if (error instanceof InputTooLong) {
-    const { inputTokens: limit } = limits;
-    return { kind: 'input_too_long', ...(error.counts ?? { tokens: limit, limit, atLeast: true }) };
+    const { tokens, limit = limits.inputTokens, atLeast } = error;
+    return { kind: 'input_too_long', tokens: tokens ?? limit, limit, atLeast };
   }
   if (error instanceof CallFailed) return { kind: 'unavailable', message: error.message };
   return { kind: 'failed', message: reasonOf(error) };

@@ -24,13 +24,14 @@ import {
 } from '../../../../gen/inference/grpc_predict_v2_pb.ts';
 import { CallFailed, malformed } from '../remote/call-failed.ts';
 import type { CallTerms } from '../remote/calls.ts';
+import type { TlsCredentials } from '../remote/credentials.ts';
 
-/** Where the server is. PEM texts. */
+/** Where the server is. */
 export interface ClientOptions {
   readonly address: string;
-  readonly tls:
-    | { readonly ca?: Buffer; readonly certificate?: Buffer; readonly key?: Buffer; readonly serverName?: string }
-    | undefined;
+  readonly tls: TlsCredentials | undefined;
+  /** A bearer token that goes along with every call. */
+  readonly token?: string | undefined;
   /** The largest response, bytes. */
   readonly messageBytes: number;
 }
@@ -57,7 +58,7 @@ export interface InferenceClient {
  * Connects with the first call. @throws Error for TLS to a numeric host without a name: grpc-js cannot check a
  * certificate for one.
  */
-export function createInferenceClient({ address, tls, messageBytes }: ClientOptions): InferenceClient {
+export function createInferenceClient({ address, tls, token, messageBytes }: ClientOptions): InferenceClient {
   const { ca, certificate, key, serverName } = tls ?? {};
   const host = address.slice(0, address.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
   if (tls !== undefined && serverName === undefined && isIP(host) !== 0) {
@@ -86,6 +87,9 @@ export function createInferenceClient({ address, tls, messageBytes }: ClientOpti
     },
   );
 
+  const metadata = new Metadata();
+  if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
+
   const call = <I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageShape<I>,
@@ -99,7 +103,7 @@ export function createInferenceClient({ address, tls, messageBytes }: ClientOpti
         (message: MessageShape<I>) => Buffer.from(toBinary(method.input, message)),
         (bytes: Buffer) => bytes,
         request,
-        new Metadata(),
+        metadata,
         { deadline: Date.now() + within },
         (error: ServiceError | null, bytes?: Buffer) => {
           signal.removeEventListener('abort', leave);
@@ -133,10 +137,26 @@ export function createInferenceClient({ address, tls, messageBytes }: ClientOpti
   };
 }
 
-function failureOf({ code, details }: ServiceError, method: string): CallFailed {
+/** Statuses by which a server speaks of one request alone, so it is well. */
+const ABOUT_THE_REQUEST: ReadonlySet<number> = new Set([
+  status.INVALID_ARGUMENT,
+  status.RESOURCE_EXHAUSTED,
+  status.OUT_OF_RANGE,
+]);
+const TOKEN_REFUSED: ReadonlySet<number> = new Set([status.UNAUTHENTICATED, status.PERMISSION_DENIED]);
+
+/** The failure that a call which ended with an error is. */
+export function failureOf({ code, details }: ServiceError, method: string): CallFailed {
   const message = `${method} ended as ${status[code] ?? code}`;
-  if (code === status.CANCELLED) return new CallFailed('canceled', message, details, code);
-  if (code === status.DEADLINE_EXCEEDED) return new CallFailed('timed_out', message, details, code);
-  if (code === status.UNAVAILABLE) return new CallFailed('unavailable', message, details, code);
-  return new CallFailed('refused', message, details, code);
+  if (code === status.CANCELLED) return new CallFailed('canceled', message, { details, code });
+  if (code === status.DEADLINE_EXCEEDED) return new CallFailed('timed_out', message, { details, code });
+  if (code === status.UNAVAILABLE) return new CallFailed('unavailable', message, { details, code });
+  if (TOKEN_REFUSED.has(code)) {
+    return new CallFailed('refused', `${message}: it refuses who asks`, { details, code, blame: 'unfit' });
+  }
+  return new CallFailed('refused', message, {
+    details,
+    code,
+    blame: ABOUT_THE_REQUEST.has(code) ? 'request' : 'server',
+  });
 }

@@ -1,7 +1,8 @@
 /** A connection to a server of this protocol, as a package names it. */
+import { readCredentials } from '../remote/credentials.ts';
 import type { Connection } from '../remote/remote-server.ts';
+import { readToken } from '../remote/token.ts';
 import { createInferenceClient, type InferenceClient } from './client.ts';
-import { readCredentials } from './credentials.ts';
 import type { OpenInferenceOptions } from './options.ts';
 import { modelProblems, readinessProblem } from './readiness.ts';
 
@@ -11,12 +12,13 @@ export interface InferenceConnection extends Connection, Pick<InferenceClient, '
 /** The least that a response may hold, whatever a package allows for rows. Bytes. */
 const MIN_MESSAGE_BYTES = 2 ** 20;
 
-/** Connects with the first call. Rejects with an Error that names what of the package's TLS cannot be used. */
+/** Connects with the first call. Rejects with an Error that names what of the package's TLS or token cannot be used. */
 export async function openConnection(options: OpenInferenceOptions, folder: string): Promise<InferenceConnection> {
   const { server, bounds } = options;
   const client = createInferenceClient({
     address: server.address,
     tls: await readCredentials(server.tls, folder),
+    token: await readToken(server.token, folder),
     messageBytes: Math.max(bounds.messageBytes, MIN_MESSAGE_BYTES),
   });
   return {

@@ -2,10 +2,11 @@
  * All rows of a decision: in batches, as many at a time as the server may be asked, given up together when one fails.
  * Rows of ids share a request only with rows of their length: nothing is padded.
  */
+import { allTogether, batchesWithin, type RequestBounds } from '../remote/batches.ts';
 import type { JobCall } from '../remote/calls.ts';
 import type { RemoteServer } from '../remote/remote-server.ts';
 import type { InferenceConnection } from './connection.ts';
-import type { InputTensor, OpenInferenceOptions, RequestBounds } from './options.ts';
+import type { InputTensor, OpenInferenceOptions } from './options.ts';
 import { inferRequest, outputOf, type Row, rowBytes } from './tensors.ts';
 
 /** The server's numbers for each row, in the order of the rows. Rejects with CallFailed. */
@@ -32,23 +33,11 @@ export function createInferRows(
 
   return async (rows, call) => {
     const results = new Array<Float64Array>(rows.length);
-    const others = new AbortController();
-    const both = AbortSignal.any([call.signal, others.signal]);
-    const batches = batchesOf(rows, inputs, bounds).map(async (places) => {
-      try {
-        const batch = places.map((place) => rows[place] as Row);
-        const { values, width } = await inferBatch(batch, { ...call, signal: both });
-        for (const [i, place] of places.entries()) results[place] = values.subarray(i * width, (i + 1) * width);
-      } catch (error) {
-        others.abort();
-        throw error;
-      }
+    await allTogether(batchesOf(rows, inputs, bounds), call, async (places, part) => {
+      const batch = places.map((place) => rows[place] as Row);
+      const { values, width } = await inferBatch(batch, part);
+      for (const [i, place] of places.entries()) results[place] = values.subarray(i * width, (i + 1) * width);
     });
-    const ended = await Promise.allSettled(batches);
-    // The first by time: those after it failed because they were given up.
-    const failures = ended.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
-    const cause = failures.find((error) => error?.outcome !== 'canceled') ?? failures[0];
-    if (cause !== undefined) throw cause;
     return results;
   };
 }
@@ -63,21 +52,7 @@ export function batchesOf(
     const row = rows[place] as Row;
     return 'ids' in row ? row.ids.length : 0;
   });
-  const batches: number[][] = [];
-  for (const places of byLength.values()) {
-    let batch: number[] = [];
-    let bytes = 0;
-    for (const place of places) {
-      const size = rowBytes(rows[place] as Row, inputs);
-      if (batch.length > 0 && (batch.length === bounds.rows || bytes + size > bounds.messageBytes)) {
-        batches.push(batch);
-        batch = [];
-        bytes = 0;
-      }
-      batch.push(place);
-      bytes += size;
-    }
-    batches.push(batch);
-  }
-  return batches;
+  return [...byLength.values()].flatMap((places) =>
+    batchesWithin(places, (place) => rowBytes(rows[place] as Row, inputs), bounds),
+  );
 }

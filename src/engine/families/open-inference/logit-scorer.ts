@@ -1,8 +1,8 @@
 /** For a server that reads a premise and a choice together and returns a logit for the pair: a cross-encoder. */
+import type { Scorer } from '../remote/scorer.ts';
 import type { InferRows } from './infer-rows.ts';
 import type { Returns } from './options.ts';
 import type { RowMaker } from './row-maker.ts';
-import type { Scorer } from './scorer.ts';
 
 /** One row a choice. */
 export function createLogitScorer(

@@ -3,9 +3,10 @@
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import type { Premise } from '../family.ts';
 import { createPace } from '../remote/pace.ts';
+import type { ReadChoice } from '../remote/scorer.ts';
+import { fill, type RowTexts, textsOf } from '../remote/templates.ts';
 import type { RowRule } from './options.ts';
-import { fill, idsRow, type RowTexts } from './rows.ts';
-import type { ReadChoice } from './scorer.ts';
+import { idsRow } from './rows.ts';
 import type { Row } from './tensors.ts';
 
 /** Makes a row of a premise alone, or one of each choice. Rejects with JobStopped when nobody waits any more. */
@@ -42,12 +43,5 @@ export function createRowMaker(tokenizer: TextTokenizer): RowMaker {
       }
       return rows;
     },
-  };
-}
-
-function textsOf(premise: Premise): RowTexts {
-  return {
-    input: { text: premise.inputText, ids: premise.input },
-    instruction: { text: premise.instructionText, ids: premise.instruction },
   };
 }

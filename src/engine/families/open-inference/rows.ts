@@ -1,16 +1,11 @@
 /**
- * How one row of a request is made. A template is a text with `{input}`, `{instruction}` and `{choice}` in it. Of a
- * server that takes ids, a row is a list of parts: token ids as they are, and templates that are tokenised; part by
- * part, so that no text can end another. The token types are 0 up to the first part that reads the choice, and 1 from
- * there. Of a server that takes texts, a row is one template for each input tensor.
+ * How one row of a request is made. Of a server that takes ids, a row is a list of parts: token ids as they are, and
+ * templates that are tokenised; part by part, so that no text can end another. The token types are 0 up to the first
+ * part that reads the choice, and 1 from there. Of a server that takes texts, a row is one template for each input
+ * tensor.
  */
 import type { TextTokenizer } from '../../text/tokenizer.ts';
-
-/** The texts that a template may mention. */
-export type TextName = 'input' | 'instruction' | 'choice';
-
-/** The texts of one row, and the tokens of those that have been tokenised. */
-export type RowTexts = Readonly<Partial<Record<TextName, { readonly text: string; readonly ids: readonly number[] }>>>;
+import { fill, mentioned, type RowTexts, type TextName } from '../remote/templates.ts';
 
 /** A row of token ids. */
 export interface IdsRow {
@@ -24,18 +19,6 @@ export type TextsRow = readonly string[];
 
 /** Parts of an ids row. */
 export type Sequence = readonly (number | string)[];
-
-const MENTION = /\{(input|instruction|choice)\}/g;
-
-/** The texts that a template mentions. */
-export function mentioned(template: string): readonly TextName[] {
-  return [...template.matchAll(MENTION)].map(([, name]) => name as TextName);
-}
-
-/** Fills a template. A text is plain, whatever it holds. */
-export function fill(template: string, texts: RowTexts): string {
-  return template.replaceAll(MENTION, (whole, name: TextName) => texts[name]?.text ?? whole);
-}
 
 /**
  * Makes a row of ids. `known` keeps the tokens of parts that do not mention the choice, for rows of the same premise.

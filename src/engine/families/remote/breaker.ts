@@ -1,7 +1,7 @@
 /**
- * Says when a server is to be left alone: after some decisions in a row that it failed at. One that ran out of its
- * caller's time counts if no other was made while it waited and if that was long enough to mean something. Whether the
- * server is well again is for the canary to find out.
+ * Says when a server is to be left alone: after some decisions in a row that it failed at, or at once where it said
+ * that it will not be asked so. One that ran out of its caller's time counts if no other was made while it waited and
+ * if that was long enough to mean something. Whether the server is well again is for the canary to find out.
  */
 import type { CallFailed } from './call-failed.ts';
 
@@ -18,13 +18,8 @@ export interface Breaker {
 
 const TOLERATED = 5;
 const MEANINGFUL = 1000;
-/**
- * gRPC statuses by which a server speaks of one request alone, so it is well: INVALID_ARGUMENT, RESOURCE_EXHAUSTED,
- * OUT_OF_RANGE.
- */
-const ABOUT_THE_REQUEST: ReadonlySet<number | undefined> = new Set([3, 8, 11]);
 
-/** `open` is called once, at the last tolerated failure, and again only after a reset. */
+/** `open` is called once, at the last tolerated failure or the first that is beyond doubt, and again only after a reset. */
 export function createBreaker(open: (reason: string) => void): Breaker {
   let failures = 0;
   let lastAnswer = 0;
@@ -33,10 +28,15 @@ export function createBreaker(open: (reason: string) => void): Breaker {
       failures = 0;
       lastAnswer = performance.now();
     },
-    failed({ outcome, code, message }, since, outOfTime) {
-      if ((outcome === 'canceled' && !outOfTime) || (outcome === 'refused' && ABOUT_THE_REQUEST.has(code))) return;
+    failed({ outcome, blame, message }, since, outOfTime) {
+      if ((outcome === 'canceled' && !outOfTime) || blame === 'request') return;
+      if (blame === 'unfit') {
+        if (failures < TOLERATED) open(message);
+        failures = TOLERATED;
+        return;
+      }
       if (outOfTime && (lastAnswer > since || performance.now() - since < MEANINGFUL)) return;
-      if (++failures === TOLERATED) open(message);
+      if (++failures === TOLERATED) open(`it fails again and again: ${message}`);
     },
     reset() {
       failures = 0;

@@ -4,19 +4,52 @@
 import type { CallOutcome } from '../../engine.ts';
 import { messageOf } from '../../errors.ts';
 
+/**
+ * What a failure says of the server. `request`: it is well, and refused this one. `server`: it fails, and a few in a
+ * row make it unfit. `unfit`: there is no use in asking it again before something is changed.
+ */
+export type Blame = 'request' | 'server' | 'unfit';
+
+/** A text that the server does not read whole; tokens and its limit as it counted them, if it said so. */
+export interface TooLong {
+  readonly tokens?: number;
+  readonly limit?: number;
+}
+
+/** What else is known of a failed call. */
+export interface FailureDetails {
+  /** What the server said. It may quote the texts it was sent: only for calls whose texts are the operator's own. */
+  readonly details?: string;
+  /** The gRPC status that the call ended with; undefined if it ended here or over HTTP. */
+  readonly code?: number;
+  /** `server` where it is not said. */
+  readonly blame?: Blame;
+  readonly tooLong?: TooLong | undefined;
+  /** Milliseconds after which the server wants to be asked again. */
+  readonly retryAfter?: number | undefined;
+}
+
 /** The server did not answer, or not with what was asked for. */
 export class CallFailed extends Error {
   override readonly name = 'CallFailed';
   readonly outcome: Exclude<CallOutcome, 'answered'>;
-  /** What the server said. It may quote the texts it was sent: only for calls whose texts are the operator's own. */
   readonly details: string;
-  /** The gRPC status that the call ended with; undefined if it ended here. */
   readonly code: number | undefined;
-  constructor(outcome: Exclude<CallOutcome, 'answered'>, message: string, details = '', code?: number) {
+  readonly blame: Blame;
+  readonly tooLong: TooLong | undefined;
+  readonly retryAfter: number | undefined;
+  constructor(
+    outcome: Exclude<CallOutcome, 'answered'>,
+    message: string,
+    { details = '', code, blame = 'server', tooLong, retryAfter }: FailureDetails = {},
+  ) {
     super(message);
     this.outcome = outcome;
     this.details = details;
     this.code = code;
+    this.blame = blame;
+    this.tooLong = tooLong;
+    this.retryAfter = retryAfter;
   }
 }
 

@@ -1,4 +1,5 @@
 /** The calls of one server: bounded, in time, made again where that is safe, and counted. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { CallOutcome, InferenceCalls } from '../../engine.ts';
 import type { RunControl } from '../family.ts';
 import { CallFailed } from './call-failed.ts';
@@ -80,14 +81,15 @@ export function createCalls(bounds: CallBounds, unreachable: () => void): Calls 
   };
 
   /** Waits before a call is made again, if it may be. */
-  const mayRetry = async (error: unknown, deadline: number): Promise<boolean> => {
+  const mayRetry = async (error: unknown, { signal, deadline }: JobCall): Promise<boolean> => {
     // Nothing else is safe to make again: the server may be at work on it still. Scoring has no effects, so no harm is
     // done if it was.
     if (!(error instanceof CallFailed) || error.outcome !== 'unavailable') return false;
-    const wait = RETRY_WAIT * (1 + Math.random());
+    const wait = Math.max(RETRY_WAIT * (1 + Math.random()), error.retryAfter ?? 0);
     if (!throttle.failed() || performance.now() + wait >= deadline) return false;
     counts.retries++;
-    await new Promise((resolve) => setTimeout(resolve, wait));
+    // Who leaves meanwhile is told by the call.
+    await delay(wait, undefined, { signal }).catch(() => {});
     return true;
   };
 
@@ -98,7 +100,7 @@ export function createCalls(bounds: CallBounds, unreachable: () => void): Calls 
       });
       try {
         return await attempt(size, job, once).catch(async (error: unknown) => {
-          if (await mayRetry(error, job.deadline)) return await attempt(size, job, once);
+          if (await mayRetry(error, job)) return await attempt(size, job, once);
           throw error;
         });
       } catch (error) {

@@ -53,7 +53,7 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
     this.#calls = createCalls(options.bounds, () => {
       if (this.#state.kind === 'watched') this.#state.monitor.hurry();
     });
-    this.#breaker = createBreaker((reason) => this.#unfit(`the inference server fails again and again: ${reason}`));
+    this.#breaker = createBreaker((reason) => this.#unfit(`the inference server cannot be used: ${reason}`));
   }
 
   async connect(): Promise<ServerProblems> {

@@ -84,7 +84,8 @@ function createShortlisted(
         control,
       );
       const joined = joinedAt(places, probabilities, decided.probabilities);
-      return { probabilities: joined, encoded, ...(vector !== undefined && { vector }) };
+      const { doubt } = decided;
+      return { probabilities: joined, encoded, ...(vector && { vector }), ...(doubt !== undefined && { doubt }) };
     },
     async prepare(choices, control) {
       if (choices.length <= cap) return await decider.prepare(choices, control);

@@ -2,9 +2,10 @@
 import test from 'ava';
 import { batchesOf } from '../../../../src/engine/families/open-inference/infer-rows.ts';
 import { readOpenInferenceOptions } from '../../../../src/engine/families/open-inference/options.ts';
-import { fill, idsRow } from '../../../../src/engine/families/open-inference/rows.ts';
+import { idsRow } from '../../../../src/engine/families/open-inference/rows.ts';
 import { createRetryThrottle } from '../../../../src/engine/families/remote/retry-throttle.ts';
 import { createSemaphore } from '../../../../src/engine/families/remote/semaphore.ts';
+import { fill } from '../../../../src/engine/families/remote/templates.ts';
 import { InvalidOptions } from '../../../../src/engine/packages/checker.ts';
 import { concurrencyOf, parseServers } from '../../../../src/engine/packages/servers.ts';
 import { embeddingOptions, logitOptions } from '../../support/inference-packages.ts';
@@ -14,7 +15,7 @@ const texts = { inputs: [{ name: 'text', datatype: 'BYTES', shape: [-1] }], toke
 
 function problemsOf(options: unknown): readonly string[] {
   try {
-    readOpenInferenceOptions(JSON.parse(JSON.stringify(options)), { inputTokens: 40, candidateTokens: 12, choices: 300 });
+    readOpenInferenceOptions(JSON.parse(JSON.stringify(options)));
     return [];
   } catch (error) {
     if (error instanceof InvalidOptions) return error.problems;

@@ -1,29 +1,50 @@
-/** What counts against a server is told by the gRPC status of a call, whatever its message says. */
-import { status } from '@grpc/grpc-js';
+/** What counts against a server is told by the status of a call, whatever its message says. */
+import { Metadata, status } from '@grpc/grpc-js';
 import test from 'ava';
+import { failureOf as grpcFailureOf } from '../../../../src/engine/families/open-inference/client.ts';
 import { createBreaker } from '../../../../src/engine/families/remote/breaker.ts';
-import { CallFailed } from '../../../../src/engine/families/remote/call-failed.ts';
+import type { CallFailed } from '../../../../src/engine/families/remote/call-failed.ts';
+import { failureOf as httpFailureOf } from '../../../../src/engine/families/remote/http/answers.ts';
 
-/** How often a breaker opened after more failures in a row with this status than are tolerated. */
-function openings(code: number, message: string): number {
-  let opened = 0;
-  const breaker = createBreaker(() => {
-    opened += 1;
-  });
-  for (let i = 0; i < 8; i += 1) {
-    breaker.failed(new CallFailed('refused', message, '', code), performance.now(), false);
-  }
+/** After which of eight failures in a row a breaker opened. */
+function openings(failure: CallFailed): readonly number[] {
+  const opened: number[] = [];
+  let made = 0;
+  const breaker = createBreaker(() => opened.push(made));
+  for (made = 1; made <= 8; made += 1) breaker.failed(failure, performance.now(), false);
   return opened;
 }
 
+const grpc = (code: number, details: string): CallFailed =>
+  grpcFailureOf(Object.assign(new Error(details), { code, details, metadata: new Metadata() }), 'ModelInfer');
+const http = (status: number, text = ''): CallFailed =>
+  httpFailureOf({ status, retryAfter: undefined, body: Buffer.from(text) }, '/rerank');
+
 for (const code of [status.INVALID_ARGUMENT, status.OUT_OF_RANGE, status.RESOURCE_EXHAUSTED]) {
   test(`${status[code]} is about the request: the server is well`, (t) => {
-    t.is(openings(code, 'refused'), 0);
+    t.deepEqual(openings(grpc(code, 'refused')), []);
   });
 }
 
 for (const code of [status.INTERNAL, status.UNKNOWN, status.FAILED_PRECONDITION]) {
   test(`${status[code]} is about the server, even if its message speaks of INVALID_ARGUMENT`, (t) => {
-    t.is(openings(code, 'ModelInfer ended after INVALID_ARGUMENT'), 1);
+    t.deepEqual(openings(grpc(code, 'ModelInfer ended after INVALID_ARGUMENT')), [5]);
   });
+}
+
+for (const code of [status.UNAUTHENTICATED, status.PERMISSION_DENIED]) {
+  test(`${status[code]} needs no second one`, (t) => t.deepEqual(openings(grpc(code, '')), [1]));
+}
+
+for (const code of [400, 409, 413, 422]) {
+  test(`${code} is about the request`, (t) => t.deepEqual(openings(http(code)), []));
+}
+test('a 500 that is about a text is about the request', (t) => {
+  t.deepEqual(openings(http(500, '{"error":{"message":"input is too large to process"}}')), []);
+});
+for (const code of [424, 429, 500, 502, 503, 504, 599]) {
+  test(`${code} is about the server`, (t) => t.deepEqual(openings(http(code, 'bad request')), [5]));
+}
+for (const code of [301, 302, 307, 401, 403, 404]) {
+  test(`${code} needs no second one`, (t) => t.deepEqual(openings(http(code)), [1]));
 }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { readShortlist } from '../../../../src/engine/families/remote/shortlist-options.ts';
+import { choicesProblem, readShortlist } from '../../../../src/engine/families/remote/shortlist-options.ts';
 import { createChecker } from '../../../../src/engine/packages/checker.ts';
 import { jobCost } from '../../../../src/engine/scheduling/job-cost.ts';
 import { eventually, job, shippedModels, startEngine, type TestEngine, terms } from '../../support/engine.ts';
@@ -223,38 +223,42 @@ test.serial('a model that is shipped picks for the server', async (t) => {
 });
 
 test('the options say what is wrong with them', (t) => {
-  const problemsOf = (options: object, choices = 300, cap: number | undefined = CAP): readonly string[] => {
+  const problemsOf = (shortlist: unknown, choices = CAP): readonly string[] => {
     const problems: string[] = [];
-    readShortlist(createChecker(options, 'options', problems), 'batch.choices', cap, { choices });
+    const cap = choices === 0 ? undefined : { field: 'batch.choices', choices };
+    readShortlist(createChecker({ shortlist }, 'options', problems), cap);
     return problems;
   };
   const { family, limits, options } = tinyStage;
-  t.deepEqual(problemsOf({ shortlist: tinyStage }), []);
-  t.deepEqual(problemsOf({}, CAP), []);
-  t.deepEqual(problemsOf({}), [
-    'options.batch.choices is 26, less than the 300 of limits.choices: lower those, or add a shortlist',
-  ]);
+  t.deepEqual(problemsOf(tinyStage), []);
+  t.deepEqual(problemsOf(undefined), []);
   for (const [shortlist, problem] of [
     ['tiny', 'options.shortlist must be an object'],
     [{ limits, options }, 'options.shortlist.family must be a string'],
-    [{ family: 'open-inference', limits, options }, 'options.shortlist.family must be one of bi-encoder'],
+    [{ family: 'remote', limits, options }, 'options.shortlist.family must be one of bi-encoder'],
     [{ family, options }, 'options.shortlist.limits must be an object'],
     [{ family, limits }, 'options.shortlist.options must be an object'],
-    [
-      { family, limits: { ...limits, choices: 100 }, options },
-      'options.shortlist.limits has 100 choices, less than the 300',
-    ],
     [{ ...tinyStage, cap: 3 }, 'options.shortlist.cap is unknown'],
   ] as const) {
-    t.true(problemsOf({ shortlist })[0]?.startsWith(problem), JSON.stringify(problemsOf({ shortlist })));
+    t.true(problemsOf(shortlist)[0]?.startsWith(problem), JSON.stringify(problemsOf(shortlist)));
   }
+  t.deepEqual(problemsOf(tinyStage, 0), [
+    'options.shortlist needs batch.choices beside it, the most choices that the server takes',
+  ]);
 });
 
-test('what needs no cap has no shortlist', (t) => {
-  const problems: string[] = [];
-  const fields = createChecker({ shortlist: tinyStage }, 'options', problems);
-  t.is(readShortlist(fields, 'batch.choices', undefined, { choices: 300 }), undefined);
-  t.deepEqual(problems, ['options.shortlist needs batch.choices, the most choices that the server takes']);
+test('as many choices as the limits allow must find somebody who takes them', (t) => {
+  const cap = { field: 'options', choices: CAP };
+  const stage = (choices: number) =>
+    ({ cap: CAP, family: 'bi-encoder', options: {}, limits: { inputTokens: 9, candidateTokens: 9, choices } }) as const;
+  t.is(choicesProblem({ choices: 300 }, cap, stage(300)), undefined);
+  t.is(choicesProblem({ choices: CAP }, cap, undefined), undefined);
+  t.is(choicesProblem({ choices: 300 }, undefined, undefined), undefined);
+  t.is(
+    choicesProblem({ choices: 300 }, cap, undefined),
+    'limits.choices is 300, and the server takes 26 (options.options): lower it, or add a shortlist',
+  );
+  t.is(choicesProblem({ choices: 300 }, cap, stage(100)), 'limits.choices is 300, and that of options.shortlist 100');
 });
 
 test.serial('a package whose local model cannot be loaded says why', async (t) => {

@@ -3,11 +3,21 @@
  */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { ClientOptions } from './client.ts';
-import type { TlsOptions } from './options.ts';
+import type { TlsOptions } from './server-options.ts';
+
+/** PEM texts; without a CA those that Node trusts hold. */
+export interface TlsCredentials {
+  readonly ca?: Buffer;
+  readonly certificate?: Buffer;
+  readonly key?: Buffer;
+  readonly serverName?: string;
+}
 
 /** The files' contents. Rejects with an Error that names the file that cannot be read. */
-export async function readCredentials(tls: TlsOptions | undefined, folder: string): Promise<ClientOptions['tls']> {
+export async function readCredentials(
+  tls: TlsOptions | undefined,
+  folder: string,
+): Promise<TlsCredentials | undefined> {
   if (tls === undefined) return undefined;
   const read = async (name: 'ca' | 'certificate' | 'key'): Promise<{ readonly [part in typeof name]?: Buffer }> => {
     const file = tls[name];

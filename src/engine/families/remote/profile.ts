@@ -3,7 +3,7 @@ import type { CostCurve, CostProfile } from '../../cost-profile.ts';
 import type { ModelLimits } from '../../engine.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import type { Premise } from '../family.ts';
-import type { JobCall } from '../remote/calls.ts';
+import type { JobCall } from './calls.ts';
 import type { ReadChoice, Scorer } from './scorer.ts';
 
 /** What is measured. */

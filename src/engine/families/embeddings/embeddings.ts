@@ -1,0 +1,21 @@
+/**
+ * The dialect `embeddings`: a server of HTTP encodes texts one by one, as OpenAI's `/v1/embeddings`. A choice's logit is
+ * the cosine of its vector and the premise's: a bi-encoder's. The options stand in options.ts.
+ */
+import type { Family, FamilyParts } from '../family.ts';
+import { openHttpConnection } from '../remote/http/http-connection.ts';
+import { createRemoteFamily } from '../remote/remote-family.ts';
+import { createVectorScorer } from '../remote/vector-scorer.ts';
+import { createTextEncoder } from './encoder.ts';
+import { readEmbeddingsOptions } from './options.ts';
+
+/** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
+export async function loadEmbeddings(parts: FamilyParts): Promise<Family> {
+  const options = readEmbeddingsOptions(parts.options);
+  const { server, bounds, jointWeight } = options;
+  return await createRemoteFamily(parts, options, {
+    open: () => openHttpConnection({ server, folder: parts.folder, bounds }),
+    keepsChoices: true,
+    scorer: (tools) => createVectorScorer(createTextEncoder(tools.server, options), jointWeight, tools.keeps),
+  });
+}

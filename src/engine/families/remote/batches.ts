@@ -1,0 +1,61 @@
+/** Divides the rows of a decision among requests, and makes these together. */
+import type { JobCall } from './calls.ts';
+
+/** Bounds of one request. */
+export interface RequestBounds {
+  readonly rows: number;
+  /** Of its rows together. */
+  readonly messageBytes: number;
+}
+
+/**
+ * Puts places one after another into batches within the bounds; `bytesOf` is what a place takes in a request. One that
+ * alone takes more than a request may hold is a batch of its own. Equal places always make equal batches.
+ */
+export function batchesWithin(
+  places: Iterable<number>,
+  bytesOf: (place: number) => number,
+  bounds: RequestBounds,
+): readonly (readonly number[])[] {
+  const batches: number[][] = [];
+  let batch: number[] = [];
+  let bytes = 0;
+  for (const place of places) {
+    const size = bytesOf(place);
+    if (batch.length > 0 && (batch.length === bounds.rows || bytes + size > bounds.messageBytes)) {
+      batches.push(batch);
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(place);
+    bytes += size;
+  }
+  return batch.length === 0 ? batches : [...batches, batch];
+}
+
+/**
+ * Does all parts of a job beside one another. When one fails the others are given up, and once all have ended the
+ * failure that came first is thrown.
+ */
+export async function allTogether<P, R>(
+  parts: readonly P[],
+  call: JobCall,
+  once: (part: P, call: JobCall) => Promise<R>,
+): Promise<readonly R[]> {
+  const others = new AbortController();
+  const both = AbortSignal.any([call.signal, others.signal]);
+  const failures: unknown[] = [];
+  const ended = await Promise.all(
+    parts.map(async (part) => {
+      try {
+        return { result: await once(part, { ...call, signal: both }) };
+      } catch (error) {
+        failures.push(error);
+        others.abort();
+        return undefined;
+      }
+    }),
+  );
+  if (failures.length > 0) throw failures[0];
+  return ended.map((each) => (each as { readonly result: R }).result);
+}

@@ -1,0 +1,53 @@
+/** What the status of an answer says: of a request that failed, and of a server that was asked whether it is ready. */
+import { type Blame, CallFailed } from '../call-failed.ts';
+import type { HttpAnswer } from './http-client.ts';
+import { tooLongOf } from './too-long.ts';
+
+/** The server, or what stands before it, cannot take the request now. */
+const NOT_NOW: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+const TOKEN_REFUSED: ReadonlySet<number> = new Set([401, 403]);
+/** By these a server that does not tell whether it is ready shows that it is there, which has to do. */
+const IS_THERE: ReadonlySet<number> = new Set([404, 405, 429]);
+/** There is nothing at the path, or no such model: no request will be answered. */
+const NOWHERE: ReadonlySet<number> = new Set([404, 405, 410]);
+/** A request of which the server's own back end died, as text-embeddings-inference says it. */
+const FAILED_DEPENDENCY = 424;
+/** What is read of an answer that tells of a failure. */
+const LONGEST_TEXT = 4096;
+
+/** The failure that an answer other than 200 is. */
+export function failureOf({ status, retryAfter, body }: HttpAnswer, path: string): CallFailed {
+  const details = body.toString('utf8', 0, LONGEST_TEXT);
+  const refused = (message: string, blame: Blame): CallFailed => new CallFailed('refused', message, { details, blame });
+  const said = `POST ${path} was answered with ${status}`;
+  if (NOT_NOW.has(status)) {
+    return new CallFailed('unavailable', said, { details, retryAfter: millisecondsOf(retryAfter) });
+  }
+  if (TOKEN_REFUSED.has(status)) return refused(`${said}: the token was refused, or there is none`, 'unfit');
+  if (status < 200 || (status >= 300 && status < 400)) return refused(`${said}: redirects are not followed`, 'unfit');
+  if (NOWHERE.has(status))
+    return refused(`${said}: there is no such path, or no such model; see server.path and model`, 'unfit');
+  const tooLong = tooLongOf(status, details);
+  if (tooLong !== undefined) {
+    const counts = [tooLong.tokens, tooLong.limit].map((count) => count ?? '?');
+    return new CallFailed('refused', `${said}: the text is too long, ${counts[0]} tokens of ${counts[1]}`, {
+      ...{ details, blame: 'request' as const, tooLong },
+    });
+  }
+  return refused(said, status >= 400 && status < 500 && status !== FAILED_DEPENDENCY ? 'request' : 'server');
+}
+
+/** Why the server is not ready by its answer; undefined if it is. */
+export function readinessOf({ status }: HttpAnswer): string | undefined {
+  if ((status >= 200 && status < 300) || IS_THERE.has(status)) return undefined;
+  if (TOKEN_REFUSED.has(status)) return `answers with ${status}: the token was refused, or there is none`;
+  return `is not ready: it answers with ${status}`;
+}
+
+/** A Retry-After in seconds or as a date; undefined if it is neither. */
+function millisecondsOf(retryAfter: string | undefined): number | undefined {
+  if (retryAfter === undefined) return undefined;
+  if (/^\s*\d{1,9}\s*$/.test(retryAfter)) return Number(retryAfter) * 1000;
+  const date = Date.parse(retryAfter);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
+}

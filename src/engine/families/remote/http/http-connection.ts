@@ -1,0 +1,72 @@
+/**
+ * The connection to a server of HTTP, as a package names it: JSON in, JSON out, to one path. Nothing of it is left to
+ * what a server or an environment says: no redirects are followed, no proxies are asked, and what comes back is bounded
+ * in bytes, time and depth.
+ */
+import { reasonOf } from '../call-failed.ts';
+import type { CallTerms } from '../calls.ts';
+import { readCredentials } from '../credentials.ts';
+import type { Connection } from '../remote-server.ts';
+import type { HttpServerOptions } from '../server-options.ts';
+import { readToken } from '../token.ts';
+import { failureOf, readinessOf } from './answers.ts';
+import { createHttpClient } from './http-client.ts';
+import { parseJson } from './parse-json.ts';
+
+/** A connection that JSON is sent over. */
+export interface HttpConnection extends Connection {
+  /**
+   * Sends a body to the server's path and reads the answer. `body` is JSON text, which the dialect writes itself: the
+   * order of an object's fields may matter. Rejects with CallFailed.
+   */
+  post(body: string, terms: CallTerms): Promise<unknown>;
+}
+
+/** What a connection is made of. */
+export interface HttpConnectionOptions {
+  readonly server: HttpServerOptions;
+  /** The package's. */
+  readonly folder: string;
+  readonly bounds: {
+    /** In flight. */
+    readonly requests: number;
+    /** Of an answer. */
+    readonly messageBytes: number;
+  };
+}
+
+/** How long a server may take to say whether it is ready, milliseconds. */
+const PATIENCE = 2000;
+
+/** Connects with the first call. Rejects with an Error that names what of the package's TLS or token cannot be used. */
+export async function openHttpConnection({ server, folder, bounds }: HttpConnectionOptions): Promise<HttpConnection> {
+  const { address, path, health } = server;
+  const client = createHttpClient({
+    address,
+    tls: await readCredentials(server.tls, folder),
+    token: await readToken(server.token, folder),
+    requests: bounds.requests,
+    answerBytes: bounds.messageBytes,
+  });
+
+  return {
+    async readinessProblem() {
+      const place = `the inference server at ${address}`;
+      try {
+        const terms = { signal: new AbortController().signal, within: PATIENCE };
+        const problem = readinessOf(await client.exchange({ method: 'GET', path: health }, terms));
+        return problem && `${place} ${problem} (GET ${health})`;
+      } catch (error) {
+        return `${place} cannot be asked: ${reasonOf(error)}`;
+      }
+    },
+    // Servers of HTTP say too little of their models, and each says it elsewhere: the canary has to tell.
+    modelProblems: async () => [],
+    async post(body, terms) {
+      const answer = await client.exchange({ method: 'POST', path, body }, terms);
+      if (answer.status !== 200) throw failureOf(answer, path);
+      return parseJson(answer.body);
+    },
+    close: () => client.close(),
+  };
+}

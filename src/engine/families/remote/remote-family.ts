@@ -1,0 +1,104 @@
+/**
+ * The family that decides by a server, whatever the server speaks: reads the choices, has the dialect's scorer make
+ * logits, divides them by the package's temperature, and keeps account of the server.
+ *
+ * A dialect is a file that reads its options and calls this with two functions: `open`, which makes a connection, and
+ * `scorer`, which makes logits by calls over it. `families/rerank/rerank.ts` is the shortest example.
+ */
+import { InvalidOptions } from '../../packages/checker.ts';
+import type { TextTokenizer } from '../../text/tokenizer.ts';
+import { tokensOfChoice } from '../choice-tokens.ts';
+import { type Family, type FamilyParts, type FamilyScores, InputTooLong, unhindered } from '../family.ts';
+import { softmax } from '../probabilities.ts';
+import { type RemoteOptions, tokenizerOf } from './options.ts';
+import { createPace } from './pace.ts';
+import { measureServer } from './profile.ts';
+import { type Connection, RemoteServer } from './remote-server.ts';
+import type { ReadChoice, Scorer } from './scorer.ts';
+import { loadShortlisted } from './shortlist.ts';
+import { choicesProblem } from './shortlist-options.ts';
+
+/** What a dialect is given to score with. */
+export interface ScorerTools<C extends Connection> {
+  /** Every call goes through it: it bounds, repeats where that is safe, and counts. */
+  readonly server: Pick<RemoteServer<C>, 'call'>;
+  readonly tokenizer: TextTokenizer;
+  /** Whether what the server says of choices may be kept in `JobCall.vectors`. */
+  readonly keeps: boolean;
+}
+
+/** What a dialect brings. */
+export interface Dialect<C extends Connection> {
+  /** Makes a connection, anew whenever the server was unfit. Rejects if what the package says of it cannot be used. */
+  open(): Promise<C>;
+  scorer(tools: ScorerTools<C>): Scorer;
+  /** Whether its scorer keeps what the server says of choices if it may: `batch.independent` of the package lets it. */
+  readonly keepsChoices: boolean;
+}
+
+/**
+ * Characters of all rows of a request together: a text that hardly has tokens may be long, and every choice's row holds
+ * it once more.
+ */
+const MAX_ROWS_LENGTH = 1 << 25;
+
+/**
+ * Makes the family of a package whose options were read. Throws InvalidOptions, and what loading its tokenizer and its
+ * local model throws.
+ */
+export async function createRemoteFamily<C extends Connection>(
+  parts: FamilyParts,
+  options: RemoteOptions,
+  dialect: Dialect<C>,
+): Promise<Family> {
+  const { limits, unready } = parts;
+  const problem = choicesProblem(limits, options.cap, options.shortlist);
+  if (problem !== undefined) throw new InvalidOptions([problem]);
+  const tokenizer = await tokenizerOf(options.tokens, parts);
+  const server = new RemoteServer({ open: () => dialect.open(), bounds: options.bounds, unready });
+  const keeps = dialect.keepsChoices && options.independent;
+  const scorer = dialect.scorer({ server, tokenizer, keeps });
+
+  const readChoices = async (choices: readonly string[], signal: AbortSignal): Promise<readonly ReadChoice[]> => {
+    const pace = createPace(signal);
+    const read: ReadChoice[] = [];
+    for (const text of choices) {
+      read.push({ text, ids: await tokensOfChoice(tokenizer, text, limits.candidateTokens, pace) });
+      await pace();
+    }
+    return read;
+  };
+
+  const decider: Family = {
+    tokenizer,
+    server,
+    score: (premise, choices, control) =>
+      server.attempt(control, async (call): Promise<FamilyScores> => {
+        const length = choices.length * (premise.inputText.length + premise.instructionText.length);
+        if (scorer.choiceReadsPremise && length > MAX_ROWS_LENGTH) throw new InputTooLong();
+        const read = await readChoices(choices, call.signal);
+        const { logits, vector, doubt, read: encoded } = await scorer.logits(premise, read, call);
+        const temperature = options.temperature(choices.length);
+        server.decided();
+        return {
+          probabilities: softmax(logits.map((logit) => logit / temperature)),
+          encoded,
+          ...(vector && { vector }),
+          ...(doubt !== undefined && { doubt }),
+        };
+      }),
+    prepare: (choices, control) =>
+      server.attempt(control, async (call) => scorer.prepare(await readChoices(choices, call.signal), call)),
+    profile: () =>
+      measureServer({
+        scorer: dialect.scorer({ server, tokenizer, keeps: false }),
+        keepsChoices: keeps,
+        tokenizer,
+        limits,
+        rows: Math.min(options.bounds.rows, options.cap?.choices ?? limits.choices, limits.choices),
+        call: () => server.callOf(unhindered),
+      }),
+    dispose: async () => server.close(),
+  };
+  return options.shortlist === undefined ? decider : await loadShortlisted(decider, options.shortlist, parts);
+}

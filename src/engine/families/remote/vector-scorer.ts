@@ -1,0 +1,61 @@
+/**
+ * For a server that encodes one text at a time: a bi-encoder. A choice's logit is the cosine of its vector and the
+ * premise's. Vectors of choices are kept only if a row's result does not depend on the rows beside it: otherwise a
+ * decision would depend on those before it.
+ */
+import type { Premise } from '../family.ts';
+import { dot } from '../probabilities.ts';
+import { mixed, normalised } from '../vectors.ts';
+import { malformed } from './call-failed.ts';
+import type { JobCall } from './calls.ts';
+import type { ReadChoice, Scorer } from './scorer.ts';
+
+/** A server's vectors, of any length over 0; requests of their own for choices and for the premise. */
+export interface RemoteEncoder {
+  /** One vector for each choice. Rejects with CallFailed. */
+  choices(choices: readonly ReadChoice[], call: JobCall): Promise<readonly Float64Array[]>;
+  /** The vector of the premise, or the two that are mixed. Rejects with CallFailed. */
+  premise(premise: Premise, call: JobCall): Promise<readonly Float64Array[]>;
+}
+
+/** `jointWeight`: the share of the premise's second vector, if there are two. `keeps`: whether vectors may be kept. */
+export function createVectorScorer(encoder: RemoteEncoder, jointWeight: number, keeps: boolean): Scorer {
+  const encodeChoices = async (choices: readonly ReadChoice[], call: JobCall) => {
+    const vectors = keeps ? call.vectors : undefined;
+    const found = choices.map(({ text }) => vectors?.get(text));
+    const missing = choices.filter((_, i) => found[i] === undefined);
+    const made = missing.length === 0 ? [] : (await encoder.choices(missing, call)).map(directed);
+    const byText = new Map(missing.map(({ text }, i) => [text, made[i] as Float32Array]));
+    for (const [text, vector] of byText) vectors?.set(text, vector);
+    return { all: choices.map(({ text }, i) => found[i] ?? (byText.get(text) as Float32Array)), read: missing.length };
+  };
+
+  return {
+    choiceReadsPremise: false,
+    async logits(premise, choices, call) {
+      const [{ all, read }, parts] = await together([encodeChoices(choices, call), encoder.premise(premise, call)]);
+      const [first, second] = parts.map(directed);
+      if (first === undefined || [...all, second ?? first].some(({ length }) => length !== first.length)) {
+        throw malformed('the server returned vectors of several lengths');
+      }
+      const vector = second === undefined ? first : mixed(first, second, jointWeight);
+      return { logits: Float64Array.from(all, (each) => dot(vector, each)), read, vector };
+    },
+    async prepare(choices, call) {
+      if (keeps) await encodeChoices(choices, call);
+    },
+  };
+}
+
+/** A vector that a server made, at length 1. */
+function directed(row: Float64Array): Float32Array {
+  const vector = normalised(row);
+  if (vector === undefined) throw malformed('the server returned a vector without direction');
+  return vector;
+}
+
+/** Both results, once both have ended. */
+async function together<A, B>([a, b]: readonly [Promise<A>, Promise<B>]): Promise<readonly [A, B]> {
+  await Promise.allSettled([a, b]);
+  return [await a, await b];
+}

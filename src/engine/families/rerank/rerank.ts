@@ -1,0 +1,20 @@
+/**
+ * The dialect `rerank`: a server of HTTP scores choices, its *documents* or *texts*, for a query. A choice's logit is
+ * that of its pair with the query: a cross-encoder's. The options stand in options.ts.
+ */
+import type { Family, FamilyParts } from '../family.ts';
+import { openHttpConnection } from '../remote/http/http-connection.ts';
+import { createRemoteFamily } from '../remote/remote-family.ts';
+import { readRerankOptions } from './options.ts';
+import { createRerankScorer } from './rerank-scorer.ts';
+
+/** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
+export async function loadRerank(parts: FamilyParts): Promise<Family> {
+  const options = readRerankOptions(parts.options);
+  const { server, bounds } = options;
+  return await createRemoteFamily(parts, options, {
+    open: () => openHttpConnection({ server, folder: parts.folder, bounds }),
+    keepsChoices: false,
+    scorer: (tools) => createRerankScorer(tools.server, options),
+  });
+}

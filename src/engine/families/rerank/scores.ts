@@ -1,0 +1,36 @@
+/** From a server's scores to logits. */
+import { malformed } from '../remote/call-failed.ts';
+import type { RerankScores } from './options.ts';
+
+/** Nearer to 0 and 1 probabilities in single precision do not come: what is rounded there gets the last logit. */
+const LEAST = 2 ** -25;
+
+/** Logits, one for each score. Throws CallFailed `malformed` for a probability that is none. */
+export function logitsOf(scores: Float64Array, { kind }: RerankScores): Float64Array {
+  if (kind === 'logit') return scores;
+  return scores.map((p) => {
+    if (p < 0 || p > 1) throw malformed('a score is no probability');
+    const kept = Math.min(Math.max(p, LEAST), 1 - LEAST);
+    return Math.log(kept / (1 - kept));
+  });
+}
+
+/**
+ * Why scores cannot tell choices apart, as they come of different texts: they are all the same, or several lie exactly
+ * where such scores end. Undefined if they can.
+ */
+export function doubtOf(scores: Float64Array, { kind }: RerankScores): string | undefined {
+  const least = Math.min(...scores);
+  const greatest = Math.max(...scores);
+  if (least === greatest) return `the server gives every choice of the canary the same score, ${least}`;
+  if (kind === 'probability') {
+    const ends = scores.filter((p) => p === 0 || p === 1).length;
+    return ends === 0
+      ? undefined
+      : `the server's scores are saturated: ${ends} of the canary's ${scores.length} are exactly 0 or 1; have it return logits`;
+  }
+  const cut = [least, greatest].find((end) => scores.filter((score) => score === end).length > 1);
+  return cut === undefined
+    ? undefined
+    : `the server's scores are cut off: several of the canary's are exactly ${cut}; have it return raw logits`;
+}
