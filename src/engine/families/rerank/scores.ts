@@ -16,8 +16,8 @@ export function logitsOf(scores: Float64Array, { kind }: RerankScores): Float64A
 }
 
 /**
- * Why scores cannot tell choices apart, as they come of different texts: they are all the same, or several lie exactly
- * where such scores end. Undefined if they can.
+ * Why scores of different texts cannot tell these apart: they are all the same, or many lie exactly where scores that
+ * were cut off or rounded end. Undefined if they can.
  */
 export function doubtOf(scores: Float64Array, { kind }: RerankScores): string | undefined {
   const least = Math.min(...scores);
@@ -29,8 +29,9 @@ export function doubtOf(scores: Float64Array, { kind }: RerankScores): string | 
       ? undefined
       : `the server's scores are saturated: ${ends} of the canary's ${scores.length} are exactly 0 or 1; have it return logits`;
   }
-  const cut = [least, greatest].find((end) => scores.filter((score) => score === end).length > 1);
+  // Two alike may be chance where a model computes with few digits.
+  const cut = [least, greatest].find((end) => 2 * scores.filter((score) => score === end).length > scores.length);
   return cut === undefined
     ? undefined
-    : `the server's scores are cut off: several of the canary's are exactly ${cut}; have it return raw logits`;
+    : `the server's scores are cut off: most of the canary's are exactly ${cut}; have it return raw logits`;
 }
