@@ -32,7 +32,7 @@ export function createTextEncoder(
       );
       const size = { rows: places.length, bytes: Buffer.byteLength(body) };
       const found = await server.call(size, part, async (connection, terms) =>
-        vectorsIn(await connection.post(body, terms), places.length),
+        vectorsIn(await connection.post(body, terms), places.length, encoding),
       );
       for (const [i, place] of places.entries()) vectors[place] = found[i] as Float64Array;
     });
@@ -70,12 +70,14 @@ function embeddingsBody(texts: readonly string[], { model, dimensions }: Encodin
 
 /**
  * The vector of each of `count` texts, by the index that the server gives it. Throws CallFailed `malformed` unless each
- * has one of finite numbers.
+ * has one of finite numbers, of the width that was asked for.
  */
-function vectorsIn(answer: unknown, count: number): readonly Float64Array[] {
+function vectorsIn(answer: unknown, count: number, { dimensions }: Encoding): readonly Float64Array[] {
   return inOrder(listIn(objectOf(answer).data, 'data'), count, ({ embedding }) => {
     const numbers = listIn(embedding, 'numbers of an embedding');
-    if (numbers.length === 0) throw malformed('an embedding is empty');
+    if (numbers.length === 0 || numbers.length !== (dimensions ?? numbers.length)) {
+      throw malformed(`an embedding has ${numbers.length} numbers`);
+    }
     return Float64Array.from(numbers, (value) => finiteNumber(value, 'number of an embedding'));
   });
 }
