@@ -99,6 +99,7 @@ const ENGINE: readonly string[] = [
   'engine/processes',
   'engine/worker',
   'engine/families/rerank',
+  'engine/families/system-one',
   'engine/families/embeddings',
   'engine/families/open-inference',
   'engine/families/remote/http',

@@ -16,7 +16,7 @@ export async function tokensOfChoice(
 ): Promise<readonly number[]> {
   const found = await boundedTokens(tokenizer, words, COUNTING_FACTOR * limit, pause);
   const tokens = found.kind === 'tokens' ? found.ids.length : found.count;
-  if (found.kind === 'more_than' || tokens > limit) throw new ChoiceTooLong(choice, tokens);
+  if (found.kind === 'more_than' || tokens > limit) throw new ChoiceTooLong(choice, tokens, limit);
   return found.ids;
 }
 

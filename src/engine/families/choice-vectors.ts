@@ -9,6 +9,8 @@ export interface ChoiceVectors {
   get(choice: string): Float32Array | undefined;
   /** The vector must not be changed afterwards. */
   set(choice: string, vector: Float32Array): void;
+  /** The vectors that another model within the same package makes, for the same sharers: they never meet these. */
+  ofStage(name: string): ChoiceVectors;
 }
 
 /** The cache as a whole. */
@@ -62,22 +64,24 @@ export function createChoiceVectorCache(maxBytes: number): ChoiceVectorCache {
     vectors.set(choice, vector);
   };
 
+  const viewOf = (revision: string, part: string): ChoiceVectors => ({
+    get(choice) {
+      const recent = young.revisions.get(revision)?.get(part)?.get(choice);
+      if (recent !== undefined) return recent;
+      const earlier = old.revisions.get(revision)?.get(part)?.get(choice);
+      if (earlier !== undefined) put(revision, part, choice, earlier);
+      return earlier;
+    },
+    set: (choice, vector) => put(revision, part, choice, vector),
+    // The name of a stage has no line break, so no two pairs of name and part are the same.
+    ofStage: (name) => viewOf(revision, `${name}\n${part}`),
+  });
+
   return {
     get bytes() {
       return young.bytes + old.bytes;
     },
-    of(revision, part) {
-      return {
-        get(choice) {
-          const recent = young.revisions.get(revision)?.get(part)?.get(choice);
-          if (recent !== undefined) return recent;
-          const earlier = old.revisions.get(revision)?.get(part)?.get(choice);
-          if (earlier !== undefined) put(revision, part, choice, earlier);
-          return earlier;
-        },
-        set: (choice, vector) => put(revision, part, choice, vector),
-      };
-    },
+    of: (revision, part) => viewOf(revision, `\n${part}`),
     forget(revision) {
       for (const half of [young, old]) {
         for (const [part, vectors] of half.revisions.get(revision) ?? []) {

@@ -7,6 +7,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CostProfile } from '../cost-profile.ts';
 import type { InferenceCalls, ModelLimits } from '../engine.ts';
+import type { FamilyName } from '../packages/family-names.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 import type { ChoiceVectors } from './choice-vectors.ts';
 
@@ -41,6 +42,11 @@ export interface FamilyParts {
   json(file: string): Promise<unknown>;
   /** Loads a graph file of the package; `weights`: the file of its five-bit weights, if it has such. */
   graph(file: string, weights?: string): Promise<Graph>;
+  /**
+   * Loads a model that runs here of other files of the package, for a family that has a server decide: it takes one job
+   * at a time. Rejects with InvalidOptions, and with what loading its files throws.
+   */
+  local(family: FamilyName, options: unknown, limits: ModelLimits): Promise<Family>;
 }
 
 /** What the process gives a family for one job. */
@@ -60,7 +66,7 @@ export const unhindered: RunControl = {
   checkpoint() {},
   signal: new AbortController().signal,
   deadline: Number.POSITIVE_INFINITY,
-  vectors: { get: () => undefined, set() {} },
+  vectors: { get: () => undefined, set() {}, ofStage: () => unhindered.vectors },
 };
 
 /**
@@ -102,9 +108,10 @@ export interface Family {
   /** Throws ChoiceTooLong, InputTooLong and JobStopped, and CallFailed where there is a server. */
   score(premise: Premise, choices: readonly string[], control: RunControl): Promise<FamilyScores>;
   /**
-   * Checks choices and fills the cache. Throws ChoiceTooLong and JobStopped, and CallFailed where there is a server.
+   * Checks choices and fills the cache. They may be a piece of a list that has so many in `all`. Throws ChoiceTooLong
+   * and JobStopped, and CallFailed where there is a server.
    */
-  prepare(choices: readonly string[], control: RunControl): Promise<void>;
+  prepare(choices: readonly string[], control: RunControl, all: number): Promise<void>;
   /** Measures what runs cost on this machine, or what the server takes. */
   profile(): Promise<CostProfile>;
   dispose(): Promise<void>;
@@ -129,31 +136,41 @@ export interface ServerProblems {
   readonly away: boolean;
 }
 
+/** How long a text is, and how long it may be, as far as whoever read it says so. */
+export interface TokenCounts {
+  readonly tokens?: number;
+  readonly limit?: number;
+  /** Whether it was not counted to its end, as it is where `tokens` is left out. */
+  readonly atLeast?: boolean;
+}
+
 /**
- * A premise is within the limit in tokens, but too long to be sent with every choice, or by the server's own count:
- * then `tokens` and `limit` are the server's, where it tells them.
+ * A premise is within the package's limit in tokens, but too long: to be sent with every choice, by the server's own
+ * count, or for a local model that picks choices for the server. The counts are theirs.
  */
 export class InputTooLong extends Error {
   override readonly name = 'InputTooLong';
   readonly tokens: number | undefined;
   readonly limit: number | undefined;
-  constructor({ tokens, limit }: { readonly tokens?: number; readonly limit?: number } = {}) {
+  readonly atLeast: boolean;
+  constructor({ tokens, limit, atLeast = tokens === undefined }: TokenCounts = {}) {
     super('the input is too long');
     this.tokens = tokens;
     this.limit = limit;
+    this.atLeast = atLeast;
   }
 }
 
 /**
- * A choice has more tokens than the model's `candidate_tokens`, or than its server reads: then `tokens` and `limit` are
- * the server's, where it tells them.
+ * A choice has more tokens than `limit`: the package's, that of its local model, or its server's, and then both are the
+ * server's counts where it tells them.
  */
 export class ChoiceTooLong extends Error {
   override readonly name = 'ChoiceTooLong';
   readonly choice: string;
   readonly tokens: number;
-  readonly limit: number | undefined;
-  constructor(choice: string, tokens: number, limit?: number) {
+  readonly limit: number;
+  constructor(choice: string, tokens: number, limit: number) {
     super('a choice has too many tokens');
     this.choice = choice;
     this.tokens = tokens;

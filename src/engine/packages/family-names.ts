@@ -28,7 +28,7 @@ export function isRemote(family: FamilyName): boolean {
 }
 
 /** What the servers of the family `remote` speak: its `options.dialect`. */
-export const DIALECT_NAMES = ['open-inference', 'rerank', 'embeddings'] as const;
+export const DIALECT_NAMES = ['open-inference', 'rerank', 'embeddings', 'system-one'] as const;
 
 /** One of them. Its code is found by it in `worker/load-dialect.ts`. */
 export type DialectName = (typeof DIALECT_NAMES)[number];

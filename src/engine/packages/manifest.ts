@@ -107,7 +107,8 @@ function familyOf(fields: Checker): FamilyName {
   return family ?? 'bi-encoder';
 }
 
-function limitsOf(limits: Checker): ModelLimits {
+/** Reads `limits`, of a manifest or of a model within a package. */
+export function limitsOf(limits: Checker): ModelLimits {
   return {
     inputTokens: limits.integer('input_tokens', 1, 1_000_000),
     candidateTokens: limits.integer('candidate_tokens', 1, 100_000),

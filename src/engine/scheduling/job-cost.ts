@@ -1,12 +1,15 @@
 /** What a job takes, from the profile that its model's family measured. */
 import { type CostProfile, costAt, type JobSize } from '../cost-profile.ts';
 import type { ModelLimits } from '../engine.ts';
+import { shortlistParts } from '../families/remote/shortlist-cost.ts';
 import { packCost } from '../families/two-stage/pack-cost.ts';
 import { isRemote } from '../packages/family-names.ts';
 import type { Manifest } from '../packages/manifest.ts';
 
 /** Milliseconds that a job of this size takes on one core, or one job alone takes a server. */
 export function jobCost(profile: CostProfile, size: JobSize): number {
+  const parts = shortlistParts(profile, size);
+  if (parts !== undefined) return parts.reduce((sum, part) => sum + jobCost(part.profile, part.size), 0);
   const tokens = size.choiceTokens + (profile.choiceReadsPremise ? size.premiseTokens : 0);
   const each = costAt(profile.choice, tokens);
   return costAt(profile.premise, size.premiseTokens) + size.uncached * each + packCost(profile, size);

@@ -12,6 +12,7 @@ type LoadPackage = (parts: FamilyParts) => Promise<Family>;
 const DIALECTS: Readonly<Record<DialectName, () => Promise<LoadPackage>>> = {
   'open-inference': async () => (await import('../families/open-inference/open-inference.ts')).loadOpenInference,
   rerank: async () => (await import('../families/rerank/rerank.ts')).loadRerank,
+  'system-one': async () => (await import('../families/system-one/system-one.ts')).loadSystemOne,
   embeddings: async () => (await import('../families/embeddings/embeddings.ts')).loadEmbeddings,
 };
 

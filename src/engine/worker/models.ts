@@ -125,7 +125,7 @@ export function createLoadedModels(
         const vectors = cache.of(message.key, message.part);
         const control: RunControl = { checkpoint, signal, deadline, vectors };
         if (message.kind === 'score') return (await score(model, message, waited, control)).result;
-        await model.family.prepare(message.choices, control);
+        await model.family.prepare(message.choices, control, message.all);
         return { kind: 'prepared' };
       } catch (error) {
         return resultOf(error, model.manifest);
@@ -138,7 +138,11 @@ export function createLoadedModels(
 }
 
 /** What a family is given of a package whose files were verified. */
-function partsOf(folder: string, manifest: Manifest, unready: FamilyParts['unready']): FamilyParts {
+function partsOf(
+  folder: string,
+  manifest: Pick<Manifest, 'files' | 'limits' | 'options'>,
+  unready: FamilyParts['unready'],
+): FamilyParts {
   const pathOf = (file: string): string => {
     if (!manifest.files.has(file)) throw new InvalidOptions([`options name ${file}, which files does not list`]);
     return join(folder, file);
@@ -156,6 +160,8 @@ function partsOf(folder: string, manifest: Manifest, unready: FamilyParts['unrea
       const { loadGraph } = await import('./runtime.ts');
       return await loadGraph(path, weights && pathOf(weights));
     },
+    local: (family, options, limits) =>
+      loadFamily(family, partsOf(folder, { files: manifest.files, options, limits }, unready)),
   };
 }
 
@@ -191,12 +197,12 @@ async function score(
 function resultOf(error: unknown, { limits }: Manifest): JobResult {
   if (error instanceof JobStopped) return { kind: 'canceled' };
   if (error instanceof ChoiceTooLong) {
-    const { choice, tokens, limit = limits.candidateTokens } = error;
+    const { choice, tokens, limit } = error;
     return { kind: 'choice_too_long', choice, tokens, limit };
   }
   if (error instanceof InputTooLong) {
-    const { tokens, limit = limits.inputTokens } = error;
-    return { kind: 'input_too_long', tokens: tokens ?? limit, limit, atLeast: tokens === undefined };
+    const { tokens, limit = limits.inputTokens, atLeast } = error;
+    return { kind: 'input_too_long', tokens: tokens ?? limit, limit, atLeast };
   }
   if (error instanceof CallFailed) return { kind: 'unavailable', message: error.message };
   return { kind: 'failed', message: reasonOf(error) };

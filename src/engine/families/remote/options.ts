@@ -4,10 +4,12 @@
  *     { "dialect": what the server speaks,
  *       "tokenizer": a file of the package, or "bytes_per_token": by which tokens are counted where only the server has the tokenizer,
  *       "temperature": see temperature.ts,
- *       "batch": { "rows": n, "independent": whether a row's result does not depend on the rows beside it },
+ *       "batch": { "rows": n, "independent": whether a row's result does not depend on the rows beside it,
+ *                  "choices": the most of a decision that are sent },
+ *       "shortlist": what picks as many of more choices, see shortlist-options.ts,
  *       "in_flight": { "requests": n, "bytes": n }, "message_bytes": n, "timeout_ms": of one request }
  *
- * The last two lines are optional. `message_bytes` bounds the rows of a request, and the answer.
+ * All from `batch` on is optional. `message_bytes` bounds the rows of a request, and the answer.
  */
 import { type Checker, createChecker } from '../../packages/checker.ts';
 import { DEFAULT_REQUESTS } from '../../packages/servers.ts';
@@ -17,6 +19,7 @@ import { readTemperature, type Temperature } from '../temperature.ts';
 import type { RequestBounds } from './batches.ts';
 import { createByteTokens } from './byte-tokens.ts';
 import type { CallBounds } from './calls.ts';
+import { type ChoiceCap, readShortlist, type ShortlistOptions } from './shortlist-options.ts';
 
 /** What counts tokens here. */
 export type TokenCount =
@@ -28,27 +31,41 @@ export interface RemoteOptions {
   readonly tokens: TokenCount;
   readonly temperature: Temperature;
   readonly independent: boolean;
+  /** The most choices that the server is sent; undefined if any number. */
+  readonly cap: ChoiceCap | undefined;
+  readonly shortlist: ShortlistOptions | undefined;
   readonly bounds: CallBounds & RequestBounds;
 }
 
 const MIB = 2 ** 20;
 
-/**
- * Reads them; what is wrong becomes a problem. `rows`: of a request, where the package does not say.
- * `needsTokenizer`: the package must bring one.
- */
+/** What the dialects have a say in. */
+export interface DialectDefaults {
+  /** Rows of a request, where the package does not say. */
+  readonly rows: number;
+  /** The package must bring one. */
+  readonly needsTokenizer: boolean;
+  /** How many choices the server takes, of a dialect in which that has a name of its own: else it is `batch.choices`. */
+  readonly cap?: ChoiceCap;
+}
+
+/** Reads them; what is wrong becomes a problem. */
 export function readRemoteOptions(
   fields: Checker,
-  { rows, needsTokenizer }: { readonly rows: number; readonly needsTokenizer: boolean },
+  { rows, needsTokenizer, ...dialect }: DialectDefaults,
 ): RemoteOptions {
   const batch = optionalObject(fields, 'batch');
   const inFlight = optionalObject(fields, 'in_flight');
+  const choices = batch.value('choices') === undefined ? undefined : batch.integer('choices', 2, 300);
+  const cap = dialect.cap ?? (choices === undefined ? undefined : { field: 'batch.choices', choices });
   // Asked by whoever chose the dialect.
   fields.value('dialect');
   const options: RemoteOptions = {
     tokens: tokensOf(fields, needsTokenizer),
     temperature: readTemperature(fields),
     independent: batch.flag('independent', false),
+    cap,
+    shortlist: readShortlist(fields, cap),
     bounds: {
       rows: optionalWhole(batch, 'rows', rows, 1, 300),
       requests: optionalWhole(inFlight, 'requests', DEFAULT_REQUESTS, 1, 256),

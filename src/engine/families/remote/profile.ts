@@ -35,7 +35,9 @@ export async function measureServer({
     const one = textOf(1);
     return { input: ids, inputText: text, instruction: one.ids, instructionText: one.text };
   };
-  const choicesOf = (count: number, tokens: number): readonly ReadChoice[] => new Array(count).fill(textOf(tokens));
+  // Each is another text: a server may take choices for names.
+  const choicesOf = (count: number, tokens: number): readonly ReadChoice[] =>
+    Array.from({ length: count }, (_, i) => ({ ...textOf(tokens), text: `${'a '.repeat(tokens - 1)}${i}` }));
 
   /** The better of two: a server that was busy with others for a moment must not be taken for a slow one. */
   const time = async (premiseTokens: number, choices: number, choiceTokens: number): Promise<number> => {
@@ -50,11 +52,14 @@ export async function measureServer({
 
   const { inputTokens, candidateTokens } = limits;
   const longest = Math.max(1, inputTokens - 1);
+  // A server that decides itself takes no single choice.
+  const few = Math.min(2, rows);
+  const more = Math.max(1, rows - few);
   const short = await time(1, rows, 1);
   const long = await time(longest, rows, candidateTokens);
   if (scorer.choiceReadsPremise) {
-    const round = await time(1, 1, 1);
-    const each = (batch: number): number => Math.max(0, batch - round) / rows;
+    const round = await time(1, few, 1);
+    const each = (batch: number): number => Math.max(0, batch - round) / more;
     return {
       premise: [[1, round]],
       choice: curve([2, each(short)], [longest + candidateTokens, each(long)]),
@@ -62,14 +67,14 @@ export async function measureServer({
       choicesCached: false,
     };
   }
-  const shortPremise = await time(1, 1, 1);
-  const longPremise = await time(longest, 1, 1);
+  const shortPremise = await time(1, few, 1);
+  const longPremise = await time(longest, few, 1);
   const longChoices = await time(1, rows, candidateTokens);
   return {
     premise: curve([1, shortPremise], [longest, longPremise]),
     choice: curve(
-      [1, Math.max(0, short - shortPremise) / rows],
-      [candidateTokens, Math.max(0, longChoices - shortPremise) / rows],
+      [1, Math.max(0, short - shortPremise) / more],
+      [candidateTokens, Math.max(0, longChoices - shortPremise) / more],
     ),
     choiceReadsPremise: false,
     choicesCached: keepsChoices,

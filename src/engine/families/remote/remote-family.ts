@@ -5,7 +5,6 @@
  * A dialect is a file that reads its options and calls this with two functions: `open`, which makes a connection, and
  * `scorer`, which makes logits by calls over it. `families/rerank/rerank.ts` is the shortest example.
  */
-
 import { InvalidOptions } from '../../packages/checker.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import { tokensOfChoice } from '../choice-tokens.ts';
@@ -25,6 +24,8 @@ import { measureServer } from './profile.ts';
 import { type Connection, RemoteServer } from './remote-server.ts';
 import type { ReadChoice, Scorer } from './scorer.ts';
 import { ofPremise } from './server-limits.ts';
+import { loadShortlisted } from './shortlist.ts';
+import { choicesProblem } from './shortlist-options.ts';
 
 /** What a dialect is given to score with. */
 export interface ScorerTools<C extends Connection> {
@@ -50,13 +51,18 @@ export interface Dialect<C extends Connection> {
  */
 const MAX_ROWS_LENGTH = 1 << 25;
 
-/** Makes the family of a package whose options were read. Throws what loading its tokenizer throws. */
+/**
+ * Makes the family of a package whose options were read. Throws InvalidOptions, and what loading its tokenizer and its
+ * local model throws.
+ */
 export async function createRemoteFamily<C extends Connection>(
   parts: FamilyParts,
   options: RemoteOptions,
   dialect: Dialect<C>,
 ): Promise<Family> {
   const { limits, unready } = parts;
+  const problem = choicesProblem(limits, options.cap, options.shortlist);
+  if (problem !== undefined) throw new InvalidOptions([problem]);
   const tokenizer = await tokenizerOf(options.tokens, parts);
   const server = new RemoteServer({ open: () => dialect.open(), bounds: options.bounds, unready });
   const keeps = dialect.keepsChoices && options.independent;
@@ -72,7 +78,7 @@ export async function createRemoteFamily<C extends Connection>(
     return read;
   };
 
-  return {
+  const decider: Family = {
     tokenizer,
     server,
     score: (premise, choices, control) =>
@@ -101,13 +107,14 @@ export async function createRemoteFamily<C extends Connection>(
         keepsChoices: keeps,
         tokenizer,
         limits,
-        rows: Math.min(options.bounds.rows, limits.choices),
+        rows: Math.min(options.bounds.rows, options.cap?.choices ?? limits.choices, limits.choices),
         call: () => server.callOf(unhindered),
       }).catch((error: unknown) => {
         throw tooLongOfLimits(error) ?? error;
       }),
     dispose: async () => server.close(),
   };
+  return options.shortlist === undefined ? decider : await loadShortlisted(decider, options.shortlist, parts);
 }
 
 /** Why logits do not tell choices apart, whatever scale they are of; undefined if they do. */

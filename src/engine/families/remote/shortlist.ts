@@ -1,0 +1,135 @@
+/**
+ * More choices than a server takes: a local model scores all of them, the server decides among the best, and the others
+ * keep what the local model gave them. With the local probabilities p, the set S of the best and the server's
+ * probabilities q over S,
+ *
+ *     P(i) = q(i) · Σ p(j) over j in S,   i in S
+ *     P(i) = p(i),                        i not in S
+ *
+ * No choice outside S exceeds the likeliest within: p(i) is at most the mean of p over S, and max q at least 1/|S|.
+ */
+import { createChoiceTokens } from '../choice-tokens.ts';
+import {
+  type Family,
+  type FamilyParts,
+  type FamilyScores,
+  InputTooLong,
+  JobStopped,
+  type Premise,
+  type RunControl,
+} from '../family.ts';
+import { readPremise } from '../premise.ts';
+import { createSemaphore } from './semaphore.ts';
+import type { ShortlistProfile } from './shortlist-cost.ts';
+import type { ShortlistOptions } from './shortlist-options.ts';
+
+/**
+ * A family that has `decider` decide, among the best of a local model where there are more choices than its server
+ * takes. The text's vector is then the local model's, unless the server gives one. Rejects with what loading the local
+ * model throws; the decider is disposed of then.
+ */
+export async function loadShortlisted(decider: Family, options: ShortlistOptions, parts: FamilyParts): Promise<Family> {
+  try {
+    const local = await parts.local(options.family, options.options, options.limits);
+    return createShortlisted(decider, local, options, parts);
+  } catch (error) {
+    await decider.dispose();
+    throw error;
+  }
+}
+
+function createShortlisted(
+  decider: Family,
+  local: Family,
+  { cap, limits }: ShortlistOptions,
+  parts: Pick<FamilyParts, 'limits'>,
+): Family {
+  // A local family takes one job at a time; those of a server are done beside one another.
+  const turn = createSemaphore({ requests: 1, bytes: Number.POSITIVE_INFINITY });
+  const inTurn = async <T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> => {
+    const leave = await turn.enter(0, signal ?? new AbortController().signal).catch(() => {
+      throw new JobStopped();
+    });
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  };
+  // The server reads the best alone, yet whether a choice is too long must not depend on the text beside it.
+  const checkChoices = createChoiceTokens(decider.tokenizer, parts.limits.candidateTokens);
+
+  const scoreAll = async (
+    { inputText: input, instructionText: instruction }: Premise,
+    choices: readonly string[],
+    control: RunControl,
+  ): Promise<FamilyScores> => {
+    const reading = await readPremise(local.tokenizer, { input, instruction }, limits.inputTokens, control);
+    if (reading.kind !== 'read') throw new InputTooLong(reading);
+    await checkChoices(choices, control);
+    return await inTurn(control.signal, () => local.score(reading.premise, choices, localControl(control)));
+  };
+
+  return {
+    tokenizer: decider.tokenizer,
+    ...(decider.server !== undefined && { server: decider.server }),
+    async score(premise, choices, control) {
+      if (choices.length <= cap) return await decider.score(premise, choices, control);
+      const local = await scoreAll(premise, choices, control);
+      const places = bestOf(local.probabilities, cap);
+      control.checkpoint();
+      const decided = await decider.score(
+        premise,
+        places.map((place) => choices[place] as string),
+        control,
+      );
+      const { vector = local.vector, doubt } = decided;
+      return {
+        probabilities: joinedAt(places, local.probabilities, decided.probabilities),
+        encoded: local.encoded,
+        ...(vector && { vector }),
+        ...(doubt !== undefined && { doubt }),
+      };
+    },
+    async prepare(choices, control, all) {
+      if (all <= cap) return await decider.prepare(choices, control, all);
+      await checkChoices(choices, control);
+      await inTurn(control.signal, () => local.prepare(choices, localControl(control), all));
+    },
+    async profile(): Promise<ShortlistProfile> {
+      const ofLocal = await inTurn(undefined, () => local.profile());
+      const ofDecider = await decider.profile();
+      return {
+        premise: ofDecider.premise,
+        choice: ofLocal.choice,
+        choiceReadsPremise: ofLocal.choiceReadsPremise,
+        choicesCached: ofLocal.choicesCached || ofDecider.choicesCached,
+        shortlisted: { cap, local: ofLocal, decider: ofDecider },
+      };
+    },
+    async dispose() {
+      await decider.dispose();
+      await inTurn(undefined, () => local.dispose());
+    },
+  };
+}
+
+/** The local model's own part of the cache: the server may return vectors of the same choices. */
+function localControl(control: RunControl): RunControl {
+  return { ...control, vectors: control.vectors.ofStage('shortlist') };
+}
+
+/** The places of the `count` greatest, rising; of equal ones the first. */
+function bestOf(probabilities: Float64Array, count: number): readonly number[] {
+  const places = Array.from(probabilities.keys());
+  places.sort((a, b) => (probabilities[b] as number) - (probabilities[a] as number) || a - b);
+  return places.slice(0, count).sort((a, b) => a - b);
+}
+
+/** The probabilities of all, where the mass of those at `places` is shared out as `decided`. */
+function joinedAt(places: readonly number[], all: Float64Array, decided: Float64Array): Float64Array {
+  const mass = places.reduce((sum, place) => sum + (all[place] as number), 0);
+  const joined = Float64Array.from(all);
+  for (const [i, place] of places.entries()) joined[place] = mass * (decided[i] as number);
+  return joined;
+}

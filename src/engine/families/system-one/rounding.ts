@@ -1,0 +1,18 @@
+/** What servers' probabilities are rounded to. */
+
+/** Fewer decimals are not told from answers that happen to be round. */
+const LEAST_DECIMALS = 2;
+/** Numbers that are rounded to more count as rounded to so many. */
+const MOST_DECIMALS = 9;
+/** Rounded numbers may have passed through single precision: how far off these are, below 1. */
+const SINGLE_PRECISION = 2 ** -24;
+
+/** Half of the last decimal that all of them have: of 2 to 9 decimals the least that does. */
+export function halfDigitOf(probabilities: Float64Array): number {
+  for (let decimals = LEAST_DECIMALS; decimals < MOST_DECIMALS; decimals++) {
+    const scale = 10 ** decimals;
+    const slack = Math.min(SINGLE_PRECISION, 0.01 / scale);
+    if (probabilities.every((p) => Math.abs(p - Math.round(p * scale) / scale) <= slack)) return 0.5 / scale;
+  }
+  return 0.5 / 10 ** MOST_DECIMALS;
+}

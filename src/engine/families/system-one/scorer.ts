@@ -1,0 +1,47 @@
+/** Asks a server for the probabilities of all choices, in one order or several. */
+import { allTogether } from '../remote/batches.ts';
+import type { HttpConnection } from '../remote/http/http-connection.ts';
+import type { RemoteServer } from '../remote/remote-server.ts';
+import type { Scorer } from '../remote/scorer.ts';
+import { fill, textsOf } from '../remote/templates.ts';
+import { logitsOf } from './logits.ts';
+import { bodyOf, probabilitiesIn } from './messages.ts';
+import type { SystemOneOptions } from './options.ts';
+
+/** One request for each order. A choice's logit is the mean of its logarithmic probabilities. */
+export function createSystemOneScorer(
+  server: Pick<RemoteServer<HttpConnection>, 'call'>,
+  options: Pick<SystemOneOptions, 'variant' | 'model' | 'permutations' | 'state' | 'instructions'>,
+): Scorer {
+  const { variant, model } = options;
+  return {
+    choiceReadsPremise: false,
+    async logits(premise, choices, call) {
+      const names = choices.map(({ text }) => text);
+      const texts = textsOf(premise);
+      const question = { model, state: fill(options.state, texts), instructions: fill(options.instructions, texts) };
+      const answers = await allTogether(turnsOf(names.length, options.permutations), call, (turn, part) => {
+        const turned = [...names.slice(turn), ...names.slice(0, turn)];
+        const body = bodyOf({ ...question, choices: turned }, variant);
+        return server.call({ rows: names.length, bytes: Buffer.byteLength(body) }, part, async (connection, terms) =>
+          probabilitiesIn(await connection.post(body, terms), names, variant),
+        );
+      });
+      const logits = new Float64Array(names.length);
+      for (const answer of answers.map(logitsOf)) {
+        for (const [i, logit] of answer.entries()) logits[i] = (logits[i] as number) + logit / answers.length;
+      }
+      return { logits, read: names.length };
+    },
+    async prepare() {},
+  };
+}
+
+/**
+ * How far the order of `count` choices is turned for each of so many requests, evenly; fewer where turns would be the
+ * same.
+ */
+export function turnsOf(count: number, permutations: number): readonly number[] {
+  const turns = Array.from({ length: permutations }, (_, i) => Math.floor((i * count) / permutations));
+  return [...new Set(turns)];
+}
