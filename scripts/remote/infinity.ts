@@ -1,0 +1,189 @@
+/** Runs Umpire against Infinity, as infinity.sh says. Arguments: the folder of the installed programs, and that of the checkpoints. */
+import { execFileSync } from 'node:child_process';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { openSlowWay, RealServer } from './real-server.ts';
+import { calm, frozen, killed, slowed, wrongKey } from './troubles.ts';
+import {
+  type Asked,
+  complain,
+  difference,
+  distribution,
+  freePort,
+  root,
+  say,
+  startUmpire,
+  type Umpire,
+  until,
+  withFolder,
+  writeLocalPackage,
+  writeRemotePackage,
+} from './umpire.ts';
+
+const [, , bin = '', checkpoints = ''] = process.argv;
+const KEY = 'infinity-key-of-a-script';
+const TEMPERATURES = { reranker: 1, encoder: 0.05 };
+
+const texts = [
+  'I was charged twice for my order',
+  'The parcel never arrived and the tracking page is empty',
+  'Der Bildschirm bleibt schwarz, seit ich gestern das Update installiert habe',
+  'a '.repeat(300).trim(),
+  'Who won?',
+];
+const choiceSets = [
+  ['billing', 'shipping', 'technical support'],
+  ['refund', 'cancel', 'invoice', 'help', 'complain', 'praise', 'something else entirely'],
+  Array.from({ length: 60 }, (_, i) => `reason number ${i}: ${['late', 'broken', 'lost', 'wrong'][i % 4]} item`),
+];
+const SAMPLE: readonly Asked[] = texts.flatMap((input) =>
+  choiceSets.map((choices) => ({ input, instruction: 'What does the writer want?', choices: [...choices].sort() })),
+);
+
+/** Numbers of the checkpoints without a server, for each line that is asked. */
+function numbersOf(asked: readonly unknown[]): readonly never[] {
+  const out = execFileSync(join(bin, 'python'), [join(root, 'scripts', 'remote', 'infinity_direct.py'), checkpoints], {
+    input: asked.map((each) => JSON.stringify(each)).join('\n'),
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+    env: { ...process.env, HF_HUB_OFFLINE: '1' },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  return out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as never);
+}
+
+const query = ({ input, instruction }: Asked): string => `${instruction} ${input}`;
+
+/** Compares decisions of both packages with the checkpoints' own numbers. */
+async function compare(umpire: Umpire): Promise<void> {
+  const pairs = SAMPLE.map((asked) => ({ pairs: asked.choices.map((choice) => [query(asked), choice]) }));
+  const encoded = SAMPLE.map(({ input, choices }) => ({ texts: [input, ...choices] }));
+  const numbers = numbersOf([...pairs, ...encoded]);
+  const cosine = (a: readonly number[], b: readonly number[]): number =>
+    a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0);
+  for (const model of ['reranker', 'encoder'] as const) {
+    let largest = 0;
+    let others = 0;
+    for (const [i, asked] of SAMPLE.entries()) {
+      const got = await umpire.decide(model, asked);
+      if (got.outcome !== '200') complain(`${model}: ${got.outcome}: ${got.message}`);
+      const vectors = (numbers[i + SAMPLE.length] ?? []) as readonly (readonly number[])[];
+      const logits =
+        model === 'reranker' ? (numbers[i] ?? []) : vectors.slice(1).map((each) => cosine(vectors[0] ?? [], each));
+      const expected = distribution(asked.choices, logits, TEMPERATURES[model]);
+      largest = Math.max(largest, difference(got.probabilities, expected));
+      const highest = Math.max(...Object.values(expected));
+      if (expected[got.choice ?? ''] !== highest) others++;
+    }
+    say(
+      `${model}: ${SAMPLE.length} decisions compared with the checkpoint's own, ${others} with another choice, largest difference ${largest.toFixed(7)}`,
+    );
+    if (largest > 1e-3) complain(`decisions of the ${model} are not those of the checkpoint`);
+  }
+}
+
+/** The server cuts silently: the limits of the package decide. */
+async function tooLong(umpire: Umpire): Promise<void> {
+  for (const model of ['reranker', 'encoder']) {
+    const { outcome, message } = await umpire.decide(model, { ...(SAMPLE[0] as Asked), input: 'a '.repeat(2000) });
+    say(`${model}: 2000 words get ${outcome}: ${message}`);
+    if (outcome !== '400 input_tokens_exceeded') complain('a text that is too long was decided');
+  }
+  const status = await umpire.statusOf('untold');
+  const told = /options\.tokenizer[^"\\]*/.exec(umpire.log())?.[0];
+  say(`a package without a tokenizer is ${status}: ${told}`);
+  if (status === 'ready' || told === undefined)
+    complain('a package whose server cuts silently was loaded without a tokenizer');
+}
+
+await withFolder(async (work) => {
+  const port = await freePort();
+  const model = (name: string): readonly string[] => [
+    ...['--model-id', join(checkpoints, name), '--served-model-name', name],
+    ...['--engine', 'torch', '--device', 'cpu', '--dtype', 'float32'],
+    ...['--no-bettertransformer', '--no-compile', '--no-model-warmup'],
+  ];
+  const server = new RealServer((key) => ({
+    program: join(bin, 'infinity_emb'),
+    args: [
+      'v2',
+      ...model('reranker'),
+      ...model('encoder'),
+      '--host',
+      '127.0.0.1',
+      '--port',
+      String(port),
+      '--api-key',
+      key,
+    ],
+    env: { HF_HUB_OFFLINE: '1', DO_NOT_TRACK: '1', INFINITY_ANONYMOUS_USAGE_STATS: '0', OMP_NUM_THREADS: '1' },
+    health: `http://127.0.0.1:${port}/health`,
+  }));
+  const way = await openSlowWay(() => connect(port, '127.0.0.1'));
+  const models = join(work, 'models');
+  await writeLocalPackage(models);
+  const common = {
+    limits: { input_tokens: 400, candidate_tokens: 64, choices: 100 },
+    tokenizer: true,
+    beside: { token: KEY },
+  };
+  const serverAt = (at: number, path: string) => ({ address: `127.0.0.1:${at}`, path, token_file: 'token' });
+  const rerankerAt = (at: number) => ({
+    dialect: 'rerank',
+    server: serverAt(at, '/rerank'),
+    ...{ model: 'reranker', shape: 'documents', scores: 'logit', raw: 'raw_scores', cuts: 'silently' },
+    templates: { query: '{instruction} {input}', document: '{choice}' },
+    tokenizer: 'tokenizer.json',
+    temperature: TEMPERATURES.reranker,
+    batch: { rows: 32 },
+  });
+  const [first] = SAMPLE as readonly [Asked];
+  const [logits = []] = numbersOf([
+    { pairs: first.choices.map((choice) => [query(first), choice]) },
+  ]) as unknown as number[][];
+  const canary = { ...first, choice: first.choices[logits.indexOf(Math.max(...logits))] ?? '' };
+  const folder = await writeRemotePackage(models, { ...common, id: 'reranker', canary, options: rerankerAt(port) });
+  await writeRemotePackage(models, { ...common, id: 'reranker-slow-way', canary, options: rerankerAt(way.port) });
+  await writeRemotePackage(models, {
+    ...{ ...common, id: 'untold', canary, tokenizer: false },
+    options: { ...rerankerAt(port), tokenizer: undefined, bytes_per_token: 2 },
+  });
+  await writeRemotePackage(models, {
+    ...common,
+    id: 'encoder',
+    canary: { ...first, choice: 'billing' },
+    options: {
+      dialect: 'embeddings',
+      server: serverAt(port, '/embeddings'),
+      model: 'encoder',
+      cuts: 'silently',
+      templates: { choice: '{choice}', input: '{input}' },
+      tokenizer: 'tokenizer.json',
+      temperature: TEMPERATURES.encoder,
+      batch: { rows: 32 },
+    },
+  });
+  server.start(KEY);
+  say(`infinity: ready after ${(await server.ready()).toFixed(1)} s`);
+  const umpire = await startUmpire(models);
+  try {
+    for (const id of ['minilm-l6', 'reranker', 'reranker-slow-way', 'encoder']) {
+      await until(async () => (await umpire.statusOf(id)) === 'ready');
+    }
+    await compare(umpire);
+    await tooLong(umpire);
+    const scene = { umpire, server, model: 'reranker', asked: first, key: KEY };
+    await calm(scene);
+    await killed(scene);
+    await frozen(scene);
+    await slowed({ ...scene, model: 'reranker-slow-way' }, way, 250);
+    await wrongKey(scene, folder, 'token');
+  } finally {
+    await umpire.stop();
+    await server.kill();
+    way.close();
+  }
+});

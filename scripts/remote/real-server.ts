@@ -1,0 +1,129 @@
+/** A model server that a script installed: a process of its own, which is killed, frozen and slowed. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createServer, type Server, type Socket } from 'node:net';
+import { pause, until } from './umpire.ts';
+
+/** How a server is started. */
+export interface ServerCommand {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** What is asked until it answers 200. */
+  readonly health: string;
+}
+
+/** Apart, or a process that was started. */
+type State =
+  | { readonly kind: 'apart' }
+  | { readonly kind: 'started'; readonly child: ChildProcess; readonly key: string };
+
+/** Of what a server writes, so much is kept. */
+const KEPT = 8000;
+
+/** A server that can be started again and again. */
+export class RealServer {
+  readonly #command: (key: string) => ServerCommand;
+  #state: State = { kind: 'apart' };
+  #said = '';
+
+  /** `command`: how it is started with a key. */
+  constructor(command: (key: string) => ServerCommand) {
+    this.#command = command;
+  }
+
+  /** Starts it; with `key` it wants that token. What it writes is shown only if it ends by itself. */
+  start(key = ''): void {
+    const { program, args, env = {} } = this.#command(key);
+    const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#said = '';
+    const note = (text: Buffer): void => {
+      this.#said = (this.#said + text.toString()).slice(-KEPT);
+    };
+    child.stdout.on('data', note);
+    child.stderr.on('data', note);
+    child.once('exit', (code) => {
+      if (code !== null && code !== 0) process.stderr.write(`${program} ended with ${code}:\n${this.#said}\n`);
+    });
+    this.#state = { kind: 'started', child, key };
+  }
+
+  /** Waits until it is well; the seconds that it took. Rejects if it ends instead. */
+  async ready(): Promise<number> {
+    const { health } = this.#command('');
+    return await until(async () => {
+      if (this.#state.kind === 'apart' || this.#state.child.exitCode !== null) throw new Error('the server ended');
+      const headers = { authorization: `Bearer ${this.#state.key}` };
+      return await fetch(health, { headers }).then(
+        (response) => response.ok,
+        () => false,
+      );
+    });
+  }
+
+  /** What it wrote lately. */
+  said(): string {
+    return this.#said;
+  }
+
+  /** Writes a line to its standard input. */
+  tell(line: string): void {
+    if (this.#state.kind === 'started') this.#state.child.stdin?.write(`${line}\n`);
+  }
+
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    if (this.#state.kind === 'started') this.#state.child.kill(signal);
+  }
+
+  /** Kills it, and waits until it is gone. */
+  async kill(): Promise<void> {
+    if (this.#state.kind === 'apart') return;
+    const { child } = this.#state;
+    this.#state = { kind: 'apart' };
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGCONT');
+    child.kill('SIGKILL');
+    await gone;
+  }
+}
+
+/** A way to a server on which everything takes longer. */
+export interface SlowWay {
+  readonly port: number;
+  /** Milliseconds that each piece of either direction is held. */
+  delay: number;
+  close(): void;
+}
+
+/** Opens a way to a port of this machine. */
+export async function openSlowWay(to: () => Socket): Promise<SlowWay> {
+  const sockets = new Set<Socket>();
+  const way = { port: 0, delay: 0, close: () => {} };
+  const server: Server = createServer((client) => {
+    const upstream = to();
+    for (const [from, into] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(from);
+      from.on('error', () => into.destroy());
+      from.on('close', () => {
+        sockets.delete(from);
+        into.destroy();
+      });
+      // One after another, also where the delay changes meanwhile.
+      let before: Promise<unknown> = Promise.resolve();
+      from.on('data', (piece) => {
+        before = Promise.all([before, pause(way.delay)]).then(() => into.write(piece));
+      });
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  way.port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+  way.close = () => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  return way;
+}
