@@ -63,7 +63,9 @@ export async function createAsking(server: ServerOptions): Promise<Asking> {
       const busy = answer?.status === TOO_MANY || answer?.status === UNAVAILABLE;
       if (!busy) return answer;
       if (attempt === ATTEMPTS) {
-        throw new Error(`the server at ${address} is busy or still starting: ${reasonOf(failureOf(answer, request.path))}`);
+        throw new Error(
+          `the server at ${address} is busy or still starting: ${reasonOf(failureOf(answer, request.path))}`,
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }

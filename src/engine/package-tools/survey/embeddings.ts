@@ -15,7 +15,10 @@ const ROWS = 32;
 const NEAR = 5e-4;
 
 /** Rejects with Error if the server cannot be used so. */
-export async function surveyEmbeddings(asking: Asking, { path, model: asked, canary, own }: SurveyRequest): Promise<Survey> {
+export async function surveyEmbeddings(
+  asking: Asking,
+  { path, model: asked, canary, own }: SurveyRequest,
+): Promise<Survey> {
   const facts = await askFacts(asking);
   const model = modelOf(facts, asked ?? ownText(own, 'model'));
   const encoding = { model: ownText(own, 'input_model') ?? model, dimensions: ownWhole(own.dimensions) };
@@ -23,7 +26,13 @@ export async function surveyEmbeddings(asking: Asking, { path, model: asked, can
     throw new Error(`the server has several models, of which --model names one: ${facts.models.join(', ')}`);
   }
   const send = (at: string, texts: readonly string[]): Promise<Reply> =>
-    asking.post(at, embeddingsBody(texts.map((text) => JSON.stringify(text)), encoding));
+    asking.post(
+      at,
+      embeddingsBody(
+        texts.map((text) => JSON.stringify(text)),
+        encoding,
+      ),
+    );
 
   const attempts: string[] = [];
   let found: { readonly path: string; readonly width: number } | undefined;
@@ -39,7 +48,10 @@ export async function surveyEmbeddings(asking: Asking, { path, model: asked, can
   const { path: at, width } = found;
   const maxTokens = tokensOf(facts, encoding.model);
   const rows = await mostRows(Math.min(facts.rows ?? ROWS, 300), (count) =>
-    send(at, Array.from({ length: count }, (_, i) => `${i}`)),
+    send(
+      at,
+      Array.from({ length: count }, (_, i) => `${i}`),
+    ),
   );
   const longTexts = await tryLongTexts(async (text) => longAnswer(await send(at, [text])), {
     known: maxTokens,

@@ -1,6 +1,7 @@
 /** What surveys of servers are asked for, and what they find. */
-import type { JsonObject } from '../../families/remote/http/reading.ts';
+
 import { CallFailed, reasonOf } from '../../families/remote/call-failed.ts';
+import type { JsonObject } from '../../families/remote/http/reading.ts';
 import type { Canary } from '../../packages/manifest.ts';
 import type { Reply } from './asking.ts';
 import type { LongTexts } from './long-texts.ts';

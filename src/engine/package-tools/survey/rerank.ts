@@ -50,8 +50,11 @@ export async function surveyRerank(asking: Asking, request: SurveyRequest): Prom
     return typeof read === 'string' ? read : Float64Array.from(read.found);
   };
 
-  const { form, plain } = await findForm(asking.address, request.path, model, (each) =>
-    send(each, canary.input, canary.choices, bare),
+  const { form, plain } = await findForm(
+    asking.address,
+    request.path,
+    model,
+    (each) => send(each, canary.input, canary.choices, bare),
     canary.choices.length,
   );
   const { scores, values, how } = await findScores(plain, (asked) => askCanary(form, asked));
@@ -61,7 +64,12 @@ export async function surveyRerank(asking: Asking, request: SurveyRequest): Prom
   }
   const maxTokens = tokensOf(facts, model);
   const rows = await mostRows(Math.min(facts.rows ?? ROWS, 300), (count) =>
-    send(form, canary.input, Array.from({ length: count }, (_, i) => `${i}`), scores),
+    send(
+      form,
+      canary.input,
+      Array.from({ length: count }, (_, i) => `${i}`),
+      scores,
+    ),
   );
   const longTexts = await tryLongTexts(
     async (text) => longAnswer(await send(form, text, SAYINGS, scores), form, scores),
@@ -72,9 +80,7 @@ export async function surveyRerank(asking: Asking, request: SurveyRequest): Prom
       dialect: 'rerank',
       shape: form.shape,
       ...(model === undefined ? {} : { model }),
-      ...(scores.kind === 'probability'
-        ? { scores: 'probability' }
-        : { scores: 'logit', raw: scores.ask ?? 'none' }),
+      ...(scores.kind === 'probability' ? { scores: 'probability' } : { scores: 'logit', raw: scores.ask ?? 'none' }),
       ...(form.shape === 'texts' ? { truncate: 'refuse' } : {}),
       templates,
       batch: { rows },
@@ -85,7 +91,11 @@ export async function surveyRerank(asking: Asking, request: SurveyRequest): Prom
     reads: 'pair',
     cap: undefined,
     temperature: 1,
-    lines: [...facts.lines, `POST ${form.path} in the shape "${form.shape}", ${rows} documents a request`, `scores: ${how}`],
+    lines: [
+      ...facts.lines,
+      `POST ${form.path} in the shape "${form.shape}", ${rows} documents a request`,
+      `scores: ${how}`,
+    ],
   };
 }
 

@@ -1,0 +1,88 @@
+/** The limits of a package, and what it says of texts that are too long, by what a survey found. */
+import type { ModelLimits } from '../../engine.ts';
+import type { Survey } from './findings.ts';
+import type { LongTexts } from './long-texts.ts';
+
+/** What the operator said; what was not is worked out. */
+export type AskedLimits = { readonly [K in keyof ModelLimits]?: number | undefined };
+
+/** What came of it. */
+export interface SurveyedLimits {
+  readonly limits: ModelLimits;
+  /** `options.cuts`; undefined where nothing is sent that the server could cut. */
+  readonly cuts: 'refuses' | 'silently' | undefined;
+  /** For the operator. */
+  readonly line: string | undefined;
+}
+
+const USUAL_CANDIDATE = 96;
+const MOST_CHOICES = 300;
+/** Longer texts are worth measuring before they are let in. */
+const MOST_INPUT = 4096;
+/** Where nobody says how long a text may be. */
+const POSITIONS = 512;
+/** Tokens that a server adds of its own, and templates. */
+const ROOM = 16;
+
+/**
+ * Throws Error if limits have to be said, or a tokenizer is missing. `hasTokenizer`: whether the package brings one.
+ * `shortlist`: the limits of its local model.
+ */
+export function limitsOf(
+  survey: Pick<Survey, 'longTexts' | 'maxTokens' | 'reads' | 'cap'>,
+  asked: AskedLimits,
+  { hasTokenizer, shortlist }: { readonly hasTokenizer: boolean; readonly shortlist: ModelLimits | undefined },
+): SurveyedLimits {
+  const { longTexts, maxTokens, reads, cap } = survey;
+  const cuts = longTexts === undefined ? undefined : longTexts.kind === 'cut' ? 'silently' : 'refuses';
+  if (cuts === 'silently' && !hasTokenizer) {
+    throw new Error(
+      `${cutsLine(longTexts as LongTexts & { kind: 'cut' })}: Umpire never cuts, so it has to count. --tokenizer FILE is needed, the model's tokenizer.json`,
+    );
+  }
+  const positions = positionsOf(longTexts, maxTokens);
+  if (positions === undefined && asked.inputTokens === undefined) {
+    throw new Error(
+      'the server cuts texts and does not say how long they may be: --input-tokens N and --candidate-tokens N are needed, which together must leave room for the templates',
+    );
+  }
+  const room = Math.max(1, (positions ?? POSITIONS) - ROOM);
+  const sent = reads === 'pair' ? 1 : reads === 'all' ? (cap ?? MOST_CHOICES) : 0;
+  const least = Math.min(USUAL_CANDIDATE, Math.max(1, Math.floor(reads === 'text' ? room : room / 4 / sent)));
+  const candidateTokens = asked.candidateTokens ?? least;
+  const inputTokens = asked.inputTokens ?? Math.min(MOST_INPUT, Math.max(1, room - sent * candidateTokens));
+  return {
+    limits: {
+      inputTokens,
+      candidateTokens,
+      choices: asked.choices ?? Math.min(MOST_CHOICES, shortlist?.choices ?? cap ?? MOST_CHOICES),
+    },
+    cuts,
+    line: longTexts === undefined ? undefined : lineOf(longTexts),
+  };
+}
+
+/** How many tokens the server reads; undefined if nothing tells. */
+function positionsOf(longTexts: LongTexts | undefined, maxTokens: number | undefined): number | undefined {
+  if (longTexts === undefined) return maxTokens ?? POSITIONS;
+  if (longTexts.kind === 'cut') return maxTokens;
+  if (longTexts.kind === 'read') return maxTokens ?? longTexts.words;
+  const limits = [longTexts.limit, maxTokens].filter((limit) => limit !== undefined);
+  if (limits.length > 0) return Math.min(...limits);
+  if (longTexts.accepted > 0) return longTexts.accepted;
+  throw new Error('the server refuses texts of 16 words: something else is wrong with them than their length');
+}
+
+function lineOf(longTexts: LongTexts): string {
+  if (longTexts.kind === 'cut') return cutsLine(longTexts);
+  if (longTexts.kind === 'refused') {
+    const limit = longTexts.limit === undefined ? '' : `, at ${longTexts.limit} tokens as it says`;
+    return `a text that is too long is refused${limit}`;
+  }
+  const why = longTexts.slow ? 'longer ones took over 30 s' : 'longer ones were not tried';
+  return `texts of ${longTexts.words} words are read whole; ${why}`;
+}
+
+function cutsLine({ words }: { readonly words: number }): string {
+  return `a text that is too long is cut without a word: of ${words} words the second half was not read`;
+}
