@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type AddRequest, addRemote } from '../engine/package-tools/add-remote.ts';
 import { isObject } from '../engine/package-tools/laid-over.ts';
-import { ADDABLE_DIALECTS } from '../engine/package-tools/survey/survey.ts';
+import { DIALECT_NAMES } from '../engine/packages/family-names.ts';
 import { silentLog } from '../stores/log.ts';
 import { readArguments, urlFrom } from './arguments.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
@@ -17,7 +17,7 @@ const OPTIONS = {
     value: 'URL',
     meaning: 'where the server is: http or https, with its path if that is an unusual one; needed',
   },
-  dialect: { type: 'string', value: ADDABLE_DIALECTS.join('|'), meaning: 'what it speaks; needed' },
+  dialect: { type: 'string', value: DIALECT_NAMES.join('|'), meaning: 'what it speaks; needed' },
   model: {
     type: 'string',
     value: 'NAME',
@@ -105,8 +105,8 @@ export const addCommand: Command = {
 async function requestFrom(values: Values, terminal: Terminal): Promise<Omit<AddRequest, 'id' | 'revision' | 'fit'>> {
   if (values.url === undefined) throw new UsageError('--url URL is needed');
   const url = urlFrom('--url', values.url);
-  const dialect = ADDABLE_DIALECTS.find((each) => each === values.dialect);
-  if (dialect === undefined) throw new UsageError(`--dialect must be one of ${ADDABLE_DIALECTS.join(', ')}`);
+  const dialect = DIALECT_NAMES.find((each) => each === values.dialect);
+  if (dialect === undefined) throw new UsageError(`--dialect must be one of ${DIALECT_NAMES.join(', ')}`);
   const limits = {
     inputTokens: wholeFrom('--input-tokens', values['input-tokens']),
     candidateTokens: wholeFrom('--candidate-tokens', values['candidate-tokens']),

@@ -9,7 +9,7 @@ import type { JsonObject } from '../families/remote/http/reading.ts';
 import { readServer } from '../families/remote/server-options.ts';
 import type { EngineLogger } from '../logger.ts';
 import { createChecker, InvalidOptions } from '../packages/checker.ts';
-import { isRemote } from '../packages/family-names.ts';
+import { type DialectName, isRemote } from '../packages/family-names.ts';
 import type { Canary, Manifest } from '../packages/manifest.ts';
 import { readPackage } from '../packages/scan.ts';
 import { clearTokenAddress } from '../packages/servers.ts';
@@ -21,11 +21,11 @@ import { exists, newFolder, type PackagePlace, placePackage, writeManifest } fro
 import { bareTokenizer, plainTokenizer } from './plain-tokenizer.ts';
 import type { Survey } from './survey/findings.ts';
 import { type AskedLimits, limitsOf } from './survey/limits.ts';
-import { type AddableDialect, surveyServer } from './survey/survey.ts';
+import { surveyServer } from './survey/survey.ts';
 
 /** What is to be added, and where. */
 export interface AddRequest extends PackagePlace {
-  readonly dialect: AddableDialect;
+  readonly dialect: DialectName;
   /** `options.server` of the package, without a path. Paths of files are absolute. */
   readonly server: JsonObject;
   /** Where requests go, if not to a usual place. */
@@ -82,12 +82,13 @@ export async function addRemote(request: AddRequest): Promise<Added> {
     canary,
     own: request.own,
   });
-  const { limits, cuts, line } = limitsOf(survey, request.limits, {
+  const { limits, cap, cuts, line } = limitsOf(survey, request.limits, {
     hasTokenizer: tokenizer !== undefined,
     shortlist: shortlist?.manifest.limits,
   });
   const found: JsonObject = {
     ...survey.options,
+    ...(cap === undefined ? {} : { options: cap }),
     server: { ...server, ...(survey.path === undefined ? {} : { path: survey.path }) },
     ...(cuts === undefined ? {} : { cuts }),
     ...(tokenizer === undefined ? { bytes_per_token: BYTES_PER_TOKEN } : { tokenizer: TOKENIZER }),
@@ -111,25 +112,28 @@ export async function addRemote(request: AddRequest): Promise<Added> {
     await writeTemperature(folder, await request.fit(modelsDir, survey.temperature));
   };
   const placed = await placePackage(request, { write, settle, logger: request.logger });
-  return { ...placed, lines: linesOf(request, survey, options, limits, line) };
+  return { ...placed, lines: linesOf(request, { survey, options, limits, cap, longTexts: line }) };
 }
 
-function linesOf(
-  request: AddRequest,
-  survey: Survey,
-  options: JsonObject,
-  limits: ModelLimits,
-  longTexts: string | undefined,
-): readonly string[] {
+/** What is said of the package, beside what the survey has to say. */
+interface Told {
+  readonly survey: Survey;
+  readonly options: JsonObject;
+  readonly limits: ModelLimits;
+  readonly cap: number | undefined;
+  readonly longTexts: string | undefined;
+}
+
+function linesOf(request: AddRequest, { survey, options, limits, cap, longTexts }: Told): readonly string[] {
   const { inputTokens, candidateTokens, choices } = limits;
   const address = clearTokenAddress(options);
   const guessed = request.fit === undefined && request.temperature === undefined;
+  const among = request.shortlist === undefined ? '' : `, which ${request.shortlist} picks where there are more`;
   return [
     ...survey.lines,
     ...(longTexts === undefined ? [] : [longTexts]),
     `limits: ${inputTokens} input tokens, ${choices} choices of ${candidateTokens} tokens`,
-    ...(survey.cap === undefined ? [] : [`the server takes ${survey.cap} choices at a time`]),
-    ...(request.shortlist === undefined ? [] : [`${request.shortlist} picks among more`]),
+    ...(cap === undefined ? [] : [`it is sent ${cap} choices at a time${among}`]),
     ...(guessed ? [`temperature ${survey.temperature}, a usual one: --examples fits it`] : []),
     ...(address === undefined ? [] : [`the token goes to ${address} in clear: everybody in between can read it`]),
   ];

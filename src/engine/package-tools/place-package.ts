@@ -34,6 +34,8 @@ export interface PackageWriter {
   readonly logger: EngineLogger;
 }
 
+const LOWER = 'lower limits help: --choices, --candidate-tokens, --input-tokens';
+
 /** The folder that is to be. Throws Error for a name that no package may have, and for one that there is already. */
 export async function newFolder({ modelsDir, id, revision }: PackagePlace): Promise<string> {
   for (const [what, name] of [
@@ -62,7 +64,10 @@ export async function placePackage(
     await mkdir(staged, { recursive: true });
     await write(staged);
     const check = await checkPackage({ modelsDir: staging, logger }, id, revision);
-    if (check.kind !== 'sound') throw new Error(check.problems.join('\n'));
+    if (check.kind !== 'sound') {
+      const remedy = check.kind === 'broken' && check.tooLarge === true ? [LOWER] : [];
+      throw new Error([...check.problems, ...remedy].join('\n'));
+    }
     await settle?.(staging, staged);
     await mkdir(dirname(folder), { recursive: true });
     // Fails if somebody else was faster.

@@ -9,6 +9,8 @@ export type AskedLimits = { readonly [K in keyof ModelLimits]?: number | undefin
 /** What came of it. */
 export interface SurveyedLimits {
   readonly limits: ModelLimits;
+  /** The most choices that are sent at a time: what the server takes, or has room for; undefined if it takes any number. */
+  readonly cap: number | undefined;
   /** `options.cuts`; undefined where nothing is sent that the server could cut. */
   readonly cuts: 'refuses' | 'silently' | undefined;
   /** For the operator. */
@@ -16,6 +18,8 @@ export interface SurveyedLimits {
 }
 
 const USUAL_CANDIDATE = 96;
+/** Where many choices share what the server reads, rather fewer of them than shorter ones. */
+const LEAST_CANDIDATE = 32;
 const MOST_CHOICES = 300;
 /** Longer texts are worth measuring before they are let in. */
 const MOST_INPUT = 4096;
@@ -33,7 +37,7 @@ export function limitsOf(
   asked: AskedLimits,
   { hasTokenizer, shortlist }: { readonly hasTokenizer: boolean; readonly shortlist: ModelLimits | undefined },
 ): SurveyedLimits {
-  const { longTexts, maxTokens, reads, cap } = survey;
+  const { longTexts, maxTokens, reads } = survey;
   const cuts = longTexts === undefined ? undefined : longTexts.kind === 'cut' ? 'silently' : 'refuses';
   if (cuts === 'silently' && !hasTokenizer) {
     throw new Error(
@@ -47,16 +51,19 @@ export function limitsOf(
     );
   }
   const room = Math.max(1, (positions ?? POSITIONS) - ROOM);
-  const sent = reads === 'pair' ? 1 : reads === 'all' ? (cap ?? MOST_CHOICES) : 0;
-  const least = Math.min(USUAL_CANDIDATE, Math.max(1, Math.floor(reads === 'text' ? room : room / 4 / sent)));
-  const candidateTokens = asked.candidateTokens ?? least;
+  const most = survey.cap ?? MOST_CHOICES;
+  const sent = { text: 0, pair: 1, all: Math.min(most, Math.max(2, Math.floor(room / 2 / LEAST_CANDIDATE))) }[reads];
+  const share = reads === 'text' ? room : reads === 'pair' ? room / 4 : room / 2 / sent;
+  const candidateTokens = asked.candidateTokens ?? Math.min(USUAL_CANDIDATE, Math.max(1, Math.floor(share)));
   const inputTokens = asked.inputTokens ?? Math.min(MOST_INPUT, Math.max(1, room - sent * candidateTokens));
+  const cap = survey.cap === undefined ? undefined : sent;
   return {
     limits: {
       inputTokens,
       candidateTokens,
       choices: asked.choices ?? Math.min(MOST_CHOICES, shortlist?.choices ?? cap ?? MOST_CHOICES),
     },
+    cap,
     cuts,
     line: longTexts === undefined ? undefined : lineOf(longTexts),
   };

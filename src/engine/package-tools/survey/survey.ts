@@ -1,20 +1,18 @@
 /** Surveys of servers, by what they speak. */
 import type { ServerOptions } from '../../families/remote/server-options.ts';
+import type { DialectName } from '../../packages/family-names.ts';
 import { createAsking } from './asking.ts';
 import { surveyEmbeddings } from './embeddings.ts';
 import type { Survey, SurveyRequest } from './findings.ts';
 import { type Frame, surveyOpenInference } from './open-inference.ts';
 import { surveyRerank } from './rerank.ts';
+import { surveySystemOne } from './system-one.ts';
 
-/** What a server may speak of which a package is made. */
-export const ADDABLE_DIALECTS = ['rerank', 'embeddings', 'open-inference'] as const;
-export type AddableDialect = (typeof ADDABLE_DIALECTS)[number];
-
-const BY_HTTP = { rerank: surveyRerank, embeddings: surveyEmbeddings } as const;
+const BY_HTTP = { rerank: surveyRerank, embeddings: surveyEmbeddings, 'system-one': surveySystemOne } as const;
 
 /** Asks a server. Rejects with Error if it cannot be used so. `frame`: of the model's tokenizer, if there is one. */
 export async function surveyServer(
-  dialect: AddableDialect,
+  dialect: DialectName,
   server: ServerOptions,
   frame: Frame | undefined,
   request: SurveyRequest,
