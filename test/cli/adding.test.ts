@@ -5,6 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { embeddingsDialect } from '../engine/support/http-models/embeddings.ts';
 import { type RerankServed, rerankDialect } from '../engine/support/http-models/rerank.ts';
 import { type HttpModelServer, startHttpModelServer } from '../engine/support/http-models/server.ts';
+import { systemOneDialect } from '../engine/support/http-models/system-one.ts';
 import { createEncoder, createPairScorer } from '../engine/support/http-models/text-models.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';
 import {
@@ -13,6 +14,7 @@ import {
   modelsFolder,
   publishedTokenizer,
   tokenId,
+  writePackage,
 } from '../engine/support/packages.ts';
 import { type Ran, runUmpire } from '../support/terminal.ts';
 
@@ -28,7 +30,10 @@ async function sceneOf(t: ExecutionContext) {
   const canaryFile = await write('canary.json', canary);
   const add = (server: Pick<HttpModelServer, 'address'> | string, dialect: string, ...more: string[]): Promise<Ran> => {
     const url = typeof server === 'string' ? server : `http://${server.address}`;
-    const args = ['models', 'add', 'far@r1', '--url', url, '--dialect', dialect, '--canary', canaryFile, ...more];
+    const common = ['--url', url, '--dialect', dialect, '--canary', canaryFile];
+    // A machine with much to do takes long for the largest request that 300 choices allow.
+    const choices = more.includes('--shortlist') ? [] : ['--choices', '20'];
+    const args = ['models', 'add', 'far@r1', ...common, ...choices, ...more];
     return runUmpire(args, { env: { UMPIRE_MODELS_DIR: modelsDir } });
   };
   const manifest = async () => JSON.parse(await readFile(join(modelsDir, 'far', 'r1', 'model.json'), 'utf8'));
@@ -55,43 +60,46 @@ const encoderServer = async (t: ExecutionContext, served: Partial<Parameters<typ
     }),
   );
 
-test('of text-embeddings-inference: its shape, its switch, its limits, and what it is told about long texts', async (t) => {
-  const server = await rerankServer(t, { server: 'tei' });
-  const { modelsDir, add, manifest } = await sceneOf(t);
-  const { status, out, err } = await add(server, 'rerank');
-  t.is(status, 0, err);
-  const { family, limits, files, options } = await manifest();
-  t.deepEqual([family, files], ['remote', {}]);
-  t.deepEqual(limits, { input_tokens: 36, candidate_tokens: 12, choices: 300 });
-  t.deepEqual(options, {
-    dialect: 'rerank',
-    shape: 'texts',
-    scores: 'logit',
-    raw: 'raw_scores',
-    truncate: 'refuse',
-    templates: { query: '{instruction}\n{input}', document: '{choice}' },
-    batch: { rows: 32 },
-    server: { address: server.address, path: '/rerank' },
-    cuts: 'refuses',
-    bytes_per_token: 4,
-    temperature: 1,
-  });
-  t.regex(out, /^far@r1 is in .*\n {2}model ranker, revision 1{40}, server version 1.9.0\n/);
-  t.regex(out, / {2}POST \/rerank in the shape "texts", 32 documents a request\n {2}scores: logits, by raw_scores\n/);
-  t.regex(out, / {2}a text that is too long is refused, at 64 tokens as it says\n/);
-  t.regex(out, / {2}temperature 1, a usual one: --examples fits it\n/);
-  t.regex(out, /16 tokens, 8 choices: [\d.]+ ms with its inference server/);
-  t.deepEqual(await readdir(modelsDir), ['far']);
+test.serial(
+  'of text-embeddings-inference: its shape, its switch, its limits, and what it is told about long texts',
+  async (t) => {
+    const server = await rerankServer(t, { server: 'tei' });
+    const { modelsDir, add, manifest } = await sceneOf(t);
+    const { status, out, err } = await add(server, 'rerank');
+    t.is(status, 0, err);
+    const { family, limits, files, options } = await manifest();
+    t.deepEqual([family, files], ['remote', {}]);
+    t.deepEqual(limits, { input_tokens: 36, candidate_tokens: 12, choices: 20 });
+    t.deepEqual(options, {
+      dialect: 'rerank',
+      shape: 'texts',
+      scores: 'logit',
+      raw: 'raw_scores',
+      truncate: 'refuse',
+      templates: { query: '{instruction}\n{input}', document: '{choice}' },
+      batch: { rows: 32 },
+      server: { address: server.address, path: '/rerank' },
+      cuts: 'refuses',
+      bytes_per_token: 4,
+      temperature: 1,
+    });
+    t.regex(out, /^far@r1 is in .*\n {2}model ranker, revision 1{40}, server version 1.9.0\n/);
+    t.regex(out, / {2}POST \/rerank in the shape "texts", 32 documents a request\n {2}scores: logits, by raw_scores\n/);
+    t.regex(out, / {2}a text that is too long is refused, at 64 tokens as it says\n/);
+    t.regex(out, / {2}temperature 1, a usual one: --examples fits it\n/);
+    t.regex(out, /16 tokens, 8 choices: [\d.]+ ms with its inference server/);
+    t.deepEqual(await readdir(modelsDir), ['far']);
 
-  // It is a package like any other, and is never written over.
-  const check = await runUmpire(['models', 'check'], { env: { UMPIRE_MODELS_DIR: modelsDir } });
-  t.regex(check.out, /^far@r1: sound/);
-  const before = await manifest();
-  const again = await add(server, 'rerank', '--temperature', '2');
-  t.is(again.status, 1);
-  t.regex(again.err, /far\/r1 exists; a change is a new revision/);
-  t.deepEqual(await manifest(), before);
-});
+    // It is a package like any other, and is never written over.
+    const check = await runUmpire(['models', 'check'], { env: { UMPIRE_MODELS_DIR: modelsDir } });
+    t.regex(check.out, /^far@r1: sound/);
+    const before = await manifest();
+    const again = await add(server, 'rerank', '--temperature', '2');
+    t.is(again.status, 1);
+    t.regex(again.err, /far\/r1 exists; a change is a new revision/);
+    t.deepEqual(await manifest(), before);
+  },
+);
 
 for (const [server, options, lines] of [
   [
@@ -110,7 +118,7 @@ for (const [server, options, lines] of [
     /scores: probabilities; neither raw_scores nor use_activation gives logits/,
   ],
 ] as const) {
-  test(`of a reranker that speaks as ${server}`, async (t) => {
+  test.serial(`of a reranker that speaks as ${server}`, async (t) => {
     const { add, manifest } = await sceneOf(t);
     const { status, out, err } = await add(await rerankServer(t, { server }), 'rerank');
     t.is(status, 0, err);
@@ -119,7 +127,7 @@ for (const [server, options, lines] of [
   });
 }
 
-test('of a server that cuts: not without a tokenizer, and with one its package counts', async (t) => {
+test.serial('of a server that cuts: not without a tokenizer, and with one its package counts', async (t) => {
   const server = await rerankServer(t, { server: 'infinity' });
   const { modelsDir, write, add, manifest } = await sceneOf(t);
   const refused = await add(server, 'rerank');
@@ -138,7 +146,7 @@ test('of a server that cuts: not without a tokenizer, and with one its package c
   t.like(options, { cuts: 'silently', tokenizer: 'server-tokenizer.json', raw: 'raw_scores' });
 });
 
-test('scores that saturate are no scores: the reason is said, and nothing is left', async (t) => {
+test.serial('scores that saturate are no scores: the reason is said, and nothing is left', async (t) => {
   const server = await rerankServer(t, { server: 'sglang' });
   server.behaviour.falsify = (body: readonly { readonly index: number }[]) =>
     body.map(({ index }) => ({ index, score: index === 0 ? 1 : 0 }));
@@ -149,7 +157,7 @@ test('scores that saturate are no scores: the reason is said, and nothing is lef
   t.deepEqual(await readdir(modelsDir), []);
 });
 
-test('a server that is away, wants another token, or speaks something else: each says what to do', async (t) => {
+test.serial('a server that is away, wants another token, or speaks something else: each says what to do', async (t) => {
   const ranker = await rerankServer(t, { server: 'vllm' });
   const encoder = await encoderServer(t);
   const { modelsDir, write, add } = await sceneOf(t);
@@ -189,35 +197,86 @@ test('a server that is away, wants another token, or speaks something else: each
   t.deepEqual(await readdir(modelsDir), []);
 });
 
-test('of an encoder: the temperature is fitted to labelled examples, and what the operator lays over holds', async (t) => {
-  const server = await encoderServer(t, { models: { 'e5-query': '', 'e5-passage': '' }, maxRows: 20 });
-  const { write, add, manifest } = await sceneOf(t);
-  const named = await add(server, 'embeddings');
-  t.regex(named.err, /the server has several models, of which --model names one: e5-query, e5-passage/);
+test.serial(
+  'of an encoder: the temperature is fitted to labelled examples, and what the operator lays over holds',
+  async (t) => {
+    const server = await encoderServer(t, { models: { 'e5-query': '', 'e5-passage': '' }, maxRows: 20 });
+    const { write, add, manifest } = await sceneOf(t);
+    const named = await add(server, 'embeddings');
+    t.regex(named.err, /the server has several models, of which --model names one: e5-query, e5-passage/);
 
-  const examples = Array.from({ length: 24 }, (_, i) => ({
-    input: `${['abc', 'xyz', 'mno'][i % 3]} ${'defghijkl'.slice(i % 7)} ${i}`,
-    label: ['abc', 'xyz', 'mno'][(i % 8 === 0 ? i + 1 : i) % 3],
-  }));
-  const labelled = await write('labels.jsonl', examples.map((each) => `${JSON.stringify(each)}\n`).join(''));
-  const own = await write('own.json', {
-    input_model: 'e5-query',
-    choice_model: 'e5-passage',
-    batch: { independent: true },
-  });
-  const args = ['--options', own, '--examples', labelled, '--instruction', 'which'];
-  const { status, out, err } = await add(server, 'embeddings', ...args);
+    const examples = Array.from({ length: 24 }, (_, i) => ({
+      input: `${['abc', 'xyz', 'mno'][i % 3]} ${'defghijkl'.slice(i % 7)} ${i}`,
+      label: ['abc', 'xyz', 'mno'][(i % 8 === 0 ? i + 1 : i) % 3],
+    }));
+    const labelled = await write('labels.jsonl', examples.map((each) => `${JSON.stringify(each)}\n`).join(''));
+    const own = await write('own.json', {
+      input_model: 'e5-query',
+      choice_model: 'e5-passage',
+      batch: { independent: true },
+    });
+    const args = ['--options', own, '--examples', labelled, '--instruction', 'which'];
+    const { status, out, err } = await add(server, 'embeddings', ...args);
+    t.is(status, 0, err);
+    const { options, limits } = await manifest();
+    t.like(options, { dialect: 'embeddings', input_model: 'e5-query', choice_model: 'e5-passage', joint_weight: 0.2 });
+    t.deepEqual(options.batch, { rows: 16, independent: true });
+    t.deepEqual(limits, { input_tokens: 48, candidate_tokens: 48, choices: 20 });
+    t.true(options.temperature > 0.01 && options.temperature < 1, `${options.temperature}`);
+    t.notRegex(out, /a usual one/);
+    t.regex(out, new RegExp(`temperature ${options.temperature}, fitted on 24 examples:\n {4}right answers: `));
+  },
+);
+
+test.serial('of a decision server: its body, the most choices that it takes, and a local model for more', async (t) => {
+  const served = { encoder: await createEncoder(), model: 'nimble', options: 26, maxTokens: 1200 };
+  const server = await startHttpModelServer(
+    t,
+    systemOneDialect({ ...served, variant: 'systemone', jointWeight: 0.25, temperature: 0.05, decimals: 4 }),
+  );
+  const { modelsDir, write, add, manifest } = await sceneOf(t);
+  const local = await writePackage(modelsDir, { options: { temperature: 0.2 } });
+  await writeFile(join(local, 'LICENSE'), 'words');
+  const missing = await add(server, 'system-one', '--shortlist', 'nobody');
+  t.regex(missing.err, /--shortlist: there is no package 'nobody' in /);
+  const limits = ['--input-tokens', '40', '--candidate-tokens', '12'];
+  const { status, out, err } = await add(server, 'system-one', '--shortlist', 'tiny', ...limits);
   t.is(status, 0, err);
-  const { options, limits } = await manifest();
-  t.like(options, { dialect: 'embeddings', input_model: 'e5-query', choice_model: 'e5-passage', joint_weight: 0.2 });
-  t.deepEqual(options.batch, { rows: 16, independent: true });
-  t.deepEqual(limits, { input_tokens: 48, candidate_tokens: 48, choices: 300 });
-  t.true(options.temperature > 0.01 && options.temperature < 1, `${options.temperature}`);
-  t.notRegex(out, /a usual one/);
-  t.regex(out, new RegExp(`temperature ${options.temperature}, fitted on 24 examples:\n {4}right answers: `));
+  const { files, options, limits: found } = await manifest();
+  t.like(options, { dialect: 'system-one', variant: 'systemone', model: 'nimble', options: 26, temperature: 1 });
+  t.is(found.choices, 300);
+  t.like(options.shortlist, { family: 'bi-encoder', limits: { choices: 300 }, options: { temperature: 0.2 } });
+  t.deepEqual(Object.keys(files).toSorted(), ['model.onnx', 'tokenizer.json']);
+  t.deepEqual((await readdir(join(modelsDir, 'far', 'r1'))).toSorted(), [
+    ...['LICENSE', 'model.json', 'model.onnx', 'tokenizer.json'],
+  ]);
+  t.regex(out, /it is sent 26 choices at a time, which tiny picks where there are more\n/);
+  t.regex(out, /POST \/v1\/systemone in the variant "systemone"/);
+
+  // Three hundred choices are decided by both.
+  const texts = Array.from({ length: 300 }, (_, i) => `${'abcdefghij'[i % 10]}${i}`);
+  const [choices, examples] = [
+    await write('choices.txt', texts.join('\n')),
+    await write('examples.jsonl', `${JSON.stringify({ input: 'b41', instruction: 'which', label: 'b41' })}\n`),
+  ];
+  const args = ['evaluate', '--model', 'far', '--choices', choices, '--json', examples];
+  const evaluated = await runUmpire(args, { env: { UMPIRE_MODELS_DIR: modelsDir } });
+  t.is(evaluated.status, 0, evaluated.err);
+  t.like(JSON.parse(evaluated.out), { model: 'far@r1', examples: 1 });
 });
 
-test('examples that cannot be used are told of before the server is asked', async (t) => {
+test.serial('a shortlist is a sound local model', async (t) => {
+  const server = await rerankServer(t, {});
+  const { modelsDir, add } = await sceneOf(t);
+  await writePackage(modelsDir, { manifest: { family: 'remote', files: {}, options: {} } });
+  t.regex((await add(server, 'rerank', '--shortlist', 'tiny')).err, /'tiny' is at a server itself; a local model/);
+  const folder = await writePackage(modelsDir, { id: 'torn' });
+  await writeFile(join(folder, 'tokenizer.json'), 'x'.repeat((await readFile(join(folder, 'tokenizer.json'))).length));
+  t.regex((await add(server, 'rerank', '--shortlist', 'torn')).err, /--shortlist: 'torn' is broken: tokenizer.json /);
+  t.is(server.requests.length, 0);
+});
+
+test.serial('examples that cannot be used are told of before the server is asked', async (t) => {
   const server = await encoderServer(t);
   const { write, add } = await sceneOf(t);
   const few = await write('few.jsonl', '{"input":"abc","instruction":"w","label":"a"}\n{"input":"b"}\n');
@@ -229,39 +288,42 @@ test('examples that cannot be used are told of before the server is asked', asyn
 
 const tensor = (name: string, datatype: string, ...shape: number[]) => ({ name, datatype, shape: shape.map(BigInt) });
 
-test('of the Open Inference Protocol: inputs and output from its metadata, special tokens from the tokenizer', async (t) => {
-  const metadata = { inputs: [tensor('input_ids', 'INT64', -1, -1)], outputs: [tensor('embedding', 'FP32', -1, 8)] };
-  const server = await startInferenceServer(t, { graph: encoderGraph(), output: 'embedding', metadata });
-  const { write, add, manifest } = await sceneOf(t);
-  const bare = await add(server, 'open-inference', '--model', 'encoder');
-  t.regex(bare.err, /--tokenizer FILE is needed, the model's tokenizer.json: rows are made here/);
-  const tokenizer = await write('tokenizer.json', publishedTokenizer());
-  const named = await add(server, 'open-inference', '--tokenizer', tokenizer);
-  t.regex(named.err, /--model names the model at the server/);
+test.serial(
+  'of the Open Inference Protocol: inputs and output from its metadata, special tokens from the tokenizer',
+  async (t) => {
+    const metadata = { inputs: [tensor('input_ids', 'INT64', -1, -1)], outputs: [tensor('embedding', 'FP32', -1, 8)] };
+    const server = await startInferenceServer(t, { graph: encoderGraph(), output: 'embedding', metadata });
+    const { write, add, manifest } = await sceneOf(t);
+    const bare = await add(server, 'open-inference', '--model', 'encoder');
+    t.regex(bare.err, /--tokenizer FILE is needed, the model's tokenizer.json: rows are made here/);
+    const tokenizer = await write('tokenizer.json', publishedTokenizer());
+    const named = await add(server, 'open-inference', '--tokenizer', tokenizer);
+    t.regex(named.err, /--model names the model at the server/);
 
-  const args = [
-    '--model',
-    'encoder',
-    '--tokenizer',
-    tokenizer,
-    '--input-tokens',
-    '40',
-    '--candidate-tokens',
-    '12',
-    '--choices',
-    '20',
-  ];
-  const { status, out, err } = await add(server, 'open-inference', ...args);
-  t.is(status, 0, err);
-  const { options } = await manifest();
-  const [cls, sep] = [tokenId('[CLS]'), tokenId('[SEP]')];
-  t.like(options, { dialect: 'open-inference', model: 'encoder', returns: 'embedding', temperature: 0.05 });
-  t.deepEqual(options.inputs, [{ name: 'input_ids', datatype: 'INT64', shape: [-1, -1], holds: 'ids' }]);
-  t.deepEqual(options.rows.joint, [cls, '{instruction}', sep, '{input}', sep]);
-  t.regex(out, /inputs input_ids INT64 .*: one embedding a row/);
-});
+    const args = [
+      '--model',
+      'encoder',
+      '--tokenizer',
+      tokenizer,
+      '--input-tokens',
+      '40',
+      '--candidate-tokens',
+      '12',
+      '--choices',
+      '20',
+    ];
+    const { status, out, err } = await add(server, 'open-inference', ...args);
+    t.is(status, 0, err);
+    const { options } = await manifest();
+    const [cls, sep] = [tokenId('[CLS]'), tokenId('[SEP]')];
+    t.like(options, { dialect: 'open-inference', model: 'encoder', returns: 'embedding', temperature: 0.05 });
+    t.deepEqual(options.inputs, [{ name: 'input_ids', datatype: 'INT64', shape: [-1, -1], holds: 'ids' }]);
+    t.deepEqual(options.rows.joint, [cls, '{instruction}', sep, '{input}', sep]);
+    t.regex(out, /inputs input_ids INT64 .*: one embedding a row/);
+  },
+);
 
-test('of the Open Inference Protocol with classes: the operator says which column is the logit', async (t) => {
+test.serial('of the Open Inference Protocol with classes: the operator says which column is the logit', async (t) => {
   const inputs = ['input_ids', 'attention_mask', 'token_type_ids'].map((name) => tensor(name, 'INT64', -1, -1));
   const metadata = { inputs, outputs: [tensor('logits', 'FP32', -1, 3)] };
   const server = await startInferenceServer(t, { graph: entailmentGraph('a'), output: 'logits', metadata });
@@ -295,7 +357,10 @@ for (const [args, problem] of [
   [['far'], /'far' is not MODEL@REVISION/],
   [['far@r1'], /--url URL is needed/],
   [['far@r1', '--url', 'ftp://x', '--dialect', 'rerank'], /--url: must be http:\/\/… or https:\/\/…/],
-  [['far@r1', '--url', 'http://x', '--dialect', 'chat'], /--dialect must be one of rerank, /],
+  [
+    ['far@r1', '--url', 'http://x', '--dialect', 'chat'],
+    /--dialect must be one of open-inference, rerank, embeddings, system-one/,
+  ],
   [['far@r1', '--url', 'http://u:p@x', '--dialect', 'rerank'], /--url: no credentials/],
   [['far@r1', '--url', 'http://x', '--dialect', 'rerank', '--ca', 'y'], /--ca: is for https/],
   [

@@ -61,6 +61,7 @@ export interface Added {
 /** The shortlist's tokenizer may have the usual name. */
 const TOKENIZER = 'server-tokenizer.json';
 const BYTES_PER_TOKEN = 4;
+const USUAL_ROWS = 16;
 
 /** A tokenizer as the package has it. */
 interface PackageTokenizer {
@@ -89,6 +90,7 @@ export async function addRemote(request: AddRequest): Promise<Added> {
   const found: JsonObject = {
     ...survey.options,
     ...(cap === undefined ? {} : { options: cap }),
+    ...(cap === undefined && shortlist !== undefined ? { batch: shortBatch(survey.options) } : {}),
     server: { ...server, ...(survey.path === undefined ? {} : { path: survey.path }) },
     ...(cuts === undefined ? {} : { cuts }),
     ...(tokenizer === undefined ? { bytes_per_token: BYTES_PER_TOKEN } : { tokenizer: TOKENIZER }),
@@ -174,6 +176,12 @@ async function shortlistOf(modelsDir: string, name: string): Promise<LocalPackag
   const all = problems.length > 0 ? problems : await verifyFiles(folder, manifest.files);
   if (all.length > 0) throw new Error(`--shortlist: '${name}' is broken: ${all.join('; ')}`);
   return { folder, manifest };
+}
+
+/** A server that takes any number of choices is sent one request of those that are picked. */
+function shortBatch({ batch }: JsonObject): JsonObject {
+  const { rows = USUAL_ROWS } = isObject(batch) ? batch : {};
+  return { rows, choices: rows };
 }
 
 function plainShortlist({ family, limits, options }: Manifest): JsonObject {

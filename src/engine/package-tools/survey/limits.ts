@@ -52,7 +52,8 @@ export function limitsOf(
   }
   const room = Math.max(1, (positions ?? POSITIONS) - ROOM);
   const most = survey.cap ?? MOST_CHOICES;
-  const sent = { text: 0, pair: 1, all: Math.min(most, Math.max(2, Math.floor(room / 2 / LEAST_CANDIDATE))) }[reads];
+  const fit = asked.candidateTokens === undefined ? Math.max(2, Math.floor(room / 2 / LEAST_CANDIDATE)) : most;
+  const sent = { text: 0, pair: 1, all: Math.min(most, fit) }[reads];
   const share = reads === 'text' ? room : reads === 'pair' ? room / 4 : room / 2 / sent;
   const candidateTokens = asked.candidateTokens ?? Math.min(USUAL_CANDIDATE, Math.max(1, Math.floor(share)));
   const inputTokens = asked.inputTokens ?? Math.min(MOST_INPUT, Math.max(1, room - sent * candidateTokens));

@@ -26,6 +26,7 @@ const FILLER = 'a';
 const FIRST = 16;
 /** As many as any model is used for here; twice as many again are not worth what they cost at a server that charges. */
 const LAST = 16_384;
+const HALVINGS = 3;
 
 /**
  * Sends texts. `known`: the server's limit in tokens, if it says one. `tolerance`: numbers that differ by less are the
@@ -40,7 +41,14 @@ export async function tryLongTexts(
     const answers: LongAnswer[] = [];
     for (const saying of SAYINGS) {
       const answer = await ask(textOf(words, saying));
-      if (answer.kind === 'refused') return { kind: 'refused', accepted, limit: answer.limit ?? known };
+      if (answer.kind === 'refused') {
+        const limit = answer.limit ?? known;
+        return {
+          kind: 'refused',
+          accepted: limit === undefined ? await between(accepted, words, ask) : accepted,
+          limit,
+        };
+      }
       if (answer.kind === 'slow') return { kind: 'read', words: accepted, slow: true };
       answers.push(answer);
     }
@@ -61,8 +69,20 @@ function sizes(known: number | undefined): readonly number[] {
   return known === undefined ? all : all.slice(-2);
 }
 
+/** How much of what lies between two lengths, one accepted and one refused, is accepted: to an eighth of it. */
+async function between(accepted: number, refused: number, ask: (text: string) => Promise<LongAnswer>): Promise<number> {
+  let [low, high] = [accepted, refused];
+  for (let halving = 0; halving < HALVINGS; halving++) {
+    const words = (low + high) / 2;
+    const answer = await ask(textOf(words, SAYINGS[0]));
+    if (answer.kind === 'numbers') low = words;
+    else high = words;
+  }
+  return low;
+}
+
 function textOf(words: number, saying: string): string {
-  const half = words / 2;
+  const half = Math.floor(words / 2);
   return `${`${FILLER} `.repeat(half)}${`${saying} `.repeat(half)}`.trimEnd();
 }
 

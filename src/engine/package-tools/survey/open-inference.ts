@@ -19,6 +19,8 @@ export interface Frame {
 type Tensor = ModelMetadataResponse['inputs'][number];
 
 const PATIENCE = 10_000;
+const ATTEMPTS = 3;
+const PAUSE = 1000;
 const ANSWER_BYTES = 4 * 2 ** 20;
 const TEMPERATURES = { logit: 1, embedding: 0.05 } as const;
 /** A row of fewer numbers is one of classes. */
@@ -41,7 +43,7 @@ export async function surveyOpenInference(
   });
   try {
     const version = ownText(own, 'version') ?? '';
-    const problem = await readinessProblem(client, { server, model, version });
+    const problem = await standingProblem(() => readinessProblem(client, { server, model, version }));
     if (problem !== undefined) {
       throw new Error(`${problem}. Is it running, is that its gRPC port, and does it want https or a token?`);
     }
@@ -65,6 +67,15 @@ export async function surveyOpenInference(
     };
   } finally {
     client.close();
+  }
+}
+
+/** A problem that does not pass by itself: a server that starts, or has much to do, is asked again. */
+async function standingProblem(ask: () => Promise<string | undefined>): Promise<string | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const problem = await ask();
+    if (problem === undefined || attempt === ATTEMPTS) return problem;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
   }
 }
 
