@@ -3,7 +3,6 @@
  * and what it does with long texts.
  */
 import { CallFailed } from '../../families/remote/call-failed.ts';
-import { doubtOf } from '../../families/system-one/logits.ts';
 import { bodyOf, probabilitiesIn } from '../../families/system-one/messages.ts';
 import type { SystemOneVariant } from '../../families/system-one/options.ts';
 import type { Asking, Reply } from './asking.ts';
@@ -41,11 +40,7 @@ export async function surveySystemOne(
     asking.post(form.path, bodyOf({ model, state, instructions: canary.instruction, choices }, form.variant));
   const choices = canary.choices.toSorted();
 
-  const { form, probabilities } = await findForm(asking.address, formsAt(path), choices, (each) =>
-    send(each, canary.input, choices),
-  );
-  const doubt = doubtOf(probabilities);
-  if (doubt !== undefined) throw new Error(doubt);
+  const form = await findForm(asking.address, formsAt(path), choices, (each) => send(each, canary.input, choices));
   const said = own.options;
   const cap = typeof said === 'number' ? said : await findCap((all) => send(form, canary.input, all));
   const maxTokens = tokensOf(facts, model);
@@ -78,11 +73,11 @@ async function findForm(
   forms: readonly Form[],
   choices: readonly string[],
   send: (form: Form) => Promise<Reply>,
-): Promise<{ readonly form: Form; readonly probabilities: Float64Array }> {
+): Promise<Form> {
   const attempts: string[] = [];
   for (const form of forms) {
     const read = readReply(await send(form), form.path, (body) => probabilitiesIn(body, choices, form.variant));
-    if (typeof read !== 'string') return { form, probabilities: read.found };
+    if (typeof read !== 'string') return form;
     attempts.push(`"${form.variant}": ${read}`);
   }
   throw new NotSuchADialect('system-one', address, attempts);
