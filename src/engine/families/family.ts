@@ -108,9 +108,10 @@ export interface Family {
   /** Throws ChoiceTooLong, InputTooLong and JobStopped, and CallFailed where there is a server. */
   score(premise: Premise, choices: readonly string[], control: RunControl): Promise<FamilyScores>;
   /**
-   * Checks choices and fills the cache. Throws ChoiceTooLong and JobStopped, and CallFailed where there is a server.
+   * Checks choices and fills the cache. They may be a piece of a list that has so many in `all`. Throws ChoiceTooLong
+   * and JobStopped, and CallFailed where there is a server.
    */
-  prepare(choices: readonly string[], control: RunControl): Promise<void>;
+  prepare(choices: readonly string[], control: RunControl, all: number): Promise<void>;
   /** Measures what runs cost on this machine, or what the server takes. */
   profile(): Promise<CostProfile>;
   dispose(): Promise<void>;
@@ -160,7 +161,10 @@ export class InputTooLong extends Error {
   }
 }
 
-/** A choice has more tokens than the `limit` of what reads it. */
+/**
+ * A choice has more tokens than `limit`: the package's, that of its local model, or its server's, and then both are the
+ * server's counts where it tells them.
+ */
 export class ChoiceTooLong extends Error {
   override readonly name = 'ChoiceTooLong';
   readonly choice: string;

@@ -133,7 +133,16 @@ export class Preparations {
     const job = this.#options.nextJob();
     this.#inFlight.set(job, { process, piece });
     const timeLeft = preparation.deadline - performance.now();
-    process.send({ kind: 'prepare', job, key, part, choices: preparation.choices.slice(next, end), timeLeft }, cost);
+    const { choices } = preparation;
+    const message = {
+      kind: 'prepare',
+      job,
+      key,
+      part,
+      choices: choices.slice(next, end),
+      all: choices.length,
+    } as const;
+    process.send({ ...message, timeLeft }, cost);
     return true;
   }
 

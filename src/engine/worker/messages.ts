@@ -54,6 +54,8 @@ export interface PrepareMessage {
   readonly key: string;
   readonly part: string;
   readonly choices: readonly string[];
+  /** How many choices the list has of which these are a piece. */
+  readonly all: number;
   readonly timeLeft: number;
 }
 

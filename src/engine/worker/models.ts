@@ -90,6 +90,8 @@ export function createLoadedModels(
             throw new InvalidOptions(['unread needs a tokenizer whose vocabulary has words: WordPiece or Unigram']);
           }
         }
+        // A server that was away may have come back with another model.
+        if (family.server !== undefined) cache.forget(key);
         const found = await family.server?.connect();
         if (found !== undefined && found.problems.length > 0) return { kind: 'load_failed', ...found };
         return { kind: 'loaded', profile: profile ?? (await family.profile()) };
@@ -123,7 +125,7 @@ export function createLoadedModels(
         const vectors = cache.of(message.key, message.part);
         const control: RunControl = { checkpoint, signal, deadline, vectors };
         if (message.kind === 'score') return (await score(model, message, waited, control)).result;
-        await model.family.prepare(message.choices, control);
+        await model.family.prepare(message.choices, control, message.all);
         return { kind: 'prepared' };
       } catch (error) {
         return resultOf(error, model.manifest);

@@ -31,7 +31,7 @@ export function createTextEncoder(
       );
       const size = { rows: places.length, bytes: Buffer.byteLength(body) };
       const found = await server.call(size, part, async (connection, terms) =>
-        vectorsIn(await connection.post(body, terms), places.length),
+        vectorsIn(await connection.post(body, terms), places.length, encoding),
       );
       for (const [i, place] of places.entries()) vectors[place] = found[i] as Float64Array;
     });

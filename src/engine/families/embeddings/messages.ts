@@ -16,12 +16,14 @@ export function embeddingsBody(texts: readonly string[], { model, dimensions }: 
 
 /**
  * The vector of each of `count` texts, by the index that the server gives it. Throws CallFailed `malformed` unless each
- * has one of finite numbers.
+ * has one of finite numbers, of the width that was asked for.
  */
-export function vectorsIn(answer: unknown, count: number): readonly Float64Array[] {
+export function vectorsIn(answer: unknown, count: number, { dimensions }: Encoding): readonly Float64Array[] {
   return inOrder(listIn(objectOf(answer).data, 'data'), count, ({ embedding }) => {
     const numbers = listIn(embedding, 'numbers of an embedding');
-    if (numbers.length === 0) throw malformed('an embedding is empty');
+    if (numbers.length === 0 || numbers.length !== (dimensions ?? numbers.length)) {
+      throw malformed(`an embedding has ${numbers.length} numbers`);
+    }
     return Float64Array.from(numbers, (value) => finiteNumber(value, 'number of an embedding'));
   });
 }

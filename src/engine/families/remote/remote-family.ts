@@ -8,13 +8,22 @@
 import { InvalidOptions } from '../../packages/checker.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import { tokensOfChoice } from '../choice-tokens.ts';
-import { type Family, type FamilyParts, type FamilyScores, InputTooLong, unhindered } from '../family.ts';
+import {
+  ChoiceTooLong,
+  type Family,
+  type FamilyParts,
+  type FamilyScores,
+  InputTooLong,
+  unhindered,
+} from '../family.ts';
 import { softmax } from '../probabilities.ts';
+import { CallFailed, reasonOf } from './call-failed.ts';
 import { type RemoteOptions, tokenizerOf } from './options.ts';
 import { createPace } from './pace.ts';
 import { measureServer } from './profile.ts';
 import { type Connection, RemoteServer } from './remote-server.ts';
 import type { ReadChoice, Scorer } from './scorer.ts';
+import { ofPremise } from './server-limits.ts';
 import { loadShortlisted } from './shortlist.ts';
 import { choicesProblem } from './shortlist-options.ts';
 
@@ -77,7 +86,10 @@ export async function createRemoteFamily<C extends Connection>(
         const length = choices.length * (premise.inputText.length + premise.instructionText.length);
         if (scorer.choiceReadsPremise && length > MAX_ROWS_LENGTH) throw new InputTooLong();
         const read = await readChoices(choices, call.signal);
-        const { logits, vector, doubt, read: encoded } = await scorer.logits(premise, read, call);
+        const scored = await scorer.logits(premise, read, call).catch((error: unknown) => {
+          throw ofPremise(error);
+        });
+        const { logits, vector, doubt = samenessOf(logits), read: encoded } = scored;
         const temperature = options.temperature(choices.length);
         server.decided();
         return {
@@ -97,8 +109,29 @@ export async function createRemoteFamily<C extends Connection>(
         limits,
         rows: Math.min(options.bounds.rows, options.cap?.choices ?? limits.choices, limits.choices),
         call: () => server.callOf(unhindered),
+      }).catch((error: unknown) => {
+        throw tooLongOfLimits(error) ?? error;
       }),
     dispose: async () => server.close(),
   };
   return options.shortlist === undefined ? decider : await loadShortlisted(decider, options.shortlist, parts);
+}
+
+/** Why logits do not tell choices apart, whatever scale they are of; undefined if they do. */
+function samenessOf(logits: Float64Array): string | undefined {
+  const [first] = logits;
+  return logits.every((logit) => logit === first) ? 'the server scores every choice of the canary the same' : undefined;
+}
+
+/** A problem of the package's limits, if the server refused texts that are as long as they allow. */
+function tooLongOfLimits(error: unknown): InvalidOptions | undefined {
+  if (error instanceof ChoiceTooLong) {
+    const counts = `${error.tokens} tokens, where it takes ${error.limit}`;
+    return new InvalidOptions([`limits.candidate_tokens is more than the server reads: it was sent ${counts}`]);
+  }
+  return error instanceof CallFailed && error.tooLong !== undefined
+    ? new InvalidOptions([
+        `limits.input_tokens and candidate_tokens are more than the server reads: ${reasonOf(error)}`,
+      ])
+    : undefined;
 }

@@ -25,7 +25,7 @@ import type { ShortlistOptions } from './shortlist-options.ts';
 
 /**
  * A family that has `decider` decide, among the best of a local model where there are more choices than its server
- * takes. Its vector is the local model's, and there only where that was asked. Rejects with what loading the local
+ * takes. The text's vector is then the local model's, unless the server gives one. Rejects with what loading the local
  * model throws; the decider is disposed of then.
  */
 export async function loadShortlisted(decider: Family, options: ShortlistOptions, parts: FamilyParts): Promise<Family> {
@@ -75,22 +75,26 @@ function createShortlisted(
     ...(decider.server !== undefined && { server: decider.server }),
     async score(premise, choices, control) {
       if (choices.length <= cap) return await decider.score(premise, choices, control);
-      const { probabilities, encoded, vector } = await scoreAll(premise, choices, control);
-      const places = bestOf(probabilities, cap);
+      const local = await scoreAll(premise, choices, control);
+      const places = bestOf(local.probabilities, cap);
       control.checkpoint();
       const decided = await decider.score(
         premise,
         places.map((place) => choices[place] as string),
         control,
       );
-      const joined = joinedAt(places, probabilities, decided.probabilities);
-      const { doubt } = decided;
-      return { probabilities: joined, encoded, ...(vector && { vector }), ...(doubt !== undefined && { doubt }) };
+      const { vector = local.vector, doubt } = decided;
+      return {
+        probabilities: joinedAt(places, local.probabilities, decided.probabilities),
+        encoded: local.encoded,
+        ...(vector && { vector }),
+        ...(doubt !== undefined && { doubt }),
+      };
     },
-    async prepare(choices, control) {
-      if (choices.length <= cap) return await decider.prepare(choices, control);
+    async prepare(choices, control, all) {
+      if (all <= cap) return await decider.prepare(choices, control, all);
       await checkChoices(choices, control);
-      await inTurn(control.signal, () => local.prepare(choices, localControl(control)));
+      await inTurn(control.signal, () => local.prepare(choices, localControl(control), all));
     },
     async profile(): Promise<ShortlistProfile> {
       const ofLocal = await inTurn(undefined, () => local.profile());

@@ -9,6 +9,7 @@ import { mixed, normalised } from '../vectors.ts';
 import { malformed } from './call-failed.ts';
 import type { JobCall } from './calls.ts';
 import type { ReadChoice, Scorer } from './scorer.ts';
+import { ofChoices } from './server-limits.ts';
 
 /** A server's vectors, of any length over 0; requests of their own for choices and for the premise. */
 export interface RemoteEncoder {
@@ -20,11 +21,16 @@ export interface RemoteEncoder {
 
 /** `jointWeight`: the share of the premise's second vector, if there are two. `keeps`: whether vectors may be kept. */
 export function createVectorScorer(encoder: RemoteEncoder, jointWeight: number, keeps: boolean): Scorer {
+  const encodeMissing = (choices: readonly ReadChoice[], call: JobCall): Promise<readonly Float64Array[]> =>
+    encoder.choices(choices, call).catch((error: unknown) => {
+      throw ofChoices(error, choices);
+    });
+
   const encodeChoices = async (choices: readonly ReadChoice[], call: JobCall) => {
     const vectors = keeps ? call.vectors : undefined;
     const found = choices.map(({ text }) => vectors?.get(text));
     const missing = choices.filter((_, i) => found[i] === undefined);
-    const made = missing.length === 0 ? [] : (await encoder.choices(missing, call)).map(directed);
+    const made = missing.length === 0 ? [] : (await encodeMissing(missing, call)).map(directed);
     const byText = new Map(missing.map(({ text }, i) => [text, made[i] as Float32Array]));
     for (const [text, vector] of byText) vectors?.set(text, vector);
     return { all: choices.map(({ text }, i) => found[i] ?? (byText.get(text) as Float32Array)), read: missing.length };

@@ -16,13 +16,12 @@ export function logitsOf(scores: Float64Array, { kind }: RerankScores): Float64A
 }
 
 /**
- * Why scores of different texts cannot tell these apart: they are all the same, or many lie exactly where scores that
- * were cut off or rounded end. Undefined if they can.
+ * Why scores of different texts cannot tell these apart: many lie exactly where scores that were cut off or rounded end.
+ * Undefined if they can.
  */
 export function doubtOf(scores: Float64Array, { kind }: RerankScores): string | undefined {
   const least = Math.min(...scores);
   const greatest = Math.max(...scores);
-  if (least === greatest) return `the server gives every choice of the canary the same score, ${least}`;
   if (kind === 'probability') {
     const ends = scores.filter((p) => p === 0 || p === 1).length;
     return ends === 0

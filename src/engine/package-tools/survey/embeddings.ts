@@ -1,5 +1,6 @@
 /** A server of the dialect `embeddings`: where it listens, how many texts it takes, and what it does with long ones. */
 import { embeddingsBody, vectorsIn } from '../../families/embeddings/messages.ts';
+import type { Encoding } from '../../families/embeddings/options.ts';
 import { normalised } from '../../families/vectors.ts';
 import type { Asking, Reply } from './asking.ts';
 import { askFacts, modelOf, tokensOf } from './facts.ts';
@@ -21,7 +22,7 @@ export async function surveyEmbeddings(
 ): Promise<Survey> {
   const facts = await askFacts(asking);
   const model = modelOf(facts, asked ?? ownText(own, 'model'));
-  const encoding = { model: ownText(own, 'input_model') ?? model, dimensions: ownWhole(own.dimensions) };
+  const encoding: Encoding = { model: ownText(own, 'input_model') ?? model, dimensions: ownWhole(own.dimensions) };
   if (encoding.model === undefined && facts.models.length > 1) {
     throw new Error(`the server has several models, of which --model names one: ${facts.models.join(', ')}`);
   }
@@ -37,7 +38,7 @@ export async function surveyEmbeddings(
   const attempts: string[] = [];
   let found: { readonly path: string; readonly width: number } | undefined;
   for (const each of path === undefined ? PATHS : [path]) {
-    const read = readReply(await send(each, [canary.input]), each, (body) => vectorsIn(body, 1));
+    const read = readReply(await send(each, [canary.input]), each, (body) => vectorsIn(body, 1, encoding));
     if (typeof read === 'string') attempts.push(read);
     else {
       found = { path: each, width: read.found[0]?.length ?? 0 };
@@ -53,7 +54,7 @@ export async function surveyEmbeddings(
       Array.from({ length: count }, (_, i) => `${i}`),
     ),
   );
-  const longTexts = await tryLongTexts(async (text) => longAnswer(await send(at, [text])), {
+  const longTexts = await tryLongTexts(async (text) => longAnswer(await send(at, [text]), encoding), {
     known: maxTokens,
     tolerance: NEAR,
   });
@@ -75,10 +76,10 @@ export async function surveyEmbeddings(
   };
 }
 
-function longAnswer(reply: Reply): LongAnswer {
+function longAnswer(reply: Reply, encoding: Encoding): LongAnswer {
   if (reply.kind === 'slow') return reply;
   if (reply.kind === 'refused') return { kind: 'refused', limit: reply.failure.tooLong?.limit };
-  const [vector] = vectorsIn(reply.body, 1);
+  const [vector] = vectorsIn(reply.body, 1, encoding);
   return { kind: 'numbers', numbers: [...(normalised(vector as Float64Array) ?? [])] };
 }
 

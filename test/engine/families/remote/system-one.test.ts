@@ -144,11 +144,12 @@ test.serial('more choices than the server takes are decided among the best by a 
     source: { options: { options: 26, shortlist }, manifest: { limits } },
   });
   const choices = Array.from({ length: 300 }, (_, i) => `${i}`);
-  const asked = job({ model: 'remote', choices, input: 'abc 17' });
+  const asked = job({ model: 'remote', choices, input: 'abc 17', vector: true });
   const before = scene.server.requests.length;
   const outcome = await scene.engine.score(asked, terms());
   if (outcome.kind !== 'scored') throw new Error(outcome.kind);
   t.true(Math.abs(outcome.probabilities.reduce((sum, p) => sum + p, 0) - 1) < 1e-12);
+  t.is(outcome.vector?.length, 8, 'of the local model');
   const [request, ...others] = scene.server.requests.slice(before);
   t.is(others.length, 0);
   const body = request?.body as { readonly questions: { readonly decision: { readonly criteria: object } } };

@@ -3,36 +3,54 @@
  *
  *     llama.cpp  400 { "error": { "type": "exceed_context_size_error", "n_prompt_tokens": 1234, "n_ctx": 512 } }
  *                500 { "error": { "message": "input (1234 tokens) is too large to process. … (current batch size: 512)" } }
- *     vLLM       400 { "error": { "message": "This model's maximum context length is 512 tokens. However, you requested 1234 tokens …" } }
- *     TEI        413 { "error": "Input validation error: `inputs` must have less than 512 tokens. Given: 1234" }
+ *     vLLM       400 "This model's maximum context length is 512 tokens. However, you requested 1234 tokens …"
+ *                400 "You passed 1234 input tokens … a maximum input length of 512 tokens"
+ *     SGLang     400 "The input (1234 tokens) is longer than the model's context length (512 tokens)"
+ *     TEI        413 "`inputs` must have less than 512 tokens. Given: 1234"
+ *     TEI        413 "batch size 33 > maximum allowed batch size 32", which is not about a text
  *
- * A server that says it in other words is not recognised: its refusal is then one like any other.
+ * A server that says it in other words is not recognised: its refusal is then one like any other, unless its status is
+ * 413.
  */
 import type { TooLong } from '../call-failed.ts';
 
 /** Statuses that such a refusal may have. */
 const STATUSES: ReadonlySet<number> = new Set([400, 413, 422, 500]);
+const TOO_LARGE = 413;
 
-/** Patterns that have both counts or one of them. */
+/** Patterns of the text's tokens. */
 const TOKENS: readonly RegExp[] = [
-  /"n_prompt_tokens"\s*:\s*(\d{1,9})/,
-  /Given: (\d{1,9})/,
-  /\((\d{1,9}) tokens\) (?:is too large|exceeds)/,
-  /(?:requested|resulted in|contains|contain|has|have|passed|got)(?: at least)? (\d{1,9})(?: input)? tokens/i,
+  /"n_prompt_tokens"\s*:\s*(\d{1,9})\b/,
+  /Given: (\d{1,9})\b/,
+  /\((\d{1,9}) tokens\) (?:is too large|is longer|exceeds)/,
+  /\(length (\d{1,9})\) is longer/,
+  /(?:requested|resulted in|contains|has|have|passed)(?: at least)? (\d{1,9})(?: input)? tokens/i,
 ];
+/** Patterns of what the server takes. */
 const LIMIT: readonly RegExp[] = [
-  /"n_ctx"\s*:\s*(\d{1,9})/,
+  /"n_ctx"\s*:\s*(\d{1,9})\b/,
   /must have less than (\d{1,9}) tokens/,
-  /current batch size: (\d{1,9})/,
-  /context size \((\d{1,9}) tokens\)/,
-  /maximum (?:context|model|input|sequence) length (?:is|of) (\d{1,9})/i,
+  /current batch size: (\d{1,9})\b/,
+  /context (?:size|length) \((\d{1,9}) tokens\)/,
+  /maximum (?:context|model|input|sequence) length (?:is|of) (\d{1,9})\b/i,
 ];
-const SAYS_SO =
-  /exceed_context_size_error|context_length_exceeded|must have less than \d+ tokens|tokens\) (?:is too large|exceeds)|input is too large to process|(?:maximum|max) (?:context|model|input|sequence) length|(?:longer|more|larger) than the (?:maximum|model|context)|too (?:long|many tokens)|exceeds? the (?:available |maximum )?(?:context|model|number of tokens)/i;
+const SAYS_SO: readonly RegExp[] = [
+  /exceed_context_size_error|context_length_exceeded|request_too_large/,
+  /must have less than \d+ tokens/,
+  /input (?:\(\d+ tokens\) )?is too large to process/,
+  /tokens\) exceeds/,
+  /maximum (?:context|model|input|sequence) length/i,
+  /longer than the (?:maximum|model|context)/i,
+  /exceeds? the (?:available |maximum )?context/i,
+  /\btoo (?:long|many tokens)\b/i,
+];
+/** About how many texts there are. */
+const OF_THE_BATCH = /maximum allowed batch size|too many (?:documents|texts|inputs|items|choices)/i;
 
 /** What an answer says of a text's length; undefined if it says something else. */
 export function tooLongOf(status: number, text: string): TooLong | undefined {
-  if (!STATUSES.has(status) || !SAYS_SO.test(text)) return undefined;
+  if (!STATUSES.has(status) || OF_THE_BATCH.test(text)) return undefined;
+  if (status !== TOO_LARGE && !SAYS_SO.some((pattern) => pattern.test(text))) return undefined;
   const [tokens, limit] = [firstNumber(TOKENS, text), firstNumber(LIMIT, text)];
   return { ...(tokens !== undefined && { tokens }), ...(limit !== undefined && { limit }) };
 }
