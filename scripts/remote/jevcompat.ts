@@ -1,7 +1,6 @@
 /** Runs Umpire against jevcompat's mock of a System One server, as jevcompat.sh says. The argument: the folder of the installed programs. */
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { openSlowWay, RealServer } from './real-server.ts';
+import { RealServer } from './real-server.ts';
 import { calm, frozen, killed, slowed, wrongKey } from './troubles.ts';
 import {
   type Asked,
@@ -99,33 +98,28 @@ await withFolder(async (work) => {
     args: [program, String(port), key],
     health: `http://127.0.0.1:${port}/v1/models`,
   }));
-  const way = await openSlowWay(() => connect(port, '127.0.0.1'));
   const models = join(work, 'models');
   await writeLocalPackage(models);
-  const packageOf = (id: string, at: number) => ({
-    id,
+  const source = {
+    id: 'jev',
     limits: { input_tokens: 1000, candidate_tokens: 64, choices: 255 },
     canary: { ...(SAMPLE[0] as Asked), choice: 'billing' },
     beside: { token: KEY },
     options: {
       dialect: 'system-one',
-      server: { address: `127.0.0.1:${at}`, path: '/v1/systemone', token_file: 'token' },
+      server: { address: `127.0.0.1:${port}`, path: '/v1/systemone', token_file: 'token' },
       model: 'mock',
       cuts: 'refuses',
       options: 255,
       bytes_per_token: 4,
       temperature: 1,
     },
-  });
-  const folder = await writeRemotePackage(models, packageOf('jev', port));
-  await writeRemotePackage(models, packageOf('jev-slow-way', way.port));
+  };
+  const folder = await writeRemotePackage(models, source);
   server.start(KEY);
   await server.ready();
-  const umpire = await startUmpire(models);
+  const umpire = await startUmpire(models, ['minilm-l6', 'jev']);
   try {
-    for (const model of ['minilm-l6', 'jev', 'jev-slow-way']) {
-      await until(async () => (await umpire.statusOf(model)) === 'ready');
-    }
     let largest = 0;
     for (const asked of SAMPLE) {
       const got = await umpire.decide('jev', asked);
@@ -139,11 +133,10 @@ await withFolder(async (work) => {
     await calm(scene);
     await killed(scene);
     await frozen(scene);
-    await slowed({ ...scene, model: 'jev-slow-way' }, way, 250);
+    await slowed(scene);
     await wrongKey(scene, folder, 'token');
   } finally {
     await umpire.stop();
     await server.kill();
-    way.close();
   }
 });

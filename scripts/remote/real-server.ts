@@ -1,7 +1,6 @@
-/** A model server that a script installed: a process of its own, which is killed, frozen and slowed. */
+/** A model server that a script installed: a process of its own, which is killed and stopped. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createServer, type Server, type Socket } from 'node:net';
-import { pause, until } from './umpire.ts';
+import { until } from './umpire.ts';
 
 /** How a server is started. */
 export interface ServerCommand {
@@ -85,45 +84,4 @@ export class RealServer {
     child.kill('SIGKILL');
     await gone;
   }
-}
-
-/** A way to a server on which everything takes longer. */
-export interface SlowWay {
-  readonly port: number;
-  /** Milliseconds that each piece of either direction is held. */
-  delay: number;
-  close(): void;
-}
-
-/** Opens a way to a port of this machine. */
-export async function openSlowWay(to: () => Socket): Promise<SlowWay> {
-  const sockets = new Set<Socket>();
-  const way = { port: 0, delay: 0, close: () => {} };
-  const server: Server = createServer((client) => {
-    const upstream = to();
-    for (const [from, into] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(from);
-      from.on('error', () => into.destroy());
-      from.on('close', () => {
-        sockets.delete(from);
-        into.destroy();
-      });
-      // One after another, also where the delay changes meanwhile.
-      let before: Promise<unknown> = Promise.resolve();
-      from.on('data', (piece) => {
-        before = Promise.all([before, pause(way.delay)]).then(() => into.write(piece));
-      });
-    }
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  way.port = typeof address === 'object' ? (address?.port ?? 0) : 0;
-  way.close = () => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  };
-  return way;
 }

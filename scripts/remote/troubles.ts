@@ -1,7 +1,7 @@
 /** Puts a real server into trouble, and tells what callers saw of it: what they got, how soon, and how soon all was well again. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RealServer, SlowWay } from './real-server.ts';
+import type { RealServer } from './real-server.ts';
 import { type Asked, complain, pause, say, type Umpire, until } from './umpire.ts';
 
 /** What is put into trouble. */
@@ -17,6 +17,8 @@ export interface Scene {
 
 /** Milliseconds that a server is left in trouble. */
 const TROUBLE = 4000;
+/** Milliseconds that a server is stopped at a time, to slow it. */
+const STOPPED = 400;
 const LOCAL = 'minilm-l6';
 const CALLERS = 2;
 
@@ -114,23 +116,23 @@ export async function frozen(scene: Scene): Promise<void> {
   );
 }
 
-/** Everything takes longer on the way to the server: of another model, that goes this way. */
-export async function slowed(scene: Scene, way: SlowWay, delay: number): Promise<void> {
+/** The server gets only some of its time: it is stopped again and again. */
+export async function slowed(scene: Scene): Promise<void> {
+  const { server, umpire } = scene;
   const seen = watch(scene);
   await pause(1000);
-  way.delay = delay;
-  await pause(2 * TROUBLE);
-  way.delay = 0;
+  for (const end = performance.now() + 2 * TROUBLE; performance.now() < end; ) {
+    server.signal('SIGSTOP');
+    await pause(STOPPED);
+    server.signal('SIGCONT');
+    await pause(STOPPED / 4);
+  }
   const during = await seen();
-  const back = await until(async () => (await isReady(scene)) && (await fast(scene, delay)));
+  const back = await until(async () => (await umpire.decide(scene.model, scene.asked)).outcome === '200');
   say(
-    `slowed by ${2 * delay} ms a request for ${(2 * TROUBLE) / 1000} s: as before ${back.toFixed(2)} s later; ${told(during)}`,
+    `slowed, at work ${STOPPED / 4} ms of every ${(5 * STOPPED) / 4} ms for ${(2 * TROUBLE) / 1000} s: ` +
+      `decides ${back.toFixed(2)} s later; ${told(during)}`,
   );
-}
-
-async function fast({ umpire, model, asked }: Scene, limit: number): Promise<boolean> {
-  const { outcome, took } = await umpire.decide(model, asked);
-  return outcome === '200' && took < limit;
 }
 
 /** The server comes back with another key; then the package gets that key, too. `folder`: the package's. */

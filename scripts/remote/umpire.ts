@@ -120,8 +120,8 @@ export async function writeLocalPackage(models: string): Promise<void> {
   await cp(shipped, join(models, 'minilm-l6', 'r1'), { recursive: true });
 }
 
-/** Starts a service with the models of a folder. */
-export async function startUmpire(models: string): Promise<Umpire> {
+/** Starts a service with the models of a folder, and waits until these of them are ready. */
+export async function startUmpire(models: string, ready: readonly string[]): Promise<Umpire> {
   const child = spawn(process.execPath, [join(root, 'src', 'main.ts')], {
     env: {
       ...process.env,
@@ -137,15 +137,31 @@ export async function startUmpire(models: string): Promise<Umpire> {
   });
   await until(() => /"port":\d+/.test(log) || child.exitCode !== null);
   const base = `http://127.0.0.1:${/"port":(\d+)/.exec(log)?.[1]}`;
-  return {
+  const umpire: Umpire = {
     async statusOf(model) {
-      const response = await fetch(`${base}/v1/models/${model}`);
-      return ((await response.json()) as { status?: string }).status ?? 'not there';
+      // A machine that is busy beyond measure has connections refused for a moment.
+      const response = await fetch(`${base}/v1/models/${model}`).catch(() => undefined);
+      return ((await response?.json()) as { readonly status?: string } | undefined)?.status ?? 'not there';
     },
     decide: (model, asked) => decide(base, model, asked),
     log: () => log,
     stop: () => ended(child),
   };
+  try {
+    for (const model of ready) await until(async () => (await umpire.statusOf(model)) === 'ready');
+  } catch (error) {
+    await umpire.stop();
+    throw new Error(
+      `the service is not ready:\n${log
+        .split('\n')
+        .filter((line) => !/"level":"info"/.test(line))
+        .join('\n')}`,
+      {
+        cause: error,
+      },
+    );
+  }
+  return umpire;
 }
 
 async function decide(base: string, model: string, asked: Asked): Promise<Got> {
