@@ -60,7 +60,6 @@ export interface Added {
 
 /** The shortlist's tokenizer may have the usual name. */
 const TOKENIZER = 'server-tokenizer.json';
-const BYTES_PER_TOKEN = 4;
 const USUAL_ROWS = 16;
 
 /** A tokenizer as the package has it. */
@@ -83,7 +82,7 @@ export async function addRemote(request: AddRequest): Promise<Added> {
     canary,
     own: request.own,
   });
-  const { limits, cap, cuts, line } = limitsOf(survey, request.limits, {
+  const { limits, cap, cuts, bytesPerToken, line } = limitsOf(survey, request.limits, {
     hasTokenizer: tokenizer !== undefined,
     shortlist: shortlist?.manifest.limits,
   });
@@ -93,7 +92,7 @@ export async function addRemote(request: AddRequest): Promise<Added> {
     ...(cap === undefined && shortlist !== undefined ? { batch: shortBatch(survey.options) } : {}),
     server: { ...server, ...(survey.path === undefined ? {} : { path: survey.path }) },
     ...(cuts === undefined ? {} : { cuts }),
-    ...(tokenizer === undefined ? { bytes_per_token: BYTES_PER_TOKEN } : { tokenizer: TOKENIZER }),
+    ...(tokenizer === undefined ? { bytes_per_token: bytesPerToken } : { tokenizer: TOKENIZER }),
     temperature: request.fit === undefined ? (request.temperature ?? survey.temperature) : 1,
     ...(shortlist === undefined ? {} : { shortlist: plainShortlist(shortlist.manifest) }),
   };
@@ -134,11 +133,15 @@ function linesOf(request: AddRequest, { survey, options, limits, cap, longTexts 
   return [
     ...survey.lines,
     ...(longTexts === undefined ? [] : [longTexts]),
-    `limits: ${inputTokens} input tokens, ${choices} choices of ${candidateTokens} tokens`,
+    `limits: ${inputTokens} input tokens, ${choices} choices of ${candidateTokens} tokens; ${countedBy(options)}`,
     ...(cap === undefined ? [] : [`it is sent ${cap} choices at a time${among}`]),
     ...(guessed ? [`temperature ${survey.temperature}, a usual one: --examples fits it`] : []),
     ...(address === undefined ? [] : [`the token goes to ${address} in clear: everybody in between can read it`]),
   ];
+}
+
+function countedBy({ tokenizer, bytes_per_token: bytes }: JsonObject): string {
+  return tokenizer === undefined ? `a token is counted for every ${bytes} bytes` : 'counted by the tokenizer';
 }
 
 /** Throws InvalidOptions. */

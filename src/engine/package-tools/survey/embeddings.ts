@@ -48,12 +48,7 @@ export async function surveyEmbeddings(
   if (found === undefined) throw new NotSuchADialect('embeddings', asking.address, attempts);
   const { path: at, width } = found;
   const maxTokens = tokensOf(facts, encoding.model);
-  const rows = await mostRows(Math.min(facts.rows ?? ROWS, 300), (count) =>
-    send(
-      at,
-      Array.from({ length: count }, (_, i) => `${i}`),
-    ),
-  );
+  const rows = await mostRows(Math.min(facts.rows ?? ROWS, 300), (texts) => send(at, texts));
   const longTexts = await tryLongTexts(async (text) => longAnswer(await send(at, [text]), encoding), {
     known: maxTokens,
     tolerance: NEAR,

@@ -63,10 +63,21 @@ export function readReply<T>(reply: Reply, path: string, read: (body: unknown) =
   }
 }
 
-/** The most rows of a request that a server takes, at most `most`: halved until it answers. */
-export async function mostRows(most: number, send: (rows: number) => Promise<Reply>): Promise<number> {
+/** Texts of some words, as choices are. */
+const ROW = 'one of the choices that there are';
+/** What rows may take beyond a single one: the longest take some ten times as long, and must not run out of time. Milliseconds. */
+const SLOW = 300;
+
+/** The most rows of a request that a server takes and answers soon, at most `most`: halved until it does. */
+export async function mostRows(most: number, send: (rows: readonly string[]) => Promise<Reply>): Promise<number> {
+  const time = async (rows: number): Promise<number> => {
+    const began = performance.now();
+    const { kind } = await send(Array.from({ length: rows }, (_, i) => `${ROW}, ${i}`));
+    return kind === 'answered' ? performance.now() - began : Number.POSITIVE_INFINITY;
+  };
+  const alone = await time(1);
   for (let rows = most; rows > 1; rows = Math.floor(rows / 2)) {
-    if ((await send(rows)).kind === 'answered') return rows;
+    if ((await time(rows)) - alone < SLOW) return rows;
   }
   return 1;
 }

@@ -13,6 +13,11 @@ export interface SurveyedLimits {
   readonly cap: number | undefined;
   /** `options.cuts`; undefined where nothing is sent that the server could cut. */
   readonly cuts: 'refuses' | 'silently' | undefined;
+  /**
+   * `options.bytes_per_token` of a package without a tokenizer. No token has less than one byte: where a server refuses
+   * nothing by itself as far as it was tried, as many bytes as it read tokens are the most that is sure.
+   */
+  readonly bytesPerToken: number;
   /** For the operator. */
   readonly line: string | undefined;
 }
@@ -25,6 +30,7 @@ const MOST_CHOICES = 300;
 const MOST_INPUT = 4096;
 /** Where nobody says how long a text may be. */
 const POSITIONS = 512;
+const USUAL_BYTES = 4;
 /** Tokens that a server adds of its own, and templates. */
 const ROOM = 16;
 
@@ -66,7 +72,8 @@ export function limitsOf(
     },
     cap,
     cuts,
-    line: longTexts === undefined ? undefined : lineOf(longTexts),
+    bytesPerToken: longTexts?.kind === 'read' ? 1 : USUAL_BYTES,
+    line: longTexts === undefined ? undefined : lineOf(longTexts, hasTokenizer),
   };
 }
 
@@ -81,14 +88,15 @@ function positionsOf(longTexts: LongTexts | undefined, maxTokens: number | undef
   throw new Error('the server refuses texts of 16 words: something else is wrong with them than their length');
 }
 
-function lineOf(longTexts: LongTexts): string {
+function lineOf(longTexts: LongTexts, hasTokenizer: boolean): string {
   if (longTexts.kind === 'cut') return cutsLine(longTexts);
   if (longTexts.kind === 'refused') {
     const limit = longTexts.limit === undefined ? '' : `, at ${longTexts.limit} tokens as it says`;
     return `a text that is too long is refused${limit}`;
   }
-  const why = longTexts.slow ? 'longer ones took over 30 s' : 'longer ones were not tried';
-  return `texts of ${longTexts.words} words are read whole; ${why}`;
+  const why = longTexts.slow ? 'it took long over them, so longer ones were not tried' : 'longer ones were not tried';
+  const hint = hasTokenizer ? '' : '. With --tokenizer FILE longer ones are let in: a byte counts as a token without';
+  return `texts of ${longTexts.words} words are read whole; ${why}${hint}`;
 }
 
 function cutsLine({ words }: { readonly words: number }): string {

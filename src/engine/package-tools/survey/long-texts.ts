@@ -27,6 +27,9 @@ const FIRST = 16;
 /** As many as any model is used for here; twice as many again are not worth what they cost at a server that charges. */
 const LAST = 16_384;
 const HALVINGS = 3;
+/** A server that takes so long over a text of so many words is not asked for a longer one. Milliseconds. */
+const SLOW = 700;
+const ENOUGH = 1024;
 
 /**
  * Sends texts. `known`: the server's limit in tokens, if it says one. `tolerance`: numbers that differ by less are the
@@ -39,6 +42,7 @@ export async function tryLongTexts(
   let accepted = 0;
   for (const words of sizes(known)) {
     const answers: LongAnswer[] = [];
+    const began = performance.now();
     for (const saying of SAYINGS) {
       const answer = await ask(textOf(words, saying));
       if (answer.kind === 'refused') {
@@ -55,6 +59,8 @@ export async function tryLongTexts(
     const [one, other] = answers.map((answer) => (answer.kind === 'numbers' ? answer.numbers : []));
     if (alike(one ?? [], other ?? [], tolerance)) return { kind: 'cut', words };
     accepted = words;
+    if (words >= ENOUGH && performance.now() - began > SAYINGS.length * SLOW)
+      return { kind: 'read', words, slow: true };
   }
   return { kind: 'read', words: accepted, slow: false };
 }

@@ -63,13 +63,8 @@ export async function surveyRerank(asking: Asking, request: SurveyRequest): Prom
     throw new Error(`${doubt}. No switch of this server's gives logits; another server, or another model, may`);
   }
   const maxTokens = tokensOf(facts, model);
-  const rows = await mostRows(Math.min(facts.rows ?? ROWS, 300), (count) =>
-    send(
-      form,
-      canary.input,
-      Array.from({ length: count }, (_, i) => `${i}`),
-      scores,
-    ),
+  const rows = await mostRows(Math.min(facts.rows ?? ROWS, 300), (documents) =>
+    send(form, canary.input, documents, scores),
   );
   const longTexts = await tryLongTexts(
     async (text) => longAnswer(await send(form, text, SAYINGS, scores), form, scores),
