@@ -1,5 +1,4 @@
 /** Runs Umpire against Infinity, as infinity.sh says. Arguments: the folder of the installed programs, and that of the checkpoints. */
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { RealServer } from './real-server.ts';
 import { calm, frozen, killed, slowed, wrongKey } from './troubles.ts';
@@ -9,7 +8,7 @@ import {
   difference,
   distribution,
   freePort,
-  root,
+  runPython,
   say,
   startUmpire,
   type Umpire,
@@ -39,18 +38,9 @@ const SAMPLE: readonly Asked[] = texts.flatMap((input) =>
 );
 
 /** Numbers of the checkpoints without a server, for each line that is asked. */
-function numbersOf(asked: readonly unknown[]): readonly never[] {
-  const out = execFileSync(join(bin, 'python'), [join(root, 'scripts', 'remote', 'infinity_direct.py'), checkpoints], {
-    input: asked.map((each) => JSON.stringify(each)).join('\n'),
-    encoding: 'utf8',
-    maxBuffer: 2 ** 28,
-    env: { ...process.env, HF_HUB_OFFLINE: '1' },
-    stdio: ['pipe', 'pipe', 'ignore'],
-  });
-  return out
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as never);
+async function numbersOf(asked: readonly unknown[]): Promise<readonly unknown[]> {
+  const program = [join(bin, 'python'), 'infinity_direct.py', checkpoints];
+  return await runPython(program, asked, { HF_HUB_OFFLINE: '1' });
 }
 
 const query = ({ input, instruction }: Asked): string => `${instruction} ${input}`;
@@ -59,7 +49,7 @@ const query = ({ input, instruction }: Asked): string => `${instruction} ${input
 async function compare(umpire: Umpire): Promise<void> {
   const pairs = SAMPLE.map((asked) => ({ pairs: asked.choices.map((choice) => [query(asked), choice]) }));
   const encoded = SAMPLE.map(({ input, choices }) => ({ texts: [input, ...choices] }));
-  const numbers = numbersOf([...pairs, ...encoded]);
+  const numbers = await numbersOf([...pairs, ...encoded]);
   const cosine = (a: readonly number[], b: readonly number[]): number =>
     a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0);
   for (const model of ['reranker', 'encoder'] as const) {
@@ -139,9 +129,9 @@ await withFolder(async (work) => {
     timeout_ms: 30_000,
   };
   const [first] = SAMPLE as readonly [Asked];
-  const [logits = []] = numbersOf([
+  const [logits = []] = (await numbersOf([
     { pairs: first.choices.map((choice) => [query(first), choice]) },
-  ]) as unknown as number[][];
+  ])) as unknown as number[][];
   const canary = { ...first, choice: first.choices[logits.indexOf(Math.max(...logits))] ?? '' };
   const folder = await writeRemotePackage(models, { ...common, id: 'reranker', canary, options: reranker });
   await writeRemotePackage(models, {

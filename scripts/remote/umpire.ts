@@ -1,5 +1,5 @@
 /** A service with models of a script's own, started on a free port and asked as any caller asks. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -69,6 +69,31 @@ export async function freePort(): Promise<number> {
       server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
     });
   });
+}
+
+/**
+ * Runs a Python program of this folder, line by line: what it prints for each value that it is given. The service is
+ * asked by kept connections, so nothing may hold up the process meanwhile.
+ */
+export async function runPython(
+  program: readonly string[],
+  asked: readonly unknown[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<readonly unknown[]> {
+  const [python = '', script = '', ...args] = program;
+  const out = await new Promise<string>((resolve, reject) => {
+    const child = execFile(
+      python,
+      [join(root, 'scripts', 'remote', script), ...args],
+      { env: { ...process.env, ...env }, maxBuffer: 2 ** 28 },
+      (error, stdout) => (error === null ? resolve(stdout) : reject(error)),
+    );
+    child.stdin?.end(asked.map((each) => JSON.stringify(each)).join('\n'));
+  });
+  return out
+    .trim()
+    .split('\n')
+    .map((line): unknown => JSON.parse(line));
 }
 
 /** A folder that goes away when the work is done, however it ends. */

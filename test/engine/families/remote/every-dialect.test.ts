@@ -1,0 +1,259 @@
+/** What holds for every dialect over HTTP, on real sockets, with the real engine: bounds, faults, absences, nonsense. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import type { ScoreOutcome } from '../../../../src/engine/engine.ts';
+import { JobCanceled, JobDeadlinePassed, ModelUnavailable } from '../../../../src/engine/errors.ts';
+import { eventually, job, probabilitiesOf, terms } from '../../support/engine.ts';
+import type { Fault } from '../../support/http-models/faults.ts';
+import { problemsIn } from '../../support/inference-scene.ts';
+import { writePackage } from '../../support/packages.ts';
+import { type DialectCase, dialectCases } from '../../support/remote-dialects.ts';
+import { type RemoteScene, startRemoteScene } from '../../support/remote-packages.ts';
+
+const request = job({ model: 'remote', input: 'abz', choices: ['a', 'bz', 'zz'] });
+const TOKEN = 'token-of-a-test';
+
+/** An engine with a server that wants a token, and a package that has it. */
+async function startScene(
+  t: ExecutionContext,
+  { served, options, manifest }: DialectCase,
+  change: Readonly<Record<string, unknown>> = {},
+): Promise<RemoteScene> {
+  const scene = await startRemoteScene(
+    t,
+    await served(),
+    { manifest, options: { ...options, ...change, server: { ...(options.server as object), token_file: 'token' } } },
+    {
+      until: 'started',
+      before: ({ behaviour }) => {
+        behaviour.token = TOKEN;
+      },
+    },
+  );
+  await writeFile(join(scene.folder, 'token'), TOKEN);
+  await eventually(() => scene.status() === 'ready');
+  return scene;
+}
+
+const decide = async ({ engine }: RemoteScene): Promise<Readonly<Record<string, number>>> =>
+  probabilitiesOf(request, await engine.score(request, terms()));
+const reply = (status: number, headers: Readonly<Record<string, string>> = {}, body: unknown = {}): Fault => ({
+  kind: 'reply',
+  reply: { status, body, headers },
+});
+
+/** Faults that a call is made again for. */
+const PASSING: Readonly<Record<string, Fault>> = {
+  'a 429': reply(429),
+  'a 502 with a page': reply(502, { 'content-type': 'text/html' }, '<h1>Bad Gateway</h1>'),
+  'a 503': reply(503),
+  'a connection that ends without an answer': { kind: 'reset' },
+  'a connection that ends in the middle of one': { kind: 'cut' },
+};
+/** Faults that are final. */
+const FINAL: Readonly<Record<string, Fault>> = {
+  'a redirect to the same place': reply(307, { location: '/' }),
+  'a 400': reply(400),
+  'a 401': reply(401),
+  'a 403': reply(403),
+  'a 404': reply(404),
+  'a 500': reply(500),
+  'no content': reply(204, {}, ''),
+  'something else than HTTP': { kind: 'babble' },
+  'too many headers': { kind: 'headers' },
+  'a compressed answer': { kind: 'compressed' },
+  'an answer without an end': { kind: 'endless' },
+};
+
+for (const [name, dialect] of Object.entries(dialectCases)) {
+  test.serial(`${name}: batches keep to the bound, and the same decision makes the same requests`, async (t) => {
+    const scene = await startScene(t, dialect);
+    const { engine, server } = scene;
+    const many = job({ model: 'remote', input: 'abz', choices: Array.from({ length: 60 }, (_, i) => `z${i}`) });
+    const ask = async (): Promise<readonly [Readonly<Record<string, number>>, readonly string[]]> => {
+      const from = server.requests.length;
+      const found = probabilitiesOf(many, await engine.score(many, terms()));
+      const made = server.requests.slice(from);
+      t.true(made.every(({ rows }) => rows <= dialect.rows));
+      t.true(made.every(({ headers }) => headers.authorization === `Bearer ${TOKEN}`));
+      return [found, made.map(({ digest }) => digest).sort()];
+    };
+    const alone = await ask();
+    await decide(scene);
+    t.deepEqual(await ask(), alone);
+    const together = await Promise.all(
+      Array.from({ length: 6 }, (_, i) => engine.score(i % 2 === 0 ? many : request, terms())),
+    );
+    for (const outcome of together.filter((_, i) => i % 2 === 0)) t.deepEqual(probabilitiesOf(many, outcome), alone[0]);
+    t.notRegex(JSON.stringify(engine.log), new RegExp(TOKEN));
+  });
+
+  test.serial(`${name}: no more is under way at the server than may be`, async (t) => {
+    const { engine, server } = await startScene(t, dialect, { in_flight: { requests: 2 } });
+    server.behaviour.delay = 30;
+    const outcomes = await Promise.all(Array.from({ length: 12 }, () => engine.score(request, terms())));
+    t.true(outcomes.every(({ kind }) => kind === 'scored'));
+    t.true(server.busiest <= 2, String(server.busiest));
+  });
+
+  test.serial(
+    `${name}: a fault that passes is not seen, one that stays is a 503, and all is well after it`,
+    async (t) => {
+      const scene = await startScene(t, dialect);
+      const { engine, server } = scene;
+      const sound = await decide(scene);
+      for (const [title, fault] of Object.entries(PASSING)) {
+        // What fails more than now and then is not made again: decisions between make up for it.
+        for (let i = 0; i < 12; i++) await decide(scene);
+        Object.assign(server.behaviour, { fault, faultFor: 1 });
+        t.deepEqual(await decide(scene), sound, title);
+      }
+      for (const [title, fault] of Object.entries({ ...PASSING, ...FINAL })) {
+        server.behaviour.fault = fault;
+        const began = performance.now();
+        await t.throwsAsync(engine.score(request, terms()), { instanceOf: ModelUnavailable }, title);
+        t.true(performance.now() - began < 10_000, title);
+        server.behaviour.fault = undefined;
+        await eventually(() => scene.status() === 'ready');
+        t.deepEqual(await decide(scene), sound, `after ${title}`);
+      }
+      // What may be read of an answer, and what lay in buffers on the way.
+      const endless = server.requests.map(({ sent }) => sent);
+      t.true(Math.max(...endless) < 40 * 2 ** 20, String(Math.max(...endless)));
+    },
+  );
+
+  test.serial(`${name}: nonsense is no decision`, async (t) => {
+    const scene = await startScene(t, dialect);
+    const sound = await decide(scene);
+    for (const [title, falsify] of Object.entries(dialect.nonsense)) {
+      scene.server.behaviour.falsify = falsify;
+      const before = scene.engine.log.length;
+      await t.throwsAsync(scene.engine.score(request, terms()), { instanceOf: ModelUnavailable }, title);
+      scene.server.behaviour.falsify = (body) => body;
+      t.true(
+        scene.engine.log.slice(before).some(({ message }) => message === 'an inference server failed at a decision'),
+        title,
+      );
+      t.deepEqual(await decide(scene), sound, `after: ${title}`);
+    }
+  });
+
+  test.serial(`${name}: what a server says of a failure reaches neither the caller nor the log`, async (t) => {
+    const scene = await startScene(t, dialect);
+    const fault = reply(500, { 'x-secret': 'secret' }, { error: `secret: ${request.input}` });
+    Object.assign(scene.server.behaviour, { fault, faultFor: 1 });
+    const error = await t.throwsAsync(scene.engine.score(request, terms()), { instanceOf: ModelUnavailable });
+    t.notRegex(String(error?.message), /secret/);
+    t.regex(problemsIn(scene.engine, 'an inference server failed at a decision'), /500/);
+    t.notRegex(JSON.stringify(scene.engine.log), /secret/);
+  });
+
+  test.serial(
+    `${name}: a wait that the server asks for is kept if there is time, and told at once if not`,
+    async (t) => {
+      const scene = await startScene(t, dialect);
+      const { engine, server } = scene;
+      const sound = await decide(scene);
+      Object.assign(server.behaviour, { fault: reply(503, { 'retry-after': '1' }), faultFor: 1 });
+      let began = performance.now();
+      t.deepEqual(await decide(scene), sound);
+      t.true(performance.now() - began >= 990);
+      Object.assign(server.behaviour, {
+        fault: reply(429, { 'retry-after': '600' }),
+        faultFor: Number.POSITIVE_INFINITY,
+      });
+      const from = server.requests.length;
+      began = performance.now();
+      await t.throwsAsync(engine.score(request, terms({ within: 60_000 })), { instanceOf: ModelUnavailable });
+      t.true(performance.now() - began < 20_000);
+      // At most the requests of one decision: nothing was made again.
+      t.true(server.requests.length - from <= 2, String(server.requests.length - from));
+      server.behaviour.fault = undefined;
+      await eventually(() => scene.status() === 'ready');
+      t.deepEqual(await decide(scene), sound);
+    },
+  );
+
+  test.serial(`${name}: a deadline holds while the server dawdles, and who leaves is given up there`, async (t) => {
+    const scene = await startScene(t, dialect);
+    const { engine, server } = scene;
+    const sound = await decide(scene);
+    for (const [title, behaviour] of [
+      ['before an answer', { delay: 20_000 }],
+      ['within an answer', { delay: 0, fault: { kind: 'trickle' } }],
+    ] as const) {
+      Object.assign(server.behaviour, behaviour);
+      const from = server.requests.length;
+      const began = performance.now();
+      const late = engine.score(request, terms({ within: 1200 }));
+      const leaving = new AbortController();
+      const left = engine.score(request, terms({ signal: leaving.signal }));
+      await eventually(() => server.requests.length - from >= 2);
+      leaving.abort();
+      await t.throwsAsync(left, { instanceOf: JobCanceled }, title);
+      await t.throwsAsync(late, { instanceOf: JobDeadlinePassed }, title);
+      t.true(performance.now() - began < 15_000, title);
+      await eventually(() => server.requests.slice(from).every(({ canceled }) => canceled));
+    }
+    Object.assign(server.behaviour, { delay: 0, fault: undefined });
+    await eventually(() => scene.status() === 'ready');
+    t.deepEqual(await decide(scene), sound);
+  });
+
+  test.serial(`${name}: a server that is killed, frozen or unwell is found out, and found again`, async (t) => {
+    const scene = await startScene(t, dialect);
+    const { engine, server, status } = scene;
+    const sound = await decide(scene);
+    const troubles: Readonly<Record<string, readonly [() => unknown, () => unknown]>> = {
+      killed: [() => server.kill(), () => server.revive()],
+      frozen: [
+        () => Object.assign(server.behaviour, { frozen: true }),
+        () => Object.assign(server.behaviour, { frozen: false }),
+      ],
+      unwell: [
+        () => Object.assign(server.behaviour, { healthy: false }),
+        () => Object.assign(server.behaviour, { healthy: true }),
+      ],
+      'strange to its token': [
+        () => Object.assign(server.behaviour, { token: 'another', frozen: false }),
+        () => Object.assign(server.behaviour, { token: TOKEN }),
+      ],
+    };
+    for (const [title, [begin, end]] of Object.entries(troubles)) {
+      await begin();
+      // One that only says that it is unwell may decide until it is asked; a refused token shows in a decision.
+      const first = await engine.score(request, terms({ within: 15_000 })).catch((error: unknown) => error);
+      if (title !== 'unwell') t.true(first instanceof Error, `${title}: ${(first as ScoreOutcome).kind}`);
+      await eventually(() => status() === 'unavailable');
+      const refused = await t.throwsAsync<ModelUnavailable>(engine.score(request, terms()), {
+        instanceOf: ModelUnavailable,
+      });
+      t.true((refused?.retryAfter ?? 0) >= 1, title);
+      await end();
+      await eventually(() => status() === 'ready');
+      t.deepEqual(await decide(scene), sound, title);
+    }
+    t.regex(problemsIn(engine, 'a model cannot be served'), /token was refused/);
+    t.notRegex(JSON.stringify(engine.log), new RegExp(TOKEN));
+  });
+
+  test.serial(`${name}: a server that hangs takes nothing from a local model`, async (t) => {
+    const { engine, server, folder } = await startScene(t, dialect);
+    await writePackage(join(folder, '..', '..'), { id: 'local' });
+    await eventually(() => engine.models().length === 2 && engine.models().every(({ status }) => status === 'ready'));
+    const local = job({ model: 'local' });
+    server.behaviour.delay = 60_000;
+    const leaving = new AbortController();
+    const hanging = Array.from({ length: 30 }, () =>
+      engine.score(request, terms({ signal: leaving.signal })).catch(() => 'given up'),
+    );
+    await eventually(() => server.busiest >= 8);
+    const began = performance.now();
+    for (let i = 0; i < 30; i++) t.is((await engine.score(local, terms())).kind, 'scored');
+    t.true(performance.now() - began < 30_000);
+    leaving.abort();
+    t.true((await Promise.all(hanging)).every((each) => each === 'given up'));
+  });
+}
