@@ -110,6 +110,15 @@ test('a call ends at its deadline, also while an answer trickles, and its connec
   }
 });
 
+test('an answer may take longer than a connection may be idle', async (t) => {
+  const server = await startHttpModelServer(t, echo);
+  const connection = await connect(t, server);
+  t.deepEqual(await connection.post('{}', terms()), {});
+  server.behaviour.delay = 5000;
+  t.deepEqual(await connection.post('{}', terms()), {});
+  t.is(server.connections, 1);
+});
+
 test('who leaves is given up at the server, and who has left is not asked for', async (t) => {
   const server = await startHttpModelServer(t, echo);
   const connection = await connect(t, server);
