@@ -141,7 +141,8 @@ function linesOf(request: AddRequest, { survey, options, limits, cap, longTexts 
 }
 
 function countedBy({ tokenizer, bytes_per_token: bytes }: JsonObject): string {
-  return tokenizer === undefined ? `a token is counted for every ${bytes} bytes` : 'counted by the tokenizer';
+  if (tokenizer !== undefined) return 'counted by the tokenizer';
+  return bytes === 1 ? 'every byte counts as one' : `every ${bytes} bytes count as one`;
 }
 
 /** Throws InvalidOptions. */

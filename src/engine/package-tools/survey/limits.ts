@@ -22,9 +22,11 @@ export interface SurveyedLimits {
   readonly line: string | undefined;
 }
 
-const USUAL_CANDIDATE = 96;
-/** Where many choices share what the server reads, rather fewer of them than shorter ones. */
-const LEAST_CANDIDATE = 32;
+/**
+ * The most tokens of a choice, and the least where many share what the server reads: rather fewer of them then than
+ * shorter ones. By what is counted as a token.
+ */
+const CANDIDATES = { tokens: { usual: 96, least: 32 }, bytes: { usual: 192, least: 64 } } as const;
 const MOST_CHOICES = 300;
 /** Longer texts are worth measuring before they are let in. */
 const MOST_INPUT = 4096;
@@ -58,10 +60,12 @@ export function limitsOf(
   }
   const room = Math.max(1, (positions ?? POSITIONS) - ROOM);
   const most = survey.cap ?? MOST_CHOICES;
-  const fit = asked.candidateTokens === undefined ? Math.max(2, Math.floor(room / 2 / LEAST_CANDIDATE)) : most;
+  const bytesPerToken = longTexts?.kind === 'read' ? 1 : USUAL_BYTES;
+  const { usual, least } = CANDIDATES[hasTokenizer || bytesPerToken > 1 ? 'tokens' : 'bytes'];
+  const fit = asked.candidateTokens === undefined ? Math.max(2, Math.floor(room / 2 / least)) : most;
   const sent = { text: 0, pair: 1, all: Math.min(most, fit) }[reads];
   const share = reads === 'text' ? room : reads === 'pair' ? room / 4 : room / 2 / sent;
-  const candidateTokens = asked.candidateTokens ?? Math.min(USUAL_CANDIDATE, Math.max(1, Math.floor(share)));
+  const candidateTokens = asked.candidateTokens ?? Math.min(usual, Math.max(1, Math.floor(share)));
   const inputTokens = asked.inputTokens ?? Math.min(MOST_INPUT, Math.max(1, room - sent * candidateTokens));
   const cap = survey.cap === undefined ? undefined : sent;
   return {
@@ -72,7 +76,7 @@ export function limitsOf(
     },
     cap,
     cuts,
-    bytesPerToken: longTexts?.kind === 'read' ? 1 : USUAL_BYTES,
+    bytesPerToken,
     line: longTexts === undefined ? undefined : lineOf(longTexts, hasTokenizer),
   };
 }
