@@ -60,7 +60,9 @@ async function compare(umpire: Umpire): Promise<void> {
       if (got.outcome !== '200') complain(`${model}: ${got.outcome}: ${got.message}`);
       const vectors = (numbers[i + SAMPLE.length] ?? []) as readonly (readonly number[])[];
       const logits =
-        model === 'reranker' ? (numbers[i] ?? []) : vectors.slice(1).map((each) => cosine(vectors[0] ?? [], each));
+        model === 'reranker'
+          ? (numbers[i] as readonly number[])
+          : vectors.slice(1).map((each) => cosine(vectors[0] ?? [], each));
       const expected = distribution(asked.choices, logits, TEMPERATURES[model]);
       largest = Math.max(largest, difference(got.probabilities, expected));
       const highest = Math.max(...Object.values(expected));

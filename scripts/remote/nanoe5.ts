@@ -33,7 +33,7 @@ const TEMPERATURE = 0.02;
 
 const packageAt = (port: number) => ({
   id: 'e5',
-  limits: { input_tokens: 200, candidate_tokens: 8, choices: 16 },
+  limits: { input_tokens: 100, candidate_tokens: 4, choices: 16 },
   canary: {
     input: 'Where is my parcel?',
     instruction: 'What about?',
@@ -47,7 +47,7 @@ const packageAt = (port: number) => ({
     model: 'e5-query',
     cuts: 'refuses',
     templates: { choice: '{choice}', input: '{input}' },
-    bytes_per_token: 4,
+    bytes_per_token: 8,
     temperature: TEMPERATURE,
     // Each text is a run of its own.
     batch: { rows: 4, independent: true },

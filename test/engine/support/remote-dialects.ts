@@ -1,5 +1,7 @@
 /** Every dialect that is spoken over HTTP: a server of it, a package that names the server, and what is no answer in it. */
 import type { ServedDialect } from './http-models/server.ts';
+import { systemOneDialect } from './http-models/system-one.ts';
+import { createEncoder } from './http-models/text-models.ts';
 import { rerankOptions, servedEncoder, servedReranker, textEmbeddingOptions } from './remote-packages.ts';
 
 /** A dialect as the shared tests try it. */
@@ -47,6 +49,28 @@ function spoiledLists(
   };
 }
 
+/** A distribution over choices, in the order of the body. */
+type Distribution = readonly (readonly [string, unknown])[];
+
+/** Ways to spoil a distribution. */
+function spoiledDistributions(change: (body: never, change: (all: Distribution) => Distribution) => unknown) {
+  const spoil = (how: (all: Distribution) => Distribution) => (body: never) => change(body, how);
+  const first = (value: unknown) => spoil(([[choice = ''] = [], ...rest]) => [[choice, value], ...rest]);
+  return {
+    'a choice is missing': spoil((all) => all.slice(1)),
+    'there are no choices': spoil(() => []),
+    'a choice is another': spoil(([[choice, p] = ['', 0], ...rest]) => [[choice.toUpperCase(), p], ...rest]),
+    'there is a choice too many': spoil((all) => [...all, ['more', 0.1]]),
+    'a probability is a text': first('0.5'),
+    'a probability is null': first(null),
+    'a probability is negative': first(-0.25),
+    'a probability is over 1': first(1.5),
+    'a probability is NaN': (body: never) =>
+      JSON.stringify(change(body, (all) => all.map(([choice]) => [choice, 7.5]))).replace('7.5', 'NaN'),
+    'all are 0': spoil((all) => all.map(([choice]) => [choice, 0])),
+  };
+}
+
 /** Bodies that are no answer in any dialect. */
 const NEVER: DialectCase['nonsense'] = {
   'an empty object': () => ({}),
@@ -63,6 +87,9 @@ const canary = { input: 'abc', instruction: 'abc', choices: ['a', 'zz'], choice:
 const limits = { input_tokens: 40, candidate_tokens: 12, choices: 100 };
 const ROWS = 7;
 const batch = { rows: ROWS };
+const deciderOptions = {
+  ...{ dialect: 'system-one', model: 'small', cuts: 'refuses', tokenizer: 'tokenizer.json', temperature: 1 },
+};
 
 /** All of them, by the name of the tests. */
 export const dialectCases: Readonly<Record<string, DialectCase>> = {
@@ -114,4 +141,63 @@ export const dialectCases: Readonly<Record<string, DialectCase>> = {
       }),
     },
   },
+  'system-one': {
+    served: () => servedDecider('systemone'),
+    options: { ...deciderOptions, variant: 'systemone' },
+    manifest: { limits },
+    rows: 1,
+    nonsense: {
+      ...NEVER,
+      ...spoiledDistributions((body: { answers: Record<string, Item> }, change) => ({
+        ...body,
+        answers: mapped(body.answers, (answer) => ({
+          ...answer,
+          probabilities: Object.fromEntries(change(Object.entries(answer.probabilities as Item))),
+        })),
+      })),
+      'another question is answered': (body: { answers: Record<string, Item> }) => ({
+        answers: { other: Object.values(body.answers)[0] },
+      }),
+      'the answers are none': () => ({ answers: null }),
+    },
+  },
+  'system-one, decisions': {
+    served: () => servedDecider('decisions'),
+    options: { ...deciderOptions, variant: 'decisions' },
+    manifest: { limits },
+    rows: 1,
+    nonsense: {
+      ...NEVER,
+      ...spoiledDistributions((body: { answers: Item[] }, change) => ({
+        ...body,
+        answers: body.answers.map((answer) => ({
+          ...answer,
+          probabilities: change(
+            (answer.probabilities as { value: string; probability: number }[]).map((each) => [
+              each.value,
+              each.probability,
+            ]),
+          ).map(([value, probability]) => ({ value, probability })),
+        })),
+      })),
+      'another question is answered': (body: { answers: Item[] }) => ({
+        answers: body.answers.map((answer) => ({ ...answer, name: 'other' })),
+      }),
+      'the model refuses to answer': (body: { answers: Item[] }) => ({
+        answers: body.answers.map(({ name }) => ({ name, type: 'refusal' })),
+      }),
+    },
+  },
 };
+
+/** A decision server that decides as `tiny` does. */
+async function servedDecider(variant: 'systemone' | 'decisions'): Promise<ServedDialect> {
+  return systemOneDialect({
+    ...{ variant, encoder: await createEncoder(), model: 'small', options: 255 },
+    ...{ maxTokens: 64, jointWeight: 0.25, temperature: 0.5 },
+  });
+}
+
+function mapped<T>(record: Readonly<Record<string, T>>, map: (value: T) => unknown): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)]));
+}

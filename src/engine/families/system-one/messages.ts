@@ -73,6 +73,7 @@ function answerInList(answers: unknown): JsonObject {
   const all = listIn(answers, 'answers').map(objectOf);
   const [found] = all;
   if (found === undefined || all.length !== 1) throw malformed(`there are ${all.length} answers to one question`);
+  if (found.name !== undefined && found.name !== NAME) throw malformed('the answer is to another question');
   return found;
 }
 

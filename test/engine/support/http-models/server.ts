@@ -48,7 +48,7 @@ export interface SeenRequest {
 
 /** How the server behaves now. */
 export interface HttpBehaviour {
-  /** Whether it says of itself that it is well. */
+  /** Whether it says of itself that it is well, and anything of its model. */
   healthy: boolean;
   /** Milliseconds before a request for scores is answered. */
   delay: number;
@@ -167,7 +167,8 @@ class ModelServer implements HttpModelServer {
       return;
     }
     const known = request.method === 'GET' ? about[wanted ?? ''] : undefined;
-    send(response, known === undefined ? { status: 404, body: { error: 'Not Found' } } : { status: 200, body: known });
+    if (known === undefined) send(response, { status: 404, body: { error: 'Not Found' } });
+    else send(response, { status: this.behaviour.healthy ? 200 : 503, body: known });
   }
 
   async #score(request: IncomingMessage, response: ServerResponse): Promise<void> {
