@@ -18,6 +18,7 @@ const benchmarks: Readonly<
   replicas: () => import('./replicas/run.ts'),
   'two-stage': () => import('./two-stage/run.ts'),
   learn: () => import('./learn/run.ts'),
+  remote: () => import('./remote/run.ts'),
 };
 
 // For the bare loops, too: this runtime would report on itself over the network if it were let.
