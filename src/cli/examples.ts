@@ -51,6 +51,12 @@ export function readExamples(text: string, choices: readonly string[], instructi
   return { problems, ...distinct(examples, choices) };
 }
 
+/** The labels of a file, for decisions among these alone: each once, in code-unit order. */
+export function labelsIn(text: string): readonly string[] {
+  const labels = entriesOf(text).flatMap(({ fields }) => (typeof fields === 'string' ? [] : [fields.label]));
+  return [...new Set(labels.filter((label) => typeof label === 'string' && label !== ''))].toSorted() as string[];
+}
+
 /** One JSON object a line, to be kept. */
 export function exampleLines(examples: readonly Example[]): string {
   return examples.map(({ input, instruction, label }) => `${JSON.stringify({ input, instruction, label })}\n`).join('');

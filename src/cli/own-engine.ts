@@ -26,15 +26,19 @@ const LOAD_MS = 120_000;
 const DECISION_MS = 120_000;
 const MOST_ENGINES = 8;
 
-/** Does work with an engine and closes it. Throws Error if the model cannot be had. */
+/**
+ * Does work with an engine and closes it. Throws Error if the model cannot be had. `modelsDir`: where it is, if not in
+ * the terminal's folder of models.
+ */
 export async function withOwnEngine<T>(
   terminal: Terminal,
   model: string,
   work: (engine: OwnEngine) => Promise<T>,
+  modelsDir = modelsFolder(terminal),
 ): Promise<T> {
   const engines = Math.min(MOST_ENGINES, availableParallelism());
   const engine = await createEngine({
-    modelsDir: modelsFolder(terminal),
+    modelsDir,
     models: [model],
     engines,
     inferenceServers: inferenceServersOf(terminal),

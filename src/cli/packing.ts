@@ -1,12 +1,10 @@
 /** `umpire models pack`: a package of an export. */
-import { readFile } from 'node:fs/promises';
 import { DEFAULTS, packExport, USUAL_CANARY } from '../engine/package-tools/pack.ts';
-import { createChecker } from '../engine/packages/checker.ts';
-import type { Canary } from '../engine/packages/manifest.ts';
 import { silentLog } from '../stores/log.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 import { modelsFolder, printSpeed } from './models.ts';
+import { canaryFrom, numberFrom, packageNameFrom, wholeFrom } from './package-arguments.ts';
 
 const OPTIONS = {
   pooling: {
@@ -70,8 +68,7 @@ export const packCommand: Command = {
   async run(args, terminal: Terminal) {
     const { values, positionals } = readArguments(args, OPTIONS, [2, 2]);
     const [exported = '', name = ''] = positionals;
-    const [id = '', revision = '', ...rest] = name.split('@');
-    if (revision === '' || rest.length > 0) throw new UsageError(`'${name}' is not MODEL@REVISION`);
+    const { id, revision } = packageNameFrom(name);
     const pooling = values.pooling;
     if (pooling !== undefined && pooling !== 'mean' && pooling !== 'cls' && pooling !== 'none')
       throw new UsageError(`--pooling: '${pooling}' is none of mean, cls and none`);
@@ -102,31 +99,3 @@ export const packCommand: Command = {
     printSpeed(terminal, packed.speed);
   },
 };
-
-function numberFrom(option: string, value: string | undefined): number | undefined {
-  if (value === undefined) return undefined;
-  const number = value.trim() === '' ? Number.NaN : Number(value);
-  if (!Number.isFinite(number)) throw new UsageError(`${option}: '${value}' is not a number`);
-  return number;
-}
-
-function wholeFrom(option: string, value: string | undefined): number | undefined {
-  const number = numberFrom(option, value);
-  if (number !== undefined && (!Number.isInteger(number) || number < 1))
-    throw new UsageError(`${option}: '${value}' is not a whole number from 1`);
-  return number;
-}
-
-async function canaryFrom(file: string): Promise<Canary> {
-  const problems: string[] = [];
-  const fields = createChecker(JSON.parse(await readFile(file, 'utf8')), '', problems);
-  const canary = {
-    input: fields.text('input'),
-    instruction: fields.text('instruction'),
-    choices: fields.texts('choices', 2),
-    choice: fields.text('choice'),
-  };
-  fields.refuseOthers();
-  if (problems.length > 0) throw new Error(`${file}: ${problems.join('; ')}`);
-  return canary;
-}

@@ -1,5 +1,6 @@
 /** Finds the command that the arguments name and runs it. */
 import { VERSION } from '../version.ts';
+import { addCommand } from './adding.ts';
 import { backupCommands } from './backup.ts';
 import { catalogDescriptionCommands } from './catalog-descriptions.ts';
 import { catalogShowCommand } from './catalog-show.ts';
@@ -28,6 +29,7 @@ export const commands: readonly Command[] = [
   ...backupCommands,
   ...modelCommands,
   packCommand,
+  addCommand,
   decideCommand,
   mockCommand,
   conformanceCommand,

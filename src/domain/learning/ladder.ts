@@ -2,6 +2,7 @@
  * The ladder, from the least to the most: the model as it is, a temperature, a bias for each choice, weights on the vector of the text. A rung is taken
  * only if it beats the one taken before on examples that were held out, by more than the standard error of the difference.
  */
+import { goldenSection } from './golden-section.ts';
 import {
   COMPARING,
   fitParameters,
@@ -209,7 +210,7 @@ function copyWhere(data: RegressionData, folds: Int32Array, fold: number, from: 
     if (folds[place % examples] === fold) to[place] = from[place] as number;
 }
 
-/** The temperature at which logits lose least on the examples that count, drawn a little towards 1. Golden-section search over its logarithm. */
+/** The temperature at which logits lose least on the examples that count, drawn a little towards 1. */
 function temperatureOf(data: RegressionData, logits: Float64Array, counts: (example: number) => boolean): number {
   const loss = (lnT: number): number => {
     const losses = toProbabilities(
@@ -218,22 +219,7 @@ function temperatureOf(data: RegressionData, logits: Float64Array, counts: (exam
     );
     return losses.reduce((sum, each, i) => (counts(i) ? sum + each : sum), lnT ** 2);
   };
-  const ratio = (Math.sqrt(5) - 1) / 2;
-  let [low, high] = [-2, 2];
-  let [left, right] = [high - ratio * (high - low), low + ratio * (high - low)];
-  let [atLeft, atRight] = [loss(left), loss(right)];
-  for (let step = 0; step < TEMPERATURE_STEPS; step++) {
-    if (atLeft < atRight) {
-      [high, right, atRight] = [right, left, atLeft];
-      left = high - ratio * (high - low);
-      atLeft = loss(left);
-    } else {
-      [low, left, atLeft] = [left, right, atRight];
-      right = low + ratio * (high - low);
-      atRight = loss(right);
-    }
-  }
-  return Math.exp((low + high) / 2);
+  return Math.exp(goldenSection(loss, -2, 2, TEMPERATURE_STEPS));
 }
 
 function gainOf(from: HeldOut, to: HeldOut): { readonly gain: number; readonly error: number } {

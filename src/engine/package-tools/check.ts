@@ -83,7 +83,8 @@ export interface PackageSpeed {
 /** What a check found. */
 export type PackageCheck =
   | { readonly kind: 'sound'; readonly speed: PackageSpeed }
-  | { readonly kind: 'broken'; readonly problems: readonly string[] }
+  /** `tooLarge`: nothing is wrong but that its largest request takes too long here. */
+  | { readonly kind: 'broken'; readonly problems: readonly string[]; readonly tooLarge?: boolean }
   /** Its manifest and files are sound; the rest cannot be told, since its inference server cannot be asked. */
   | { readonly kind: 'server_away'; readonly problems: readonly string[] };
 
@@ -137,7 +138,7 @@ export async function checkPackage(
   }
   const { limits } = found.manifest;
   const problem = limitsProblem(profile, found.manifest, settings.defaultDeadlineMs);
-  if (problem !== undefined) return { kind: 'broken', problems: [problem] };
+  if (problem !== undefined) return { kind: 'broken', problems: [problem], tooLarge: true };
   const sizes = { choices: 8, uncached: profile.choicesCached ? 0 : 8, choiceTokens: 8 };
   const decisions = [16, 64, 256, limits.inputTokens]
     .filter((tokens) => tokens <= limits.inputTokens)

@@ -3,23 +3,19 @@
  * `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`, and what else says how it is read: `config.json`,
  * `sentence_bert_config.json`, `1_Pooling/config.json`.
  */
-import { createHash } from 'node:crypto';
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ModelLimits } from '../engine.ts';
 import type { Pooling } from '../families/sentence-encoder.ts';
 import type { EngineLogger } from '../logger.ts';
-import { type Canary, NAME_PATTERN } from '../packages/manifest.ts';
-import { checkPackage, type PackageSpeed } from './check.ts';
+import type { Canary } from '../packages/manifest.ts';
+import type { PackageSpeed } from './check.ts';
+import { exists, newFolder, type PackagePlace, placePackage, writeManifest } from './place-package.ts';
 import { plainTokenizer } from './plain-tokenizer.ts';
 
 /** What is to be packed, and where. What is left out is taken from the export, or from `DEFAULTS`. */
-export interface PackRequest {
+export interface PackRequest extends PackagePlace {
   readonly exported: string;
-  /** The folder of model packages. */
-  readonly modelsDir: string;
-  readonly id: string;
-  readonly revision: string;
   readonly ownedBy: string;
   readonly isDefault: boolean;
   readonly pooling?: Pooling | undefined;
@@ -69,73 +65,51 @@ const UNPOOLED = ['last_hidden_state', 'token_embeddings'];
  * problem, leaving nothing behind.
  */
 export async function packExport(request: PackRequest): Promise<Packed> {
-  const { exported, modelsDir, id, revision } = request;
-  for (const [what, name] of [
-    ['id', id],
-    ['revision', revision],
-  ] as const) {
-    if (!NAME_PATTERN.test(name)) throw new Error(`the ${what} '${name}' must match ${NAME_PATTERN}`);
-  }
-  const folder = join(modelsDir, id, revision);
-  if (await exists(folder)) throw new Error(`${folder} exists; a change is a new revision`);
+  const { exported, id, revision, logger } = request;
+  await newFolder(request);
   const graph = await graphOf(exported);
   const tokenizer = plainTokenizer(await readFile(join(exported, 'tokenizer.json'), 'utf8'));
   const encoder = await encoderOf(request, graph);
   const limits = await limitsOf(request);
+  const options = {
+    graph: 'model.onnx',
+    tokenizer: 'tokenizer.json',
+    pooling: encoder.pooling,
+    output: encoder.output,
+    normalise: true,
+    joint_weight: request.jointWeight ?? DEFAULTS.jointWeight,
+    temperature: request.temperature ?? DEFAULTS.temperature,
+    special_tokens: { cls: tokenizer.cls, sep: tokenizer.sep },
+  };
 
-  await mkdir(modelsDir, { recursive: true });
-  // No model's name begins so: the service does not look into it.
-  const staging = await mkdtemp(join(modelsDir, '.packing-'));
-  try {
-    const staged = join(staging, id, revision);
-    await mkdir(staged, { recursive: true });
+  const write = async (folder: string): Promise<void> => {
     const names = ['model.onnx', 'tokenizer.json'];
-    await copyFile(graph, join(staged, 'model.onnx'));
+    await copyFile(graph, join(folder, 'model.onnx'));
     for (const name of await dataFiles(graph)) {
-      await copyFile(join(dirname(graph), name), join(staged, name));
+      await copyFile(join(dirname(graph), name), join(folder, name));
       names.push(name);
     }
-    await writeFile(join(staged, 'tokenizer.json'), tokenizer.text);
-    const manifest = {
-      schema: 1,
+    await writeFile(join(folder, 'tokenizer.json'), tokenizer.text);
+    await writeManifest(folder, names, {
       id,
       revision,
       family: 'bi-encoder',
-      owned_by: request.ownedBy,
-      status: 'ready',
-      default: request.isDefault,
-      limits: { input_tokens: limits.inputTokens, candidate_tokens: limits.candidateTokens, choices: limits.choices },
-      files: Object.fromEntries(
-        await Promise.all(names.map(async (name) => [name, await listed(join(staged, name))] as const)),
-      ),
-      options: {
-        graph: 'model.onnx',
-        tokenizer: 'tokenizer.json',
-        pooling: encoder.pooling,
-        output: encoder.output,
-        normalise: true,
-        joint_weight: request.jointWeight ?? DEFAULTS.jointWeight,
-        temperature: request.temperature ?? DEFAULTS.temperature,
-        special_tokens: { cls: tokenizer.cls, sep: tokenizer.sep },
-      },
+      ownedBy: request.ownedBy,
+      isDefault: request.isDefault,
+      limits,
+      options,
       canary: request.canary ?? USUAL_CANARY,
-    };
-    await writeFile(join(staged, 'model.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+    });
     for (const [from, to] of [
       ['README.md', 'MODEL_CARD.md'],
       ['LICENSE', 'LICENSE'],
       ['NOTICE', 'NOTICE'],
     ] as const) {
-      if (await exists(join(exported, from))) await copyFile(join(exported, from), join(staged, to));
+      if (await exists(join(exported, from))) await copyFile(join(exported, from), join(folder, to));
     }
-    const check = await checkPackage({ modelsDir: staging, logger: request.logger }, id, revision);
-    if (check.kind !== 'sound') throw new Error(check.problems.join('\n'));
-    await mkdir(dirname(folder), { recursive: true });
-    await rename(staged, folder);
-    return { folder, ...encoder, limits, removed: tokenizer.removed, speed: check.speed };
-  } finally {
-    await rm(staging, { recursive: true, force: true });
-  }
+  };
+  const placed = await placePackage(request, { write, logger });
+  return { ...placed, ...encoder, limits, removed: tokenizer.removed };
 }
 
 async function graphOf(exported: string): Promise<string> {
@@ -197,16 +171,4 @@ async function limitsOf({ exported, limits }: PackRequest): Promise<ModelLimits>
 
 async function optionalJson(path: string): Promise<Readonly<Record<string, unknown>>> {
   return (await exists(path)) ? JSON.parse(await readFile(path, 'utf8')) : {};
-}
-
-async function listed(path: string): Promise<{ readonly sha256: string; readonly bytes: number }> {
-  const content = await readFile(path);
-  return { sha256: createHash('sha256').update(content).digest('hex'), bytes: content.length };
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await stat(path).then(
-    () => true,
-    () => false,
-  );
 }

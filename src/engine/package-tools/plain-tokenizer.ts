@@ -19,24 +19,33 @@ interface PostProcessor {
   readonly special_tokens?: Readonly<Record<string, { readonly ids?: readonly number[] }>>;
 }
 
-/** What a package needs of a tokenizer. */
-export interface PlainTokenizer {
+/** What a package needs of a tokenizer to count tokens. */
+export interface BareTokenizer {
   /** The text of `tokenizer.json`. */
   readonly text: string;
+  /** The control tokens that were taken out. */
+  readonly removed: readonly string[];
+}
+
+/** What a package needs of a tokenizer to make sequences. */
+export interface PlainTokenizer extends BareTokenizer {
   /** The tokens that frame a sequence. */
   readonly cls: number;
   readonly sep: number;
-  /** The control tokens that were taken out. */
-  readonly removed: readonly string[];
+}
+
+/** As `bareTokenizer`, and finds the tokens that frame a sequence; there must be such. */
+export function plainTokenizer(published: string): PlainTokenizer {
+  const { post_processor: processor } = JSON.parse(published) as PublishedTokenizer;
+  return { ...frameOf(processor ?? undefined), ...bareTokenizer(published) };
 }
 
 /**
  * Takes control tokens, truncation, padding and the template out of a `tokenizer.json`. Throws Error with what keeps it
  * from being used.
  */
-export function plainTokenizer(published: string): PlainTokenizer {
+export function bareTokenizer(published: string): BareTokenizer {
   const definition = JSON.parse(published) as PublishedTokenizer;
-  const { cls, sep } = frameOf(definition.post_processor ?? undefined);
   const added = definition.added_tokens ?? [];
   const bare = {
     ...definition,
@@ -49,7 +58,7 @@ export function plainTokenizer(published: string): PlainTokenizer {
   // Throws if there is still a way to write one.
   createTokenizer(plain);
   const removed = added.filter(isControl).map(({ content = '' }) => content);
-  return { text: JSON.stringify(plain), cls, sep, removed };
+  return { text: JSON.stringify(plain), removed };
 }
 
 /**

@@ -1,13 +1,12 @@
 /** Vectors of texts, in requests within the bounds. */
 import { allTogether, batchesWithin } from '../remote/batches.ts';
-import { malformed } from '../remote/call-failed.ts';
 import type { JobCall } from '../remote/calls.ts';
 import type { HttpConnection } from '../remote/http/http-connection.ts';
-import { finiteNumber, inOrder, listIn, objectOf } from '../remote/http/reading.ts';
 import { createPace } from '../remote/pace.ts';
 import type { RemoteServer } from '../remote/remote-server.ts';
 import { fill, textsOf } from '../remote/templates.ts';
 import type { RemoteEncoder } from '../remote/vector-scorer.ts';
+import { embeddingsBody, vectorsIn } from './messages.ts';
 import type { EmbeddingsOptions, Encoding } from './options.ts';
 
 /** The server's vectors of texts made by the package's templates. */
@@ -56,28 +55,4 @@ export function createTextEncoder(
         call,
       ),
   };
-}
-
-function embeddingsBody(texts: readonly string[], { model, dimensions }: Encoding): string {
-  const fields = [
-    ...(model === undefined ? [] : [`"model":${JSON.stringify(model)}`]),
-    `"input":[${texts.join(',')}]`,
-    '"encoding_format":"float"',
-    ...(dimensions === undefined ? [] : [`"dimensions":${dimensions}`]),
-  ];
-  return `{${fields.join(',')}}`;
-}
-
-/**
- * The vector of each of `count` texts, by the index that the server gives it. Throws CallFailed `malformed` unless each
- * has one of finite numbers, of the width that was asked for.
- */
-function vectorsIn(answer: unknown, count: number, { dimensions }: Encoding): readonly Float64Array[] {
-  return inOrder(listIn(objectOf(answer).data, 'data'), count, ({ embedding }) => {
-    const numbers = listIn(embedding, 'numbers of an embedding');
-    if (numbers.length === 0 || numbers.length !== (dimensions ?? numbers.length)) {
-      throw malformed(`an embedding has ${numbers.length} numbers`);
-    }
-    return Float64Array.from(numbers, (value) => finiteNumber(value, 'number of an embedding'));
-  });
 }

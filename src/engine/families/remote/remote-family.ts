@@ -110,7 +110,7 @@ export async function createRemoteFamily<C extends Connection>(
         rows: Math.min(options.bounds.rows, options.cap?.choices ?? limits.choices, limits.choices),
         call: () => server.callOf(unhindered),
       }).catch((error: unknown) => {
-        throw tooLongOfLimits(error) ?? error;
+        throw problemOfLimits(error) ?? error;
       }),
     dispose: async () => server.close(),
   };
@@ -123,11 +123,15 @@ function samenessOf(logits: Float64Array): string | undefined {
   return logits.every((logit) => logit === first) ? 'the server scores every choice of the canary the same' : undefined;
 }
 
-/** A problem of the package's limits, if the server refused texts that are as long as they allow. */
-function tooLongOfLimits(error: unknown): InvalidOptions | undefined {
+/** A problem of the package's limits, if the server refused texts that are as long as they allow, or was too slow. */
+function problemOfLimits(error: unknown): InvalidOptions | undefined {
   if (error instanceof ChoiceTooLong) {
     const counts = `${error.tokens} tokens, where it takes ${error.limit}`;
     return new InvalidOptions([`limits.candidate_tokens is more than the server reads: it was sent ${counts}`]);
+  }
+  if (error instanceof CallFailed && error.outcome === 'timed_out') {
+    const remedies = 'lower limits.input_tokens, limits.candidate_tokens or batch.rows, or raise timeout_ms';
+    return new InvalidOptions([`the largest request that the options allow: ${error.message}; ${remedies}`]);
   }
   return error instanceof CallFailed && error.tooLong !== undefined
     ? new InvalidOptions([

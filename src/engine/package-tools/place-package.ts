@@ -1,0 +1,129 @@
+/**
+ * Puts a new package into the folder of models: it is written beside the others, checked as the service would load it,
+ * and moved into its place in one step, so that a service that runs sees it whole or not at all.
+ */
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ModelLimits } from '../engine.ts';
+import type { EngineLogger } from '../logger.ts';
+import type { FamilyName } from '../packages/family-names.ts';
+import { type Canary, NAME_PATTERN } from '../packages/manifest.ts';
+import { checkPackage, type PackageSpeed } from './check.ts';
+
+/** Where a package is to lie. */
+export interface PackagePlace {
+  /** The folder of model packages. */
+  readonly modelsDir: string;
+  readonly id: string;
+  readonly revision: string;
+}
+
+/** A package that lies in its place. */
+export interface PlacedPackage {
+  readonly folder: string;
+  readonly speed: PackageSpeed;
+}
+
+/** What makes the package. */
+export interface PackageWriter {
+  /** Writes every file of it into a folder, which is there and empty. */
+  write(folder: string): Promise<void>;
+  /** Called once the check found it sound, with the folder of models that it alone lies in, and its own. */
+  settle?(modelsDir: string, folder: string): Promise<void>;
+  readonly logger: EngineLogger;
+}
+
+const LOWER = 'lower limits help: --choices, --candidate-tokens, --input-tokens';
+
+/** The folder that is to be. Throws Error for a name that no package may have, and for one that there is already. */
+export async function newFolder({ modelsDir, id, revision }: PackagePlace): Promise<string> {
+  for (const [what, name] of [
+    ['id', id],
+    ['revision', revision],
+  ] as const) {
+    if (!NAME_PATTERN.test(name)) throw new Error(`the ${what} '${name}' must match ${NAME_PATTERN}`);
+  }
+  const folder = join(modelsDir, id, revision);
+  if (await exists(folder)) throw new Error(`${folder} exists; a change is a new revision`);
+  return folder;
+}
+
+/** Makes a package. Throws Error with every problem that it has, or what its writer throws, and leaves nothing behind. */
+export async function placePackage(
+  place: PackagePlace,
+  { write, settle, logger }: PackageWriter,
+): Promise<PlacedPackage> {
+  const { modelsDir, id, revision } = place;
+  const folder = await newFolder(place);
+  await mkdir(modelsDir, { recursive: true });
+  // No model's name begins so: the service does not look into it.
+  const staging = await mkdtemp(join(modelsDir, '.packing-'));
+  try {
+    const staged = join(staging, id, revision);
+    await mkdir(staged, { recursive: true });
+    await write(staged);
+    const check = await checkPackage({ modelsDir: staging, logger }, id, revision);
+    if (check.kind !== 'sound') {
+      const remedy = check.kind === 'broken' && check.tooLarge === true ? [LOWER] : [];
+      throw new Error([...check.problems, ...remedy].join('\n'));
+    }
+    await settle?.(staging, staged);
+    await mkdir(dirname(folder), { recursive: true });
+    // Fails if somebody else was faster.
+    await rename(staged, folder);
+    return { folder, speed: check.speed };
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+/** What a manifest says, but for its files. */
+export interface ManifestSource {
+  readonly id: string;
+  readonly revision: string;
+  readonly family: FamilyName;
+  readonly ownedBy: string;
+  readonly isDefault: boolean;
+  readonly limits: ModelLimits;
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly canary: Canary;
+}
+
+/** Writes `model.json` into a folder; it lists these files of it. */
+export async function writeManifest(
+  folder: string,
+  files: readonly string[],
+  { id, revision, family, ownedBy, isDefault, limits, options, canary }: ManifestSource,
+): Promise<void> {
+  const manifest = {
+    schema: 1,
+    id,
+    revision,
+    family,
+    owned_by: ownedBy,
+    status: 'ready',
+    default: isDefault,
+    limits: { input_tokens: limits.inputTokens, candidate_tokens: limits.candidateTokens, choices: limits.choices },
+    files: Object.fromEntries(
+      await Promise.all(files.map(async (name) => [name, await listed(join(folder, name))] as const)),
+    ),
+    options,
+    canary,
+  };
+  await writeFile(join(folder, 'model.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/** A file's entry in a manifest. */
+async function listed(path: string): Promise<{ readonly sha256: string; readonly bytes: number }> {
+  const content = await readFile(path);
+  return { sha256: createHash('sha256').update(content).digest('hex'), bytes: content.length };
+}
+
+/** Whether there is such a file or folder. */
+export async function exists(path: string): Promise<boolean> {
+  return await stat(path).then(
+    () => true,
+    () => false,
+  );
+}

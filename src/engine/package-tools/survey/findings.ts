@@ -1,0 +1,95 @@
+/** What surveys of servers are asked for, and what they find. */
+
+import { CallFailed, reasonOf } from '../../families/remote/call-failed.ts';
+import type { JsonObject } from '../../families/remote/http/reading.ts';
+import type { Canary } from '../../packages/manifest.ts';
+import type { Reply } from './asking.ts';
+import type { LongTexts } from './long-texts.ts';
+
+/** What is known of a model at a server before it is asked. */
+export interface SurveyRequest {
+  /** With its query; undefined to try the usual ones. */
+  readonly path: string | undefined;
+  readonly model: string | undefined;
+  readonly canary: Canary;
+  /** What the operator lays over the options that are found: what it says is not looked for. */
+  readonly own: JsonObject;
+}
+
+/** What was found. */
+export interface Survey {
+  /** Options of the package that the dialect needs; those of `server` and what counts tokens aside. */
+  readonly options: JsonObject;
+  /** Where requests go; undefined where the protocol has no paths. */
+  readonly path: string | undefined;
+  /** Undefined where nothing is sent that a server could cut. */
+  readonly longTexts: LongTexts | undefined;
+  /** Tokens that the server says it reads. */
+  readonly maxTokens: number | undefined;
+  /** What shares these tokens: a text alone, a text and one choice, or a text and all choices of a request. */
+  readonly reads: 'text' | 'pair' | 'all';
+  /** The most choices that the server takes; undefined if it takes any number. */
+  readonly cap: number | undefined;
+  /** A temperature that is usual for such a model. */
+  readonly temperature: number;
+  /** For the operator. */
+  readonly lines: readonly string[];
+}
+
+/** What a server that was tried in several ways said to each. */
+export class NotSuchADialect extends Error {
+  override readonly name = 'NotSuchADialect';
+  constructor(dialect: string, address: string, attempts: readonly string[]) {
+    super(
+      `the server at ${address} does not answer as the dialect ${dialect} has it; --url may name the whole path, --model the model:\n${attempts
+        .map((attempt) => `  ${attempt}`)
+        .join('\n')}`,
+    );
+  }
+}
+
+/**
+ * What `read` makes of a reply, or why that cannot be had, as a line. `read` throws CallFailed for what has another
+ * shape.
+ */
+export function readReply<T>(reply: Reply, path: string, read: (body: unknown) => T): { readonly found: T } | string {
+  if (reply.kind === 'slow') return `POST ${path} was not answered in time`;
+  if (reply.kind === 'refused') return reasonOf(reply.failure);
+  try {
+    return { found: read(reply.body) };
+  } catch (error) {
+    if (error instanceof CallFailed) return `POST ${path}: ${error.message}`;
+    throw error;
+  }
+}
+
+/** Texts of some words, as choices are. */
+const ROW = 'one of the choices that there are';
+/** What rows may take beyond a single one: the longest take some ten times as long, and must not run out of time. Milliseconds. */
+const SLOW = 300;
+
+/** The most rows of a request that a server takes and answers soon, at most `most`: halved until it does. */
+export async function mostRows(most: number, send: (rows: readonly string[]) => Promise<Reply>): Promise<number> {
+  const time = async (rows: number): Promise<number> => {
+    const began = performance.now();
+    const { kind } = await send(Array.from({ length: rows }, (_, i) => `${ROW}, ${i}`));
+    return kind === 'answered' ? performance.now() - began : Number.POSITIVE_INFINITY;
+  };
+  const alone = await time(1);
+  for (let rows = most; rows > 1; rows = Math.floor(rows / 2)) {
+    if ((await time(rows)) - alone < SLOW) return rows;
+  }
+  return 1;
+}
+
+/** A part of the operator's own options. */
+export function ownPart(own: JsonObject, field: string): JsonObject {
+  const part = own[field];
+  return typeof part === 'object' && part !== null && !Array.isArray(part) ? (part as JsonObject) : {};
+}
+
+/** A text of the operator's own options; undefined if it is none. */
+export function ownText(own: JsonObject, field: string): string | undefined {
+  const text = own[field];
+  return typeof text === 'string' && text !== '' ? text : undefined;
+}

@@ -1,0 +1,108 @@
+/** The limits of a package, and what it says of texts that are too long, by what a survey found. */
+import type { ModelLimits } from '../../engine.ts';
+import type { Survey } from './findings.ts';
+import type { LongTexts } from './long-texts.ts';
+
+/** What the operator said; what was not is worked out. */
+export type AskedLimits = { readonly [K in keyof ModelLimits]?: number | undefined };
+
+/** What came of it. */
+export interface SurveyedLimits {
+  readonly limits: ModelLimits;
+  /** The most choices that are sent at a time: what the server takes, or has room for; undefined if it takes any number. */
+  readonly cap: number | undefined;
+  /** `options.cuts`; undefined where nothing is sent that the server could cut. */
+  readonly cuts: 'refuses' | 'silently' | undefined;
+  /**
+   * `options.bytes_per_token` of a package without a tokenizer. No token has less than one byte: where a server refuses
+   * nothing by itself as far as it was tried, as many bytes as it read tokens are the most that is sure.
+   */
+  readonly bytesPerToken: number;
+  /** For the operator. */
+  readonly line: string | undefined;
+}
+
+/**
+ * The most tokens of a choice, and the least where many share what the server reads: rather fewer of them then than
+ * shorter ones. By what is counted as a token.
+ */
+const CANDIDATES = { tokens: { usual: 96, least: 32 }, bytes: { usual: 192, least: 64 } } as const;
+const MOST_CHOICES = 300;
+/** Longer texts are worth measuring before they are let in. */
+const MOST_INPUT = 4096;
+/** Where nobody says how long a text may be. */
+const POSITIONS = 512;
+const USUAL_BYTES = 4;
+/** Tokens that a server adds of its own, and templates. */
+const ROOM = 16;
+
+/**
+ * Throws Error if limits have to be said, or a tokenizer is missing. `hasTokenizer`: whether the package brings one.
+ * `shortlist`: the limits of its local model.
+ */
+export function limitsOf(
+  survey: Pick<Survey, 'longTexts' | 'maxTokens' | 'reads' | 'cap'>,
+  asked: AskedLimits,
+  { hasTokenizer, shortlist }: { readonly hasTokenizer: boolean; readonly shortlist: ModelLimits | undefined },
+): SurveyedLimits {
+  const { longTexts, maxTokens, reads } = survey;
+  const cuts = longTexts === undefined ? undefined : longTexts.kind === 'cut' ? 'silently' : 'refuses';
+  if (cuts === 'silently' && !hasTokenizer) {
+    throw new Error(
+      `${cutsLine(longTexts as LongTexts & { kind: 'cut' })}: Umpire never cuts, so it has to count. --tokenizer FILE is needed, the model's tokenizer.json`,
+    );
+  }
+  const positions = positionsOf(longTexts, maxTokens);
+  if (positions === undefined && asked.inputTokens === undefined) {
+    throw new Error(
+      'the server cuts texts and does not say how long they may be: --input-tokens N and --candidate-tokens N are needed, which together must leave room for the templates',
+    );
+  }
+  const room = Math.max(1, (positions ?? POSITIONS) - ROOM);
+  const most = survey.cap ?? MOST_CHOICES;
+  const bytesPerToken = longTexts?.kind === 'read' ? 1 : USUAL_BYTES;
+  const { usual, least } = CANDIDATES[hasTokenizer || bytesPerToken > 1 ? 'tokens' : 'bytes'];
+  const fit = asked.candidateTokens === undefined ? Math.max(2, Math.floor(room / 2 / least)) : most;
+  const sent = { text: 0, pair: 1, all: Math.min(most, fit) }[reads];
+  const share = reads === 'text' ? room : reads === 'pair' ? room / 4 : room / 2 / sent;
+  const candidateTokens = asked.candidateTokens ?? Math.min(usual, Math.max(1, Math.floor(share)));
+  const inputTokens = asked.inputTokens ?? Math.min(MOST_INPUT, Math.max(1, room - sent * candidateTokens));
+  const cap = survey.cap === undefined ? undefined : sent;
+  return {
+    limits: {
+      inputTokens,
+      candidateTokens,
+      choices: asked.choices ?? Math.min(MOST_CHOICES, shortlist?.choices ?? cap ?? MOST_CHOICES),
+    },
+    cap,
+    cuts,
+    bytesPerToken,
+    line: longTexts === undefined ? undefined : lineOf(longTexts, hasTokenizer),
+  };
+}
+
+/** How many tokens the server reads; undefined if nothing tells. */
+function positionsOf(longTexts: LongTexts | undefined, maxTokens: number | undefined): number | undefined {
+  if (longTexts === undefined) return maxTokens ?? POSITIONS;
+  if (longTexts.kind === 'cut') return maxTokens;
+  if (longTexts.kind === 'read') return maxTokens ?? longTexts.words;
+  const limits = [longTexts.limit, maxTokens].filter((limit) => limit !== undefined);
+  if (limits.length > 0) return Math.min(...limits);
+  if (longTexts.accepted > 0) return longTexts.accepted;
+  throw new Error('the server refuses texts of 16 words: something else is wrong with them than their length');
+}
+
+function lineOf(longTexts: LongTexts, hasTokenizer: boolean): string {
+  if (longTexts.kind === 'cut') return cutsLine(longTexts);
+  if (longTexts.kind === 'refused') {
+    const limit = longTexts.limit === undefined ? '' : `, at ${longTexts.limit} tokens as it says`;
+    return `a text that is too long is refused${limit}`;
+  }
+  const why = longTexts.slow ? 'it took long over them, so longer ones were not tried' : 'longer ones were not tried';
+  const hint = hasTokenizer ? '' : '. With --tokenizer FILE longer ones are let in: a byte counts as a token without';
+  return `texts of ${longTexts.words} words are read whole; ${why}${hint}`;
+}
+
+function cutsLine({ words }: { readonly words: number }): string {
+  return `a text that is too long is cut without a word: of ${words} words the second half was not read`;
+}

@@ -1,0 +1,78 @@
+/** What callers are told of models at servers of HTTP: their limits as of any model, and whether they can decide now. */
+import test from 'ava';
+import { startHttpModelServer } from '../engine/support/http-models/server.ts';
+import { modelsFolder, writePackage } from '../engine/support/packages.ts';
+import {
+  rerankOptions,
+  servedEncoder,
+  servedReranker,
+  textEmbeddingOptions,
+  writeRemotePackage,
+} from '../engine/support/remote-packages.ts';
+import { startService } from '../support/service.ts';
+
+const limits = { input_tokens: 40, candidate_tokens: 12, choices: 20 };
+
+test.serial('GET /v1/models lists them beside local ones, with limits, and follows their servers', async (t) => {
+  t.timeout(180_000);
+  const [encoder, ranker] = [
+    await startHttpModelServer(t, await servedEncoder()),
+    await startHttpModelServer(t, await servedReranker('tei')),
+  ];
+  ranker.behaviour.token = 'right';
+  process.env.UMPIRE_TOKEN_LISTED = 'right';
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const canary = { input: 'zzz', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
+  await writeRemotePackage(modelsDir, encoder.address, {
+    id: 'encoder',
+    options: textEmbeddingOptions,
+    manifest: { limits },
+  });
+  await writeRemotePackage(modelsDir, ranker.address, {
+    id: 'ranker',
+    options: { ...rerankOptions.tei, server: { token_env: 'UMPIRE_TOKEN_LISTED' } },
+    manifest: { limits: { ...limits, choices: 300 }, canary },
+  });
+  const service = await startService({ UMPIRE_MODELS_DIR: modelsDir });
+  t.teardown(async () => {
+    await service.stop();
+    delete process.env.UMPIRE_TOKEN_LISTED;
+  });
+  const read = async (path: string) => await (await fetch(service.url + path)).json();
+  const described = (id: string, status: string, choices: number, of: object = limits) => ({
+    ...{ id, object: 'model', owned_by: 'tests', status },
+    limits: { ...of, choices },
+  });
+  t.deepEqual(await read('/v1/models'), {
+    object: 'list',
+    data: [described('encoder', 'ready', 20), described('ranker', 'ready', 300), described('tiny', 'ready', 300)],
+  });
+
+  // One that goes away is told of, and no other; so is one that refuses the token.
+  await encoder.kill();
+  await until(async () => ((await read('/v1/models/encoder')) as { status: string }).status === 'unavailable');
+  t.deepEqual(await read('/v1/models/encoder@r1'), described('encoder', 'unavailable', 20));
+  t.like(await read('/v1/models/ranker'), { status: 'ready' });
+  await encoder.revive();
+  await until(async () => ((await read('/v1/models/encoder')) as { status: string }).status === 'ready');
+
+  ranker.behaviour.token = 'another';
+  const decision = { model: 'ranker', input: 'abc', instruction: 'which', choices: ['abc', 'zz'] };
+  const refused = await fetch(`${service.url}/v1/decisions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(decision),
+  });
+  t.is(refused.status, 503);
+  await until(async () => ((await read('/v1/models/ranker')) as { status: string }).status === 'unavailable');
+  t.deepEqual(await read('/v1/models/ranker'), described('ranker', 'unavailable', 300));
+  t.like(await read('/v1/models/tiny'), { status: 'ready' });
+});
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + 45_000; !(await holds()); ) {
+    if (performance.now() > end) throw new Error(`did not come to hold: ${holds}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
