@@ -15,7 +15,13 @@ import re
 from pathlib import Path
 
 # Kinds that writers spell differently.
-SPELLED = {"intent": "routing", "intents": "routing", "described choices": "described", "yes/no": "yesno", "entailment": "entail"}
+SPELLED = {
+    "intent": "routing",
+    "intents": "routing",
+    "described choices": "described",
+    "yes/no": "yesno",
+    "entailment": "entail",
+}
 HEAD = re.compile(r"## ([a-z0-9_]+) \[([^;\]]+);([^\]]+)\]\s*$")
 ROW = re.compile(r"([a-z]{1,2}|\*)> (.*)$")
 
@@ -38,10 +44,21 @@ def read(path: Path, dropped: set[tuple[str, str]]) -> list[dict]:
         elif line.startswith("? "):
             questions, last, current = [*(questions if last == "?" else []), line[2:].strip()], "?", None
         elif line.startswith("= "):
-            choices, last, current = [*(choices if last == "=" else []), [c.strip() for c in line[2:].split(" | ")]], "=", None
+            choices, last, current = (
+                [*(choices if last == "=" else []), [c.strip() for c in line[2:].split(" | ")]],
+                "=",
+                None,
+            )
         elif found := ROW.match(line):
             if current is None:
-                current = {"task": head[0], "kind": head[1], "field": head[2], "instructions": questions, "choices": choices, "rows": []}
+                current = {
+                    "task": head[0],
+                    "kind": head[1],
+                    "field": head[2],
+                    "instructions": questions,
+                    "choices": choices,
+                    "rows": [],
+                }
                 groups.append(current)
             text, last = found[2].strip().replace("\\n", "\n"), ">"
             if (head[0], text) not in dropped:
@@ -56,11 +73,27 @@ def as_test(groups: list[dict]) -> dict[str, list[str]]:
     files: dict[str, list[str]] = {}
     line = lambda value: json.dumps(value, ensure_ascii=False)
     for g in groups:
-        meta = {"set": g["task"], "kind": g["kind"], "labels": None, "licence": "Apache-2.0", "sources": [], "notes": f"written for Umpire; {g['field']}"}
+        meta = {
+            "set": g["task"],
+            "kind": g["kind"],
+            "labels": None,
+            "licence": "Apache-2.0",
+            "sources": [],
+            "notes": f"written for Umpire; {g['field']}",
+        }
         rows = files.setdefault(g["task"], [line({"meta": meta})])
         for i, (text, label) in enumerate(g["rows"]):
             names = g["choices"][i % len(g["choices"])]
-            rows.append(line({"input": text, "instruction": g["instructions"][i % len(g["instructions"])], "choices": names, "label": names[label]}))
+            rows.append(
+                line(
+                    {
+                        "input": text,
+                        "instruction": g["instructions"][i % len(g["instructions"])],
+                        "choices": names,
+                        "label": names[label],
+                    }
+                )
+            )
     return files
 
 
@@ -71,7 +104,9 @@ def main() -> None:
     parser.add_argument("--drop", type=Path)
     parser.add_argument("--as-test", action="store_true")
     arguments = parser.parse_args()
-    dropped = [json.loads(line) for line in arguments.drop.read_text(encoding="utf-8").splitlines()] if arguments.drop else []
+    dropped = (
+        [json.loads(line) for line in arguments.drop.read_text(encoding="utf-8").splitlines()] if arguments.drop else []
+    )
     arguments.out.mkdir(parents=True, exist_ok=True)
     for path in arguments.files:
         groups = read(path, {(row["task"], row["text"]) for row in dropped if row["file"] == path.stem})

@@ -34,7 +34,12 @@ def main() -> None:
         scores = score(ours, weight, options["temperature"])
         same = np.mean([a.cosines(weight).argmax() == b.cosines(weight).argmax() for a, b in zip(ours, exact)])
         numbers = (
-            scores.accuracy, plain_accuracy(exact, weight), float(same), scores.ece, scores.brier, scores.sure_and_wrong
+            scores.accuracy,
+            plain_accuracy(exact, weight),
+            float(same),
+            scores.ece,
+            scores.brier,
+            scores.sure_and_wrong,
         )
         counts = {len(row.choices) for row in rows}
         choices = str(counts.pop()) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"

@@ -68,10 +68,12 @@ class TemperatureFit:
     def __init__(self, sets: dict[str, list[Similarities]], weight: float) -> None:
         self.counts = {name: np.array([len(row.alone) for row in rows]) for name, rows in sets.items()}
         self.tables = {
-            name: np.array([
-                -np.log(np.maximum(1e-12, probabilities(row.cosines(weight) / TEMPERATURES[:, None])[:, row.label]))
-                for row in rows
-            ])
+            name: np.array(
+                [
+                    -np.log(np.maximum(1e-12, probabilities(row.cosines(weight) / TEMPERATURES[:, None])[:, row.label]))
+                    for row in rows
+                ]
+            )
             for name, rows in sets.items()
         }
 
@@ -98,6 +100,7 @@ class TemperatureFit:
 
 def choose_weight(sets: dict[str, list[Similarities]]) -> float:
     """Prints accuracy and balanced accuracy for each of WEIGHTS and returns the one to use."""
+
     def curve(measure) -> np.ndarray:
         return mean_over_sources({n: np.array([measure(rows, w) for w in WEIGHTS]) for n, rows in sets.items()})
 

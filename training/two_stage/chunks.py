@@ -82,7 +82,12 @@ def flattened(rows: Sequence[Decision], reader: Reader) -> Chunk:
     place = {name: i for i, name in enumerate(names)}
     texts = [reader.plain(row.input)[:MOST_INPUT] for row in rows]
     return Chunk(
-        premises=Ragged.of([[CLS, *reader.plain(row.instruction)[:MOST_INSTRUCTION], SEP, *text, SEP] for row, text in zip(rows, texts)]),
+        premises=Ragged.of(
+            [
+                [CLS, *reader.plain(row.instruction)[:MOST_INSTRUCTION], SEP, *text, SEP]
+                for row, text in zip(rows, texts)
+            ]
+        ),
         texts=Ragged.of(texts),
         names=names,
         choices=Ragged.of([reader.choice(name) for name in names]),
@@ -154,7 +159,19 @@ def collate(chunk: Chunk, similar: np.ndarray, chosen: np.ndarray) -> Batch:
     padded = (len(chosen), int(counts.max()))
     a, there, ranks = np.zeros(padded, np.float32), np.zeros(padded, bool), np.full(padded, -1)
     a[of_row, slots], there[of_row, slots], ranks[of_row, slots] = similar[flat], True, chunk.ranks[flat]
-    return Batch(ids, positions, blocks, of_row, starts, slots, a, targets_of(chunk.labels[chosen], ranks, there), there, chunk.labels[chosen], chunk.paired[chosen])
+    return Batch(
+        ids,
+        positions,
+        blocks,
+        of_row,
+        starts,
+        slots,
+        a,
+        targets_of(chunk.labels[chosen], ranks, there),
+        there,
+        chunk.labels[chosen],
+        chunk.paired[chosen],
+    )
 
 
 def targets_of(labels: np.ndarray, ranks: np.ndarray, there: np.ndarray) -> np.ndarray:
@@ -164,7 +181,11 @@ def targets_of(labels: np.ndarray, ranks: np.ndarray, there: np.ndarray) -> np.n
         if label < 0:
             continue
         result[row] = 0
-        near = np.flatnonzero((np.abs(ranks[row] - ranks[row, label]) == 1) & (ranks[row] >= 0)) if ranks[row, label] >= 0 else ()
+        near = (
+            np.flatnonzero((np.abs(ranks[row] - ranks[row, label]) == 1) & (ranks[row] >= 0))
+            if ranks[row, label] >= 0
+            else ()
+        )
         result[row, label] = 1 - (NEIGHBOURS if len(near) else 0)
         for place in near:
             result[row, place] = NEIGHBOURS / len(near)
@@ -176,8 +197,16 @@ def batches(chunk: Chunk, tokens_a_batch: int, seed: int) -> list[np.ndarray]:
     firsts = np.flatnonzero(~np.concatenate([[False], chunk.paired[:-1]]))
     sizes = np.minimum(chunk.choices.lengths, MOST_OPTION) + 1
     ends = np.cumsum(sizes[chunk.options.values])
-    lengths = chunk.premises.lengths + ends[chunk.options.starts + chunk.options.lengths - 1] - (ends - sizes[chunk.options.values])[chunk.options.starts]
-    longest = np.where(chunk.paired[firsts], np.maximum(lengths[firsts], lengths[np.minimum(firsts + 1, len(lengths) - 1)]), lengths[firsts])
+    lengths = (
+        chunk.premises.lengths
+        + ends[chunk.options.starts + chunk.options.lengths - 1]
+        - (ends - sizes[chunk.options.values])[chunk.options.starts]
+    )
+    longest = np.where(
+        chunk.paired[firsts],
+        np.maximum(lengths[firsts], lengths[np.minimum(firsts + 1, len(lengths) - 1)]),
+        lengths[firsts],
+    )
     rng = random.Random(seed)
     found, current = [], []
     for unit in np.argsort(longest, kind="stable"):
@@ -196,10 +225,19 @@ class Source:
     """Chunks in order from a number on, drawn by so many processes ahead of their use (0: when they are asked for)."""
 
     def __init__(self, mix: Mix, reader: Reader, weights: dict[str, float], rows: int, seed: int, processes: int):
-        self.mix, self.reader, self.weights, self.rows, self.seed, self.processes = mix, reader, weights, rows, seed, processes
+        self.mix, self.reader, self.weights, self.rows, self.seed, self.processes = (
+            mix,
+            reader,
+            weights,
+            rows,
+            seed,
+            processes,
+        )
 
     def draw(self, number: int) -> Chunk:
-        return flattened([row for _, row in self.mix.rows(self.rows, self.seed * 10007 + number, self.weights)], self.reader)
+        return flattened(
+            [row for _, row in self.mix.rows(self.rows, self.seed * 10007 + number, self.weights)], self.reader
+        )
 
     def chunks(self, first: int) -> Iterator[Chunk]:
         if not self.processes:

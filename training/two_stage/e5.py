@@ -32,10 +32,39 @@ FILE = "e5-small-q4.bin"
 BLOCK = 32
 SPACE = "\u2581"
 # Pieces with places of their own: special tokens and what E5 wants before a text, then the stops of windows.STOPS.
-PLACES = {0: "<pad>", UNK: "<unk>", CLS: "<s>", SEP: "</s>", MASK: "<mask>", PREFIX[0]: f"{SPACE}que", PREFIX[1]: "ry", PREFIX[2]: ":",
-          1012: ".", 1029: "?", 999: "!", 106: "。", 107: "।", 108: "؟", 109: "۔"}
+PLACES = {
+    0: "<pad>",
+    UNK: "<unk>",
+    CLS: "<s>",
+    SEP: "</s>",
+    MASK: "<mask>",
+    PREFIX[0]: f"{SPACE}que",
+    PREFIX[1]: "ry",
+    PREFIX[2]: ":",
+    1012: ".",
+    1029: "?",
+    999: "!",
+    106: "。",
+    107: "।",
+    108: "؟",
+    109: "۔",
+}
 # Scripts of which only single characters stay.
-FOREIGN = {"MALAYALAM", "GEORGIAN", "ARMENIAN", "SINHALA", "TELUGU", "ETHIOPIC", "KANNADA", "MYANMAR", "GUJARATI", "KHMER", "ORIYA", "GURMUKHI", "LAO"}
+FOREIGN = {
+    "MALAYALAM",
+    "GEORGIAN",
+    "ARMENIAN",
+    "SINHALA",
+    "TELUGU",
+    "ETHIOPIC",
+    "KANNADA",
+    "MYANMAR",
+    "GUJARATI",
+    "KHMER",
+    "ORIYA",
+    "GURMUKHI",
+    "LAO",
+}
 LAYER_NAMES = ("q", "k", "v", "ao", "aln", "fi", "fo", "oln")
 
 
@@ -118,7 +147,9 @@ def kept(source: Source, tokenizer: Tokenizer, texts: Iterable[str], vocabulary:
     placed = {source.pieces.index(piece): place for place, piece in PLACES.items()}
     single = lambda piece: len(piece.removeprefix(SPACE)) <= 1
     foreign = lambda piece: script(piece) in FOREIGN
-    first = lambda i: 0 if i in placed or single(source.pieces[i]) else 1 if seen[i] else 3 if foreign(source.pieces[i]) else 2
+    first = lambda i: (
+        0 if i in placed or single(source.pieces[i]) else 1 if seen[i] else 3 if foreign(source.pieces[i]) else 2
+    )
     chosen = sorted(range(len(source.pieces)), key=lambda i: (first(i), -source.scores[i], i))[:vocabulary]
     order = iter(sorted(set(chosen) - placed.keys()))
     there = {place: i for i, place in placed.items()}
@@ -129,18 +160,38 @@ def tokenizer_json(source: Source, ids: list[int]) -> str:
     """`tokenizer.json` of the pieces at `ids`. What characters are read as is done before (`symbols`), except for control characters and white space in ASCII.
     Pieces of special tokens are spelled with a space, so that no text can hold them."""
     control = "".join(c for c, words in source.read_as.items() if ord(c) < 128 and words == "")
-    special = {source.pieces.index(PLACES[place]) for place in (0, UNK, CLS, SEP, MASK)} if len(ids) < len(source.pieces) else {0, 1, 2, 3, len(source.pieces) - 1}
+    special = (
+        {source.pieces.index(PLACES[place]) for place in (0, UNK, CLS, SEP, MASK)}
+        if len(ids) < len(source.pieces)
+        else {0, 1, 2, 3, len(source.pieces) - 1}
+    )
     piece = lambda i: f"special {source.pieces[i]}" if i in special else source.pieces[i]
     unknown = ids.index(source.pieces.index("<unk>"))
     escaped = "".join(f"\\x{ord(c):02x}" for c in control)
     replaced = lambda pattern, content: {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
-    return json.dumps({
-        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "post_processor": None,
-        "normalizer": {"type": "Sequence", "normalizers": [replaced(f"[{escaped}]", ""), replaced("[\\t\\n\\f\\r ]+", " ")]},
-        "pre_tokenizer": {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True},
-        "decoder": {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True},
-        "model": {"type": "Unigram", "unk_id": unknown, "vocab": [[piece(i), round(float(source.scores[i]), 6)] for i in ids], "byte_fallback": False},
-    }, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(
+        {
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [],
+            "post_processor": None,
+            "normalizer": {
+                "type": "Sequence",
+                "normalizers": [replaced(f"[{escaped}]", ""), replaced("[\\t\\n\\f\\r ]+", " ")],
+            },
+            "pre_tokenizer": {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True},
+            "decoder": {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True},
+            "model": {
+                "type": "Unigram",
+                "unk_id": unknown,
+                "vocab": [[piece(i), round(float(source.scores[i]), 6)] for i in ids],
+                "byte_fallback": False,
+            },
+        },
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
 
 
 def symbols(source: Source, is_unknown) -> dict[str, str]:
@@ -186,7 +237,11 @@ def texts_of(folder: Path) -> list[str]:
             found.update(json.loads(next(lines))["meta"].get("labels") or ())
             for line in lines:
                 row = json.loads(line)
-                found.update([row["en"], row["other"]] if "en" in row else [row["input"], row["instruction"], *(row["choices"] or ())])
+                found.update(
+                    [row["en"], row["other"]]
+                    if "en" in row
+                    else [row["input"], row["instruction"], *(row["choices"] or ())]
+                )
     return sorted(found)
 
 
@@ -208,7 +263,9 @@ def base(path: Path, work: Path, folders: Iterable[Path]) -> tuple[Encoder, Toke
     if not centre.exists():
         reader = Reader(tokenizer, table)
         lines = [line["other"] for pairs in parallel([*folders][-1]).values() for line in pairs[:CENTRE_LINES]]
-        centre.write_text(json.dumps(vectors(encoder, [framed(reader.plain(line)) for line in lines]).mean(0).round(5).tolist()))
+        centre.write_text(
+            json.dumps(vectors(encoder, [framed(reader.plain(line)) for line in lines]).mean(0).round(5).tolist())
+        )
     encoder.centre.copy_(torch.tensor(json.loads(centre.read_text())))
     return encoder, tokenizer, spelled, table
 

@@ -53,7 +53,9 @@ WIDTH = MINILM.width
 def has_bfloat16() -> bool:
     """Whether bfloat16 is worth using: a GPU, or a CPU that multiplies in it (others emulate it, three times as slow as float32)."""
     flags = Path("/proc/cpuinfo")
-    return DEVICE == "cuda" or (flags.exists() and any(name in flags.read_text() for name in ("avx512_bf16", "amx_bf16")))
+    return DEVICE == "cuda" or (
+        flags.exists() and any(name in flags.read_text() for name in ("avx512_bf16", "amx_bf16"))
+    )
 
 
 HALF = has_bfloat16()
@@ -145,7 +147,12 @@ class Encoder(nn.Module):
     def of_distance(self, positions: Tensor) -> Tensor:
         """What the distance of two positions adds to their scores [batch, heads, tokens, tokens]."""
         apart = positions[:, None, :] - positions[:, :, None]
-        table = self.distances(bucket_of(torch.arange(1 - self.shape.positions, self.shape.positions, device=positions.device), self.shape.buckets))
+        table = self.distances(
+            bucket_of(
+                torch.arange(1 - self.shape.positions, self.shape.positions, device=positions.device),
+                self.shape.buckets,
+            )
+        )
         return table[apart + self.shape.positions - 1].permute(0, 3, 1, 2)
 
 
@@ -172,7 +179,16 @@ def load_base(path: Path) -> Encoder:
         "norm.weight": weights["embeddings.LayerNorm.weight"],
         "norm.bias": weights["embeddings.LayerNorm.bias"],
     }
-    names = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense", "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")
+    names = (
+        "attention.self.query",
+        "attention.self.key",
+        "attention.self.value",
+        "attention.output.dense",
+        "attention.output.LayerNorm",
+        "intermediate.dense",
+        "output.dense",
+        "output.LayerNorm",
+    )
     return filled(Encoder(MINILM), renamed, weights, names)
 
 

@@ -36,10 +36,29 @@ OPEN = "everyday_open"
 # Of the tasks of a kind, in the order of their hashes, every so many-th is held out.
 EVERY_HELD_OUT = 8
 # Choices that mean nothing, so that no text is nearer to one of them.
-MEANINGLESS = ("T{}", "option {}", "{}", "choice {}", "label_{}", "class {}", "group {}", "item {}", "X{}", "type {}", "bucket {}", "cat{}")
+MEANINGLESS = (
+    "T{}",
+    "option {}",
+    "{}",
+    "choice {}",
+    "label_{}",
+    "class {}",
+    "group {}",
+    "item {}",
+    "X{}",
+    "type {}",
+    "bucket {}",
+    "cat{}",
+)
 # Texts that answer nothing, and letters of texts without a word that is known.
 BLANKS = ["", "...", "-", "n/a", "text", "(no text)", "?", "unknown", "lorem ipsum", "hello", "ok", "see attachment"]
-LETTERS = ("bcdfghjklmnpqrstvwxz", "qwrtzxcvbnm0123456789", "абвгдежзиклмнопрстуфхцчшщыэюя", "あいうえおかきくけこさしすせそ日本語文字", "的一是不了在人有我他这中大来上国")
+LETTERS = (
+    "bcdfghjklmnpqrstvwxz",
+    "qwrtzxcvbnm0123456789",
+    "абвгдежзиклмнопрстуфхцчшщыэюя",
+    "あいうえおかきくけこさしすせそ日本語文字",
+    "的一是不了在人有我他这中大来上国",
+)
 # A text whose vector is at most so near to each choice's does not answer the question.
 UNRELATED = 0.16
 
@@ -57,7 +76,15 @@ class Group:
 
     def decision(self, text: str, label: int | None, instruction: str, names: tuple[str, ...], even: str) -> Decision:
         ranks = tuple(range(len(names))) if self.kind == ORDINAL else ()
-        return Decision(text, instruction, names, even if label is None else names[label], f"everyday/{self.kind}", self.task, ranks=ranks)
+        return Decision(
+            text,
+            instruction,
+            names,
+            even if label is None else names[label],
+            f"everyday/{self.kind}",
+            self.task,
+            ranks=ranks,
+        )
 
 
 def read_groups(folder: Path = FOLDER) -> list[Group]:
@@ -67,7 +94,16 @@ def read_groups(folder: Path = FOLDER) -> list[Group]:
         for line in path.read_text(encoding="utf-8").splitlines():
             g = json.loads(line)
             rows = tuple((text, label) for text, label in g["rows"])
-            groups.append(Group(f"{path.stem}/{g['task']}", g["kind"], g["field"], tuple(g["instructions"]), tuple(map(tuple, g["choices"])), rows))
+            groups.append(
+                Group(
+                    f"{path.stem}/{g['task']}",
+                    g["kind"],
+                    g["field"],
+                    tuple(g["instructions"]),
+                    tuple(map(tuple, g["choices"])),
+                    rows,
+                )
+            )
     return groups
 
 
@@ -77,7 +113,9 @@ def held_out_tasks(groups: list[Group]) -> set[str]:
     for group in groups:
         kinds[group.kind].add(group.task)
     by_hash = lambda task: hashlib.sha256(task.encode()).hexdigest()
-    return {task for tasks in kinds.values() for task in sorted(tasks, key=by_hash)[EVERY_HELD_OUT // 2 :: EVERY_HELD_OUT]}
+    return {
+        task for tasks in kinds.values() for task in sorted(tasks, key=by_hash)[EVERY_HELD_OUT // 2 :: EVERY_HELD_OUT]
+    }
 
 
 def split(groups: list[Group]) -> tuple[list[Group], list[Group]]:
@@ -95,7 +133,9 @@ def part(groups: list[Group], share: float) -> list[Group]:
 
 def texts_of(groups: list[Group]) -> list[str]:
     """Every text and name of a choice that nearness is asked of."""
-    return sorted({t for g in groups for t, _ in g.rows} | {c for g in groups if g.kind in OF_A_FIELD for c in g.choices[0]})
+    return sorted(
+        {t for g in groups for t, _ in g.rows} | {c for g in groups if g.kind in OF_A_FIELD for c in g.choices[0]}
+    )
 
 
 class Corpus:
@@ -146,7 +186,9 @@ def held_out_sets(corpus: Corpus, count: int, seed: int, even: str) -> dict[str,
 def residual(choice: str) -> bool:
     """Whether a choice says that none fits."""
     low = choice.lower().replace("_", " ").split(":")[0].strip()
-    return low in RESIDUAL or low.startswith(("none", "something else", "anything else", "other", "neither", "no ", "not ", "everything else"))
+    return low in RESIDUAL or low.startswith(
+        ("none", "something else", "anything else", "other", "neither", "no ", "not ", "everything else")
+    )
 
 
 def open_question(corpus: Corpus, rng: random.Random, even: str) -> Decision:
@@ -156,7 +198,11 @@ def open_question(corpus: Corpus, rng: random.Random, even: str) -> Decision:
     if draw < 0.25:
         group = rng.choice(corpus.of_a_field)
         _, text, _ = corpus.row(rng)
-        first, count, letters = rng.choice((0, 1, 1, 1, 2, 7, 10)), max(2, min(8, len(group.choices[0]))), rng.random() < 0.25
+        first, count, letters = (
+            rng.choice((0, 1, 1, 1, 2, 7, 10)),
+            max(2, min(8, len(group.choices[0]))),
+            rng.random() < 0.25,
+        )
         form = rng.choice(MEANINGLESS)
         names = tuple(form.format(chr(ord("A") + i) if letters else first + i) for i in range(count))
         return Decision(text, rng.choice(group.instructions), names, even, "everyday/open", group.task)
@@ -167,7 +213,9 @@ def open_question(corpus: Corpus, rng: random.Random, even: str) -> Decision:
         text = rng.choice(BLANKS) if rng.random() < 0.4 else gibberish(rng)
     names = rng.choice(group.choices)
     fitting = [c for c in names if residual(c)] if group.kind in OF_A_FIELD else []
-    return Decision(text, rng.choice(group.instructions), names, fitting[0] if fitting else even, "everyday/open", group.task)
+    return Decision(
+        text, rng.choice(group.instructions), names, fitting[0] if fitting else even, "everyday/open", group.task
+    )
 
 
 def gibberish(rng: random.Random) -> str:

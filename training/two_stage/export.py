@@ -53,13 +53,24 @@ def bert_names(encoder: Encoder) -> dict[str, np.ndarray]:
 def stage_a(encoder: Encoder, precision: str, large: dict | None = None) -> bytes:
     """Graph `input_ids` [1, tokens] -> `embedding` [1, 384]. `large`: of an encoder with a prefix, what its products' channels are divided by."""
     if encoder.shape.prefix:
-        return stage_b_graph.build({f"encoder.{name}": value.detach().float().cpu().numpy() for name, value in encoder.state_dict().items()}, encoder.shape, precision, large or {}, sentence=True)
+        return stage_b_graph.build(
+            {f"encoder.{name}": value.detach().float().cpu().numpy() for name, value in encoder.state_dict().items()},
+            encoder.shape,
+            precision,
+            large or {},
+            sentence=True,
+        )
     return encoder_graph.build(bert_names(encoder), precision)
 
 
 def stage_b(model: StageB, precision: str, large: dict) -> bytes:
     """Graph of `stage_b_graph`."""
-    return stage_b_graph.build({name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}, model.encoder.shape, precision, large)
+    return stage_b_graph.build(
+        {name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()},
+        model.encoder.shape,
+        precision,
+        large,
+    )
 
 
 def outside(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> None:

@@ -26,8 +26,28 @@ RANK, STEPS, BATCH, RATE, DECAY, NOISE = 32, 1500, 32, 5e-3, 0.3, 0.3
 # Tasks without a text of their own, and those whose answer is the set that a text is from: any filler would answer them.
 LEFT_OUT = ("echo", "unrelated", "open_question", "domain", "domain_pair", "title")
 # What texts are hidden in: every second row, the others are what is measured with (`needles.py`).
-HAYSTACKS = ("conjnli", "cad_imdb", "goemotions", "sgd_intent", "multidogo_airline", "multidogo_insurance", "multidogo_fastfood", "semeval2010_relation", "hate_offensive", "vader_nyt", "newsmtsc", "boolq",
-             "openbookqa", "mnli", "cad_nli", "query_wellformed", "figqa", "csqa2", "nlupp_banking", "defeasible_nli")
+HAYSTACKS = (
+    "conjnli",
+    "cad_imdb",
+    "goemotions",
+    "sgd_intent",
+    "multidogo_airline",
+    "multidogo_insurance",
+    "multidogo_fastfood",
+    "semeval2010_relation",
+    "hate_offensive",
+    "vader_nyt",
+    "newsmtsc",
+    "boolq",
+    "openbookqa",
+    "mnli",
+    "cad_nli",
+    "query_wellformed",
+    "figqa",
+    "csqa2",
+    "nlupp_banking",
+    "defeasible_nli",
+)
 ROWS, LONGEST, HAY, SIZES = 16_000, 2, 1200, (20, 60, 100)
 
 
@@ -44,15 +64,26 @@ class Finder:
     def relevance(self, segments: np.ndarray, instruction: np.ndarray, choices: np.ndarray) -> np.ndarray:
         """[segments]; all arguments are vectors by rows."""
         near, asked = standardised(segments @ choices.T).max(1), standardised(segments @ instruction)
-        return self.near * near + self.asked * asked + segments @ (self.own + self.segment.T @ (self.instruction @ instruction))
+        return (
+            self.near * near
+            + self.asked * asked
+            + segments @ (self.own + self.segment.T @ (self.instruction @ instruction))
+        )
 
     def save(self, path: Path) -> None:
         short = lambda value: np.round(np.asarray(value, np.float64), 5).tolist()
-        path.write_text(json.dumps({name: short(value) for name, value in asdict(self).items()}, separators=(",", ":")) + "\n")
+        path.write_text(
+            json.dumps({name: short(value) for name, value in asdict(self).items()}, separators=(",", ":")) + "\n"
+        )
 
     @staticmethod
     def load(path: Path) -> "Finder":
-        return Finder(**{name: value if isinstance(value, float) else np.array(value) for name, value in json.loads(path.read_text()).items()})
+        return Finder(
+            **{
+                name: value if isinstance(value, float) else np.array(value)
+                for name, value in json.loads(path.read_text()).items()
+            }
+        )
 
 
 def standardised(values):
@@ -74,13 +105,26 @@ class Needle:
 def needles(mix: Mix, encoder: Encoder, reader: Reader, seed: int) -> list[Needle]:
     """Rows of the recipe's tasks whose text is one or two segments."""
     weights = {name: task.weight for name, task in mix.tasks.items() if name not in LEFT_OUT}
-    rows = [(row, sentences(reader.plain(row.input))) for _, row in mix.rows(ROWS, seed, weights) if row.label not in (TEACHER, EVEN, CROSSED)]
+    rows = [
+        (row, sentences(reader.plain(row.input)))
+        for _, row in mix.rows(ROWS, seed, weights)
+        if row.label not in (TEACHER, EVEN, CROSSED)
+    ]
     rows = [(row, segments) for row, segments in rows if 0 < len(segments) <= LONGEST]
     encoded = lambda texts: dict(zip(texts, vectors(encoder, [framed(list(text)) for text in texts])))
     asked = lambda row: tuple(reader.plain(row.instruction)[:CARRIED_INSTRUCTION])
-    known = encoded(sorted({tuple(s) for _, segments in rows for s in segments} | {asked(row) for row, _ in rows} | {tuple(reader.choice(c)) for row, _ in rows for c in row.choices}))
+    known = encoded(
+        sorted(
+            {tuple(s) for _, segments in rows for s in segments}
+            | {asked(row) for row, _ in rows}
+            | {tuple(reader.choice(c)) for row, _ in rows for c in row.choices}
+        )
+    )
     stack = lambda texts: torch.from_numpy(np.stack([known[tuple(text)] for text in texts])).float()
-    return [Needle(row.set, stack(segments), stack([asked(row)])[0], stack([reader.choice(c) for c in row.choices])) for row, segments in rows]
+    return [
+        Needle(row.set, stack(segments), stack([asked(row)])[0], stack([reader.choice(c) for c in row.choices]))
+        for row, segments in rows
+    ]
 
 
 def haystacks(mix: Mix, encoder: Encoder, reader: Reader, rng: random.Random) -> dict[str, Tensor]:
@@ -91,7 +135,9 @@ def haystacks(mix: Mix, encoder: Encoder, reader: Reader, rng: random.Random) ->
         rows = rng.sample(known, min(len(known), HAY))
         segments = [segment for row in rows for segment in sentences(reader.plain(row.input))[:4]]
         rng.shuffle(segments)
-        result[name] = torch.from_numpy(np.stack(vectors(encoder, [framed(segment) for segment in segments[:HAY]]))).float()
+        result[name] = torch.from_numpy(
+            np.stack(vectors(encoder, [framed(segment) for segment in segments[:HAY]]))
+        ).float()
     return result
 
 
@@ -112,7 +158,9 @@ class Form(nn.Module):
 
     def forward(self, segments: Tensor, instruction: Tensor, choices: Tensor) -> Tensor:
         """Relevance [segments]. Both kinds of vectors are blurred: instructions are few, and would be learned by heart."""
-        fixed = self.scales @ torch.stack([standardised(segments @ choices.T).max(1).values, standardised(segments @ instruction)])
+        fixed = self.scales @ torch.stack(
+            [standardised(segments @ choices.T).max(1).values, standardised(segments @ instruction)]
+        )
         blur = lambda x: nn.functional.normalize(x + NOISE * torch.randn_like(x) / WIDTH**0.5, dim=-1)
         segments, instruction = blur(segments), blur(instruction)
         return fixed + segments @ self.own + (segments @ self.segment.T) @ (self.instruction @ instruction)
@@ -123,7 +171,13 @@ def train(mix: Mix, encoder: Encoder, reader: Reader, seed: int, log) -> Finder:
     torch.manual_seed(seed)
     rng = random.Random(seed)
     rows, hay, form = needles(mix, encoder, reader, seed), haystacks(mix, encoder, reader, rng), Form()
-    optimiser = torch.optim.AdamW([{"params": [form.scales], "weight_decay": 0.0}, {"params": [form.own, form.segment, form.instruction], "weight_decay": DECAY}], lr=RATE)
+    optimiser = torch.optim.AdamW(
+        [
+            {"params": [form.scales], "weight_decay": 0.0},
+            {"params": [form.own, form.segment, form.instruction], "weight_decay": DECAY},
+        ],
+        lr=RATE,
+    )
 
     def lost(needle: Needle) -> Tensor:
         stacks = [hay[name] for name in rng.sample(others(needle.set), rng.choice((1, 1, 2)))]

@@ -19,10 +19,24 @@ from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, S
 
 LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)
 RATIOS = (0.5, 1, 2, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64)
-BY_LN_N, BY_CLOSENESS, BY_ABOUT, BY_VERDICTS, BY_RESIDUAL = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 0.5, 1.0), (0.0, 0.5, 1.0, 1.5), (0.0, 1.0, 2.0), (0.0, 1.0, 2.0)
+BY_LN_N, BY_CLOSENESS, BY_ABOUT, BY_VERDICTS, BY_RESIDUAL = (
+    (0.0, 0.5, 1.0, 1.5, 2.0),
+    (0.0, 0.5, 1.0),
+    (0.0, 0.5, 1.0, 1.5),
+    (0.0, 1.0, 2.0),
+    (0.0, 1.0, 2.0),
+)
 # The shapes tried: what of ln n, closeness, about, verdicts and residual the ratio may depend on. The first that is as good as the best is taken: stage
 # A cannot know whether a question is answered yes or no, nor whether none of the choices fits, and `about` would cost a run of the encoder.
-SHAPES = {"ln n, verdicts, residual": ("n", "verdicts", "residual"), "ln n, verdicts": ("n", "verdicts"), "ln n": ("n",), "constant": (), "about": ("about",), "ln n, about": ("n", "about"), "ln n, closeness, verdicts": ("n", "closeness", "verdicts")}
+SHAPES = {
+    "ln n, verdicts, residual": ("n", "verdicts", "residual"),
+    "ln n, verdicts": ("n", "verdicts"),
+    "ln n": ("n",),
+    "constant": (),
+    "about": ("about",),
+    "ln n, about": ("n", "about"),
+    "ln n, closeness, verdicts": ("n", "closeness", "verdicts"),
+}
 # What two points or shapes may differ by and still be as good: about two standard errors of the mean over kinds for shapes, one for points.
 AS_GOOD, RIDGE = 0.01, 0.004
 SCALE = ("one", "ln_n", "a_spread", "b_spread", "verdicts", "residual")
@@ -31,13 +45,33 @@ NOISY = ("ms_va", "xed_en")
 
 def grid_of(shape: str) -> list[Share]:
     free = SHAPES[shape]
-    ranges = (RATIOS, *(values if name in free else (0.0,) for name, values in (("n", BY_LN_N), ("closeness", BY_CLOSENESS), ("about", BY_ABOUT), ("verdicts", BY_VERDICTS), ("residual", BY_RESIDUAL))))
+    ranges = (
+        RATIOS,
+        *(
+            values if name in free else (0.0,)
+            for name, values in (
+                ("n", BY_LN_N),
+                ("closeness", BY_CLOSENESS),
+                ("about", BY_ABOUT),
+                ("verdicts", BY_VERDICTS),
+                ("residual", BY_RESIDUAL),
+            )
+        ),
+    )
     return [Share(*point) for point in itertools.product(*ranges)]
 
 
 def heard(share: Share, sets: dict[str, tuple[np.ndarray, ...]]) -> float:
     """How much stage A is listened to where every choice names something: ln(alpha / beta), the mean over such sets."""
-    return float(np.mean([np.mean(np.log(share.ratio) + f @ weights_of(share)) for _, _, _, f in sets.values() if not f[:, -2:].any()]))
+    return float(
+        np.mean(
+            [
+                np.mean(np.log(share.ratio) + f @ weights_of(share))
+                for _, _, _, f in sets.values()
+                if not f[:, -2:].any()
+            ]
+        )
+    )
 
 
 def chosen_share(means: np.ndarray, grid: list[Share], sets: dict) -> Share:
@@ -45,18 +79,31 @@ def chosen_share(means: np.ndarray, grid: list[Share], sets: dict) -> Share:
     two. Verdicts name nothing that a text could be near to, so beside them stage A is then heard as little as does no more harm than a ridge."""
     ridge = [(share, mean) for share, mean in zip(grid, means) if mean >= means.max() - RIDGE]
     taken, reached = max(ridge, key=lambda point: (round(heard(point[0], sets), 6), point[1]))
-    deaf = [share for share, mean in zip(grid, means) if mean >= reached - RIDGE and replace(share, by_verdicts=taken.by_verdicts) == taken]
+    deaf = [
+        share
+        for share, mean in zip(grid, means)
+        if mean >= reached - RIDGE and replace(share, by_verdicts=taken.by_verdicts) == taken
+    ]
     return max(deaf, key=lambda share: share.by_verdicts)
 
 
-def best_share(scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]) -> tuple[Share, dict[str, float], float]:
+def best_share(
+    scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]
+) -> tuple[Share, dict[str, float], float]:
     """The share, for each shape the accuracy on kinds left out, and the accuracy of the shapes' best points on all kinds, the mean over shapes. `opposites`: the questions opposite to those of the set "negated"; the share of
     them that are answered the other way counts as one more kind."""
     sets = {name: prepared(rows) for name, rows in scored.items() if name not in (*NOISY, OPEN)}
-    kinds = {kind: [n for n in names if n in sets] for kind, names in {**KINDS, **FAR_KINDS, **{kind: [kind] for kind in FITTED_KINDS}}.items()}
+    kinds = {
+        kind: [n for n in names if n in sets]
+        for kind, names in {**KINDS, **FAR_KINDS, **{kind: [kind] for kind in FITTED_KINDS}}.items()
+    }
     kinds = {kind: names for kind, names in kinds.items() if names} | {"opposites": []}
     denied = prepared(opposites)
-    measured = lambda names, share: np.mean([right(sets[n], share) for n in names]) if names else np.mean(answers(sets["negated"], share) != answers(denied, share))
+    measured = lambda names, share: (
+        np.mean([right(sets[n], share) for n in names])
+        if names
+        else np.mean(answers(sets["negated"], share) != answers(denied, share))
+    )
     left_out, picked, reached = {}, {}, []
     for shape in SHAPES:
         grid = grid_of(shape)
@@ -70,9 +117,15 @@ def best_share(scored: dict[str, list[Scored]], opposites: list[Scored], log: Ca
         left_out[shape], means = float(np.mean(tried)), table.mean(1)
         picked[shape] = chosen_share(means, grid, sets)
         reached.append(means.max())
-        log(f"{shape}: best {means.max():.4f} {grid[int(means.argmax())]}, kinds left out {left_out[shape]:.4f}, taken {picked[shape]} {means[places[picked[shape]]]:.4f}")
+        log(
+            f"{shape}: best {means.max():.4f} {grid[int(means.argmax())]}, kinds left out {left_out[shape]:.4f}, taken {picked[shape]} {means[places[picked[shape]]]:.4f}"
+        )
         log("  " + ", ".join(f"{kind} {value:.3f}" for kind, value in zip(kinds, table[places[picked[shape]]])))
-    return picked[next(shape for shape, value in left_out.items() if value >= max(left_out.values()) - AS_GOOD)], left_out, float(np.mean(reached))
+    return (
+        picked[next(shape for shape, value in left_out.items() if value >= max(left_out.values()) - AS_GOOD)],
+        left_out,
+        float(np.mean(reached)),
+    )
 
 
 def weights_of(share: Share) -> np.ndarray:
@@ -112,8 +165,12 @@ def best_lean(scored: dict[str, list[Scored]], opposites: list[Scored]) -> tuple
     return lean, max(found[lean][1].values())
 
 
-def upright(scored: dict[str, list[Scored]], opposites: list[Scored], lean: float) -> tuple[dict[str, list[Scored]], list[Scored]]:
-    return {name: [s.upright(lean) for s in rows] for name, rows in scored.items()}, [s.upright(lean) for s in opposites]
+def upright(
+    scored: dict[str, list[Scored]], opposites: list[Scored], lean: float
+) -> tuple[dict[str, list[Scored]], list[Scored]]:
+    return {name: [s.upright(lean) for s in rows] for name, rows in scored.items()}, [
+        s.upright(lean) for s in opposites
+    ]
 
 
 def fit_stack(scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]) -> Stack:
@@ -121,6 +178,10 @@ def fit_stack(scored: dict[str, list[Scored]], opposites: list[Scored], log: Cal
     log(f"lean {lean}: kinds left out {left_out:.4f}")
     scored, opposites = upright(scored, opposites, lean)
     share, *_ = best_share(scored, opposites, log)
-    kept = {name: rows for name, rows in scored.items() if name == OPEN or (name not in NOISY and above_chance(rows, share))}
+    kept = {
+        name: rows for name, rows in scored.items() if name == OPEN or (name not in NOISY and above_chance(rows, share))
+    }
     log(f"scale fitted on {sorted(kept)}")
-    return replace(fit([s for rows in kept.values() for s in rows], [FEATURES.index(name) for name in SCALE], share), lean=lean)
+    return replace(
+        fit([s for rows in kept.values() for s in rows], [FEATURES.index(name) for name in SCALE], share), lean=lean
+    )

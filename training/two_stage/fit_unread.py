@@ -67,8 +67,15 @@ def rows_of(data: Path) -> tuple[list[Decision], list[Decision]]:
     rng = random.Random(7)
     _, held = everyday.split(everyday.read_groups())
     public = [row for rows in held_out(read_folder(data / "train"), ENGLISH_ROWS, 5).values() for row in rows]
-    of = lambda groups: [g.decision(text, label, rng.choice(g.instructions), rng.choice(g.choices), EVEN) for g in groups for text, label in g.rows if label is not None]
-    return [*rng.sample(public, min(MOST_ENGLISH, len(public))), *of(held)], of(everyday.read_groups(everyday.FOLDER / "multi"))
+    of = lambda groups: [
+        g.decision(text, label, rng.choice(g.instructions), rng.choice(g.choices), EVEN)
+        for g in groups
+        for text, label in g.rows
+        if label is not None
+    ]
+    return [*rng.sample(public, min(MOST_ENGLISH, len(public))), *of(held)], of(
+        everyday.read_groups(everyday.FOLDER / "multi")
+    )
 
 
 def told(rows: Sequence[Row], rule: Rule) -> str:
@@ -91,7 +98,9 @@ def fit_unread(folder: Path, data: Path, log: Callable[[str], None], processes: 
     path = folder / "model.json"
     manifest = json.loads(path.read_text())
     canary = manifest.pop("canary")
-    path.write_text(json.dumps({**manifest, "unread": {"bound": rule.bound, "pull": rule.pull}, "canary": canary}, indent=2) + "\n")
+    path.write_text(
+        json.dumps({**manifest, "unread": {"bound": rule.bound, "pull": rule.pull}, "canary": canary}, indent=2) + "\n"
+    )
 
 
 def main() -> None:

@@ -13,7 +13,11 @@ def measure(probabilities: Sequence[np.ndarray], labels: Sequence[int]) -> dict[
     confidence = np.array([float(p[c]) for p, c in zip(probabilities, chosen)])
     right = chosen == np.array(labels)
     order = np.argsort(confidence, kind="stable")
-    ece = sum(len(part) * abs(confidence[part].mean() - right[part].mean()) for part in np.array_split(order, BINS) if len(part)) / len(order)
+    ece = sum(
+        len(part) * abs(confidence[part].mean() - right[part].mean())
+        for part in np.array_split(order, BINS)
+        if len(part)
+    ) / len(order)
     brier = np.mean([float((p**2).sum() - 2 * p[label] + 1) for p, label in zip(probabilities, labels)])
     return {
         "accuracy": float(right.mean()),

@@ -22,7 +22,16 @@ SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
 SHIFT, START, PADDING, END = 4, 0, 1, 2
 # The first position is the padding's number and one.
 FIRST_POSITION = PADDING + 1
-NAMES = ("attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o", "attention.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")
+NAMES = (
+    "attention.attn.q",
+    "attention.attn.k",
+    "attention.attn.v",
+    "attention.attn.o",
+    "attention.LayerNorm",
+    "intermediate.dense",
+    "output.dense",
+    "output.LayerNorm",
+)
 
 
 def weights_file(folder: Path) -> Path:
@@ -51,7 +60,9 @@ def load_mpnet(path: Path) -> Encoder:
         words[ours] = theirs[row]
     renamed = {
         "words.weight": words,
-        "positions.weight": weights["embeddings.position_embeddings.weight"][FIRST_POSITION : FIRST_POSITION + MPNET.positions],
+        "positions.weight": weights["embeddings.position_embeddings.weight"][
+            FIRST_POSITION : FIRST_POSITION + MPNET.positions
+        ],
         "distances.weight": weights["encoder.relative_attention_bias.weight"],
         "norm.weight": weights["embeddings.LayerNorm.weight"],
         "norm.bias": weights["embeddings.LayerNorm.bias"],

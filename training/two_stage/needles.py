@@ -15,7 +15,11 @@ HIDDEN_SETS = ("many_intents", "tweet_polarity", "yes_no", "multidogo_finance", 
 def fillers(sets: dict[str, list[Decision]]) -> list[list[str]]:
     """What texts are hidden in: an encyclopaedia's paragraphs, sentences of news, sentences of research papers. No finder is trained with
     these rows, and with the last not even with such texts: they are for measuring alone."""
-    unseen = {"boolq": sets["boolq"][KEPT_BACK["boolq"] :][1::2], "newsmtsc": sets["newsmtsc"][1::2], "scicite": sets["scicite"]}
+    unseen = {
+        "boolq": sets["boolq"][KEPT_BACK["boolq"] :][1::2],
+        "newsmtsc": sets["newsmtsc"][1::2],
+        "scicite": sets["scicite"],
+    }
     return [[row.input for row in rows] for rows in unseen.values()]
 
 

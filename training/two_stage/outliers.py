@@ -25,9 +25,12 @@ def divisors(encoder: Encoder, run: Callable[[], object]) -> dict[str, np.ndarra
         def hook(_, inputs):
             most = inputs[0].detach().abs().flatten(0, -2).amax(0).float()
             greatest[name] = torch.maximum(greatest.get(name, most), most)
+
         return hook
 
-    layers = {f"encoder.layers.{i}.{kind}": getattr(layer, kind) for i, layer in enumerate(encoder.layers) for kind in LARGE}
+    layers = {
+        f"encoder.layers.{i}.{kind}": getattr(layer, kind) for i, layer in enumerate(encoder.layers) for kind in LARGE
+    }
     hooks = [layer.register_forward_pre_hook(watch(name)) for name, layer in layers.items()]
     run()
     for hook in hooks:

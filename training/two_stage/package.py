@@ -16,9 +16,30 @@ from .wordings import RESIDUAL
 from .windows import CARRIED_INSTRUCTION, FIRST, KAPPA, LEAST, PREMISE, READ, SEGMENT, STOPS
 
 # By what stage B is grown from: the largest request must be done in time on one core.
-LIMITS = {"minilm": {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300}, "mpnet": {"input_tokens": 2048, "candidate_tokens": 48, "choices": 300}}
+LIMITS = {
+    "minilm": {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300},
+    "mpnet": {"input_tokens": 2048, "candidate_tokens": 48, "choices": 300},
+}
 # Choices that answer the question and name nothing that a text could be near to.
-VERDICTS = ["yes", "no", "true", "false", "correct", "incorrect", "right", "wrong", "maybe", "perhaps", "unknown", "unclear", "cannot be determined", "can't be determined", "cannot tell", "not enough information", "it depends"]
+VERDICTS = [
+    "yes",
+    "no",
+    "true",
+    "false",
+    "correct",
+    "incorrect",
+    "right",
+    "wrong",
+    "maybe",
+    "perhaps",
+    "unknown",
+    "unclear",
+    "cannot be determined",
+    "can't be determined",
+    "cannot tell",
+    "not enough information",
+    "it depends",
+]
 NEGATION = "not"
 CANARY = {
     "input": "I was charged twice for my order",
@@ -41,7 +62,17 @@ def residuals(reader: str) -> list[str]:
 UNFITTED = Stack((0,), np.zeros(1), np.zeros(1))
 
 
-def write(folder: Path, encoder: Encoder, model: StageB, large: dict, tokenizer: str, symbols: dict[str, str], finder: Finder, kept_a: Path | None = None, large_a: dict | None = None) -> None:
+def write(
+    folder: Path,
+    encoder: Encoder,
+    model: StageB,
+    large: dict,
+    tokenizer: str,
+    symbols: dict[str, str],
+    finder: Finder,
+    kept_a: Path | None = None,
+    large_a: dict | None = None,
+) -> None:
     """All files that the engine loads, with a rule that is still to be fitted. The same weights give the same bytes, but for a graph that was read back,
     whose scales are rounded once more: stage A's is copied from `kept_a` if it is the one of another package."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,7 +100,15 @@ def write(folder: Path, encoder: Encoder, model: StageB, large: dict, tokenizer:
     describe(folder, UNFITTED, next(name for name, shape in SHAPES.items() if shape == model.encoder.shape))
 
 
-FILES = ("stage-a.onnx", "stage-b.onnx", "words.bin", export.WEIGHTS_FILE, "tokenizer.json", "symbols.json", "finder.json")
+FILES = (
+    "stage-a.onnx",
+    "stage-b.onnx",
+    "words.bin",
+    export.WEIGHTS_FILE,
+    "tokenizer.json",
+    "symbols.json",
+    "finder.json",
+)
 # What a package is called, by what its stage B is grown from.
 IDS = {"minilm": "umpire-mini", "mpnet": "umpire-base", "e5": "umpire-multi"}
 
@@ -86,9 +125,15 @@ def describe(folder: Path, stack: Stack, reader: str) -> dict:
         "status": "ready",
         **({"default": True} if reader == "minilm" else {}),
         "limits": LIMITS[reader],
-        "files": {name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in files.items()},
+        "files": {
+            name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in files.items()
+        },
         "options": {
-            "graphs": {"stage_a": "stage-a.onnx", "stage_b": "stage-b.onnx", **({"stage_b_weights": export.WEIGHTS_FILE} if export.WEIGHTS_FILE in files else {})},
+            "graphs": {
+                "stage_a": "stage-a.onnx",
+                "stage_b": "stage-b.onnx",
+                **({"stage_b_weights": export.WEIGHTS_FILE} if export.WEIGHTS_FILE in files else {}),
+            },
             "tokenizer": "tokenizer.json",
             "symbols": "symbols.json",
             "special_tokens": {"cls": CLS, "sep": SEP, "mask": MASK, "unk": UNK},

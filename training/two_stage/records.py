@@ -39,7 +39,9 @@ def read_set(path: Path) -> list[Decision]:
         for line in lines:
             row = json.loads(line)
             choices = tuple(row["choices"]) if row["choices"] else own
-            rows.append(Decision(row["input"], row["instruction"], choices, row["label"], meta["set"], row.get("task", "")))
+            rows.append(
+                Decision(row["input"], row["instruction"], choices, row["label"], meta["set"], row.get("task", ""))
+            )
     return rows
 
 
@@ -55,4 +57,7 @@ def read_folder(folder: Path, names: list[str] | None = None) -> dict[str, list[
 
 def file_hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of every set of a folder, to be written beside the weights."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted([*folder.glob("*.jsonl.gz"), *folder.glob("*.jsonl")])}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted([*folder.glob("*.jsonl.gz"), *folder.glob("*.jsonl")])
+    }

@@ -113,9 +113,12 @@ def large_channels(model: torch.nn.Module, run) -> dict[str, list[int]]:
         def hook(_, inputs):
             most = inputs[0].detach().abs().flatten(0, -2).amax(0).float()
             greatest[name] = torch.maximum(greatest.get(name, most), most)
+
         return hook
 
-    hooks = [part.register_forward_pre_hook(watch(name)) for name, part in model.named_modules() if isinstance(part, Product)]
+    hooks = [
+        part.register_forward_pre_hook(watch(name)) for name, part in model.named_modules() if isinstance(part, Product)
+    ]
     run()
     for hook in hooks:
         hook.remove()

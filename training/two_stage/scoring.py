@@ -21,7 +21,9 @@ from .windows import PREMISE
 
 def labelled(scored: Scored, row: Decision, order: Sequence[int]) -> Scored:
     """With the row's label and set; a row that nothing answers has the label -1."""
-    return replace(scored, label=list(order).index(row.choices.index(row.label)) if row.label in row.choices else -1, set=row.set)
+    return replace(
+        scored, label=list(order).index(row.choices.index(row.label)) if row.label in row.choices else -1, set=row.set
+    )
 
 
 def score(folder: Path, rows: Sequence[Decision]) -> list[Scored]:
@@ -45,7 +47,9 @@ def score_row(row: Decision) -> Scored:
     return labelled(parts.scored[0], row, parts.order)
 
 
-def score_weights(encoder: Encoder, model: StageB, reader: Reader, rows: Sequence[Decision], words: Words) -> list[Scored]:
+def score_weights(
+    encoder: Encoder, model: StageB, reader: Reader, rows: Sequence[Decision], words: Words
+) -> list[Scored]:
     """Scores of rows by weights in training precision; parts are cut to training lengths."""
     cache: dict[str, np.ndarray] = {}
     similar = similarities(encoder, rows, reader, cache)
@@ -53,7 +57,11 @@ def score_weights(encoder: Encoder, model: StageB, reader: Reader, rows: Sequenc
     bests = [np.sort(np.argsort(-a[order], kind="stable")[:BEST]) for a, order in zip(similar, orders)]
     reads = [[row.choices[order[i]] for i in best] for row, order, best in zip(rows, orders, bests)]
     packs = [packed(replace(row, choices=tuple(read)), reader) for row, read in zip(rows, reads)]
-    silent_packs = {tuple(p.ids): p for row, read in zip(rows, reads) for p in [packed(replace(row, input="", choices=tuple(read)), reader)]}
+    silent_packs = {
+        tuple(p.ids): p
+        for row, read in zip(rows, reads)
+        for p in [packed(replace(row, input="", choices=tuple(read)), reader)]
+    }
     b, silent = scores(model, packs), dict(zip(silent_packs, scores(model, list(silent_packs.values()))))
     asked = vectors(encoder, [framed(reader.plain(row.instruction)) for row in rows])
     texts = vectors(encoder, [framed(reader.plain(row.input), MOST_INPUT + 2) for row in rows])
@@ -62,6 +70,15 @@ def score_weights(encoder: Encoder, model: StageB, reader: Reader, rows: Sequenc
         options = [reader.choice(choice) for choice in read]
         without = silent[tuple(packed(replace(row, input="", choices=tuple(read)), reader).ids)]
         lean = leaning(without, words.residual(options)) if len(row.choices) <= BEST else np.zeros(len(read))
-        near, size = closeness(np.stack([cache[choice] for choice in read])), float(np.mean([len(option) for option in options]))
-        result.append(labelled(Scored(a[order], best, each, lean, near, size, float(question @ text), *words.of(options), -1, ""), row, order))
+        near, size = (
+            closeness(np.stack([cache[choice] for choice in read])),
+            float(np.mean([len(option) for option in options])),
+        )
+        result.append(
+            labelled(
+                Scored(a[order], best, each, lean, near, size, float(question @ text), *words.of(options), -1, ""),
+                row,
+                order,
+            )
+        )
     return result

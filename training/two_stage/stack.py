@@ -15,9 +15,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-FEATURES = ("one", "ln_n", "a_spread", "a_margin", "b_spread", "b_margin", "agreement", "closeness", "option_tokens", "a_top", "about", "verdicts", "residual")
+FEATURES = (
+    "one",
+    "ln_n",
+    "a_spread",
+    "a_margin",
+    "b_spread",
+    "b_margin",
+    "agreement",
+    "closeness",
+    "option_tokens",
+    "a_top",
+    "about",
+    "verdicts",
+    "residual",
+)
 BEST = 32
-LN_N, CLOSENESS, ABOUT, VERDICTS, RESIDUAL = (FEATURES.index(name) for name in ("ln_n", "closeness", "about", "verdicts", "residual"))
+LN_N, CLOSENESS, ABOUT, VERDICTS, RESIDUAL = (
+    FEATURES.index(name) for name in ("ln_n", "closeness", "about", "verdicts", "residual")
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +73,14 @@ class Share:
 
     def tilt(self) -> dict[int, float]:
         """ln(alpha / beta) as weights by feature."""
-        return {0: float(np.log(self.ratio)), LN_N: self.by_ln_n, CLOSENESS: -self.by_closeness, ABOUT: -self.by_about, VERDICTS: -self.by_verdicts, RESIDUAL: -self.by_residual}
+        return {
+            0: float(np.log(self.ratio)),
+            LN_N: self.by_ln_n,
+            CLOSENESS: -self.by_closeness,
+            ABOUT: -self.by_about,
+            VERDICTS: -self.by_verdicts,
+            RESIDUAL: -self.by_residual,
+        }
 
 
 def margin(x: np.ndarray) -> float:
@@ -71,21 +94,23 @@ def features(s: Scored) -> np.ndarray:
     a, b = s.a[s.best], s.b
     spread_a, spread_b = float(a.std()), float(b.std())
     correlation = float(((a - a.mean()) * (b - b.mean())).mean() / (spread_a * spread_b + 1e-6))
-    return np.array([
-        1.0,
-        np.log(len(s.a)) / 3,
-        10 * spread_a,
-        10 * margin(a),
-        spread_b / 3,
-        min(margin(b), 10.0) / 3,
-        correlation,
-        2 * s.closeness,
-        np.log(s.option_tokens) / 2,
-        3 * float(a.max()),
-        2 * s.about,
-        s.verdicts,
-        float(s.residual),
-    ])
+    return np.array(
+        [
+            1.0,
+            np.log(len(s.a)) / 3,
+            10 * spread_a,
+            10 * margin(a),
+            spread_b / 3,
+            min(margin(b), 10.0) / 3,
+            correlation,
+            2 * s.closeness,
+            np.log(s.option_tokens) / 2,
+            3 * float(a.max()),
+            2 * s.about,
+            s.verdicts,
+            float(s.residual),
+        ]
+    )
 
 
 def leaning(silent: np.ndarray, residual: Sequence[bool]) -> np.ndarray:
@@ -176,7 +201,18 @@ def tensors(rows: Sequence[Scored]) -> tuple[Tensor, ...]:
     for i, s in enumerate(rows):
         k = len(s.best)
         a[i, :k], b[i, :k], mask[i, :k] = torch.tensor(s.a[s.best]), torch.tensor(s.b), 0
-    target = torch.tensor(np.stack([np.pad(s.best == s.label if s.label >= 0 else np.full(len(s.best), 1 / len(s.best)), (0, BEST - len(s.best))) for s in rows]), dtype=torch.float64)
+    target = torch.tensor(
+        np.stack(
+            [
+                np.pad(
+                    s.best == s.label if s.label >= 0 else np.full(len(s.best), 1 / len(s.best)),
+                    (0, BEST - len(s.best)),
+                )
+                for s in rows
+            ]
+        ),
+        dtype=torch.float64,
+    )
     weight = torch.tensor([1 / count[s.set] for s in rows], dtype=torch.float64)
     return f, a, b, mask, target, weight / weight.sum()
 

@@ -92,7 +92,11 @@ class StageB(nn.Module):
             blocks[row, : len(p.ids)] = torch.tensor(p.blocks)
         where = [(row, marker) for row, p in enumerate(packs) for marker in p.markers]
         rows, places = torch.tensor(where, device=DEVICE).T
-        return list(self.at(ids.to(DEVICE), positions.to(DEVICE), blocks.to(DEVICE), rows, places).split([len(p.markers) for p in packs]))
+        return list(
+            self.at(ids.to(DEVICE), positions.to(DEVICE), blocks.to(DEVICE), rows, places).split(
+                [len(p.markers) for p in packs]
+            )
+        )
 
     def at(self, ids: Tensor, positions: Tensor, blocks: Tensor, rows: Tensor, places: Tensor) -> Tensor:
         """Scores [markers] of the markers at `places` in `rows` of a batch; see `hidden`."""

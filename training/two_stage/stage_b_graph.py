@@ -35,7 +35,9 @@ def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: d
             x = graph.node("Mul", [x, graph.constant(1 / channels)])
             matrix = matrix * channels[:, None]
         values, scales = quantise_columns(matrix, WEIGHT_LEVELS)
-        return graph.node("DynamicQuantizeMatMul", [x, graph.constant(values), graph.constant(scales), "", offset], domain=RUNTIME)
+        return graph.node(
+            "DynamicQuantizeMatMul", [x, graph.constant(values), graph.constant(scales), "", offset], domain=RUNTIME
+        )
 
     def packed(x: str, matrix: np.ndarray, offset: str, kept: list[int]) -> str:
         inputs, outputs = matrix.shape
@@ -47,7 +49,11 @@ def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: d
             there = np.ones(inputs, np.float32)
             there[kept] = 0
             found = graph.node("Mul", [x, graph.constant(there)])
-        found = graph.node("DynamicQuantizeMatMul", [found, graph.constant(numbers), graph.constant(scales[:, 0].numpy()), "", offset], domain=RUNTIME)
+        found = graph.node(
+            "DynamicQuantizeMatMul",
+            [found, graph.constant(numbers), graph.constant(scales[:, 0].numpy()), "", offset],
+            domain=RUNTIME,
+        )
         if kept:
             beside = graph.node("MatMul", [graph.node("Gather", [x, constant(*kept)], axis=-1), half(matrix[kept])])
             found = graph.node("Add", [found, beside])
@@ -75,7 +81,14 @@ def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: d
     def words(ids: str) -> str:
         table = weights["encoder.words.weight"]
         if shape.word_block and precision != "fp32":
-            rows = graph.node("GatherBlockQuantized", [graph.four_bits(*four_bits(table, shape.word_block)), ids, graph.initialisers[-1].name], domain=RUNTIME, block_size=shape.word_block, gather_axis=0, quantize_axis=1)
+            rows = graph.node(
+                "GatherBlockQuantized",
+                [graph.four_bits(*four_bits(table, shape.word_block)), ids, graph.initialisers[-1].name],
+                domain=RUNTIME,
+                block_size=shape.word_block,
+                gather_axis=0,
+                quantize_axis=1,
+            )
             return graph.node("Cast", [rows], to=TensorProto.FLOAT)
         if precision == "fp32":
             return graph.node("Gather", [graph.constant(table), ids])
@@ -87,24 +100,46 @@ def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: d
         groups = torch.from_numpy(table).reshape(-1, WORD_GROUP)
         scales = scales_of(groups, WORD_BITS).half()
         codes = codes_of(groups, scales.float(), WORD_BITS).numpy().astype(np.uint8).reshape(table.shape)
-        rows = graph.node("Unsqueeze", [graph.node("Gather", [graph.constant(codes[:, 0::2] | codes[:, 1::2] << 4), "input_ids"]), constant(-1)])
-        pair = graph.node("Concat", [graph.node("BitwiseAnd", [rows, byte(15)]), graph.node("BitShift", [rows, byte(4)], direction="RIGHT")], axis=-1)
+        rows = graph.node(
+            "Unsqueeze",
+            [graph.node("Gather", [graph.constant(codes[:, 0::2] | codes[:, 1::2] << 4), "input_ids"]), constant(-1)],
+        )
+        pair = graph.node(
+            "Concat",
+            [graph.node("BitwiseAnd", [rows, byte(15)]), graph.node("BitShift", [rows, byte(4)], direction="RIGHT")],
+            axis=-1,
+        )
         two, top = (graph.constant(np.array(value, np.float32)) for value in (2, 2**WORD_BITS - 1))
-        codes = graph.node("Cast", [graph.node("Reshape", [pair, constant(1, -1, shape.width // WORD_GROUP, WORD_GROUP)])], to=TensorProto.FLOAT)
+        codes = graph.node(
+            "Cast",
+            [graph.node("Reshape", [pair, constant(1, -1, shape.width // WORD_GROUP, WORD_GROUP)])],
+            to=TensorProto.FLOAT,
+        )
         numbers = graph.node("Sub", [graph.node("Mul", [codes, two]), top])
         group_scales = graph.node("Gather", [graph.constant(scales.numpy().reshape(len(table), -1)), "input_ids"])
-        scaled = graph.node("Mul", [numbers, graph.node("Unsqueeze", [graph.node("Cast", [group_scales], to=TensorProto.FLOAT), constant(-1)])])
+        scaled = graph.node(
+            "Mul",
+            [
+                numbers,
+                graph.node("Unsqueeze", [graph.node("Cast", [group_scales], to=TensorProto.FLOAT), constant(-1)]),
+            ],
+        )
         return graph.node("Reshape", [scaled, constant(1, -1, shape.width)])
 
     def visibility() -> str:
         """What is added to the scores of two tokens."""
         theirs, ours = graph.node("Unsqueeze", ["block_ids", first]), graph.node("Unsqueeze", ["block_ids", second])
         visible = graph.node("Or", [graph.node("Equal", [theirs, zero]), graph.node("Equal", [theirs, ours])])
-        bias = graph.node("Where", [visible, graph.constant(np.array(0, np.float32)), graph.constant(np.array(BLOCKED, np.float32))])
+        bias = graph.node(
+            "Where", [visible, graph.constant(np.array(0, np.float32)), graph.constant(np.array(BLOCKED, np.float32))]
+        )
         bias = graph.node("Unsqueeze", [bias, first])
         if shape.buckets:
             buckets = bucket_of(torch.arange(1 - shape.positions, shape.positions), shape.buckets).numpy()
-            apart = graph.node("Sub", [graph.node("Unsqueeze", ["position_ids", first]), graph.node("Unsqueeze", ["position_ids", second])])
+            apart = graph.node(
+                "Sub",
+                [graph.node("Unsqueeze", ["position_ids", first]), graph.node("Unsqueeze", ["position_ids", second])],
+            )
             index = graph.node("Add", [apart, graph.constant(np.array(shape.positions - 1, np.int64))])
             of_distance = graph.node("Gather", [graph.constant(weights["encoder.distances.weight"][buckets]), index])
             bias = graph.node("Add", [bias, graph.node("Transpose", [of_distance], perm=[0, 3, 1, 2])])
@@ -112,15 +147,28 @@ def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: d
 
     ids = "input_ids"
     if sentence:
-        parts = [graph.node("Slice", [ids, constant(start), constant(end), constant(1)]) for start, end in ((0, 1), (1, 2**62))]
+        parts = [
+            graph.node("Slice", [ids, constant(start), constant(end), constant(1)])
+            for start, end in ((0, 1), (1, 2**62))
+        ]
         ids = graph.node("Concat", [parts[0], graph.constant(np.array([shape.prefix], np.int64)), parts[1]], axis=1)
         table = weights["encoder.positions.weight"] + weights["encoder.types.weight"][0]
-        added = graph.node("Unsqueeze", [graph.node("Slice", [graph.constant(table), constant(0), graph.node("Shape", [ids], start=1), constant(0)]), constant(0)])
+        added = graph.node(
+            "Unsqueeze",
+            [
+                graph.node(
+                    "Slice", [graph.constant(table), constant(0), graph.node("Shape", [ids], start=1), constant(0)]
+                ),
+                constant(0),
+            ],
+        )
     else:
         added = graph.node("Gather", [half(weights["encoder.positions.weight"]), "position_ids"])
     if shape.types and not sentence:
         in_option = graph.node("Cast", [graph.node("Greater", ["block_ids", zero])], to=TensorProto.INT64)
-        added = graph.node("Add", [added, graph.node("Gather", [graph.constant(weights["encoder.types.weight"]), in_option])])
+        added = graph.node(
+            "Add", [added, graph.node("Gather", [graph.constant(weights["encoder.types.weight"]), in_option])]
+        )
     x = norm_of_sum(words(ids), added, "encoder.norm")
 
     bias = None if sentence else visibility()
@@ -128,25 +176,57 @@ def build(weights: dict[str, np.ndarray], shape: Shape, precision: str, large: d
         name = f"encoder.layers.{index}"
         projected = linear(x, [f"{name}.{part}" for part in ("query", "key", "value")])
         query, key, value = graph.node("Split", [projected], outputs=3, axis=-1, num_outputs=3)
-        context = graph.node("MultiHeadAttention", [query, key, value] + ([] if bias is None else ["", "", bias]), domain=RUNTIME, num_heads=shape.heads)
+        context = graph.node(
+            "MultiHeadAttention",
+            [query, key, value] + ([] if bias is None else ["", "", bias]),
+            domain=RUNTIME,
+            num_heads=shape.heads,
+        )
         x = norm_of_sum(linear(context, [f"{name}.attended"]), x, f"{name}.attended_norm")
         inner = graph.node("Gelu", [linear(x, [f"{name}.inner"])], domain=RUNTIME)
         x = norm_of_sum(linear(inner, [f"{name}.outer"]), x, f"{name}.outer_norm")
 
     if sentence:
         mean = graph.node("ReduceMean", [x, constant(1)], keepdims=0)
-        away = graph.node("Sub", [graph.node("Div", [mean, graph.node("ReduceL2", [mean, constant(1)], keepdims=1)]), graph.constant(weights["encoder.centre"])])
-        graph.nodes.append(helper.make_node("Div", [away, graph.node("ReduceL2", [away, constant(1)], keepdims=1)], ["embedding"], name="embedding"))
-        return serialised(graph, shape, ["input_ids"], [], helper.make_tensor_value_info("embedding", TensorProto.FLOAT, [1, shape.width]))
+        away = graph.node(
+            "Sub",
+            [
+                graph.node("Div", [mean, graph.node("ReduceL2", [mean, constant(1)], keepdims=1)]),
+                graph.constant(weights["encoder.centre"]),
+            ],
+        )
+        graph.nodes.append(
+            helper.make_node(
+                "Div", [away, graph.node("ReduceL2", [away, constant(1)], keepdims=1)], ["embedding"], name="embedding"
+            )
+        )
+        return serialised(
+            graph,
+            shape,
+            ["input_ids"],
+            [],
+            helper.make_tensor_value_info("embedding", TensorProto.FLOAT, [1, shape.width]),
+        )
 
     at_markers = graph.node("Gather", [graph.node("Squeeze", [x, constant(0)]), "markers"])
-    dense = graph.node("Add", [graph.node("MatMul", [at_markers, half(weights["dense.weight"].T)]), graph.constant(weights["dense.bias"])])
-    score = graph.node("MatMul", [graph.node("Gelu", [dense], domain=RUNTIME), graph.constant(weights["score.weight"].T)])
+    dense = graph.node(
+        "Add",
+        [graph.node("MatMul", [at_markers, half(weights["dense.weight"].T)]), graph.constant(weights["dense.bias"])],
+    )
+    score = graph.node(
+        "MatMul", [graph.node("Gelu", [dense], domain=RUNTIME), graph.constant(weights["score.weight"].T)]
+    )
     score = graph.node("Add", [score, graph.constant(weights["score.bias"])])
     graph.nodes.append(helper.make_node("Reshape", [score, minus_one], ["scores"], name="scores"))
 
     markers = helper.make_tensor_value_info("markers", TensorProto.INT64, ["options"])
-    return serialised(graph, shape, ["input_ids", "position_ids", "block_ids"], [markers], helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["options"]))
+    return serialised(
+        graph,
+        shape,
+        ["input_ids", "position_ids", "block_ids"],
+        [markers],
+        helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["options"]),
+    )
 
 
 def serialised(graph: GraphWriter, shape: Shape, tokens: list[str], others: list, output) -> bytes:
@@ -155,7 +235,13 @@ def serialised(graph: GraphWriter, shape: Shape, tokens: list[str], others: list
     # The first version with numbers of 4 bits is 21.
     opset, version = (21, 10) if shape.word_block else (18, 9)
     model = helper.make_model(
-        helper.make_graph(graph.nodes, f"{shape.name}-stage-{'b' if others else 'a'}", [*inputs, *others], [output], graph.initialisers),
+        helper.make_graph(
+            graph.nodes,
+            f"{shape.name}-stage-{'b' if others else 'a'}",
+            [*inputs, *others],
+            [output],
+            graph.initialisers,
+        ),
         opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid(RUNTIME, 1)],
         ir_version=version,
         producer_name="umpire",
@@ -168,4 +254,6 @@ def four_bits(table: np.ndarray, block: int) -> tuple[np.ndarray, np.ndarray]:
     blocks = table.reshape(len(table), -1, block)
     greatest = np.take_along_axis(blocks, np.abs(blocks).argmax(-1)[..., None], -1)
     scales = (greatest / -8).astype(np.float16)
-    return np.clip(np.round(blocks / np.where(scales == 0, 1, scales).astype(np.float32)), -8, 7).astype(np.int8).reshape(table.shape), scales[..., 0]
+    return np.clip(np.round(blocks / np.where(scales == 0, 1, scales).astype(np.float32)), -8, 7).astype(
+        np.int8
+    ).reshape(table.shape), scales[..., 0]

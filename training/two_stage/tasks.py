@@ -15,10 +15,43 @@ from .catalogs import catalog
 from .everyday import BLANKS, OF_A_FIELD, Corpus, open_question, residual
 from .records import Decision
 from .services import read_requests
-from .wordings import (CHOOSE, DOMAINS, FOLLOWS, INSTRUCTIONS, INTENT, KINDS_WANTED, NAMES, POLARITY, POLARITY_OF, RESIDUAL,
-                       REVIEW, SERVICE, SERVICE_DOMAINS, STATEMENTS, TITLE, TOPIC, TOPICS, VERDICTS, WANTED, YES_NO, renamed, respelled)
+from .wordings import (
+    CHOOSE,
+    DOMAINS,
+    FOLLOWS,
+    INSTRUCTIONS,
+    INTENT,
+    KINDS_WANTED,
+    NAMES,
+    POLARITY,
+    POLARITY_OF,
+    RESIDUAL,
+    REVIEW,
+    SERVICE,
+    SERVICE_DOMAINS,
+    STATEMENTS,
+    TITLE,
+    TOPIC,
+    TOPICS,
+    VERDICTS,
+    WANTED,
+    YES_NO,
+    renamed,
+    respelled,
+)
 
-HELD_OUT = ["multidogo_finance", "multidogo_software", "multidogo_media", "ms_va", "snips", "vader_tweets", "xed_en", "clickbait", "scicite", "codah"]
+HELD_OUT = [
+    "multidogo_finance",
+    "multidogo_software",
+    "multidogo_media",
+    "ms_va",
+    "snips",
+    "vader_tweets",
+    "xed_en",
+    "clickbait",
+    "scicite",
+    "codah",
+]
 INTENT_SETS = ["sgd_intent", "multidogo_airline", "multidogo_fastfood", "multidogo_insurance"]
 KEPT_BACK = {"boolq": 300, "mnli": 500}
 # Targets other than a label: stage A's own distribution, every choice alike, and what another stage B says.
@@ -31,7 +64,19 @@ CROSSED_SHARE = 0.25
 # Texts that people wrote to each other or to a service.
 CHATTER = ["goemotions", "sgd_intent", "multidogo_airline", "multidogo_insurance", "nlupp_banking"]
 # Tasks whose question an encyclopaedia's sentence does not answer, texts that answer nothing, and choices that say that nothing fits.
-UNRELATED = ["sgd", "airline", "fastfood", "insurance", "any_intent", "emotion", "emotion_polarity", "review_sentence", "residual", "routing", "message"]
+UNRELATED = [
+    "sgd",
+    "airline",
+    "fastfood",
+    "insurance",
+    "any_intent",
+    "emotion",
+    "emotion_polarity",
+    "review_sentence",
+    "residual",
+    "routing",
+    "message",
+]
 # Pairs of questions that such a text leaves open, so that neither answer is better.
 OPEN = ["claim_pair", "contrast_pair", "figure_pair", "world_pair", "side_pair"]
 OF_NOTHING = {name.lower() for name in (*RESIDUAL, *NAMES["neutral"])}
@@ -78,27 +123,53 @@ class Mix:
 
     def __init__(self, sets: dict[str, list[Decision]], label_similarity=None, corpus: Corpus | None = None):
         self.corpus = corpus
-        self.sets = {name: rows[KEPT_BACK.get(name, 0):] for name, rows in sets.items() if name not in HELD_OUT}
+        self.sets = {name: rows[KEPT_BACK.get(name, 0) :] for name, rows in sets.items() if name not in HELD_OUT}
         self.sets["sgd_intent"] = [replace(r, input=r.input.removeprefix("User: ")) for r in self.sets["sgd_intent"]]
         self.similarity = label_similarity
         self.labels = {n: sorted({c for r in self.sets[n] for c in r.choices}) for n in INTENT_SETS}
-        self.all_intents = sorted({label for labels in self.labels.values() for label in labels if not self.residual(label)})
+        self.all_intents = sorted(
+            {label for labels in self.labels.values() for label in labels if not self.residual(label)}
+        )
         self.reviews = revised_sentences(self.sets["cad_imdb"])
         self.emotional = [r for r in self.sets["goemotions"] if r.label != "neutral"]
-        self.polar = [(r, side) for r in self.emotional for side, emotions in POLARITY_OF.items() if r.label in emotions]
+        self.polar = [
+            (r, side) for r in self.emotional for side, emotions in POLARITY_OF.items() if r.label in emotions
+        ]
         self.titled = [tuple(r.input.split(" -- ", 1)) for r in self.sets["boolq"] if " -- " in r.input]
         self.premises = defaultdict(lambda: defaultdict(list))
         for row in self.sets["cad_nli"]:
             self.premises[row.input][row.label].append(self.claim(row))
-        self.contrasted = sorted(p for p, claims in self.premises.items() if claims["true"] and (claims["false"] or claims["cannot be determined"]))
+        self.contrasted = sorted(
+            p
+            for p, claims in self.premises.items()
+            if claims["true"] and (claims["false"] or claims["cannot be determined"])
+        )
         self.opposed = self.opposed_claims()
         self.figures = [r for r in self.sets["figqa"] if len(r.choices) == 2]
         self.texts = [r.input for n, rows in sorted(self.sets.items()) for r in rows[:2500] if len(r.input) < 300]
-        self.phrases = sorted({*TOPICS, *self.all_intents, *(l for l in NAMES), *(t for t, _ in self.titled), *(c for r in self.sets["openbookqa"][:1500] for c in r.choices)})
-        self.long_phrases = sorted({c for n in ("openbookqa", "figqa") for r in self.sets[n][:2500] for c in r.choices if len(c) > 20} | {self.claim(r).strip() for r in self.sets["cad_nli"][:2500]})
-        self.decided = [r for n in ("cad_nli", "cad_nli", "mnli", "conjnli") for r in self.sets[n] if r.label in r.choices[:2] and len(self.claim(r)) < 160]
+        self.phrases = sorted(
+            {
+                *TOPICS,
+                *self.all_intents,
+                *(l for l in NAMES),
+                *(t for t, _ in self.titled),
+                *(c for r in self.sets["openbookqa"][:1500] for c in r.choices),
+            }
+        )
+        self.long_phrases = sorted(
+            {c for n in ("openbookqa", "figqa") for r in self.sets[n][:2500] for c in r.choices if len(c) > 20}
+            | {self.claim(r).strip() for r in self.sets["cad_nli"][:2500]}
+        )
+        self.decided = [
+            r
+            for n in ("cad_nli", "cad_nli", "mnli", "conjnli")
+            for r in self.sets[n]
+            if r.label in r.choices[:2] and len(self.claim(r)) < 160
+        ]
         self.sided = [r for n in ("vader_nyt", "newsmtsc") for r in self.sets[n] if r.label != "neutral"]
-        self.queries = [(r.input, kinds) for r in self.sets["query_wellformed"] for kinds in [self.kind_wanted(r.input)] if kinds]
+        self.queries = [
+            (r.input, kinds) for r in self.sets["query_wellformed"] for kinds in [self.kind_wanted(r.input)] if kinds
+        ]
         self.nlupp = self.sets["nlupp_banking"]
         self.requests = read_requests()
         self.chatter = [r.input for n in CHATTER for r in self.sets[n] if len(r.input) < 160]
@@ -152,7 +223,12 @@ class Mix:
         ordered, ranks = tuple(spelled[i] for i in order), tuple(row.ranks[i] for i in order) if row.ranks else ()
         text = row.input[: LONGEST_EVERYDAY if row.set.startswith("everyday") else LONGEST_INPUT]
         twin = row.opposite is not None and row.opposite.label == CROSSED
-        opposite = row.opposite and replace(row.opposite, input=row.opposite.input if twin else text, choices=ordered, label=CROSSED if twin else spelled[choices.index(row.opposite.label)])
+        opposite = row.opposite and replace(
+            row.opposite,
+            input=row.opposite.input if twin else text,
+            choices=ordered,
+            label=CROSSED if twin else spelled[choices.index(row.opposite.label)],
+        )
         return replace(row, input=text, choices=ordered, label=label, ranks=ranks, opposite=opposite)
 
     def asked(self, row: Decision, rng: random.Random) -> str:
@@ -183,7 +259,12 @@ class Mix:
         def draw(rng):
             row = rng.choice(self.sets[name])
             own = list(row.choices)
-            return self.with_choices(row, own, rng) if name != "sgd_intent" or rng.random() < 0.4 else self.mixed_intent(row, rng)
+            return (
+                self.with_choices(row, own, rng)
+                if name != "sgd_intent" or rng.random() < 0.4
+                else self.mixed_intent(row, rng)
+            )
+
         return draw
 
     def mixed_intent(self, row: Decision, rng) -> Decision:
@@ -207,11 +288,15 @@ class Mix:
         draw = rng.random()
         if draw < 0.15:
             services = list(dict.fromkeys(r.service for r in self.requests))
-            return self.with_choices(replace(row, instruction=rng.choice(SERVICE), label=asked.service), services, rng, rename=False)
+            return self.with_choices(
+                replace(row, instruction=rng.choice(SERVICE), label=asked.service), services, rng, rename=False
+            )
         if draw < 0.35:
             true = rng.random() < 0.5
             name = row.label if true else rng.choice(rng.choice(near).names)
-            return negation.pair(row, rng.choice(negation.WANTS).format(name), rng.choice(negation.WANTS_NOT).format(name), true, rng)
+            return negation.pair(
+                row, rng.choice(negation.WANTS).format(name), rng.choice(negation.WANTS_NOT).format(name), true, rng
+            )
         return self.with_choices(row, [row.label, *(rng.choice(r.names) for r in near)], rng, rename=False)
 
     def crowded(self, rng) -> Decision:
@@ -223,7 +308,11 @@ class Mix:
             service = asked.service
             row = Decision(rng.choice(asked.said), "", (), rng.choice(asked.names), "requests")
         far = lambda name: not self.similarity or self.similarity(name, row.label) < 0.6
-        others = [rng.choice(r.names) for r in self.requests if row.label not in r.names and (r.service == service or all(map(far, r.names)))]
+        others = [
+            rng.choice(r.names)
+            for r in self.requests
+            if row.label not in r.names and (r.service == service or all(map(far, r.names)))
+        ]
         choices = [row.label, *others, *(name for name in self.all_intents if name != row.label and far(name))]
         return replace(row, instruction=rng.choice(INTENT), choices=tuple(dict.fromkeys(choices)))
 
@@ -232,9 +321,21 @@ class Mix:
         if self.residual(row.label):
             return self.any_intent(rng)
         true = rng.random() < 0.5
-        asked = row.label if true else rng.choice([c for c in self.all_intents if c != row.label and (not self.similarity or self.similarity(c, row.label) < 0.5)])
+        asked = (
+            row.label
+            if true
+            else rng.choice(
+                [
+                    c
+                    for c in self.all_intents
+                    if c != row.label and (not self.similarity or self.similarity(c, row.label) < 0.5)
+                ]
+            )
+        )
         asked = renamed(asked, rng)
-        return negation.pair(row, rng.choice(negation.WANTS).format(asked), rng.choice(negation.WANTS_NOT).format(asked), true, rng)
+        return negation.pair(
+            row, rng.choice(negation.WANTS).format(asked), rng.choice(negation.WANTS_NOT).format(asked), true, rng
+        )
 
     def emotion(self, rng) -> Decision:
         row = rng.choice(self.emotional if rng.random() < 0.85 else self.sets["goemotions"])
@@ -245,7 +346,9 @@ class Mix:
         true = rng.random() < 0.5
         opposite = POLARITY_OF["negative" if side == "positive" else "positive"]
         asked = renamed(row.label if true else rng.choice(opposite), rng)
-        return negation.pair(row, rng.choice(negation.FEELS).format(asked), rng.choice(negation.FEELS_NOT).format(asked), true, rng)
+        return negation.pair(
+            row, rng.choice(negation.FEELS).format(asked), rng.choice(negation.FEELS_NOT).format(asked), true, rng
+        )
 
     def polarity_of_emotion(self, rng) -> Decision:
         row, side = rng.choice(self.polar)
@@ -257,7 +360,11 @@ class Mix:
             return negation.pair(row, *negation.side(rng), row.label == "positive", rng)
         if rng.random() < 0.45:
             index = rng.randrange(len(NAMES["positive"]))
-            sides = {"positive": NAMES["positive"][index], "negative": NAMES["negative"][index], "neutral": rng.choice(NAMES["neutral"])}
+            sides = {
+                "positive": NAMES["positive"][index],
+                "negative": NAMES["negative"][index],
+                "neutral": rng.choice(NAMES["neutral"]),
+            }
         else:
             sides = {"positive": "positive", "negative": "negative", "neutral": "neutral"}
         names = [sides["negative"], sides["positive"]] + ([sides["neutral"]] if neutral else [])
@@ -271,7 +378,11 @@ class Mix:
     def review(self, rng) -> Decision:
         row = rng.choice(self.sets["cad_imdb"])
         parts = sentences(row.input)
-        return self.polarity(replace(row, input=" ".join(parts[-4:] if rng.random() < 0.5 else parts[:3] + parts[-3:])[:LONGEST_INPUT]), REVIEW, rng)
+        return self.polarity(
+            replace(row, input=" ".join(parts[-4:] if rng.random() < 0.5 else parts[:3] + parts[-3:])[:LONGEST_INPUT]),
+            REVIEW,
+            rng,
+        )
 
     def editorial(self, rng) -> Decision:
         return self.polarity(rng.choice(self.sets["vader_nyt"]), POLARITY, rng, neutral=True)
@@ -279,7 +390,12 @@ class Mix:
     def target_sentiment(self, rng) -> Decision:
         row = rng.choice(self.sets["newsmtsc"])
         target = self.claim(row)
-        forms = ['What is the sentiment of the sentence towards "{}"?', "How is {} portrayed?", "What is the attitude to {}?", 'Is the text for or against "{}"?']
+        forms = [
+            'What is the sentiment of the sentence towards "{}"?',
+            "How is {} portrayed?",
+            "What is the attitude to {}?",
+            'Is the text for or against "{}"?',
+        ]
         made = self.polarity(row, [rng.choice(forms).format(target)], rng, neutral=True)
         return made
 
@@ -290,7 +406,28 @@ class Mix:
         if rng.random() < 0.4:
             hate = row.label == "hate speech"
             if hate or row.label == "neither" or rng.random() < 0.3:
-                return negation.pair(row, rng.choice(["Does this post attack a group of people?", "Is this hate speech?", "Should this be removed as hate?", "Is this hateful?"]), rng.choice(["Is this post free of hate?", "Is it wrong to call this hate speech?", "Does this post attack nobody?", "Is this something other than hate speech?", "Is this not hateful?"]), hate, rng)
+                return negation.pair(
+                    row,
+                    rng.choice(
+                        [
+                            "Does this post attack a group of people?",
+                            "Is this hate speech?",
+                            "Should this be removed as hate?",
+                            "Is this hateful?",
+                        ]
+                    ),
+                    rng.choice(
+                        [
+                            "Is this post free of hate?",
+                            "Is it wrong to call this hate speech?",
+                            "Does this post attack nobody?",
+                            "Is this something other than hate speech?",
+                            "Is this not hateful?",
+                        ]
+                    ),
+                    hate,
+                    rng,
+                )
         return self.with_choices(row, list(row.choices), rng)
 
     def well_formed(self, rng) -> Decision:
@@ -316,6 +453,7 @@ class Mix:
                 return negation.pair(row, *negation.about_claim(claim, rng), index == 0, rng)
             names = VERDICTS[0] if rng.random() < 0.5 else rng.choice(VERDICTS)
             return replace(row, instruction=question, choices=names, label=names[index])
+
         return draw
 
     def claim_pair(self, rng) -> Decision:
@@ -326,7 +464,12 @@ class Mix:
     def contrast_pair(self, rng) -> Decision:
         """Two claims that people wrote about one text, of which it makes one true and the other false."""
         premise, true, false = rng.choice(self.opposed)
-        return negation.pair(Decision(premise, "", (), "", "cad_nli"), *negation.about_contrast(rng.choice(true), rng.choice(false), rng), True, rng)
+        return negation.pair(
+            Decision(premise, "", (), "", "cad_nli"),
+            *negation.about_contrast(rng.choice(true), rng.choice(false), rng),
+            True,
+            rng,
+        )
 
     def figure_pair(self, rng) -> Decision:
         """What a figurative sentence means, and the opposite; half of the time the meaning itself is the text."""
@@ -358,39 +501,70 @@ class Mix:
         row = self.domain(rng)
         true = rng.random() < 0.5
         asked = row.label if true else rng.choice([c for c in row.choices if c != row.label])
-        return negation.pair(row, rng.choice(negation.ABOUT).format(asked), rng.choice(negation.ABOUT_NOT).format(asked), true, rng)
+        return negation.pair(
+            row, rng.choice(negation.ABOUT).format(asked), rng.choice(negation.ABOUT_NOT).format(asked), true, rng
+        )
 
     def passage_pair(self, rng) -> Decision:
         """A question on a passage, and whether its answer is no."""
         row = rng.choice(self.sets["boolq"])
-        return negation.pair(row, rng.choice(negation.ASSERTS_ANSWER).format(row.instruction).strip(), rng.choice(negation.DENIES_ANSWER).format(row.instruction), row.label == "yes", rng)
+        return negation.pair(
+            row,
+            rng.choice(negation.ASSERTS_ANSWER).format(row.instruction).strip(),
+            rng.choice(negation.DENIES_ANSWER).format(row.instruction),
+            row.label == "yes",
+            rng,
+        )
 
     def answer_pair(self, rng) -> Decision:
         """Whether an answer is the right one."""
         row = rng.choice(self.sets[rng.choice(["openbookqa", "figqa"])])
         true = rng.random() < 0.5
         asked = row.label if true else rng.choice([c for c in row.choices if c != row.label])
-        return negation.pair(row, rng.choice(negation.RIGHT).format(asked), rng.choice(negation.WRONG).format(asked), true, rng)
+        return negation.pair(
+            row, rng.choice(negation.RIGHT).format(asked), rng.choice(negation.WRONG).format(asked), true, rng
+        )
 
     def bank_pair(self, rng) -> Decision:
         """The yes/no questions of nlupp_banking, negated."""
         row = rng.choice(self.sets["nlupp_banking"])
         asked = row.instruction
-        for start, other in ((r"^Is the intent to (.*)\?$", ["Is the intent something other than to {}?", "Is the intent not to {}?", "Does the user want anything but to {}?", "Is it false that the user wants to {}?"]),
-                             (r"^Is the intent (?:about|related to) (.*)\?$", ["Is the intent unrelated to {}?", "Is the intent about something other than {}?", "Does this have nothing to do with {}?"])):
+        for start, other in (
+            (
+                r"^Is the intent to (.*)\?$",
+                [
+                    "Is the intent something other than to {}?",
+                    "Is the intent not to {}?",
+                    "Does the user want anything but to {}?",
+                    "Is it false that the user wants to {}?",
+                ],
+            ),
+            (
+                r"^Is the intent (?:about|related to) (.*)\?$",
+                [
+                    "Is the intent unrelated to {}?",
+                    "Is the intent about something other than {}?",
+                    "Does this have nothing to do with {}?",
+                ],
+            ),
+        ):
             found = re.match(start, asked)
             if found:
                 return negation.pair(row, asked, rng.choice(other).format(found[1]), row.label == "yes", rng)
         return negation.pair(row, asked, rng.choice(negation.DENIES_ANSWER).format(asked), row.label == "yes", rng)
 
     def residual_row(self, rng) -> Decision:
-        """"None of these" beside other choices, the right one there or not: intents, fields, feelings."""
+        """ "None of these" beside other choices, the right one there or not: intents, fields, feelings."""
         draw = rng.random()
         if draw < 0.6:
             row = rng.choice(self.sets[rng.choice(INTENT_SETS)])
             if self.residual(row.label):
                 return self.residual_row(rng)
-            pool = [c for c in (self.all_intents if row.set == "sgd_intent" or rng.random() < 0.4 else row.choices) if not self.residual(c)]
+            pool = [
+                c
+                for c in (self.all_intents if row.set == "sgd_intent" or rng.random() < 0.4 else row.choices)
+                if not self.residual(c)
+            ]
             if self.similarity:
                 pool = [p for p in rng.sample(pool, min(60, len(pool))) if self.similarity(row.label, p) < 0.6]
             instruction = self.asked(row, rng)
@@ -424,7 +598,9 @@ class Mix:
     def open_question(self, rng) -> Decision:
         """A yes/no question on a text that leaves it open: what a question suggests by itself is no answer to it."""
         row = self.tasks[rng.choice(OPEN)].draw(rng)
-        return replace(row, input=rng.choice(BLANKS) if rng.random() < 0.5 else rng.choice(self.filler), label=EVEN, opposite=None)
+        return replace(
+            row, input=rng.choice(BLANKS) if rng.random() < 0.5 else rng.choice(self.filler), label=EVEN, opposite=None
+        )
 
     def follows(self, rng) -> Decision:
         premise = rng.choice(self.contrasted)
@@ -450,6 +626,7 @@ class Mix:
         def draw(rng):
             row = rng.choice(self.sets[name])
             return replace(row, instruction=self.asked(row, rng))
+
         return draw
 
     def knowledge(self, rng) -> Decision:
@@ -480,10 +657,18 @@ class Mix:
     def title(self, rng) -> Decision:
         """Which title belongs to a paragraph whose title was taken off."""
         title, text = rng.choice(self.titled)
-        others = [t for t, _ in rng.sample(self.titled, self.size(16, rng)) if t != title] or [self.titled[0][0] + " (other)"]
+        others = [t for t, _ in rng.sample(self.titled, self.size(16, rng)) if t != title] or [
+            self.titled[0][0] + " (other)"
+        ]
         parts = sentences(text)
         start = rng.randrange(len(parts))
-        return Decision(" ".join(parts[start: start + 2])[:300], rng.choice(TITLE), tuple(dict.fromkeys([title, *others])), title, "boolq")
+        return Decision(
+            " ".join(parts[start : start + 2])[:300],
+            rng.choice(TITLE),
+            tuple(dict.fromkeys([title, *others])),
+            title,
+            "boolq",
+        )
 
     def mention(self, rng) -> Decision:
         made = None
@@ -495,7 +680,12 @@ class Mix:
         row = rng.choice(self.sets[rng.choice(INTENT_SETS)])
         if self.residual(row.label):
             return self.routing(rng)
-        others = self.negatives(row.label, [c for c in row.choices if not self.residual(c)] if row.set != "sgd_intent" else self.all_intents, rng.randint(1, 3), rng)
+        others = self.negatives(
+            row.label,
+            [c for c in row.choices if not self.residual(c)] if row.set != "sgd_intent" else self.all_intents,
+            rng.randint(1, 3),
+            rng,
+        )
         return procedural.routing(row.input, row.label, others, rng) if others else self.routing(rng)
 
     def written(self, rng) -> Decision:
@@ -505,10 +695,14 @@ class Mix:
         """Any text among any phrases; the target is stage A's own distribution."""
         instruction = rng.choice([TOPIC, INTENT, TITLE, CHOOSE, WANTED])
         if rng.random() < 0.55:
-            return Decision(rng.choice(self.texts), rng.choice(instruction), catalog(rng, self.long_phrases), TEACHER, "echo")
+            return Decision(
+                rng.choice(self.texts), rng.choice(instruction), catalog(rng, self.long_phrases), TEACHER, "echo"
+            )
         count = rng.choice([2, 3, 4, 6, 8, 12, 16, 24])
         pool = TOPICS if rng.random() < 0.5 else self.phrases
-        return Decision(rng.choice(self.texts), rng.choice(instruction), tuple(rng.sample(pool, count)), TEACHER, "echo")
+        return Decision(
+            rng.choice(self.texts), rng.choice(instruction), tuple(rng.sample(pool, count)), TEACHER, "echo"
+        )
 
     # -- the everyday corpus --------------------------------------------------------------------------------------------
 
@@ -516,7 +710,13 @@ class Mix:
         """A row as it was written, with one of its wordings and lists of names; some with fewer choices, some with "none of these" beside the
         others or in the right one's place."""
         group, text, label = self.corpus.row(rng)
-        row = group.decision(text, label, rng.choice(group.instructions), rng.choice(group.choices) if rng.random() < 0.5 else group.choices[0], EVEN)
+        row = group.decision(
+            text,
+            label,
+            rng.choice(group.instructions),
+            rng.choice(group.choices) if rng.random() < 0.5 else group.choices[0],
+            EVEN,
+        )
         draw, choices = rng.random(), list(row.choices)
         if label is None or len(choices) < 3:
             return row
@@ -556,9 +756,17 @@ class Mix:
     def crossed(self, rng) -> Decision:
         """Any text under any question, which nobody answered: for a teacher's distributions."""
         draw = rng.random()
-        text = self.corpus.row(rng)[1] if draw < 0.6 else rng.choice(self.chatter) if draw < 0.8 else rng.choice(self.texts)
+        text = (
+            self.corpus.row(rng)[1]
+            if draw < 0.6
+            else rng.choice(self.chatter)
+            if draw < 0.8
+            else rng.choice(self.texts)
+        )
         group = self.corpus.group(rng)
-        return Decision(text, rng.choice(group.instructions), rng.choice(group.choices), CROSSED, "everyday/crossed", group.task)
+        return Decision(
+            text, rng.choice(group.instructions), rng.choice(group.choices), CROSSED, "everyday/crossed", group.task
+        )
 
     def build(self) -> dict[str, Task]:
         tasks = {
@@ -617,7 +825,9 @@ class Mix:
 
     def weights(self, everyday: float, without: tuple[str, ...] = (), taught: bool = False) -> dict[str, float]:
         """The weight of each task, `everyday` of all of them to the corpus and CROSSED_SHARE to rows for a teacher, if there is one."""
-        weights = {name: task.weight for name, task in self.tasks.items() if name not in (*without, *EVERYDAY, "crossed")}
+        weights = {
+            name: task.weight for name, task in self.tasks.items() if name not in (*without, *EVERYDAY, "crossed")
+        }
         total = sum(weights.values())
         if self.corpus is None or everyday == 0:
             return weights

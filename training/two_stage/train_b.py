@@ -19,7 +19,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .chunks import MOST_INPUT, MOST_INSTRUCTION, MOST_OPTION, TARGETS, Batch, Chunk, Source, batches, collate, shortlisted
+from .chunks import (
+    MOST_INPUT,
+    MOST_INSTRUCTION,
+    MOST_OPTION,
+    TARGETS,
+    Batch,
+    Chunk,
+    Source,
+    batches,
+    collate,
+    shortlisted,
+)
 from .encoder import DEVICE, SHAPES, Encoder, mixed
 from .records import Decision
 from .rounding import large_channels, set_rounding
@@ -63,7 +74,9 @@ class Settings:
     without: tuple[str, ...] = ()
 
 
-def similarities(encoder: Encoder, rows: Sequence[Decision], reader: Reader, cache: dict[str, np.ndarray]) -> list[np.ndarray]:
+def similarities(
+    encoder: Encoder, rows: Sequence[Decision], reader: Reader, cache: dict[str, np.ndarray]
+) -> list[np.ndarray]:
     """a_i of every row: cosines [options] of the input with each choice. Vectors of choices are cached by text."""
     fresh = sorted({c for row in rows for c in row.choices} - cache.keys())
     cache.update(zip(fresh, vectors(encoder, [framed(reader.choice(t)) for t in fresh])))
@@ -74,7 +87,9 @@ def similarities(encoder: Encoder, rows: Sequence[Decision], reader: Reader, cac
 def similar(encoder: Encoder, chunk: Chunk, cache: dict[str, np.ndarray]) -> np.ndarray:
     """a of every option of a chunk, in the order of `chunk.options`."""
     fresh = [i for i, name in enumerate(chunk.names) if name not in cache]
-    cache.update(zip([chunk.names[i] for i in fresh], vectors(encoder, [framed(chunk.choices[i].tolist()) for i in fresh])))
+    cache.update(
+        zip([chunk.names[i] for i in fresh], vectors(encoder, [framed(chunk.choices[i].tolist()) for i in fresh]))
+    )
     names = np.stack([cache[name] for name in chunk.names])
     texts = vectors(encoder, [framed(chunk.texts[i].tolist(), MOST_INPUT + 2) for i in range(len(chunk.labels))])
     of_row = np.repeat(np.arange(len(chunk.labels)), chunk.options.lengths)
@@ -89,15 +104,22 @@ def packed(row: Decision, reader: Reader) -> Pack:
 
 def scored(model: StageB, batch: Batch) -> Tensor:
     """b of a batch [rows, options], 0 where there is no option."""
-    ids, positions, blocks, rows, places, slots = (torch.from_numpy(x).to(DEVICE, non_blocking=True) for x in (batch.ids, batch.positions, batch.blocks, batch.rows, batch.places, batch.slots))
+    ids, positions, blocks, rows, places, slots = (
+        torch.from_numpy(x).to(DEVICE, non_blocking=True)
+        for x in (batch.ids, batch.positions, batch.blocks, batch.rows, batch.places, batch.slots)
+    )
     with mixed():
         found = model.at(ids, positions, blocks, rows, places)
     return torch.zeros(batch.there.shape, device=DEVICE).index_put((rows, slots), found.float())
 
 
-def loss_of(b: Tensor, batch: Batch, rng: np.random.Generator, settings: Settings, taught: Tensor | None = None) -> Tensor:
+def loss_of(
+    b: Tensor, batch: Batch, rng: np.random.Generator, settings: Settings, taught: Tensor | None = None
+) -> Tensor:
     """The mean loss of a batch's rows; `taught`: the teacher's b."""
-    labels, there, a, targets = (torch.from_numpy(x).to(DEVICE) for x in (batch.labels, batch.there, batch.similar, batch.targets))
+    labels, there, a, targets = (
+        torch.from_numpy(x).to(DEVICE) for x in (batch.labels, batch.there, batch.similar, batch.targets)
+    )
     closed = torch.where(there, 0.0, -1e9)
     alphas = torch.from_numpy(rng.choice(ALPHAS, len(batch.labels)).astype(np.float32)).to(DEVICE)
     has_label = labels >= 0
@@ -121,7 +143,10 @@ def loss_of(b: Tensor, batch: Batch, rng: np.random.Generator, settings: Setting
         first = torch.from_numpy(np.flatnonzero(twins)).to(DEVICE)
         english, other = (torch.log_softmax(b[rows] + closed[rows], -1) for rows in (first, first + 1))
         english = english.detach()
-        total = total + settings.consistency * (english.exp() * (english - other.clamp(min=-1e4))).sum(-1).clamp(max=4.0).sum()
+        total = (
+            total
+            + settings.consistency * (english.exp() * (english - other.clamp(min=-1e4))).sum(-1).clamp(max=4.0).sum()
+        )
     if (batch.paired & ~twins).any():
         first = torch.from_numpy(np.flatnonzero(batch.paired & ~twins)).to(DEVICE)
         total = total + settings.consistency * 2 * inconsistency(b[first][:, :2], b[first + 1][:, :2]).sum()
@@ -141,14 +166,26 @@ def groups(model: StageB, settings: Settings) -> list[dict]:
     result = [{"params": [*model.dense.parameters(), *model.score.parameters()], "rate": settings.head_rate}]
     for index, layer in enumerate(layers):
         if index >= settings.frozen:
-            result.append({"params": list(layer.parameters()), "rate": settings.learning_rate * settings.layer_decay ** (len(layers) - 1 - index)})
+            result.append(
+                {
+                    "params": list(layer.parameters()),
+                    "rate": settings.learning_rate * settings.layer_decay ** (len(layers) - 1 - index),
+                }
+            )
     return result
 
 
 def freeze(model: StageB, settings: Settings) -> None:
     """Embeddings and the lowest layers stay as the base model has them: less to forget, and less work a step."""
     encoder = model.encoder
-    for part in (encoder.words, encoder.positions, encoder.types, encoder.distances, encoder.norm, *encoder.layers[: settings.frozen]):
+    for part in (
+        encoder.words,
+        encoder.positions,
+        encoder.types,
+        encoder.distances,
+        encoder.norm,
+        *encoder.layers[: settings.frozen],
+    ):
         if part is not None:
             part.requires_grad_(False)
 
@@ -158,7 +195,9 @@ def learned(model: StageB) -> list[Tensor]:
     return [p for p in model.parameters() if p.requires_grad]
 
 
-def watch(model: StageB, held: dict[str, list[Decision]], similar: dict[str, list[np.ndarray]], reader: Reader) -> dict[str, list[float]]:
+def watch(
+    model: StageB, held: dict[str, list[Decision]], similar: dict[str, list[np.ndarray]], reader: Reader
+) -> dict[str, list[float]]:
     """Accuracy on held-out sets of ratio * a + b, by RATIOS; the first is b alone."""
     packs = [packed(row, reader) for rows in held.values() for row in rows]
     found = iter(scores(model, packs, max(4096, TOKENS_A_BATCH)))
@@ -180,7 +219,17 @@ def start_rounding(model: StageB, packs: Sequence[Pack]) -> dict[str, list[int]]
     return kept
 
 
-def train(mix: Mix, stage_a: Encoder, start: StageB, reader: Reader, held: dict[str, list[Decision]], settings: Settings, folder: Path, log, teacher: StageB | None = None) -> StageB:
+def train(
+    mix: Mix,
+    stage_a: Encoder,
+    start: StageB,
+    reader: Reader,
+    held: dict[str, list[Decision]],
+    settings: Settings,
+    folder: Path,
+    log,
+    teacher: StageB | None = None,
+) -> StageB:
     """Stage B trained from the weights of `start`; goes on from `folder/stage_b.pt` if that is there."""
     torch.manual_seed(settings.seed)
     model = copy.deepcopy(start).train()
@@ -189,7 +238,16 @@ def train(mix: Mix, stage_a: Encoder, start: StageB, reader: Reader, held: dict[
     for layer in model.encoder.layers:
         layer.dropout.p = settings.dropout
     optimiser = torch.optim.AdamW(groups(model, settings), lr=1.0, weight_decay=0.01, fused=True)
-    done = {"chunk": 0, "batch": 0, "rows": 0, "steps": 0, "seconds": 0.0, "kept_rows": 0, "kept_accuracy": 0.0, "channels": None}
+    done = {
+        "chunk": 0,
+        "batch": 0,
+        "rows": 0,
+        "steps": 0,
+        "seconds": 0.0,
+        "kept_rows": 0,
+        "kept_accuracy": 0.0,
+        "channels": None,
+    }
     kept = average.state_dict()
     checkpoint = folder / "stage_b.pt"
     if checkpoint.exists():
@@ -208,20 +266,40 @@ def train(mix: Mix, stage_a: Encoder, start: StageB, reader: Reader, held: dict[
 
     def save():
         temporary = checkpoint.with_suffix(".new")
-        torch.save({"model": model.state_dict(), "average": average.state_dict(), "kept": kept, "optimiser": optimiser.state_dict(), "done": done, "reader": reader_name}, temporary)
+        torch.save(
+            {
+                "model": model.state_dict(),
+                "average": average.state_dict(),
+                "kept": kept,
+                "optimiser": optimiser.state_dict(),
+                "done": done,
+                "reader": reader_name,
+            },
+            temporary,
+        )
         temporary.replace(checkpoint)
 
     def look():
         nonlocal kept
         seen = watch(average, held, held_similar, reader)
         means = np.mean(list(seen.values()), 0)
-        log(f"watch: ratios {RATIOS} {means.round(3)}, " + ", ".join(f"{n} {'/'.join(f'{v:.2f}' for v in values)}" for n, values in seen.items()))
+        log(
+            f"watch: ratios {RATIOS} {means.round(3)}, "
+            + ", ".join(f"{n} {'/'.join(f'{v:.2f}' for v in values)}" for n, values in seen.items())
+        )
         accuracy = float(means[0] + means.max()) / 2
         if accuracy >= done["kept_accuracy"]:
             done["kept_accuracy"], done["kept_rows"] = accuracy, done["rows"]
             kept = {name: value.clone() for name, value in average.state_dict().items()}
 
-    source = Source(mix, reader, mix.weights(settings.everyday, settings.without, teacher is not None), ROWS_A_CHUNK, settings.seed, PROCESSES)
+    source = Source(
+        mix,
+        reader,
+        mix.weights(settings.everyday, settings.without, teacher is not None),
+        ROWS_A_CHUNK,
+        settings.seed,
+        PROCESSES,
+    )
     losses: list[Tensor] = []
     last, saved_at, watched_at = time.time(), time.time(), time.time()
     progress = 0.0
@@ -239,7 +317,9 @@ def train(mix: Mix, stage_a: Encoder, start: StageB, reader: Reader, held: dict[
                 done["channels"] = start_rounding(model, typical)
                 set_rounding(average, done["channels"])
                 done["kept_accuracy"] = 0.0  # what was kept before was not rounded
-                log(f"stage B: weights are rounded from here on; channels kept: {sum(map(len, done['channels'].values()))}")
+                log(
+                    f"stage B: weights are rounded from here on; channels kept: {sum(map(len, done['channels'].values()))}"
+                )
             for group in optimiser.param_groups:
                 group["lr"] = group["rate"] * min(1.0, progress / settings.warm_up + 0.01) * (1 - progress)
             batch = collate(chunk, a, parts[number])
@@ -259,7 +339,9 @@ def train(mix: Mix, stage_a: Encoder, start: StageB, reader: Reader, held: dict[
             losses.append(loss.detach())
             done["batch"], done["rows"] = number + 1, done["rows"] + len(batch.labels)
             if done["steps"] % 100 == 0:
-                log(f"stage B: {done['rows']} rows, {done['seconds'] / 60:.1f} min, {progress:.3f} of the way, loss {float(torch.stack(losses).mean()):.3f}")
+                log(
+                    f"stage B: {done['rows']} rows, {done['seconds'] / 60:.1f} min, {progress:.3f} of the way, loss {float(torch.stack(losses).mean()):.3f}"
+                )
                 losses.clear()
             if time.time() - saved_at > SAVE_EVERY:
                 save()

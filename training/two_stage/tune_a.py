@@ -25,14 +25,33 @@ ROWS_A_BATCH = 40
 MOST_CHOICES = 16
 # What similarity of texts can be learned from, by weight.
 TASKS = {
-    "sgd": 5, "airline": 1, "fastfood": 1, "insurance": 1, "any_intent": 6, "emotion": 5, "emotion_polarity": 4, "review_sentence": 5, "editorial": 2,
-    "domain": 6, "title": 8, "openbookqa": 9, "figqa": 4, "follows": 5, "wanted": 1.5, "offence": 2, "message": 2,
+    "sgd": 5,
+    "airline": 1,
+    "fastfood": 1,
+    "insurance": 1,
+    "any_intent": 6,
+    "emotion": 5,
+    "emotion_polarity": 4,
+    "review_sentence": 5,
+    "editorial": 2,
+    "domain": 6,
+    "title": 8,
+    "openbookqa": 9,
+    "figqa": 4,
+    "follows": 5,
+    "wanted": 1.5,
+    "offence": 2,
+    "message": 2,
 }
 
 
 def usable(row: Decision) -> bool:
     """A similarity of texts can be taught by it: it has a label, and that is not "none of these"."""
-    return row.label not in (TEACHER, EVEN, CROSSED) and row.label.lower().replace("_", " ") not in RESIDUAL and len(row.choices) <= MOST_CHOICES
+    return (
+        row.label not in (TEACHER, EVEN, CROSSED)
+        and row.label.lower().replace("_", " ") not in RESIDUAL
+        and len(row.choices) <= MOST_CHOICES
+    )
 
 
 # The same of a stage A for many languages, and how many pairs of lines there are for each row.
@@ -40,7 +59,9 @@ MULTILINGUAL_TASKS = {**TASKS, "spoken": 6, "meaning": 6, "everyday": 20}
 PAIRS_A_ROW = 1.0
 
 
-def tune(base: Encoder, rows: Sequence[Decision], reader: Reader, minutes: float, log, pairs: Sequence[tuple[str, str]] = ()) -> Encoder:
+def tune(
+    base: Encoder, rows: Sequence[Decision], reader: Reader, minutes: float, log, pairs: Sequence[tuple[str, str]] = ()
+) -> Encoder:
     """The encoder after one pass over `rows`, or `minutes` of one core's work, whichever ends first; the learning rate falls to 0 by then. `pairs` of texts with
     one meaning are spread over the batches: each text is to find its other among those of the batch."""
     encoder = copy.deepcopy(base).train()
@@ -62,12 +83,16 @@ def tune(base: Encoder, rows: Sequence[Decision], reader: Reader, minutes: float
         loss = 0.0
         for row, vector in zip(batch, inputs):
             logits = SCALE * choices[[place[c] for c in row.choices]] @ vector
-            loss = loss + F.cross_entropy(logits[None], torch.tensor([row.choices.index(row.label)], device=logits.device))
+            loss = loss + F.cross_entropy(
+                logits[None], torch.tensor([row.choices.index(row.label)], device=logits.device)
+            )
         loss = loss / len(batch)
         share = -(-len(pairs) * ROWS_A_BATCH // len(rows))
         if drawn := pairs[start // ROWS_A_BATCH * share :][:share]:
             with mixed():
-                one, other = (embed_many(encoder, [framed(reader.plain(pair[side]), 64) for pair in drawn]) for side in (0, 1))
+                one, other = (
+                    embed_many(encoder, [framed(reader.plain(pair[side]), 64) for pair in drawn]) for side in (0, 1)
+                )
             logits, own = SCALE * one @ other.T, torch.arange(len(drawn), device=one.device)
             loss = loss + 0.5 * (F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own))
         optimiser.zero_grad()
@@ -93,5 +118,7 @@ def accuracy(encoder: Encoder, rows: Sequence[Decision], reader: Reader) -> floa
     texts = sorted({c for row in rows for c in row.choices})
     choices = dict(zip(texts, vectors(encoder, [framed(reader.choice(t)) for t in texts])))
     inputs = vectors(encoder, [framed(reader.plain(row.input)) for row in rows])
-    right = [row.choices[int(np.argmax([choices[c] @ v for c in row.choices]))] == row.label for row, v in zip(rows, inputs)]
+    right = [
+        row.choices[int(np.argmax([choices[c] @ v for c in row.choices]))] == row.label for row, v in zip(rows, inputs)
+    ]
     return float(np.mean(right))

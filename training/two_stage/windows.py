@@ -15,7 +15,15 @@ from .stack import BEST, Scored, Stack, softmax
 
 PREMISE, CARRIED_INSTRUCTION = 380, 128
 SEGMENT, LEAST, READ = 40, 10, 12
-STOPS = (1012, 1029, 999, 106, 107, 108, 109)  # the tokens . ? ! and, in the multilingual vocabulary, those of Chinese, Hindi, Arabic and Urdu
+STOPS = (
+    1012,
+    1029,
+    999,
+    106,
+    107,
+    108,
+    109,
+)  # the tokens . ? ! and, in the multilingual vocabulary, those of Chinese, Hindi, Arabic and Urdu
 PACKS = 4
 # How much more the first window, read whole, counts than the text's segments do on the whole: less than one sentence that stands out, more than many that do not.
 FIRST = 5.0

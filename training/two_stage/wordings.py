@@ -96,9 +96,25 @@ CHOOSE = [
     "Which option is the most sensible?",
     "Pick the best completion.",
 ]
-MEANING = ["What does this figurative sentence mean?", "What is meant by this?", "Which reading of this sentence is right?", "Explain the figure of speech."]
-TITLE = ["Which title fits this text?", "What is the passage about?", "What is the subject of this text?", "Which headline belongs to this paragraph?", "Name the topic of the passage."]
-FOLLOWS = ["Which statement follows from the text?", "Which of these is true according to the text?", "What can be concluded?", "Which statement does the text support?"]
+MEANING = [
+    "What does this figurative sentence mean?",
+    "What is meant by this?",
+    "Which reading of this sentence is right?",
+    "Explain the figure of speech.",
+]
+TITLE = [
+    "Which title fits this text?",
+    "What is the passage about?",
+    "What is the subject of this text?",
+    "Which headline belongs to this paragraph?",
+    "Name the topic of the passage.",
+]
+FOLLOWS = [
+    "Which statement follows from the text?",
+    "Which of these is true according to the text?",
+    "What can be concluded?",
+    "Which statement does the text support?",
+]
 WANTED = [
     "What kind of thing is being asked for?",
     "What sort of answer does this question expect?",
@@ -142,7 +158,16 @@ VERDICTS = [
     ("definitely true", "definitely false", "the text does not say"),
 ]
 
-YES_NO = [("yes", "no"), ("yes", "no"), ("yes", "no"), ("true", "false"), ("correct", "incorrect"), ("it is", "it is not"), ("right", "wrong"), ("agree", "disagree")]
+YES_NO = [
+    ("yes", "no"),
+    ("yes", "no"),
+    ("yes", "no"),
+    ("true", "false"),
+    ("correct", "incorrect"),
+    ("it is", "it is not"),
+    ("right", "wrong"),
+    ("agree", "disagree"),
+]
 
 RESIDUAL = [
     "none of these",
@@ -159,7 +184,16 @@ RESIDUAL = [
 
 NAMES = {
     "positive": ["favourable", "good", "praise", "likes it", "approving", "a positive opinion", "thumbs up", "great"],
-    "negative": ["unfavourable", "bad", "criticism", "dislikes it", "disapproving", "a negative opinion", "thumbs down", "terrible"],
+    "negative": [
+        "unfavourable",
+        "bad",
+        "criticism",
+        "dislikes it",
+        "disapproving",
+        "a negative opinion",
+        "thumbs down",
+        "terrible",
+    ],
     "neutral": ["neither", "no opinion", "matter of fact", "indifferent", "no strong feeling"],
     "admiration": ["admiring", "impressed", "respect"],
     "amusement": ["amused", "finds it funny", "laughing"],
@@ -220,8 +254,31 @@ NAMES = {
 }
 
 POLARITY_OF = {
-    "positive": ["admiration", "amusement", "approval", "excitement", "gratitude", "joy", "love", "optimism", "pride", "relief"],
-    "negative": ["anger", "annoyance", "disappointment", "disapproval", "disgust", "embarrassment", "fear", "grief", "nervousness", "remorse", "sadness"],
+    "positive": [
+        "admiration",
+        "amusement",
+        "approval",
+        "excitement",
+        "gratitude",
+        "joy",
+        "love",
+        "optimism",
+        "pride",
+        "relief",
+    ],
+    "negative": [
+        "anger",
+        "annoyance",
+        "disappointment",
+        "disapproval",
+        "disgust",
+        "embarrassment",
+        "fear",
+        "grief",
+        "nervousness",
+        "remorse",
+        "sadness",
+    ],
 }
 
 DOMAINS = {
@@ -267,7 +324,9 @@ Asia; Africa; religion; Christianity; Islam; atheism; philosophy; history; art; 
 celebrities; fashion; beauty; theatre; photography; education; schools; universities; language; children; parenting; family; relationships;
 love and dating; weddings; friendship; work; money; insurance; housing; repairs; furniture; items for sale; advertising; jokes; gossip; holidays;
 birthdays; accidents; natural disasters; volunteering; charity; royalty; transport; agriculture; geography; people; places; customer service; complaints;
-refunds; deliveries; orders; accounts and passwords; subscriptions; technical problems; appointments; alarms and reminders; small talk""".replace("\n", " ").split("; ")
+refunds; deliveries; orders; accounts and passwords; subscriptions; technical problems; appointments; alarms and reminders; small talk""".replace(
+    "\n", " "
+).split("; ")
 
 KINDS_WANTED = {
     "who": ["a person", "someone's name", "a person or an organisation"],
@@ -294,7 +353,9 @@ def respelled(choices: list[str], rng: random.Random) -> list[str]:
     """The choices in another case or as identifiers, all in the same manner."""
     style = rng.choice(["upper", "title", "capital", "snake", "lower"])
     if style == "snake" and all(len(choice) < 40 for choice in choices):
-        spelled = [" ".join("".join(c if c.isalnum() else " " for c in choice).split()).replace(" ", "_") for choice in choices]
+        spelled = [
+            " ".join("".join(c if c.isalnum() else " " for c in choice).split()).replace(" ", "_") for choice in choices
+        ]
     else:
         change = {"upper": str.upper, "title": str.title, "capital": str.capitalize, "lower": str.lower}.get(style, str)
         spelled = [change(choice) for choice in choices]

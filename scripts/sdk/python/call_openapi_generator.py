@@ -3,7 +3,15 @@
 import os
 import sys
 
-from umpire_client import ApiClient, CatalogRequest, CatalogsApi, Configuration, DecisionRequest, DecisionsApi, ModelsApi
+from umpire_client import (
+    ApiClient,
+    CatalogRequest,
+    CatalogsApi,
+    Configuration,
+    DecisionRequest,
+    DecisionsApi,
+    ModelsApi,
+)
 from umpire_client.exceptions import BadRequestException
 
 client = ApiClient(Configuration(host=sys.argv[1], access_token=os.environ["API_KEY"]))
