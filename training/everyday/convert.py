@@ -1,12 +1,17 @@
-"""From the form that decisions are written in to the corpus's JSON lines: `python convert.py FILE.txt ... --out FOLDER [--drop FILE]`.
+r"""From the form that decisions are written in to the corpus's JSON lines.
+
+    python convert.py FILE.txt ... --out FOLDER [--drop FILE]
+
+The form:
 
     ## name [kind; field]        a task
     ? a question                 further lines are other wordings of it
     = one | two | three          further lines are other names of the same choices
-    b> a text                    its answer is the second choice; "\\n" is the end of a line; *> stands for none
+    b> a text                    its answer is the second choice; "\n" is the end of a line; *> stands for none
 
-A later `?` or `=` asks the rows that follow another question, or gives them other choices. `--drop`: JSON lines {"file", "task", "text"} of rows that a
-second reader decided otherwise; they are left out. `--as-test` writes a file a task in the form of `bench/eval` instead: the wordings and names take turns.
+A later `?` or `=` asks the rows that follow another question, or gives them other choices. `--drop`: JSON lines
+{"file", "task", "text"} of rows that a second reader decided otherwise; they are left out. `--as-test` writes a file a
+task in the form of `bench/eval` instead: the wordings and names take turns.
 """
 
 import argparse
@@ -71,7 +76,10 @@ def read(path: Path, dropped: set[tuple[str, str]]) -> list[dict]:
 def as_test(groups: list[dict]) -> dict[str, list[str]]:
     """Lines by task, as `bench/eval/data-sets.ts` reads them. Throws if a row has no answer."""
     files: dict[str, list[str]] = {}
-    line = lambda value: json.dumps(value, ensure_ascii=False)
+
+    def line(value: dict) -> str:
+        return json.dumps(value, ensure_ascii=False)
+
     for g in groups:
         meta = {
             "set": g["task"],
@@ -98,6 +106,7 @@ def as_test(groups: list[dict]) -> dict[str, list[str]]:
 
 
 def main() -> None:
+    """Converts the files that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)

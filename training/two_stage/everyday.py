@@ -1,8 +1,10 @@
-"""The corpus of everyday decisions (`training/everyday/`), read and split: whole tasks are held out for fitting the rule.
+"""The corpus of everyday decisions (`training/everyday/`), read and split: whole tasks are held out for fitting the
+rule.
 
-A file is JSON lines, a line a group of rows with one question: {"task", "kind", "field", "instructions": [...], "choices": [[...], ...], "rows": [[text, index or null], ...]}.
-The instructions are wordings of the same question; the lists of choices are other names of the same choices, in the same order; of ordinal
-groups that is the order of the scale. A row's index is that of its choice; null where the choices do not answer the question.
+A file is JSON lines, a line a group of rows with one question: {"task", "kind", "field", "instructions": [...],
+"choices": [[...], ...], "rows": [[text, index or null], ...]}. The instructions are wordings of the same question; the
+lists of choices are other names of the same choices, in the same order; of ordinal groups that is the order of the
+scale. A row's index is that of its choice; null where the choices do not answer the question.
 """
 
 import hashlib
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .lists import Lists
 from .records import Decision
 from .wordings import RESIDUAL
 
@@ -35,30 +38,12 @@ FAR = tuple(f"far_{kind}" for kind in FITTED_KINDS)
 OPEN = "everyday_open"
 # Of the tasks of a kind, in the order of their hashes, every so many-th is held out.
 EVERY_HELD_OUT = 8
+_LISTS = Lists("everyday")
 # Choices that mean nothing, so that no text is nearer to one of them.
-MEANINGLESS = (
-    "T{}",
-    "option {}",
-    "{}",
-    "choice {}",
-    "label_{}",
-    "class {}",
-    "group {}",
-    "item {}",
-    "X{}",
-    "type {}",
-    "bucket {}",
-    "cat{}",
-)
+MEANINGLESS = _LISTS.words("meaningless")
 # Texts that answer nothing, and letters of texts without a word that is known.
-BLANKS = ["", "...", "-", "n/a", "text", "(no text)", "?", "unknown", "lorem ipsum", "hello", "ok", "see attachment"]
-LETTERS = (
-    "bcdfghjklmnpqrstvwxz",
-    "qwrtzxcvbnm0123456789",
-    "абвгдежзиклмнопрстуфхцчшщыэюя",
-    "あいうえおかきくけこさしすせそ日本語文字",
-    "的一是不了在人有我他这中大来上国",
-)
+BLANKS = ["", *_LISTS.words("blanks")]
+LETTERS = _LISTS.entries("letters")
 # A text whose vector is at most so near to each choice's does not answer the question.
 UNRELATED = 0.16
 
@@ -75,6 +60,7 @@ class Group:
     rows: tuple[tuple[str, int | None], ...]
 
     def decision(self, text: str, label: int | None, instruction: str, names: tuple[str, ...], even: str) -> Decision:
+        """A row of the group as a decision; `label` is None, and the target `even`, where the choices do not answer."""
         ranks = tuple(range(len(names))) if self.kind == ORDINAL else ()
         return Decision(
             text,
@@ -112,7 +98,10 @@ def held_out_tasks(groups: list[Group]) -> set[str]:
     kinds = defaultdict(set)
     for group in groups:
         kinds[group.kind].add(group.task)
-    by_hash = lambda task: hashlib.sha256(task.encode()).hexdigest()
+
+    def by_hash(task: str) -> str:
+        return hashlib.sha256(task.encode()).hexdigest()
+
     return {
         task for tasks in kinds.values() for task in sorted(tasks, key=by_hash)[EVERY_HELD_OUT // 2 :: EVERY_HELD_OUT]
     }
@@ -139,7 +128,10 @@ def texts_of(groups: list[Group]) -> list[str]:
 
 
 class Corpus:
-    """Draws rows: every task as often as another, however many rows it has. `vectors`: a text's or choice's vector, for texts that answer nothing."""
+    """Draws rows: every task as often as another, however many rows it has.
+
+    `vectors`: a text's or choice's vector, for texts that answer nothing.
+    """
 
     def __init__(self, groups: list[Group], vectors: dict[str, np.ndarray]):
         self.groups = groups
@@ -151,10 +143,12 @@ class Corpus:
         self.of_a_field = [g for g in groups if g.kind in OF_A_FIELD]
 
     def group(self, rng: random.Random) -> Group:
+        """A group: any task, and of its groups one by how many rows they have."""
         groups = rng.choice(self.tasks)
         return rng.choices(groups, [len(g.rows) for g in groups])[0]
 
     def row(self, rng: random.Random) -> tuple[Group, str, int | None]:
+        """A group, and the text and label of one of its rows."""
         group = self.group(rng)
         return group, *rng.choice(group.rows)
 
@@ -192,8 +186,9 @@ def residual(choice: str) -> bool:
 
 
 def open_question(corpus: Corpus, rng: random.Random, even: str) -> Decision:
-    """A question that its text does not answer, a text that says nothing, or choices without meaning: no choice is better than another, unless one
-    says that none fits."""
+    """A question that its text does not answer, a text that says nothing, or choices without meaning: no choice is
+    better than another, unless one says that none fits.
+    """
     draw = rng.random()
     if draw < 0.25:
         group = rng.choice(corpus.of_a_field)

@@ -1,10 +1,12 @@
 """Which segments of a long text the question is about: a small bilinear form over stage A's vectors.
 
-    r = near * max_i s(cos(segment, choice_i)) + asked * s(cos(segment, instruction)) + own . segment + sum_j (segment_j . segment)(instruction_j . instruction)
+    r = near * max_i s(cos(segment, choice_i)) + asked * s(cos(segment, instruction))
+        + own . segment + sum_j (segment_j . segment)(instruction_j . instruction)
 
-s counts standard deviations from the mean over the text's segments: what is near everywhere tells nothing. The form knows what kind of sentence
-answers what kind of question: someone's request, a judgement, a statement of fact. It is trained on the recipe's rows, whose input is hidden
-among segments of other sets; the loss is the log probability of the hidden one.
+s counts standard deviations from the mean over the text's segments: what is near everywhere tells nothing. The form
+knows what kind of sentence answers what kind of question: someone's request, a judgement, a statement of fact. It is
+trained on the recipe's rows, whose input is hidden among segments of other sets; the loss is the log probability of the
+hidden one.
 """
 
 import json
@@ -17,13 +19,16 @@ import torch
 from torch import Tensor, nn
 
 from .encoder import WIDTH, Encoder
+from .mix import Mix
+from .pool import INTENT_SETS
+from .records import CROSSED, EVEN, TEACHER, Decision
 from .stage_a import framed, vectors
-from .tasks import CROSSED, EVEN, INTENT_SETS, TEACHER, Mix
 from .tokens import Reader
 from .windows import CARRIED_INSTRUCTION, sentences
 
 RANK, STEPS, BATCH, RATE, DECAY, NOISE = 32, 1500, 32, 5e-3, 0.3, 0.3
-# Tasks without a text of their own, and those whose answer is the set that a text is from: any filler would answer them.
+# Tasks without a text of their own, and those whose answer is the set that a text is from: any filler would answer
+# them.
 LEFT_OUT = ("echo", "unrelated", "open_question", "domain", "domain_pair", "title")
 # What texts are hidden in: every second row, the others are what is measured with (`needles.py`).
 HAYSTACKS = (
@@ -71,13 +76,18 @@ class Finder:
         )
 
     def save(self, path: Path) -> None:
-        short = lambda value: np.round(np.asarray(value, np.float64), 5).tolist()
+        """Writes the numbers, to five decimals."""
+
+        def short(value: np.ndarray | float) -> list | float:
+            return np.round(np.asarray(value, np.float64), 5).tolist()
+
         path.write_text(
             json.dumps({name: short(value) for name, value in asdict(self).items()}, separators=(",", ":")) + "\n"
         )
 
     @staticmethod
     def load(path: Path) -> "Finder":
+        """Reads what `save` wrote."""
         return Finder(
             **{
                 name: value if isinstance(value, float) else np.array(value)
@@ -111,8 +121,13 @@ def needles(mix: Mix, encoder: Encoder, reader: Reader, seed: int) -> list[Needl
         if row.label not in (TEACHER, EVEN, CROSSED)
     ]
     rows = [(row, segments) for row, segments in rows if 0 < len(segments) <= LONGEST]
-    encoded = lambda texts: dict(zip(texts, vectors(encoder, [framed(list(text)) for text in texts])))
-    asked = lambda row: tuple(reader.plain(row.instruction)[:CARRIED_INSTRUCTION])
+
+    def encoded(texts: list[tuple[int, ...]]) -> dict[tuple[int, ...], np.ndarray]:
+        return dict(zip(texts, vectors(encoder, [framed(list(text)) for text in texts]), strict=True))
+
+    def asked(row: Decision) -> tuple[int, ...]:
+        return tuple(reader.plain(row.instruction)[:CARRIED_INSTRUCTION])
+
     known = encoded(
         sorted(
             {tuple(s) for _, segments in rows for s in segments}
@@ -120,7 +135,10 @@ def needles(mix: Mix, encoder: Encoder, reader: Reader, seed: int) -> list[Needl
             | {tuple(reader.choice(c)) for row, _ in rows for c in row.choices}
         )
     )
-    stack = lambda texts: torch.from_numpy(np.stack([known[tuple(text)] for text in texts])).float()
+
+    def stack(texts: list) -> Tensor:
+        return torch.from_numpy(np.stack([known[tuple(text)] for text in texts])).float()
+
     return [
         Needle(row.set, stack(segments), stack([asked(row)])[0], stack([reader.choice(c) for c in row.choices]))
         for row, segments in rows
@@ -131,7 +149,7 @@ def haystacks(mix: Mix, encoder: Encoder, reader: Reader, rng: random.Random) ->
     """Vectors of segments [HAY, width] by set."""
     result = {}
     for name in HAYSTACKS:
-        known = mix.sets[name][::2]
+        known = mix.pool.sets[name][::2]
         rows = rng.sample(known, min(len(known), HAY))
         segments = [segment for row in rows for segment in sentences(reader.plain(row.input))[:4]]
         rng.shuffle(segments)
@@ -157,11 +175,17 @@ class Form(nn.Module):
         self.instruction = nn.Parameter(torch.randn(RANK, WIDTH) * 0.05)
 
     def forward(self, segments: Tensor, instruction: Tensor, choices: Tensor) -> Tensor:
-        """Relevance [segments]. Both kinds of vectors are blurred: instructions are few, and would be learned by heart."""
+        """Relevance [segments].
+
+        Both kinds of vectors are blurred: instructions are few, and would be learned by heart.
+        """
         fixed = self.scales @ torch.stack(
             [standardised(segments @ choices.T).max(1).values, standardised(segments @ instruction)]
         )
-        blur = lambda x: nn.functional.normalize(x + NOISE * torch.randn_like(x) / WIDTH**0.5, dim=-1)
+
+        def blur(x: Tensor) -> Tensor:
+            return nn.functional.normalize(x + NOISE * torch.randn_like(x) / WIDTH**0.5, dim=-1)
+
         segments, instruction = blur(segments), blur(instruction)
         return fixed + segments @ self.own + (segments @ self.segment.T) @ (self.instruction @ instruction)
 
@@ -197,5 +221,8 @@ def train(mix: Mix, encoder: Encoder, reader: Reader, seed: int, log) -> Finder:
         losses.append(loss.item())
     log(f"finder: {len(rows)} rows, loss {np.mean(losses[:20]):.2f} at first, {np.mean(losses[-50:]):.2f} at last")
     near, asked = form.scales.tolist()
-    plain = lambda parameter: parameter.detach().numpy()
+
+    def plain(parameter: nn.Parameter) -> np.ndarray:
+        return parameter.detach().numpy()
+
     return Finder(near, asked, plain(form.own), plain(form.segment), plain(form.instruction))

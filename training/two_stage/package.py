@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,34 +13,15 @@ from .finder import Finder
 from .stack import BEST, FEATURES, Stack
 from .stage_b import PACK_TOKENS, StageB
 from .tokens import CLS, MASK, SEP, UNK
-from .wordings import RESIDUAL
 from .windows import CARRIED_INSTRUCTION, FIRST, KAPPA, LEAST, PREMISE, READ, SEGMENT, STOPS
+from .wordings import ANSWERS, RESIDUAL
 
 # By what stage B is grown from: the largest request must be done in time on one core.
 LIMITS = {
     "minilm": {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300},
     "mpnet": {"input_tokens": 2048, "candidate_tokens": 48, "choices": 300},
 }
-# Choices that answer the question and name nothing that a text could be near to.
-VERDICTS = [
-    "yes",
-    "no",
-    "true",
-    "false",
-    "correct",
-    "incorrect",
-    "right",
-    "wrong",
-    "maybe",
-    "perhaps",
-    "unknown",
-    "unclear",
-    "cannot be determined",
-    "can't be determined",
-    "cannot tell",
-    "not enough information",
-    "it depends",
-]
+# The word that makes a choice the opposite of another, as in "urgent" and "not urgent".
 NEGATION = "not"
 CANARY = {
     "input": "I was charged twice for my order",
@@ -51,7 +33,7 @@ CANARY = {
 
 def verdicts(reader: str) -> list[str]:
     """The verdicts that a reader knows."""
-    return VERDICTS + (multilingual.VERDICTS if reader == "e5" else [])
+    return ANSWERS + (multilingual.VERDICTS if reader == "e5" else [])
 
 
 def residuals(reader: str) -> list[str]:
@@ -62,42 +44,57 @@ def residuals(reader: str) -> list[str]:
 UNFITTED = Stack((0,), np.zeros(1), np.zeros(1))
 
 
-def write(
-    folder: Path,
-    encoder: Encoder,
-    model: StageB,
-    large: dict,
-    tokenizer: str,
-    symbols: dict[str, str],
-    finder: Finder,
-    kept_a: Path | None = None,
-    large_a: dict | None = None,
-) -> None:
-    """All files that the engine loads, with a rule that is still to be fitted. The same weights give the same bytes, but for a graph that was read back,
-    whose scales are rounded once more: stage A's is copied from `kept_a` if it is the one of another package."""
+@dataclass(frozen=True)
+class Stages:
+    """Both stages as they are written.
+
+    `large`: of stage B what `stage_b_graph.build` wants of its large channels; `large_a`: the same of a stage A with a
+    prefix; `kept_a`: the graph of stage A if it is the one of another package. The same weights give the same bytes,
+    but for a graph that was read back, whose scales are rounded once more: that one is copied.
+    """
+
+    a: Encoder
+    b: StageB
+    large: dict
+    large_a: dict | None = None
+    kept_a: Path | None = None
+
+
+@dataclass(frozen=True)
+class Texts:
+    """How texts are read: the content of `tokenizer.json` and of `symbols.json`."""
+
+    tokenizer: str
+    symbols: dict[str, str]
+
+
+def write(folder: Path, stages: Stages, texts: Texts, finder: Finder) -> None:
+    """All files that the engine loads, with a rule that is still to be fitted."""
     folder.mkdir(parents=True, exist_ok=True)
-    shape = encoder.shape
-    stage_a, words = export.without_words(export.stage_a(encoder, "int8", large_a), vocabulary=shape.vocabulary)
-    if model.encoder.shape in (MINILM, E5_READER):
-        stage_b, reader_words = export.without_words(export.stage_b(model, "int8", large), vocabulary=shape.vocabulary)
+    shape = stages.a.shape
+    stage_a, words = export.without_words(export.stage_a(stages.a, "int8", stages.large_a), vocabulary=shape.vocabulary)
+    if stages.b.encoder.shape in (MINILM, E5_READER):
+        stage_b, reader_words = export.without_words(
+            export.stage_b(stages.b, "int8", stages.large), vocabulary=shape.vocabulary
+        )
         if words != reader_words:
             raise ValueError("the stages do not share their word embeddings")
         weights = {}
     else:
-        stage_b, codes = export.weights_apart(export.stage_b(model, "packed", large))
+        stage_b, codes = export.weights_apart(export.stage_b(stages.b, "packed", stages.large))
         weights = {export.WEIGHTS_FILE: codes}
     files = {
-        "stage-a.onnx": kept_a.read_bytes() if kept_a else stage_a,
+        "stage-a.onnx": stages.kept_a.read_bytes() if stages.kept_a else stage_a,
         "stage-b.onnx": stage_b,
         "words.bin": words,
         **weights,
-        "tokenizer.json": json.dumps(json.loads(tokenizer), ensure_ascii=False, separators=(",", ":")).encode(),
-        "symbols.json": (json.dumps(symbols, ensure_ascii=True, separators=(",", ":")) + "\n").encode(),
+        "tokenizer.json": json.dumps(json.loads(texts.tokenizer), ensure_ascii=False, separators=(",", ":")).encode(),
+        "symbols.json": (json.dumps(texts.symbols, ensure_ascii=True, separators=(",", ":")) + "\n").encode(),
     }
     for name, data in files.items():
         (folder / name).write_bytes(data)
     finder.save(folder / "finder.json")
-    describe(folder, UNFITTED, next(name for name, shape in SHAPES.items() if shape == model.encoder.shape))
+    describe(folder, UNFITTED, next(name for name, shape in SHAPES.items() if shape == stages.b.encoder.shape))
 
 
 FILES = (

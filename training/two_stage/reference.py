@@ -1,6 +1,8 @@
-"""The family in Python, from a package folder alone: ONNX Runtime and numpy, one choice and one window a run, as an engine does it.
+"""The family in Python, from a package folder alone: ONNX Runtime and numpy, one choice and one window a run, as an
+engine does it.
 
-Slow and plain on purpose: it is what the package is measured with before the service is there, and what golden cases come from.
+Slow and plain on purpose: it is what the package is measured with before the service is there, and what golden cases
+come from.
 """
 
 import json
@@ -33,7 +35,7 @@ def session(graph: Path | bytes) -> onnxruntime.InferenceSession:
 
 @dataclass(frozen=True)
 class Parts:
-    """What the stages say of a request's windows, over the choices in code-unit order; `order`: their places as asked."""
+    """What the stages say of a request's windows, by choices in code-unit order; `order`: their places as asked."""
 
     scored: list[Scored]
     relevance: np.ndarray
@@ -51,7 +53,10 @@ class Answer:
 
 
 class Package:
-    """A loaded package; `decide` answers one request. `stage_a` and `stage_b` may point at other graphs (fp32) than the package's own, and `unread` be another rule."""
+    """A loaded package; `decide` answers one request.
+
+    `stage_a` and `stage_b` may point at other graphs (fp32) than the package's own, and `unread` be another rule.
+    """
 
     def __init__(
         self, folder: Path, stage_a: Path | None = None, stage_b: Path | None = None, unread: Rule | None = None
@@ -109,6 +114,7 @@ class Package:
         return self.leanings[key]
 
     def run(self, packed: Pack) -> np.ndarray:
+        """b of one pack's options."""
         feed = {
             "input_ids": [packed.ids],
             "position_ids": [packed.positions],
@@ -167,6 +173,7 @@ class Package:
         return Parts(scored, weights, order, len(question) + sum(map(len, lines)))
 
     def decide(self, text: str, instruction: str, choices: list[str]) -> Answer:
+        """Answers one request."""
         parts = self.parts(text, instruction, choices)
         probabilities = np.empty(len(choices))
         probabilities[parts.order] = join(parts.scored, parts.relevance, self.stack, self.kappa)

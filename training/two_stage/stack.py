@@ -2,10 +2,11 @@
 
     b_i = s_i - lean * l_i: stage B's scores, less what the question and the choices say without a text (`leaning`)
     alpha = exp(w_alpha . f), beta = exp(w_beta . f), z_i = alpha a_i + beta b_i over the best k choices
-    P(i) = A(i) outside the best k; inside, P(i) = A(K) softmax_K(z)(i); A = softmax(a / T_A) over all, ln T_A = t0 + t1 ln n
+    P(i) = A(i) outside the best k; inside, P(i) = A(K) softmax_K(z)(i)
+    A = softmax(a / T_A) over all, ln T_A = t0 + t1 ln n
 
-All are fitted on whole sets that neither stage was trained on, each set weighing the same: lean and alpha / beta by accuracy, beta by log
-loss, so the probabilities come out calibrated and no separate temperature is needed.
+All are fitted on whole sets that neither stage was trained on, each set weighing the same: lean and alpha / beta by
+accuracy, beta by log loss, so the probabilities come out calibrated and no separate temperature is needed.
 """
 
 from collections.abc import Sequence
@@ -38,9 +39,11 @@ LN_N, CLOSENESS, ABOUT, VERDICTS, RESIDUAL = (
 
 @dataclass(frozen=True)
 class Scored:
-    """What the stages say about one request: cosines a [choices], indices of the best k, b [k], what they lean to without a text [k], how near the best
-    choices' vectors are to each other, their mean tokens, the cosine of input and instruction, the share of verdicts among the best choices, whether one of them
-    says that none fits, and the label's index."""
+    """What the stages say about one request: cosines a [choices], indices of the best k, b [k], what they lean to
+    without a text [k], how near the best choices' vectors are to each other, their mean tokens, the cosine of input and
+    instruction, the share of verdicts among the best choices, whether one of them says that none fits, and the label's
+    index.
+    """
 
     a: np.ndarray
     best: np.ndarray
@@ -61,8 +64,11 @@ class Scored:
 
 @dataclass(frozen=True)
 class Share:
-    """alpha / beta = ratio * exp(by_ln_n * f_ln_n - by_closeness * f_closeness - by_about * f_about - by_verdicts * f_verdicts
-    - by_residual * f_residual)."""
+    """How much more stage A is heard than stage B.
+
+    alpha / beta = ratio * exp(by_ln_n * f_ln_n - by_closeness * f_closeness - by_about * f_about
+                               - by_verdicts * f_verdicts - by_residual * f_residual)
+    """
 
     ratio: float
     by_ln_n: float
@@ -114,8 +120,10 @@ def features(s: Scored) -> np.ndarray:
 
 
 def leaning(silent: np.ndarray, residual: Sequence[bool]) -> np.ndarray:
-    """l [k] of scores for an empty text: how much more a choice is scored than the others are. A choice that says that none fits is right then, and
-    has none."""
+    """l [k] of scores for an empty text: how much more a choice is scored than the others are.
+
+    A choice that says that none fits is right then, and has none.
+    """
     residual = np.array(residual)
     named = ~residual if not residual.all() else residual
     return np.where(named, silent - silent[named].mean(), 0.0)
@@ -129,17 +137,23 @@ def closeness(choices: np.ndarray) -> float:
 
 
 def verdicts(choices: Sequence[Sequence[int]], known: Sequence[Sequence[int]], negation: Sequence[int]) -> float:
-    """Share of choices (token ids) that answer the question instead of naming something: one of the `known` ones (yes, no, ...), or a
-    choice that stands beside its own negation ("urgent", "not urgent")."""
+    """Share of choices (token ids) that answer the question instead of naming something: one of the `known` ones (yes,
+    no, ...), or a choice that stands beside its own negation ("urgent", "not urgent").
+    """
     texts, words = {tuple(c) for c in choices}, {tuple(k) for k in known}
     head = tuple(negation)
-    is_one = lambda c: c in words or head + c in texts or (c[: len(head)] == head and c[len(head) :] in texts)
+
+    def is_one(c: tuple[int, ...]) -> bool:
+        return c in words or head + c in texts or (c[: len(head)] == head and c[len(head) :] in texts)
+
     return float(np.mean([is_one(tuple(c)) for c in choices]))
 
 
 @dataclass(frozen=True)
 class Words:
-    """Token ids of the choices that name nothing: answers to a question, the word that denies a choice, and the ways to say that none fits."""
+    """Token ids of the choices that name nothing: answers to a question, the word that denies a choice, and the ways to
+    say that none fits.
+    """
 
     verdicts: Sequence[Sequence[int]]
     negation: Sequence[int]
@@ -184,13 +198,15 @@ class Stack:
 
 
 def softmax(z: np.ndarray) -> np.ndarray:
+    """exp(z), normalised over all of z."""
     e = np.exp(z - z.max())
     return e / e.sum()
 
 
 def tensors(rows: Sequence[Scored]) -> tuple[Tensor, ...]:
-    """Rows whose label is among the best k, or that have none, padded: f [rows, features], a and b [rows, 32], mask, target distributions [rows, 32] (even
-    where there is no label), weight (1 a set)."""
+    """Rows whose label is among the best k, or that have none, padded: f [rows, features], a and b [rows, 32], mask,
+    target distributions [rows, 32] (even where there is no label), weight (1 a set).
+    """
     rows = [s for s in rows if s.label in s.best or s.label < 0]
     count = {}
     for s in rows:
@@ -220,8 +236,9 @@ def tensors(rows: Sequence[Scored]) -> tuple[Tensor, ...]:
 def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: float = 0.003) -> Stack:
     """The stack of upright rows with ln(alpha / beta) as `share` says, and ln(beta) fitted over the features `scale`.
 
-    Log loss, L-BFGS; `strength` pulls all but the constant to 0. How the stages share the word is a matter of accuracy on unseen
-    sets; the log loss would answer it from the sets that resemble the training data. How sure the answer is, is fitted here.
+    Log loss, L-BFGS; `strength` pulls all but the constant to 0. How the stages share the word is a matter of accuracy
+    on unseen sets; the log loss would answer it from the sets that resemble the training data. How sure the answer is,
+    is fitted here.
     """
     by_feature = {i: weight for i, weight in share.tilt().items() if weight or i == 0}
     used = tuple(dict.fromkeys([*scale, *by_feature]))

@@ -1,4 +1,7 @@
-"""Stage A: the sentence encoder. Every text is encoded alone; a choice's score is the cosine of its vector with the input's."""
+"""Stage A: the sentence encoder.
+
+Every text is encoded alone; a choice's score is the cosine of its vector with the input's.
+"""
 
 from collections.abc import Sequence
 

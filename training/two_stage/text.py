@@ -24,7 +24,8 @@ WHITESPACE = re.compile(r"\s")
 def build_symbols(is_unknown) -> dict[str, str]:
     """Character -> the words it is read as, for every symbol that `is_unknown(character)` says the vocabulary lacks.
 
-    A regional indicator becomes its plain letter, so that a flag reads as its country code; skin tones and joiners become "".
+    A regional indicator becomes its plain letter, so that a flag reads as its country code; skin tones and joiners
+    become "".
     """
     table = {}
     for code in range(0x80, 0x1FB00):
@@ -48,12 +49,15 @@ class TextReader:
 
     @classmethod
     def load(cls, path: Path) -> "TextReader":
+        """The reader of a package's `symbols.json`."""
         return cls(json.loads(path.read_text(encoding="utf-8")))
 
     def plain(self, text: str) -> str:
+        """An input or instruction as it is tokenised."""
         return text if text.isascii() else text.translate(self.symbols)
 
     def choice(self, text: str) -> str:
+        """A choice as it is tokenised."""
         words = UNDERSCORES.sub(" ", text)
         if not WHITESPACE.search(text):
             words = CAMEL_HUMP.sub(" ", INNER_HYPHEN.sub(" ", words))

@@ -1,7 +1,7 @@
 """Tuning stage A lightly: contrastive, few minutes, then averaged with the original weights.
 
-Hard tuning ruins what makes the encoder good at unseen choices, so the learning rate is low and only a share of the tuned weights
-is kept (`average`), chosen on whole sets that were held out.
+Hard tuning ruins what makes the encoder good at unseen choices, so the learning rate is low and only a share of the
+tuned weights is kept (`average`), chosen on whole sets that were held out.
 """
 
 import copy
@@ -13,9 +13,8 @@ import torch
 from torch.nn import functional as F
 
 from .encoder import Encoder, mixed
-from .records import Decision
+from .records import CROSSED, EVEN, TEACHER, Decision
 from .stage_a import embed_many, framed, vectors
-from .tasks import CROSSED, EVEN, TEACHER
 from .tokens import Reader
 from .wordings import RESIDUAL
 
@@ -62,8 +61,10 @@ PAIRS_A_ROW = 1.0
 def tune(
     base: Encoder, rows: Sequence[Decision], reader: Reader, minutes: float, log, pairs: Sequence[tuple[str, str]] = ()
 ) -> Encoder:
-    """The encoder after one pass over `rows`, or `minutes` of one core's work, whichever ends first; the learning rate falls to 0 by then. `pairs` of texts with
-    one meaning are spread over the batches: each text is to find its other among those of the batch."""
+    """The encoder after one pass over `rows`, or `minutes` of one core's work, whichever ends first; the learning rate
+    falls to 0 by then. `pairs` of texts with one meaning are spread over the batches: each text is to find its other
+    among those of the batch.
+    """
     encoder = copy.deepcopy(base).train()
     weights = [p for p in encoder.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=LEARNING_RATE, weight_decay=0.01, fused=True)
@@ -81,7 +82,7 @@ def tune(
             inputs = embed_many(encoder, [framed(reader.plain(row.input), 96) for row in batch])
             choices = embed_many(encoder, [framed(reader.choice(text), 40) for text in texts])
         loss = 0.0
-        for row, vector in zip(batch, inputs):
+        for row, vector in zip(batch, inputs, strict=True):
             logits = SCALE * choices[[place[c] for c in row.choices]] @ vector
             loss = loss + F.cross_entropy(
                 logits[None], torch.tensor([row.choices.index(row.label)], device=logits.device)
@@ -116,9 +117,10 @@ def average(base: Encoder, tuned: Encoder, share: float) -> Encoder:
 def accuracy(encoder: Encoder, rows: Sequence[Decision], reader: Reader) -> float:
     """Share of rows whose nearest choice is the label."""
     texts = sorted({c for row in rows for c in row.choices})
-    choices = dict(zip(texts, vectors(encoder, [framed(reader.choice(t)) for t in texts])))
+    choices = dict(zip(texts, vectors(encoder, [framed(reader.choice(t)) for t in texts]), strict=True))
     inputs = vectors(encoder, [framed(reader.plain(row.input)) for row in rows])
     right = [
-        row.choices[int(np.argmax([choices[c] @ v for c in row.choices]))] == row.label for row, v in zip(rows, inputs)
+        row.choices[int(np.argmax([choices[c] @ v for c in row.choices]))] == row.label
+        for row, v in zip(rows, inputs, strict=True)
     ]
     return float(np.mean(right))

@@ -1,13 +1,13 @@
 """Both stages read back from a package's graphs, to train on from them: `--start-from models/umpire-mini/<revision>`.
 
-The nodes of a graph stand in the order in which `export` wrote them: the norm of the embeddings, then for each layer query, key and
-value together, the attention's output, a norm, the two products of the feed-forward part, a norm. The word embeddings come
-from the base model, whose table both graphs share; the rest is as exact as seven bits a weight are, or five in a package whose stage B is larger. Of that one the layers that
-training leaves as they are come from the weights that it grows from, as do its words and positions.
+The nodes of a graph stand in the order in which `export` wrote them: the norm of the embeddings, then for each layer
+query, key and value together, the attention's output, a norm, the two products of the feed-forward part, a norm. The
+word embeddings come from the base model, whose table both graphs share; the rest is as exact as seven bits a weight
+are, or five in a package whose stage B is larger. Of that one the layers that training leaves as they are come from the
+weights that it grows from, as do its words and positions.
 """
 
 import json
-
 from pathlib import Path
 
 import numpy as np
@@ -44,10 +44,13 @@ class Graph:
         }
 
     def of(self, operator: str) -> list[onnx.NodeProto]:
+        """The nodes of one kind."""
         return [node for node in self.nodes if node.op_type == operator]
 
     def product(self, node: onnx.NodeProto) -> tuple[np.ndarray, np.ndarray | None]:
-        """Weight [out, in] and bias of a quantised product; channels that were divided before it are put back, and those that were kept out of it."""
+        """Weight [out, in] and bias of a quantised product; channels that were divided before it are put back, and
+        those that were kept out of it.
+        """
         matrix = self.constants[node.input[1]].astype(np.float32) * self.constants[node.input[2]]
         before = self.by_output.get(node.input[0])
         if before is not None and before.op_type == "Mul" and before.input[1] in self.constants:
@@ -108,6 +111,7 @@ def tables(graph: Graph) -> list[np.ndarray]:
 
 
 def into(encoder: Encoder, state: dict[str, np.ndarray]) -> None:
+    """Puts weights into an encoder; only the words and types may be missing, which it has already."""
     missing, unknown = encoder.load_state_dict(
         {k: torch.from_numpy(np.array(v, np.float32)) for k, v in state.items()}, strict=False
     )

@@ -1,4 +1,6 @@
-"""Calls a service with what openapi-generator made for Python: `call_openapi_generator.py BASE_URL`, with API_KEY in the environment."""
+"""Calls a service with what openapi-generator made for Python: `call_openapi_generator.py BASE_URL`, with API_KEY in
+the environment.
+"""
 
 import os
 import sys
