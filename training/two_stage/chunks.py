@@ -22,6 +22,7 @@ from .tokens import CLS, MASK, SEP, Reader
 
 # Targets other than a label.
 TARGETS = {TEACHER: -1, EVEN: -2, CROSSED: -3}
+# In tokens, of a row that is trained on: an engine reads more, but long rows would cost most of the time.
 MOST_INSTRUCTION, MOST_INPUT, MOST_OPTION = 96, 160, 40
 # How far a step of a scale leads to its neighbours: their share of the target.
 NEIGHBOURS = 0.12

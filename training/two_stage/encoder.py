@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from .tokens import PREFIX
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+# What is added to the scores of tokens that may not see one another; in 16 bits, too, it is finite.
 BLOCKED = -10000.0
 # The distance from which on MPNet's buckets are all the same.
 FAR = 128
@@ -182,6 +183,7 @@ def bucket_of(apart: Tensor, buckets: int) -> Tensor:
     return (apart > 0).long() * half + torch.where(far < exact, far, grown.clamp(max=half - 1))
 
 
+# Of a Layer, by their names.
 LAYER_PARTS = ("query", "key", "value", "attended", "attended_norm", "inner", "outer", "outer_norm")
 
 

@@ -21,6 +21,7 @@ from .records import Decision
 from .wordings import RESIDUAL
 
 FOLDER = Path(__file__).resolve().parents[1] / "everyday"
+# The kind whose choices are steps of a scale.
 ORDINAL = "ordinal"
 # Kinds whose questions are about some field, so that a text of another field does not answer them.
 OF_A_FIELD = ("routing", "described", "ids", "tools", "nextstep", "none")

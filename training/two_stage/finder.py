@@ -26,6 +26,7 @@ from .stage_a import framed, vectors
 from .tokens import Reader
 from .windows import CARRIED_INSTRUCTION, sentences
 
+# The rank of the form, and its training: steps, rows a step, learning rate, weight decay, how far vectors are blurred.
 RANK, STEPS, BATCH, RATE, DECAY, NOISE = 32, 1500, 32, 5e-3, 0.3, 0.3
 # Tasks without a text of their own, and those whose answer is the set that a text is from: any filler would answer
 # them.
@@ -53,6 +54,8 @@ HAYSTACKS = (
     "nlupp_banking",
     "defeasible_nli",
 )
+# Rows that are drawn, and the segments that one may have at most to be hidden; segments of each haystack, and how many
+# of them are around a row.
 ROWS, LONGEST, HAY, SIZES = 16_000, 2, 1200, (20, 60, 100)
 
 

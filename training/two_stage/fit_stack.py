@@ -19,6 +19,7 @@ from .everyday import FITTED_KINDS, OPEN
 from .held_out import FAR_KINDS, KINDS
 from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, features, fit
 
+# What is tried for each number of the rule.
 LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)
 RATIOS = (0.5, 1, 2, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64)
 BY_LN_N, BY_CLOSENESS, BY_ABOUT, BY_VERDICTS, BY_RESIDUAL = (

@@ -21,12 +21,13 @@ from .records import EVEN, Decision, read_folder
 from .reference import Package
 from .unread import Rule, share_of, tempered
 
+# What is tried for the two numbers of the rule.
 BOUNDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 PULLS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 # What the rule may cost in log loss on English rows.
 HARMLESS = 0.002
-ENGLISH_ROWS = 60
-MOST_ENGLISH = 900
+# English rows of each held-out set, and of all together: a package decides them one by one.
+ENGLISH_ROWS, MOST_ENGLISH = 60, 900
 
 # The share of unread tokens, the probabilities and the label's place.
 Row = tuple[float, np.ndarray, int]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+# Of equal mass, for the calibration error.
 BINS = 15
 
 

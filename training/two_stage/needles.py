@@ -8,6 +8,7 @@ from .pool import KEPT_BACK
 from .records import Decision
 from .tokens import Reader
 
+# Rows of each set that are hidden; sets of short texts whose questions are about the whole text.
 HIDDEN_ROWS = 12
 HIDDEN_SETS = ("many_intents", "tweet_polarity", "yes_no", "multidogo_finance", "snips")
 

@@ -17,15 +17,13 @@ from .encoder import DEVICE, mixed
 from .records import CROSSED, TEACHER
 from .stage_b import StageB
 
-# How much stage A is heard beside b, one of these a row: not at all, as in the middle of what the fitted rules choose,
-# and more.
+# How much stage A is heard beside b: one of these for each row.
 ALPHAS = (0.0, 8.0, 16.0)
 # What makes a distribution of stage A's cosines: the scale that it is tuned with.
 TEACHER_SCALE = 20.0
 # Of a row with a label beside a teacher's distribution, and what both distributions are flattened by.
 TAUGHT, FLATTENED = 0.6, 1.5
-# Added where there is no option; the least logarithm, so that nothing times it is no NaN; the most that a pair pays, in
-# nats.
+# Added where there is no option; the least logarithm, so that it times 0 is 0; the most that a pair pays, in nats.
 CLOSED, LEAST_LOG, MOST_OF_A_PAIR = -1e9, -1e4, 4.0
 
 

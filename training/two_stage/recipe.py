@@ -21,7 +21,7 @@ from .settings import Settings
 from .settle import B_SHARES
 from .workshop import A_MINUTES, SEED, Workshop
 
-# Rows of each set that the rule is fitted on: a standard error of an accuracy is then at most 3 points.
+# Rows of each set that the rule is fitted on: an accuracy of one half then has a standard error of 3 points.
 HELD_ROWS = 240
 # What a run from the base weights learns with, and one that goes on from a package; a GPU's batches are larger, and so
 # are its rates.

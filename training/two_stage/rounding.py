@@ -18,7 +18,9 @@ from torch import Tensor
 
 from .encoder import Product
 
+# Bits of a layer's weight and of a word embedding's number, and how many of the latter share a scale.
 LAYER_BITS, WORD_BITS, WORD_GROUP = 5, 4, 64
+# Fractions of a row's greatest weight that are tried for its scale.
 RATIOS = (1.0, 0.92, 0.84, 0.76, 0.68, 0.6)
 # A channel is large when its greatest magnitude is so many times the median channel's; of these the largest are kept.
 LARGE, MOST_LARGE = 4.0, 6

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+# What the rule knows of a request, in the order of `features`.
 FEATURES = (
     "one",
     "ln_n",
@@ -31,7 +32,12 @@ FEATURES = (
     "verdicts",
     "residual",
 )
+# Of so many choices at most, those that stage A finds best, stage B has a say.
 BEST = 32
+# Bounds of ln alpha and ln beta, so that no request is answered by a feature that is out of all proportion.
+ALPHA_BOUNDS, BETA_BOUNDS = (-5, 4.5), (-5, 2)
+# ln T_A to begin with: cosines differ by hundredths.
+LN_TEMPERATURE = np.log(0.05)
 LN_N, CLOSENESS, ABOUT, VERDICTS, RESIDUAL = (
     FEATURES.index(name) for name in ("ln_n", "closeness", "about", "verdicts", "residual")
 )
@@ -176,13 +182,14 @@ class Stack:
     used: tuple[int, ...]
     alpha: np.ndarray
     beta: np.ndarray
-    a_temperature: tuple[float, float] = (np.log(0.05), 0.0)
+    a_temperature: tuple[float, float] = (LN_TEMPERATURE, 0.0)
     lean: float = 0.0
 
     def weights(self, s: Scored) -> tuple[float, float]:
         """alpha and beta of an upright request."""
         f = features(s)[list(self.used)]
-        return float(np.exp(np.clip(self.alpha @ f, -5, 4.5))), float(np.exp(np.clip(self.beta @ f, -5, 2)))
+        alpha, beta = np.clip(self.alpha @ f, *ALPHA_BOUNDS), np.clip(self.beta @ f, *BETA_BOUNDS)
+        return float(np.exp(alpha)), float(np.exp(beta))
 
     def a_alone(self, a: np.ndarray) -> np.ndarray:
         """A [choices]: the distribution of stage A over all choices."""
@@ -253,8 +260,8 @@ def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: fl
 
     def loss() -> Tensor:
         optimiser.zero_grad()
-        alpha = torch.exp((f @ (w * free + tilt)).clamp(-5, 4.5))[:, None]
-        beta = torch.exp((f @ (w * free)).clamp(-5, 2))[:, None]
+        alpha = torch.exp((f @ (w * free + tilt)).clamp(*ALPHA_BOUNDS))[:, None]
+        beta = torch.exp((f @ (w * free)).clamp(*BETA_BOUNDS))[:, None]
         logs = torch.log_softmax(alpha * a + beta * b + mask, -1)
         value = -(weight * (target * logs.clamp(min=-1e6)).sum(-1)).sum() + strength * (w[1:] ** 2).sum()
         value.backward()
@@ -268,7 +275,7 @@ def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: fl
 def fit_a_temperature(rows: Sequence[Scored]) -> tuple[float, float]:
     """t0, t1 of ln T_A = t0 + t1 ln n by log loss of A over all choices, of rows with a label."""
     rows = [s for s in rows if s.label >= 0]
-    t = torch.tensor([np.log(0.05), 0.0], dtype=torch.float64, requires_grad=True)
+    t = torch.tensor([LN_TEMPERATURE, 0.0], dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.LBFGS([t], max_iter=100, line_search_fn="strong_wolfe")
     count = {}
     for s in rows:

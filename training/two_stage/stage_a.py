@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from .encoder import BLOCKED, DEVICE, Encoder, mixed
 from .tokens import CLS, SEP
 
+# In tokens, of a text that is encoded for training or fitting.
 LONGEST = 256
 
 

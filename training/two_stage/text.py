@@ -11,10 +11,12 @@ import re
 import unicodedata
 from pathlib import Path
 
+# Characters that only change how another one looks.
 JOINERS = {"\u200d", "\ufe0e", "\ufe0f"}
 FIRST_FLAG_LETTER, LAST_FLAG_LETTER = 0x1F1E6, 0x1F1FF
 SKIN_TONES = range(0x1F3FB, 0x1F400)
 
+# Where the words of an identifier meet.
 UNDERSCORES = re.compile(r"_+")
 INNER_HYPHEN = re.compile(r"(?<=[A-Za-z])-(?=[A-Za-z])")
 CAMEL_HUMP = re.compile(r"(?<=[A-Za-z][a-z])(?=[A-Z])")

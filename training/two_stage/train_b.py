@@ -28,7 +28,7 @@ from .stage_b import Pack, StageB, scores
 from .tokens import Reader
 from .watch import RATIOS, watch
 
-# A chunk is drawn in a second or two, and has batches of every length.
+# Drawn at once, so that a batch is of rows of like length.
 ROWS_A_CHUNK = 3000
 GPU = DEVICE == "cuda"
 WATCH_EVERY, SAVE_EVERY = (45, 150) if GPU else (360, 300)  # seconds

@@ -18,10 +18,12 @@ from .stage_a import embed_many, framed, vectors
 from .tokens import Reader
 from .wordings import RESIDUAL
 
+# What makes logits of cosines.
 SCALE = 20.0
+# Low, so that little is forgotten.
 LEARNING_RATE = 2e-5
-ROWS_A_BATCH = 40
-MOST_CHOICES = 16
+# The choices of a batch are encoded once, however many of its rows have them; a row with more of its own is left out.
+ROWS_A_BATCH, MOST_CHOICES = 40, 16
 # What similarity of texts can be learned from, by weight.
 TASKS = {
     "sgd": 5,

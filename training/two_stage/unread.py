@@ -14,7 +14,9 @@ import numpy as np
 
 from .tokens import UNK
 
+# What a token has, one bit each.
 LETTER, DIGIT, FOREIGN, CONTINUES, UNKNOWN = 1, 2, 4, 8, 16
+# A word of so many pieces is spelt, not known.
 SPELT = 3
 
 

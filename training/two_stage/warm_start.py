@@ -19,6 +19,7 @@ from .encoder import DEVICE, MINILM, WIDTH, Encoder, Shape
 from .export import weights_within
 from .stage_b import StageB
 
+# The operators that tell where a layer's parts stand.
 NORM, PRODUCT = "SkipLayerNormalization", "DynamicQuantizeMatMul"
 
 

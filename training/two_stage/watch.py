@@ -10,7 +10,7 @@ from .records import Decision
 from .stage_b import StageB, scores
 from .tokens import Reader
 
-# How much stage A is heard: not at all, and about as the fitted rules do.
+# How much stage A is heard: not at all, and at two ratios of those that the rule is fitted over.
 RATIOS = (0, 16, 48)
 # A batch that is only scored is larger than one that is learned from.
 TOKENS_A_BATCH = 20_480 if DEVICE == "cuda" else 4096

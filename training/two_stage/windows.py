@@ -14,8 +14,12 @@ import numpy as np
 
 from .stack import BEST, Scored, Stack, softmax
 
+# In tokens: a window with its instruction and special tokens, which with the options must fit the encoder's positions;
+# what of an instruction every window carries.
 PREMISE, CARRIED_INSTRUCTION = 380, 128
+# A segment's most and least tokens, and how many segments stage B reads.
 SEGMENT, LEAST, READ = 40, 10, 12
+# The tokens . ? ! and, in the multilingual vocabulary, those of Chinese, Hindi, Arabic and Urdu.
 STOPS = (
     1012,
     1029,
@@ -24,7 +28,8 @@ STOPS = (
     107,
     108,
     109,
-)  # the tokens . ? ! and, in the multilingual vocabulary, those of Chinese, Hindi, Arabic and Urdu
+)
+# How many full packs a long text may cost, where its choices are long.
 PACKS = 4
 # How much more the first window, read whole, counts than the text's segments do on the whole: less than one sentence
 # that stands out, more than many that do not.
