@@ -23,17 +23,22 @@ def lines_of(file: str) -> list[str]:
 
 
 class Lists:
-    """The lists of `lists/<file>.txt` by name; a name that is not there is a KeyError, one that stands twice a
-    ValueError.
+    """The lists of `lists/<file>.txt` by name.
+
+    A name that is not there is a KeyError. A name or a key that stands twice, an entry before the first list and one of
+    a table without a key are a ValueError.
     """
 
     def __init__(self, file: str):
+        self.file = file
         self._entries: dict[str, list[str]] = {}
         for line in lines_of(file):
             if line.startswith("= "):
                 if line[2:] in self._entries:
                     raise ValueError(f"{file}.txt has two lists of the name {line[2:]!r}")
                 current = self._entries[line[2:]] = []
+            elif not self._entries:
+                raise ValueError(f"{file}.txt has an entry before its first list: {line!r}")
             else:
                 current.append(line)
 
@@ -55,5 +60,10 @@ class Lists:
 
     def table(self, name: str) -> dict[str, list[str]]:
         """The parts of each entry by its key."""
-        pairs = (entry.split(": ", 1) for entry in self._entries[name])
-        return {key: parts.split(" | ") for key, parts in pairs}
+        found: dict[str, list[str]] = {}
+        for entry in self._entries[name]:
+            key, colon, parts = entry.partition(": ")
+            if not colon or key in found:
+                raise ValueError(f"{self.file}.txt, {name}: no key, or one that stands twice: {entry!r}")
+            found[key] = parts.split(" | ")
+        return found

@@ -2,7 +2,7 @@
 
 Whoever sees only one of the two can guess from the text's mood; whoever sees both in one batch has to read the
 question. Opposites are made in many ways: "not", antonyms, "other than", "free of", "fail to", "is it false that", and
-claims that are negated inside (`lists/negation.txt`). The list that is measured with (`lists/negations.txt`) is not
+claims that are negated inside (`lists/opposites.txt`). The list that is measured with (`lists/negations.txt`) is not
 used here.
 """
 
@@ -14,7 +14,7 @@ from .lists import Lists
 from .records import Decision
 from .wordings import YES_NO
 
-_LISTS = Lists("negation")
+_LISTS = Lists("opposites")
 
 ASSERTS, DENIES = _LISTS.entries("asserts"), _LISTS.entries("denies")
 ASSERTS_ANSWER, DENIES_ANSWER = _LISTS.entries("asserts answer"), _LISTS.entries("denies answer")
