@@ -23,6 +23,7 @@ from envoy_data_plane.envoy.config.bootstrap.v3 import Bootstrap  # noqa: E402
 
 
 def read(text):
+    """The configuration as Envoy's message; whatever the library throws at a word that it does not know."""
     return Bootstrap.from_dict(yaml.safe_load(text))
 
 

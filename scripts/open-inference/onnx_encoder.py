@@ -1,4 +1,7 @@
-"""A runtime for MLServer: an ONNX encoder, token ids in, one embedding a row out. Each row is a run of its own, so rows do not depend on each other."""
+"""A runtime for MLServer: an ONNX encoder, token ids in, one embedding a row out.
+
+Each row is a run of its own, so rows do not depend on each other.
+"""
 
 import os
 import time
@@ -15,6 +18,7 @@ class OnnxEncoder(MLModel):
     """Serves `input_ids` INT64 [rows, tokens] as `embedding` FP32 [rows, width]."""
 
     async def load(self) -> bool:
+        """Opens the graph that the settings name."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         path = await get_model_uri(self._settings)
@@ -22,6 +26,7 @@ class OnnxEncoder(MLModel):
         return True
 
     async def predict(self, payload: InferenceRequest) -> InferenceResponse:
+        """The embeddings of a request's rows."""
         # The checks write seconds into this file to have answers delayed.
         delay = os.environ.get("DELAY_FILE")
         if delay and os.path.exists(delay):

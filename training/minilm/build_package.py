@@ -16,6 +16,7 @@ PACKAGE = HERE.parents[1] / "models" / "minilm-l6" / "r1"
 
 
 def main() -> None:
+    """Writes the package."""
     PACKAGE.mkdir(parents=True, exist_ok=True)
     files = {
         "model.onnx": encoder_graph.build(base_model.weights()),

@@ -59,13 +59,15 @@ class GraphWriter:
         """Adds whole numbers of 4 bits [rows, columns] and, behind them, their scales; returns the numbers' name."""
         name = f"constant_{len(self.initialisers)}"
         codes = (values & 15).astype(np.uint8)
-        self.initialisers.append(helper.make_tensor(name, TensorProto.INT4, values.shape, (codes[:, 0::2] | codes[:, 1::2] << 4).tobytes(), raw=True))
+        self.initialisers.append(
+            helper.make_tensor(
+                name, TensorProto.INT4, values.shape, (codes[:, 0::2] | codes[:, 1::2] << 4).tobytes(), raw=True
+            )
+        )
         self.constant(scales)
         return name
 
-    def node(
-        self, operator: str, inputs: list[str], outputs: int = 1, name: str = "", **attributes
-    ) -> str | list[str]:
+    def node(self, operator: str, inputs: list[str], outputs: int = 1, name: str = "", **attributes) -> str | list[str]:
         """Adds a node and returns the name of its output, or the list of their names."""
         name = name or f"{operator}_{len(self.nodes)}"
         names = [name] if outputs == 1 else [f"{name}_{i}" for i in range(outputs)]

@@ -19,6 +19,7 @@ from similarities import plain_accuracy, score, similarities
 
 
 def main() -> None:
+    """Prints the table."""
     data = Path(sys.argv[1])
     options = json.loads((PACKAGE / "model.json").read_text())["options"]
     weight = options["joint_weight"]
@@ -32,9 +33,16 @@ def main() -> None:
         rows = read_set(data, "eval", name)
         ours, exact = similarities(int8, rows), similarities(fp32, rows)
         scores = score(ours, weight, options["temperature"])
-        same = np.mean([a.cosines(weight).argmax() == b.cosines(weight).argmax() for a, b in zip(ours, exact)])
+        same = np.mean(
+            [a.cosines(weight).argmax() == b.cosines(weight).argmax() for a, b in zip(ours, exact, strict=True)]
+        )
         numbers = (
-            scores.accuracy, plain_accuracy(exact, weight), float(same), scores.ece, scores.brier, scores.sure_and_wrong
+            scores.accuracy,
+            plain_accuracy(exact, weight),
+            float(same),
+            scores.ece,
+            scores.brier,
+            scores.sure_and_wrong,
         )
         counts = {len(row.choices) for row in rows}
         choices = str(counts.pop()) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"

@@ -33,6 +33,7 @@ def texts(data: Path) -> list[str]:
 
 
 def main() -> None:
+    """Writes divisors.json."""
     graph = onnx.load_from_string(encoder_graph.build(base_model.weights(), "fp32"))
     inputs = encoder_graph.product_inputs(graph)
     graph.graph.output.extend(
@@ -41,7 +42,7 @@ def main() -> None:
     encoder = Encoder(graph.SerializeToString(), json.dumps(base_model.tokenizer_json()))
     greatest = {product: np.zeros(1) for product in inputs}
     for text in texts(Path(sys.argv[1])):
-        for product, value in zip(inputs, encoder.outputs(list(inputs.values()), text)):
+        for product, value in zip(inputs, encoder.outputs(list(inputs.values()), text), strict=True):
             greatest[product] = np.maximum(greatest[product], np.abs(value[0]).max(axis=0))
     exponents = {}
     for product, channels in greatest.items():

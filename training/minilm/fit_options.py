@@ -68,10 +68,12 @@ class TemperatureFit:
     def __init__(self, sets: dict[str, list[Similarities]], weight: float) -> None:
         self.counts = {name: np.array([len(row.alone) for row in rows]) for name, rows in sets.items()}
         self.tables = {
-            name: np.array([
-                -np.log(np.maximum(1e-12, probabilities(row.cosines(weight) / TEMPERATURES[:, None])[:, row.label]))
-                for row in rows
-            ])
+            name: np.array(
+                [
+                    -np.log(np.maximum(1e-12, probabilities(row.cosines(weight) / TEMPERATURES[:, None])[:, row.label]))
+                    for row in rows
+                ]
+            )
             for name, rows in sets.items()
         }
 
@@ -98,16 +100,18 @@ class TemperatureFit:
 
 def choose_weight(sets: dict[str, list[Similarities]]) -> float:
     """Prints accuracy and balanced accuracy for each of WEIGHTS and returns the one to use."""
+
     def curve(measure) -> np.ndarray:
         return mean_over_sources({n: np.array([measure(rows, w) for w in WEIGHTS]) for n, rows in sets.items()})
 
     accuracy, balanced = curve(plain_accuracy), curve(balanced_accuracy)
-    for weight, plain, fair in zip(WEIGHTS, accuracy, balanced):
+    for weight, plain, fair in zip(WEIGHTS, accuracy, balanced, strict=True):
         print(f"joint weight {weight:<5} accuracy {plain:.4f}  balanced {fair:.4f}")
-    return max(weight for weight, fair in zip(WEIGHTS, balanced) if fair >= balanced.max() - TOLERANCE)
+    return max(weight for weight, fair in zip(WEIGHTS, balanced, strict=True) if fair >= balanced.max() - TOLERANCE)
 
 
 def main() -> None:
+    """Prints what was tried, and writes fitted.json."""
     data = Path(sys.argv[1])
     encoder = Encoder(encoder_graph.build(base_model.weights()), json.dumps(base_model.tokenizer_json()))
     sets = {name: read_set(data, "train", name, ROWS_PER_SET) for name in set_names(data, "train")}
@@ -119,13 +123,13 @@ def main() -> None:
     fitted = {}
     for kind, knots in POINTS.items():
         values = search.fit(knots, list(everything))
-        fitted[kind] = [[n, float(f"{t:.3g}")] for n, t in zip(knots, values)]
+        fitted[kind] = [[n, float(f"{t:.3g}")] for n, t in zip(knots, values, strict=True)]
         unseen = {}
         for held_out in sorted({source(name) for name in everything}):
             points = search.fit(knots, [name for name in everything if source(name) != held_out])
             for name in everything:
                 if source(name) == held_out:
-                    unseen[name] = score(everything[name], weight, {"points": list(zip(knots, points))})
+                    unseen[name] = score(everything[name], weight, {"points": list(zip(knots, points, strict=True))})
         groups = {"as they are": list(plain)}
         groups |= {f"{width} choices": [n for n in wide if n.endswith(f"_{width}")] for width in WIDTHS}
         for label, group in groups.items():

@@ -33,6 +33,7 @@ def quantised_by_the_runtime(fp32: bytes) -> bytes:
 
 
 def main() -> None:
+    """Prints the table."""
     weights, tokenizer = base_model.weights(), json.dumps(base_model.tokenizer_json())
     fp32 = encoder_graph.build(weights, "fp32")
     graphs = {"fp32": fp32, "quantize_dynamic": quantised_by_the_runtime(fp32), "package": encoder_graph.build(weights)}
@@ -52,7 +53,7 @@ def main() -> None:
     print("| --- " + "| ---: " * (len(LENGTHS) + 2) + "|")
     for name, encoder in encoders.items():
         cells = [f"{min(values):.1f} ({np.median(values):.1f})" for values in times[name].values()]
-        cosines = [float(encoder.vector(text) @ vector) for text, vector in zip(texts, exact)]
+        cosines = [float(encoder.vector(text) @ vector) for text, vector in zip(texts, exact, strict=True)]
         nearness = f"{np.mean(cosines):.4f}, {min(cosines):.4f}"
         print(f"| {name} | {len(graphs[name])} | " + " | ".join(cells) + f" | {nearness} |")
 

@@ -82,7 +82,7 @@ def main() -> None:
     alone, joint = encoder.vector(canary["input"]), encoder.vector(canary["instruction"], canary["input"])
     cosines = np.array([encoder.vector(c) for c in canary["choices"]]) @ premise(alone, joint, options["joint_weight"])
     answer = probabilities(cosines / temperature_of(options["temperature"], len(cosines)))
-    print(dict(zip(canary["choices"], answer.round(6).tolist())))
+    print(dict(zip(canary["choices"], answer.round(6).tolist(), strict=True)))
     raise SystemExit(canary["choices"][int(answer.argmax())] != canary["choice"])
 
 

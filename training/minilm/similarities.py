@@ -82,9 +82,9 @@ def score(rows: list[Similarities], weight: float, temperature: float | dict) ->
     """The scores of the package's answers under one joint weight and the manifest's `temperature`."""
     answers = [probabilities(row.cosines(weight) / temperature_of(temperature, len(row.alone))) for row in rows]
     confidence = np.array([answer.max() for answer in answers])
-    correct = np.array([answer.argmax() == row.label for answer, row in zip(answers, rows)], float)
-    gold = np.array([answer[row.label] for answer, row in zip(answers, rows)])
-    brier = [np.square(a).sum() - 2 * a[r.label] + 1 for a, r in zip(answers, rows)]
+    correct = np.array([answer.argmax() == row.label for answer, row in zip(answers, rows, strict=True)], float)
+    gold = np.array([answer[row.label] for answer, row in zip(answers, rows, strict=True)])
+    brier = [np.square(a).sum() - 2 * a[r.label] + 1 for a, r in zip(answers, rows, strict=True)]
     bins = np.array_split(np.argsort(confidence, kind="stable"), ECE_BINS)
     gaps = [len(b) * abs(confidence[b].mean() - correct[b].mean()) for b in bins if len(b)]
     return Scores(

@@ -32,6 +32,7 @@ def sentences(encoder: Encoder) -> list[str]:
 
 
 def main() -> None:
+    """Writes vectors.json."""
     encoder = Encoder(PACKAGE / "model.onnx", (PACKAGE / "tokenizer.json").read_text(encoding="utf-8"))
     reference = BertModel.from_pretrained(base_model.folder(), add_pooling_layer=False).eval()
     entries, cosines = [], []

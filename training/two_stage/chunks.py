@@ -1,7 +1,8 @@
-"""Training rows as flat arrays, drawn and tokenised chunk by chunk, so that other processes can draw them while a GPU learns.
+"""Training rows as flat arrays, drawn and tokenised chunk by chunk, so that other processes can draw them while a GPU
+learns.
 
-A chunk is a function of the seed and its number alone. Its texts and choices are token ids; what stage A says of them is found where the model is (`similar`), and
-`collate` lays any of its rows out as a batch of stage B.
+A chunk is a function of the seed and its number alone. Its texts and choices are token ids; what stage A says of them
+is found where the model is (`similar`), and `collate` lays any of its rows out as a batch of stage B.
 """
 
 import os
@@ -13,13 +14,15 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from .records import Decision
+from .mix import Mix
+from .records import CROSSED, EVEN, TEACHER, Decision
 from .stack import BEST
-from .tasks import CROSSED, EVEN, TEACHER, Mix
+from .stage_b import Pack, pack
 from .tokens import CLS, MASK, SEP, Reader
 
 # Targets other than a label.
 TARGETS = {TEACHER: -1, EVEN: -2, CROSSED: -3}
+# In tokens, of a row that is trained on: an engine reads more, but long rows would cost most of the time.
 MOST_INSTRUCTION, MOST_INPUT, MOST_OPTION = 96, 160, 40
 # How far a step of a scale leads to its neighbours: their share of the target.
 NEIGHBOURS = 0.12
@@ -35,6 +38,7 @@ class Ragged:
 
     @staticmethod
     def of(sequences: Sequence[Sequence[int]]) -> "Ragged":
+        """The sequences laid one after another."""
         lengths = np.array([len(s) for s in sequences], np.int64)
         values = np.fromiter((v for s in sequences for v in s), np.int32, int(lengths.sum()))
         return Ragged(values, np.cumsum(lengths) - lengths, lengths)
@@ -55,8 +59,12 @@ def within(lengths: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows as arrays. `premises`: [CLS] instruction [SEP] input [SEP]; `texts`: what stage A reads; `names` and `choices`: the different choices;
-    `options`: which of them a row has; `labels`: places in them, or TARGETS; `paired`: the next row is the opposite; `ranks`: places of the options in a scale, -1 for none."""
+    """Rows as arrays.
+
+    `premises`: [CLS] instruction [SEP] input [SEP]; `texts`: what stage A reads; `names` and `choices`: the different
+    choices; `options`: which of them a row has; `labels`: places in them, or TARGETS; `paired`: the next row is the
+    opposite; `ranks`: places of the options in a scale, -1 for none.
+    """
 
     premises: Ragged
     texts: Ragged
@@ -68,10 +76,12 @@ class Chunk:
     ranks: np.ndarray
 
     def with_options(self, options: Sequence[np.ndarray], labels: np.ndarray, ranks: np.ndarray) -> "Chunk":
+        """The chunk with other options of its rows, and what hangs on them."""
         return replace(self, options=Ragged.of(options), labels=labels, ranks=ranks)
 
 
 def label_of(row: Decision) -> int:
+    """The place of the row's label among its choices, or one of TARGETS."""
     return TARGETS[row.label] if row.label in TARGETS else row.choices.index(row.label)
 
 
@@ -82,7 +92,12 @@ def flattened(rows: Sequence[Decision], reader: Reader) -> Chunk:
     place = {name: i for i, name in enumerate(names)}
     texts = [reader.plain(row.input)[:MOST_INPUT] for row in rows]
     return Chunk(
-        premises=Ragged.of([[CLS, *reader.plain(row.instruction)[:MOST_INSTRUCTION], SEP, *text, SEP] for row, text in zip(rows, texts)]),
+        premises=Ragged.of(
+            [
+                [CLS, *reader.plain(row.instruction)[:MOST_INSTRUCTION], SEP, *text, SEP]
+                for row, text in zip(rows, texts, strict=True)
+            ]
+        ),
         texts=Ragged.of(texts),
         names=names,
         choices=Ragged.of([reader.choice(name) for name in names]),
@@ -94,11 +109,13 @@ def flattened(rows: Sequence[Decision], reader: Reader) -> Chunk:
 
 
 def shortlisted(chunk: Chunk, similar: np.ndarray) -> tuple[Chunk, np.ndarray]:
-    """Rows with more choices than stage B reads cut to those that stage A finds best, and the right one; the similarities with them."""
+    """Rows with more choices than stage B reads cut to those that stage A finds best, and the right one; the
+    similarities with them.
+    """
     if chunk.options.lengths.max() <= BEST:
         return chunk, similar
     options, parts, ranks, labels = [], [], [], chunk.labels.copy()
-    for row, (start, length) in enumerate(zip(chunk.options.starts, chunk.options.lengths)):
+    for row, (start, length) in enumerate(zip(chunk.options.starts, chunk.options.lengths, strict=True)):
         kept = np.arange(length)
         a = similar[start : start + length]
         if length > BEST:
@@ -111,10 +128,18 @@ def shortlisted(chunk: Chunk, similar: np.ndarray) -> tuple[Chunk, np.ndarray]:
     return chunk.with_options(options, labels, np.concatenate(ranks)), np.concatenate(parts)
 
 
+def packed(row: Decision, reader: Reader) -> Pack:
+    """The pack of a row, its parts cut to training lengths."""
+    options = [reader.choice(c)[:MOST_OPTION] for c in row.choices]
+    return pack(reader.plain(row.instruction)[:MOST_INSTRUCTION], reader.plain(row.input)[:MOST_INPUT], options)
+
+
 @dataclass(frozen=True)
 class Batch:
-    """Packs [rows, tokens] (a multiple of 8 tokens, as fused attention wants it), the places of their markers, and what is aimed at [rows, most options]: similarities, targets, which options there are.
-    `rows` and `places`: of each marker; `slots`: its option."""
+    """Packs [rows, tokens] (a multiple of 8 tokens, as fused attention wants it), the places of their markers, and what
+    is aimed at [rows, most options]: similarities, targets, which options there are. `rows` and `places`: of each
+    marker; `slots`: its option.
+    """
 
     ids: np.ndarray
     positions: np.ndarray
@@ -154,17 +179,35 @@ def collate(chunk: Chunk, similar: np.ndarray, chosen: np.ndarray) -> Batch:
     padded = (len(chosen), int(counts.max()))
     a, there, ranks = np.zeros(padded, np.float32), np.zeros(padded, bool), np.full(padded, -1)
     a[of_row, slots], there[of_row, slots], ranks[of_row, slots] = similar[flat], True, chunk.ranks[flat]
-    return Batch(ids, positions, blocks, of_row, starts, slots, a, targets_of(chunk.labels[chosen], ranks, there), there, chunk.labels[chosen], chunk.paired[chosen])
+    return Batch(
+        ids,
+        positions,
+        blocks,
+        of_row,
+        starts,
+        slots,
+        a,
+        targets_of(chunk.labels[chosen], ranks, there),
+        there,
+        chunk.labels[chosen],
+        chunk.paired[chosen],
+    )
 
 
 def targets_of(labels: np.ndarray, ranks: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Target distributions [rows, options]: the label, on a scale a little of its neighbours; even where there is no label (a teacher's are found in training)."""
+    """Target distributions [rows, options]: the label, on a scale a little of its neighbours; even where there is no
+    label (a teacher's are found in training).
+    """
     result = there / there.sum(1, keepdims=True)
     for row, label in enumerate(labels):
         if label < 0:
             continue
         result[row] = 0
-        near = np.flatnonzero((np.abs(ranks[row] - ranks[row, label]) == 1) & (ranks[row] >= 0)) if ranks[row, label] >= 0 else ()
+        near = (
+            np.flatnonzero((np.abs(ranks[row] - ranks[row, label]) == 1) & (ranks[row] >= 0))
+            if ranks[row, label] >= 0
+            else ()
+        )
         result[row, label] = 1 - (NEIGHBOURS if len(near) else 0)
         for place in near:
             result[row, place] = NEIGHBOURS / len(near)
@@ -172,12 +215,23 @@ def targets_of(labels: np.ndarray, ranks: np.ndarray, there: np.ndarray) -> np.n
 
 
 def batches(chunk: Chunk, tokens_a_batch: int, seed: int) -> list[np.ndarray]:
-    """The rows of a chunk in batches of like length and at most so many padded tokens, in random order. A row and its opposite stay together."""
+    """The rows of a chunk in batches of like length and at most so many padded tokens, in random order.
+
+    A row and its opposite stay together.
+    """
     firsts = np.flatnonzero(~np.concatenate([[False], chunk.paired[:-1]]))
     sizes = np.minimum(chunk.choices.lengths, MOST_OPTION) + 1
     ends = np.cumsum(sizes[chunk.options.values])
-    lengths = chunk.premises.lengths + ends[chunk.options.starts + chunk.options.lengths - 1] - (ends - sizes[chunk.options.values])[chunk.options.starts]
-    longest = np.where(chunk.paired[firsts], np.maximum(lengths[firsts], lengths[np.minimum(firsts + 1, len(lengths) - 1)]), lengths[firsts])
+    lengths = (
+        chunk.premises.lengths
+        + ends[chunk.options.starts + chunk.options.lengths - 1]
+        - (ends - sizes[chunk.options.values])[chunk.options.starts]
+    )
+    longest = np.where(
+        chunk.paired[firsts],
+        np.maximum(lengths[firsts], lengths[np.minimum(firsts + 1, len(lengths) - 1)]),
+        lengths[firsts],
+    )
     rng = random.Random(seed)
     found, current = [], []
     for unit in np.argsort(longest, kind="stable"):
@@ -196,12 +250,23 @@ class Source:
     """Chunks in order from a number on, drawn by so many processes ahead of their use (0: when they are asked for)."""
 
     def __init__(self, mix: Mix, reader: Reader, weights: dict[str, float], rows: int, seed: int, processes: int):
-        self.mix, self.reader, self.weights, self.rows, self.seed, self.processes = mix, reader, weights, rows, seed, processes
+        self.mix, self.reader, self.weights, self.rows, self.seed, self.processes = (
+            mix,
+            reader,
+            weights,
+            rows,
+            seed,
+            processes,
+        )
 
     def draw(self, number: int) -> Chunk:
-        return flattened([row for _, row in self.mix.rows(self.rows, self.seed * 10007 + number, self.weights)], self.reader)
+        """The chunk of this number."""
+        return flattened(
+            [row for _, row in self.mix.rows(self.rows, self.seed * 10007 + number, self.weights)], self.reader
+        )
 
     def chunks(self, first: int) -> Iterator[Chunk]:
+        """The chunks from the number `first` on, without end."""
         if not self.processes:
             while True:
                 yield self.draw(first)

@@ -1,7 +1,8 @@
 """The encoders in plain PyTorch: post-norm transformers of two shapes, MiniLM-L6 (BERT) and MPNet-base.
 
-MPNet has no token types; it adds to the attention scores what it has learned of the distance between two positions, in buckets that grow
-with the distance, the same for all layers. On a CPU attention is written as matmul and softmax: below 150 tokens that trains faster than the fused kernel.
+MPNet has no token types; it adds to the attention scores what it has learned of the distance between two positions, in
+buckets that grow with the distance, the same for all layers. On a CPU attention is written as matmul and softmax: below
+150 tokens that trains faster than the fused kernel.
 """
 
 import math
@@ -16,6 +17,7 @@ from torch.nn import functional as F
 from .tokens import PREFIX
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+# What is added to the scores of tokens that may not see one another; in 16 bits, too, it is finite.
 BLOCKED = -10000.0
 # The distance from which on MPNet's buckets are all the same.
 FAR = 128
@@ -23,8 +25,12 @@ FAR = 128
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes of an encoder. `types`: token types, 0 for none; `buckets`: of distances, 0 for none. `prefix`: what stage A reads before every text; an encoder
-    that has one takes the `centre` of its vectors off them. `word_block`: the word embeddings came in 4 bits, so many with one scale, and are kept so."""
+    """The sizes of an encoder.
+
+    `types`: token types, 0 for none; `buckets`: of distances, 0 for none. `prefix`: what stage A reads before every
+    text; an encoder that has one takes the `centre` of its vectors off them. `word_block`: the word embeddings came in
+    4 bits, so many with one scale, and are kept so.
+    """
 
     name: str
     width: int
@@ -51,9 +57,13 @@ WIDTH = MINILM.width
 
 
 def has_bfloat16() -> bool:
-    """Whether bfloat16 is worth using: a GPU, or a CPU that multiplies in it (others emulate it, three times as slow as float32)."""
+    """Whether bfloat16 is worth using: a GPU, or a CPU that multiplies in it (others emulate it, three times as slow as
+    float32).
+    """
     flags = Path("/proc/cpuinfo")
-    return DEVICE == "cuda" or (flags.exists() and any(name in flags.read_text() for name in ("avx512_bf16", "amx_bf16")))
+    return DEVICE == "cuda" or (
+        flags.exists() and any(name in flags.read_text() for name in ("avx512_bf16", "amx_bf16"))
+    )
 
 
 HALF = has_bfloat16()
@@ -65,14 +75,16 @@ def mixed() -> torch.autocast:
 
 
 class Product(nn.Linear):
-    """A linear layer whose weights can be rounded as the package rounds them while they are trained: `rounding` is a function of the weights, which
-    the gradient passes as if it were not there."""
+    """A linear layer whose weights can be rounded as the package rounds them while they are trained: `rounding` is a
+    function of the weights, which the gradient passes as if it were not there.
+    """
 
     rounding = None
     # What was rounded last: the version of the weights, and the result, while nothing is learned.
     rounded = (-1, None)
 
     def forward(self, x: Tensor) -> Tensor:
+        """x [..., in] -> [..., out], by the weights as they are rounded, if they are."""
         if self.rounding is None:
             return super().forward(x)
         if not torch.is_grad_enabled():
@@ -103,7 +115,10 @@ class Layer(nn.Module):
     def forward(self, hidden: Tensor, bias: Tensor) -> Tensor:
         """hidden [batch, tokens, width], bias [batch, 1 or heads, tokens or 1, tokens] -> [batch, tokens, width]."""
         batch, tokens, width = hidden.shape
-        split = lambda x: x.view(batch, tokens, self.heads, width // self.heads).transpose(1, 2)
+
+        def split(x: Tensor) -> Tensor:
+            return x.view(batch, tokens, self.heads, width // self.heads).transpose(1, 2)
+
         query, key, value = split(self.query(hidden)), split(self.key(hidden)), split(self.value(hidden))
         if hidden.is_cuda:
             attended = F.scaled_dot_product_attention(query, key, value, bias.to(query.dtype))
@@ -115,7 +130,10 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Token ids to hidden states. The word embeddings are frozen: both stages of umpire-mini share one table in the package."""
+    """Token ids to hidden states.
+
+    The word embeddings are frozen: both stages of umpire-mini share one table in the package.
+    """
 
     def __init__(self, shape: Shape = MINILM):
         super().__init__()
@@ -145,13 +163,19 @@ class Encoder(nn.Module):
     def of_distance(self, positions: Tensor) -> Tensor:
         """What the distance of two positions adds to their scores [batch, heads, tokens, tokens]."""
         apart = positions[:, None, :] - positions[:, :, None]
-        table = self.distances(bucket_of(torch.arange(1 - self.shape.positions, self.shape.positions, device=positions.device), self.shape.buckets))
+        table = self.distances(
+            bucket_of(
+                torch.arange(1 - self.shape.positions, self.shape.positions, device=positions.device),
+                self.shape.buckets,
+            )
+        )
         return table[apart + self.shape.positions - 1].permute(0, 3, 1, 2)
 
 
 def bucket_of(apart: Tensor, buckets: int) -> Tensor:
-    """The bucket of how far a key's position is behind a query's (negative: before it): half of them for each direction, the first half of these one
-    a position, the others growing up to FAR."""
+    """The bucket of how far a key's position is behind a query's (negative: before it): half of them for each
+    direction, the first half of these one a position, the others growing up to FAR.
+    """
     half = buckets // 2
     exact = half // 2
     far = apart.abs()
@@ -159,6 +183,7 @@ def bucket_of(apart: Tensor, buckets: int) -> Tensor:
     return (apart > 0).long() * half + torch.where(far < exact, far, grown.clamp(max=half - 1))
 
 
+# Of a Layer, by their names.
 LAYER_PARTS = ("query", "key", "value", "attended", "attended_norm", "inner", "outer", "outer_norm")
 
 
@@ -172,14 +197,23 @@ def load_base(path: Path) -> Encoder:
         "norm.weight": weights["embeddings.LayerNorm.weight"],
         "norm.bias": weights["embeddings.LayerNorm.bias"],
     }
-    names = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense", "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")
+    names = (
+        "attention.self.query",
+        "attention.self.key",
+        "attention.self.value",
+        "attention.output.dense",
+        "attention.output.LayerNorm",
+        "intermediate.dense",
+        "output.dense",
+        "output.LayerNorm",
+    )
     return filled(Encoder(MINILM), renamed, weights, names)
 
 
 def filled(encoder: Encoder, renamed: dict[str, Tensor], weights: dict[str, Tensor], names: tuple[str, ...]) -> Encoder:
     """The encoder with the embeddings in `renamed` and the layers in `weights`, where LAYER_PARTS go by `names`."""
     for index in range(encoder.shape.layers):
-        for ours, theirs in zip(LAYER_PARTS, names):
+        for ours, theirs in zip(LAYER_PARTS, names, strict=True):
             for kind in ("weight", "bias"):
                 renamed[f"layers.{index}.{ours}.{kind}"] = weights[f"encoder.layer.{index}.{theirs}.{kind}"]
     encoder.load_state_dict(renamed)

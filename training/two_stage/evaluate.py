@@ -1,13 +1,15 @@
 """Measures a package on a folder of data sets through the reference implementation (the shipped int8 graphs).
 
-`python -m two_stage.evaluate --package FOLDER --sets FOLDER [--rows N] [--only a,b]`: a line a set, then the means, as JSON with `--out`.
-Beside the package's own accuracy stand those of each stage alone (`a`, `b`: B decides among the 32 choices that A finds best).
-With `--train FOLDER` (data/train) it also hides texts of held-out sets in filler (`--hidden-in` tokens) and asks for them.
+`python -m two_stage.evaluate --package FOLDER --sets FOLDER [--rows N] [--only a,b]`: a line a set, then the means, as
+JSON with `--out`. Beside the package's own accuracy stand those of each stage alone (`a`, `b`: B decides among the 32
+choices that A finds best). With `--train FOLDER` (data/train) it also hides texts of held-out sets in filler
+(`--hidden-in` tokens) and asks for them.
 """
 
 import argparse
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +38,10 @@ def negations(package: Package) -> dict[str, float]:
     """Share of pairs with opposite answers, and share of right answers to all questions."""
     opposite, right = [], []
     for text, question, negation, answer in negation_pairs(Path(__file__).parent / "lists" / "negations.txt"):
-        first, second = (("yes", "no")[int(np.argmax(package.decide(text, q, ["yes", "no"]).probabilities))] for q in (question, negation))
+        first, second = (
+            ("yes", "no")[int(np.argmax(package.decide(text, q, ["yes", "no"]).probabilities))]
+            for q in (question, negation)
+        )
         opposite.append(first != second)
         right += [first == answer, second != answer]
     return {"pairs": len(opposite), "opposite": float(np.mean(opposite)), "right": float(np.mean(right))}
@@ -55,13 +60,24 @@ def hidden(package: Package, train: Path, tokens: int) -> dict[str, float]:
     """Accuracy of held-out texts alone, and hidden in `tokens` tokens of filler."""
     sets = read_folder(train)
     rows = [row for name in HIDDEN_SETS for row in random.Random(23).sample(held_out(sets, 60, 41)[name], HIDDEN_ROWS)]
-    right = lambda rows: float(np.mean([row.choices[int(np.argmax(package.decide(row.input, row.instruction, list(row.choices)).probabilities))] == row.label for row in rows]))
+
+    def right(rows: Sequence[Decision]) -> float:
+        answers = [package.decide(row.input, row.instruction, list(row.choices)).probabilities for row in rows]
+        return float(np.mean([r.choices[int(np.argmax(p))] == r.label for r, p in zip(rows, answers, strict=True)]))
+
     alone = right(rows)
     found = [right(hide(rows, filler, package.reader, tokens, 29)) for filler in fillers(sets)]
-    return {"rows": len(rows), "tokens": tokens, "alone": alone, "hidden": found, "kept": [accuracy / alone for accuracy in found]}
+    return {
+        "rows": len(rows),
+        "tokens": tokens,
+        "alone": alone,
+        "hidden": found,
+        "kept": [accuracy / alone for accuracy in found],
+    }
 
 
 def main() -> None:
+    """Measures what the command line names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--package", type=Path, required=True)
     parser.add_argument("--sets", type=Path, required=True)
@@ -77,10 +93,16 @@ def main() -> None:
         if arguments.rows and len(rows) > arguments.rows:
             rows = random.Random(3).sample(rows, arguments.rows)
         answers, labels = [decide(package, row) for row in rows], [row.choices.index(row.label) for row in rows]
-        alone = {stage: float(np.mean([answer[place] == label for answer, label in zip(answers, labels)])) for place, stage in ((1, "a"), (2, "b"))}
+        alone = {
+            stage: float(np.mean([answer[place] == label for answer, label in zip(answers, labels, strict=True)]))
+            for place, stage in ((1, "a"), (2, "b"))
+        }
         result[name] = measure([p for p, _, _ in answers], labels) | alone | {"rows": len(rows)}
         print(name, {k: round(v, 3) for k, v in result[name].items()}, flush=True)
-    result["mean"] = {k: float(np.mean([m[k] for m in result.values()])) for k in ("accuracy", "a", "b", "ece", "brier", "wrong_and_sure")}
+    result["mean"] = {
+        k: float(np.mean([m[k] for m in result.values()]))
+        for k in ("accuracy", "a", "b", "ece", "brier", "wrong_and_sure")
+    }
     print("mean", result["mean"], flush=True)
     if not arguments.only:
         result["negations"] = negations(package)

@@ -1,8 +1,10 @@
-"""The corpus of everyday decisions (`training/everyday/`), read and split: whole tasks are held out for fitting the rule.
+"""The corpus of everyday decisions (`training/everyday/`), read and split: whole tasks are held out for fitting the
+rule.
 
-A file is JSON lines, a line a group of rows with one question: {"task", "kind", "field", "instructions": [...], "choices": [[...], ...], "rows": [[text, index or null], ...]}.
-The instructions are wordings of the same question; the lists of choices are other names of the same choices, in the same order; of ordinal
-groups that is the order of the scale. A row's index is that of its choice; null where the choices do not answer the question.
+A file is JSON lines, a line a group of rows with one question: {"task", "kind", "field", "instructions": [...],
+"choices": [[...], ...], "rows": [[text, index or null], ...]}. The instructions are wordings of the same question; the
+lists of choices are other names of the same choices, in the same order; of ordinal groups that is the order of the
+scale. A row's index is that of its choice; null where the choices do not answer the question.
 """
 
 import hashlib
@@ -14,10 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
+from .lists import Lists
 from .records import Decision
 from .wordings import RESIDUAL
 
 FOLDER = Path(__file__).resolve().parents[1] / "everyday"
+# The kind whose choices are steps of a scale.
 ORDINAL = "ordinal"
 # Kinds whose questions are about some field, so that a text of another field does not answer them.
 OF_A_FIELD = ("routing", "described", "ids", "tools", "nextstep", "none")
@@ -35,11 +39,12 @@ FAR = tuple(f"far_{kind}" for kind in FITTED_KINDS)
 OPEN = "everyday_open"
 # Of the tasks of a kind, in the order of their hashes, every so many-th is held out.
 EVERY_HELD_OUT = 8
+_LISTS = Lists("everyday")
 # Choices that mean nothing, so that no text is nearer to one of them.
-MEANINGLESS = ("T{}", "option {}", "{}", "choice {}", "label_{}", "class {}", "group {}", "item {}", "X{}", "type {}", "bucket {}", "cat{}")
+MEANINGLESS = _LISTS.words("meaningless")
 # Texts that answer nothing, and letters of texts without a word that is known.
-BLANKS = ["", "...", "-", "n/a", "text", "(no text)", "?", "unknown", "lorem ipsum", "hello", "ok", "see attachment"]
-LETTERS = ("bcdfghjklmnpqrstvwxz", "qwrtzxcvbnm0123456789", "абвгдежзиклмнопрстуфхцчшщыэюя", "あいうえおかきくけこさしすせそ日本語文字", "的一是不了在人有我他这中大来上国")
+BLANKS = ["", *_LISTS.words("blanks")]
+LETTERS = _LISTS.entries("letters")
 # A text whose vector is at most so near to each choice's does not answer the question.
 UNRELATED = 0.16
 
@@ -56,8 +61,17 @@ class Group:
     rows: tuple[tuple[str, int | None], ...]
 
     def decision(self, text: str, label: int | None, instruction: str, names: tuple[str, ...], even: str) -> Decision:
+        """A row of the group as a decision; `label` is None, and the target `even`, where the choices do not answer."""
         ranks = tuple(range(len(names))) if self.kind == ORDINAL else ()
-        return Decision(text, instruction, names, even if label is None else names[label], f"everyday/{self.kind}", self.task, ranks=ranks)
+        return Decision(
+            text,
+            instruction,
+            names,
+            even if label is None else names[label],
+            f"everyday/{self.kind}",
+            self.task,
+            ranks=ranks,
+        )
 
 
 def read_groups(folder: Path = FOLDER) -> list[Group]:
@@ -67,7 +81,16 @@ def read_groups(folder: Path = FOLDER) -> list[Group]:
         for line in path.read_text(encoding="utf-8").splitlines():
             g = json.loads(line)
             rows = tuple((text, label) for text, label in g["rows"])
-            groups.append(Group(f"{path.stem}/{g['task']}", g["kind"], g["field"], tuple(g["instructions"]), tuple(map(tuple, g["choices"])), rows))
+            groups.append(
+                Group(
+                    f"{path.stem}/{g['task']}",
+                    g["kind"],
+                    g["field"],
+                    tuple(g["instructions"]),
+                    tuple(map(tuple, g["choices"])),
+                    rows,
+                )
+            )
     return groups
 
 
@@ -76,8 +99,13 @@ def held_out_tasks(groups: list[Group]) -> set[str]:
     kinds = defaultdict(set)
     for group in groups:
         kinds[group.kind].add(group.task)
-    by_hash = lambda task: hashlib.sha256(task.encode()).hexdigest()
-    return {task for tasks in kinds.values() for task in sorted(tasks, key=by_hash)[EVERY_HELD_OUT // 2 :: EVERY_HELD_OUT]}
+
+    def by_hash(task: str) -> str:
+        return hashlib.sha256(task.encode()).hexdigest()
+
+    return {
+        task for tasks in kinds.values() for task in sorted(tasks, key=by_hash)[EVERY_HELD_OUT // 2 :: EVERY_HELD_OUT]
+    }
 
 
 def split(groups: list[Group]) -> tuple[list[Group], list[Group]]:
@@ -95,11 +123,16 @@ def part(groups: list[Group], share: float) -> list[Group]:
 
 def texts_of(groups: list[Group]) -> list[str]:
     """Every text and name of a choice that nearness is asked of."""
-    return sorted({t for g in groups for t, _ in g.rows} | {c for g in groups if g.kind in OF_A_FIELD for c in g.choices[0]})
+    return sorted(
+        {t for g in groups for t, _ in g.rows} | {c for g in groups if g.kind in OF_A_FIELD for c in g.choices[0]}
+    )
 
 
 class Corpus:
-    """Draws rows: every task as often as another, however many rows it has. `vectors`: a text's or choice's vector, for texts that answer nothing."""
+    """Draws rows: every task as often as another, however many rows it has.
+
+    `vectors`: a text's or choice's vector, for texts that answer nothing.
+    """
 
     def __init__(self, groups: list[Group], vectors: dict[str, np.ndarray]):
         self.groups = groups
@@ -111,10 +144,12 @@ class Corpus:
         self.of_a_field = [g for g in groups if g.kind in OF_A_FIELD]
 
     def group(self, rng: random.Random) -> Group:
+        """A group: any task, and of its groups one by how many rows they have."""
         groups = rng.choice(self.tasks)
         return rng.choices(groups, [len(g.rows) for g in groups])[0]
 
     def row(self, rng: random.Random) -> tuple[Group, str, int | None]:
+        """A group, and the text and label of one of its rows."""
         group = self.group(rng)
         return group, *rng.choice(group.rows)
 
@@ -146,17 +181,24 @@ def held_out_sets(corpus: Corpus, count: int, seed: int, even: str) -> dict[str,
 def residual(choice: str) -> bool:
     """Whether a choice says that none fits."""
     low = choice.lower().replace("_", " ").split(":")[0].strip()
-    return low in RESIDUAL or low.startswith(("none", "something else", "anything else", "other", "neither", "no ", "not ", "everything else"))
+    return low in RESIDUAL or low.startswith(
+        ("none", "something else", "anything else", "other", "neither", "no ", "not ", "everything else")
+    )
 
 
 def open_question(corpus: Corpus, rng: random.Random, even: str) -> Decision:
-    """A question that its text does not answer, a text that says nothing, or choices without meaning: no choice is better than another, unless one
-    says that none fits."""
+    """A question that its text does not answer, a text that says nothing, or choices without meaning: no choice is
+    better than another, unless one says that none fits.
+    """
     draw = rng.random()
     if draw < 0.25:
         group = rng.choice(corpus.of_a_field)
         _, text, _ = corpus.row(rng)
-        first, count, letters = rng.choice((0, 1, 1, 1, 2, 7, 10)), max(2, min(8, len(group.choices[0]))), rng.random() < 0.25
+        first, count, letters = (
+            rng.choice((0, 1, 1, 1, 2, 7, 10)),
+            max(2, min(8, len(group.choices[0]))),
+            rng.random() < 0.25,
+        )
         form = rng.choice(MEANINGLESS)
         names = tuple(form.format(chr(ord("A") + i) if letters else first + i) for i in range(count))
         return Decision(text, rng.choice(group.instructions), names, even, "everyday/open", group.task)
@@ -167,7 +209,9 @@ def open_question(corpus: Corpus, rng: random.Random, even: str) -> Decision:
         text = rng.choice(BLANKS) if rng.random() < 0.4 else gibberish(rng)
     names = rng.choice(group.choices)
     fitting = [c for c in names if residual(c)] if group.kind in OF_A_FIELD else []
-    return Decision(text, rng.choice(group.instructions), names, fitting[0] if fitting else even, "everyday/open", group.task)
+    return Decision(
+        text, rng.choice(group.instructions), names, fitting[0] if fitting else even, "everyday/open", group.task
+    )
 
 
 def gibberish(rng: random.Random) -> str:

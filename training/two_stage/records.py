@@ -1,7 +1,7 @@
 """Reading labelled decisions.
 
-A data set is a gzip'd JSON-lines file: the first line is `{"meta": {set, labels, licence, ...}}`, every other line a row
-`{"input", "instruction", "choices", "label"}` where `choices: null` stands for the set's own labels.
+A data set is a gzip'd JSON-lines file: the first line is `{"meta": {set, labels, licence, ...}}`, every other line a
+row `{"input", "instruction", "choices", "label"}` where `choices: null` stands for the set's own labels.
 """
 
 import gzip
@@ -10,14 +10,19 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+# Targets other than a label: stage A's own distribution, every choice alike, and what another stage B says.
+TEACHER, EVEN, CROSSED = "\0teacher", "\0even", "\0crossed"
+
 
 @dataclass(frozen=True)
 class Decision:
-    """One labelled decision. `label` is one of `choices`; `choices` is a tuple so that label sets can be shared and hashed.
+    """One labelled decision.
 
-    `opposite` is the same text and choices with the opposite question, which a training row may carry with it; or, of a row that nobody labelled, the same
-    question and choices with the text in another language. `ranks` are the choices' places on a
-    scale, if they are its steps.
+    `label` is one of `choices`; `choices` is a tuple so that label sets can be shared and hashed.
+
+    `opposite` is the same text and choices with the opposite question, which a training row may carry with it; or, of a
+    row that nobody labelled, the same question and choices with the text in another language. `ranks` are the choices'
+    places on a scale, if they are its steps.
     """
 
     input: str
@@ -39,7 +44,9 @@ def read_set(path: Path) -> list[Decision]:
         for line in lines:
             row = json.loads(line)
             choices = tuple(row["choices"]) if row["choices"] else own
-            rows.append(Decision(row["input"], row["instruction"], choices, row["label"], meta["set"], row.get("task", "")))
+            rows.append(
+                Decision(row["input"], row["instruction"], choices, row["label"], meta["set"], row.get("task", ""))
+            )
     return rows
 
 
@@ -55,4 +62,7 @@ def read_folder(folder: Path, names: list[str] | None = None) -> dict[str, list[
 
 def file_hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of every set of a folder, to be written beside the weights."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted([*folder.glob("*.jsonl.gz"), *folder.glob("*.jsonl")])}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted([*folder.glob("*.jsonl.gz"), *folder.glob("*.jsonl")])
+    }

@@ -1,6 +1,8 @@
-"""The family in Python, from a package folder alone: ONNX Runtime and numpy, one choice and one window a run, as an engine does it.
+"""The family in Python, from a package folder alone: ONNX Runtime and numpy, one choice and one window a run, as an
+engine does it.
 
-Slow and plain on purpose: it is what the package is measured with before the service is there, and what golden cases come from.
+Slow and plain on purpose: it is what the package is measured with before the service is there, and what golden cases
+come from.
 """
 
 import json
@@ -26,12 +28,14 @@ def session(graph: Path | bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(graph if isinstance(graph, bytes) else str(graph), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(
+        graph if isinstance(graph, bytes) else str(graph), options, providers=["CPUExecutionProvider"]
+    )
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What the stages say of a request's windows, over the choices in code-unit order; `order`: their places as asked."""
+    """What the stages say of a request's windows, by choices in code-unit order; `order`: their places as asked."""
 
     scored: list[Scored]
     relevance: np.ndarray
@@ -49,9 +53,14 @@ class Answer:
 
 
 class Package:
-    """A loaded package; `decide` answers one request. `stage_a` and `stage_b` may point at other graphs (fp32) than the package's own, and `unread` be another rule."""
+    """A loaded package; `decide` answers one request.
 
-    def __init__(self, folder: Path, stage_a: Path | None = None, stage_b: Path | None = None, unread: Rule | None = None):
+    `stage_a` and `stage_b` may point at other graphs (fp32) than the package's own, and `unread` be another rule.
+    """
+
+    def __init__(
+        self, folder: Path, stage_a: Path | None = None, stage_b: Path | None = None, unread: Rule | None = None
+    ):
         self.model = json.loads((folder / "model.json").read_text())
         options = self.model["options"]
         self.a = session(stage_a or folder / options["graphs"]["stage_a"])
@@ -62,11 +71,17 @@ class Package:
         self.reader = Reader(tokenizer, json.loads((folder / options["symbols"]).read_text(encoding="utf-8")))
         rule = options["stack"]
         used = tuple(FEATURES.index(name) for name in rule["features"])
-        self.stack = Stack(used, np.array(rule["alpha"]), np.array(rule["beta"]), tuple(rule["a_temperature"]), rule["lean"])
+        self.stack = Stack(
+            used, np.array(rule["alpha"]), np.array(rule["beta"]), tuple(rule["a_temperature"]), rule["lean"]
+        )
         self.best, self.pack_tokens = options["best"], options["pack_tokens"]
         self.kappa = (options["windows"]["kappa_confidence"], options["windows"]["kappa_relevance"])
         self.finder = Finder.load(folder / options["windows"]["finder"])
-        self.words = Words([self.reader.plain(text) for text in rule["verdicts"]], self.reader.plain(rule["negation"]), [self.reader.plain(text) for text in rule["residuals"]])
+        self.words = Words(
+            [self.reader.plain(text) for text in rule["verdicts"]],
+            self.reader.plain(rule["negation"]),
+            [self.reader.plain(text) for text in rule["residuals"]],
+        )
         self.unread = unread or Rule(**self.model.get("unread", {}))
         self.share = share_of(tokenizer.get_vocab()) if self.unread.pull else lambda ids: 0.0
         self.leanings: dict[tuple, np.ndarray] = {}
@@ -84,7 +99,12 @@ class Package:
 
     def scores(self, carried: list[int], window: list[int], options: list[list[int]]) -> np.ndarray:
         """b of the options, over as many packs as they need."""
-        return np.concatenate([self.run(pack(carried, window, part)) for part in in_packs(len(carried) + len(window) + 3, options, self.pack_tokens)])
+        return np.concatenate(
+            [
+                self.run(pack(carried, window, part))
+                for part in in_packs(len(carried) + len(window) + 3, options, self.pack_tokens)
+            ]
+        )
 
     def leaning(self, carried: list[int], options: list[list[int]]) -> np.ndarray:
         """What the question and the options lean to without a text; kept, since questions come again."""
@@ -94,7 +114,13 @@ class Package:
         return self.leanings[key]
 
     def run(self, packed: Pack) -> np.ndarray:
-        feed = {"input_ids": [packed.ids], "position_ids": [packed.positions], "block_ids": [packed.blocks], "markers": packed.markers}
+        """b of one pack's options."""
+        feed = {
+            "input_ids": [packed.ids],
+            "position_ids": [packed.positions],
+            "block_ids": [packed.blocks],
+            "markers": packed.markers,
+        }
         return self.b.run(None, {name: np.array(value, np.int64) for name, value in feed.items()})[0]
 
     def parts(self, text: str, instruction: str, choices: list[str], longest: int | None = None) -> Parts:
@@ -102,7 +128,10 @@ class Package:
         order = sorted(range(len(choices)), key=lambda i: choices[i].encode("utf-16-be"))
         options = [self.reader.choice(choices[i]) for i in order]
         vectors = np.stack([self.vector(o, keep=True) for o in options])
-        question, lines = self.reader.plain(instruction), [self.reader.plain(text)[:longest]] if longest else self.reader.lines(text)
+        question, lines = (
+            self.reader.plain(instruction),
+            [self.reader.plain(text)[:longest]] if longest else self.reader.lines(text),
+        )
         carried, windows = split_premise(question, lines)
         asked = self.vector(carried, keep=True)
         segments = np.stack([self.vector(w) for w in windows])
@@ -112,16 +141,39 @@ class Package:
         longest_blocks = sorted(options, key=len)[-self.best :]
         if len(windows) > 1 and holds_first(longest_blocks, self.pack_tokens):
             first = [token for window in windows for token in window][: PREMISE - 3 - len(carried)]
-            texts, read_vectors, weights = [*texts, first], np.vstack([read_vectors, self.vector(first)]), np.append(weights, relevance.mean() + FIRST)
+            texts, read_vectors, weights = (
+                [*texts, first],
+                np.vstack([read_vectors, self.vector(first)]),
+                np.append(weights, relevance.mean() + FIRST),
+            )
         a = read_vectors @ vectors.T
         best = np.sort(np.argsort(-a.max(0), kind="stable")[: self.best])
         read = [options[i] for i in best]
         lean = self.leaning(carried, read) if len(choices) <= self.best else np.zeros(len(read))
-        near, size, given = closeness(vectors[best]), float(np.mean([len(option) for option in read])), self.words.of(read)
-        scored = [Scored(a[j], best, self.scores(carried, text, read), lean, near, size, float(read_vectors[j] @ asked), *given, -1, "") for j, text in enumerate(texts)]
+        near, size, given = (
+            closeness(vectors[best]),
+            float(np.mean([len(option) for option in read])),
+            self.words.of(read),
+        )
+        scored = [
+            Scored(
+                a[j],
+                best,
+                self.scores(carried, text, read),
+                lean,
+                near,
+                size,
+                float(read_vectors[j] @ asked),
+                *given,
+                -1,
+                "",
+            )
+            for j, text in enumerate(texts)
+        ]
         return Parts(scored, weights, order, len(question) + sum(map(len, lines)))
 
     def decide(self, text: str, instruction: str, choices: list[str]) -> Answer:
+        """Answers one request."""
         parts = self.parts(text, instruction, choices)
         probabilities = np.empty(len(choices))
         probabilities[parts.order] = join(parts.scored, parts.relevance, self.stack, self.kappa)

@@ -1,11 +1,13 @@
 """Weights in five and in four bits, as a package of a large stage B holds them.
 
-A weight is an odd multiple of its row's scale: (2 c - 2^bits + 1) * scale with the code c of so many bits. So there are as many levels above zero as below,
-and every level is a whole number of eight bits, which an engine unpacks when it loads the graph: the runtime multiplies in int8. The scale is what makes the squared error least among a few
-fractions of the row's greatest weight. Input channels whose activations are far larger than the others (`large_channels`) are kept out of the product and
-multiplied in fp32, since one of them would take the others' levels in the activations.
+A weight is an odd multiple of its row's scale: (2 c - 2^bits + 1) * scale with the code c of so many bits. So there are
+as many levels above zero as below, and every level is a whole number of eight bits, which an engine unpacks when it
+loads the graph: the runtime multiplies in int8. The scale is what makes the squared error least among a few fractions
+of the row's greatest weight. Input channels whose activations are far larger than the others (`large_channels`) are
+kept out of the product and multiplied in fp32, since one of them would take the others' levels in the activations.
 
-While stage B is trained its weights are rounded in the forward pass and the gradient passes as if they were not ("straight-through"), so that it learns to do with them.
+While stage B is trained its weights are rounded in the forward pass and the gradient passes as if they were not
+("straight-through"), so that it learns to do with them.
 """
 
 from collections.abc import Sequence
@@ -16,7 +18,9 @@ from torch import Tensor
 
 from .encoder import Product
 
+# Bits of a layer's weight and of a word embedding's number, and how many of the latter share a scale.
 LAYER_BITS, WORD_BITS, WORD_GROUP = 5, 4, 64
+# Fractions of a row's greatest weight that are tried for its scale.
 RATIOS = (1.0, 0.92, 0.84, 0.76, 0.68, 0.6)
 # A channel is large when its greatest magnitude is so many times the median channel's; of these the largest are kept.
 LARGE, MOST_LARGE = 4.0, 6
@@ -45,7 +49,9 @@ def rounded(weight: Tensor, scale: Tensor, bits: int) -> Tensor:
 
 
 def packed_numbers(numbers: np.ndarray) -> bytes:
-    """A file of the codes of odd numbers: the low four bits, two codes in a byte and the first in its lower half, then the fifth bits, eight in a byte and the first lowest."""
+    """A file of the codes of odd numbers: the low four bits, two codes in a byte and the first in its lower half, then
+    the fifth bits, eight in a byte and the first lowest.
+    """
     if len(numbers) % 8:
         raise ValueError("the codes do not fill their bytes")
     codes = ((numbers.astype(np.int16) + 2**LAYER_BITS - 1) // 2).astype(np.uint8)
@@ -70,7 +76,10 @@ def rounded_words(table: Tensor) -> Tensor:
 
 
 class Rounding:
-    """Rounds one layer's weights [out, in] but for the `kept` input channels. The scales are found anew every REFRESH calls."""
+    """Rounds one layer's weights [out, in] but for the `kept` input channels.
+
+    The scales are found anew every REFRESH calls.
+    """
 
     REFRESH = 200
 
@@ -80,6 +89,7 @@ class Rounding:
         self.calls = 0
 
     def __call__(self, weight: Tensor) -> Tensor:
+        """The rounded weights."""
         weight = weight.detach()
         if self.scale is None or self.calls % self.REFRESH == 0:
             self.scale = scales_of(without(weight, self.kept), LAYER_BITS)
@@ -106,16 +116,22 @@ def set_rounding(model: torch.nn.Module, kept: dict[str, list[int]] | None) -> N
 
 
 def large_channels(model: torch.nn.Module, run) -> dict[str, list[int]]:
-    """The large input channels of every product by its name, largest first; `run` runs the model over what is typical. Query, key and value have the same."""
+    """The large input channels of every product by its name, largest first; `run` runs the model over what is typical.
+
+    Query, key and value have the same.
+    """
     greatest: dict[str, Tensor] = {}
 
     def watch(name: str):
         def hook(_, inputs):
             most = inputs[0].detach().abs().flatten(0, -2).amax(0).float()
             greatest[name] = torch.maximum(greatest.get(name, most), most)
+
         return hook
 
-    hooks = [part.register_forward_pre_hook(watch(name)) for name, part in model.named_modules() if isinstance(part, Product)]
+    hooks = [
+        part.register_forward_pre_hook(watch(name)) for name, part in model.named_modules() if isinstance(part, Product)
+    ]
     run()
     for hook in hooks:
         hook.remove()

@@ -1,9 +1,10 @@
-"""Requests to services, written for the recipe (`lists/requests.txt`): intents of one service lie close together, as in a caller's own catalog."""
+"""Requests to services, written for the recipe: intents of one service lie close together, as in a caller's own
+catalog.
+"""
 
 from dataclasses import dataclass
-from pathlib import Path
 
-LIST = Path(__file__).parent / "lists" / "requests.txt"
+from .lists import lines_of
 
 
 @dataclass(frozen=True)
@@ -16,12 +17,12 @@ class Request:
 
 
 def read_requests() -> list[Request]:
-    """Every kind of request, in the list's order."""
+    """Every kind of request of `lists/requests.txt`, in its order."""
     found, service = [], ""
-    for line in LIST.read_text(encoding="utf-8").splitlines():
+    for line in lines_of("requests"):
         if line.startswith("= "):
             service = line[2:]
-        elif not line.startswith("#"):
+        else:
             names, said = line.split(": ", 1)
             found.append(Request(service, tuple(names.split(" | ")), tuple(said.split(" | "))))
     return found

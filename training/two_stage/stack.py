@@ -2,10 +2,11 @@
 
     b_i = s_i - lean * l_i: stage B's scores, less what the question and the choices say without a text (`leaning`)
     alpha = exp(w_alpha . f), beta = exp(w_beta . f), z_i = alpha a_i + beta b_i over the best k choices
-    P(i) = A(i) outside the best k; inside, P(i) = A(K) softmax_K(z)(i); A = softmax(a / T_A) over all, ln T_A = t0 + t1 ln n
+    P(i) = A(i) outside the best k; inside, P(i) = A(K) softmax_K(z)(i)
+    A = softmax(a / T_A) over all, ln T_A = t0 + t1 ln n
 
-All are fitted on whole sets that neither stage was trained on, each set weighing the same: lean and alpha / beta by accuracy, beta by log
-loss, so the probabilities come out calibrated and no separate temperature is needed.
+All are fitted on whole sets that neither stage was trained on, each set weighing the same: lean and alpha / beta by
+accuracy, beta by log loss, so the probabilities come out calibrated and no separate temperature is needed.
 """
 
 from collections.abc import Sequence
@@ -15,16 +16,40 @@ import numpy as np
 import torch
 from torch import Tensor
 
-FEATURES = ("one", "ln_n", "a_spread", "a_margin", "b_spread", "b_margin", "agreement", "closeness", "option_tokens", "a_top", "about", "verdicts", "residual")
+# What the rule knows of a request, in the order of `features`.
+FEATURES = (
+    "one",
+    "ln_n",
+    "a_spread",
+    "a_margin",
+    "b_spread",
+    "b_margin",
+    "agreement",
+    "closeness",
+    "option_tokens",
+    "a_top",
+    "about",
+    "verdicts",
+    "residual",
+)
+# Of so many choices at most, those that stage A finds best, stage B has a say.
 BEST = 32
-LN_N, CLOSENESS, ABOUT, VERDICTS, RESIDUAL = (FEATURES.index(name) for name in ("ln_n", "closeness", "about", "verdicts", "residual"))
+# Bounds of ln alpha and ln beta, so that no request is answered by a feature that is out of all proportion.
+ALPHA_BOUNDS, BETA_BOUNDS = (-5, 4.5), (-5, 2)
+# ln T_A to begin with: cosines differ by hundredths.
+LN_TEMPERATURE = np.log(0.05)
+LN_N, CLOSENESS, ABOUT, VERDICTS, RESIDUAL = (
+    FEATURES.index(name) for name in ("ln_n", "closeness", "about", "verdicts", "residual")
+)
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What the stages say about one request: cosines a [choices], indices of the best k, b [k], what they lean to without a text [k], how near the best
-    choices' vectors are to each other, their mean tokens, the cosine of input and instruction, the share of verdicts among the best choices, whether one of them
-    says that none fits, and the label's index."""
+    """What the stages say about one request: cosines a [choices], indices of the best k, b [k], what they lean to
+    without a text [k], how near the best choices' vectors are to each other, their mean tokens, the cosine of input and
+    instruction, the share of verdicts among the best choices, whether one of them says that none fits, and the label's
+    index.
+    """
 
     a: np.ndarray
     best: np.ndarray
@@ -45,8 +70,11 @@ class Scored:
 
 @dataclass(frozen=True)
 class Share:
-    """alpha / beta = ratio * exp(by_ln_n * f_ln_n - by_closeness * f_closeness - by_about * f_about - by_verdicts * f_verdicts
-    - by_residual * f_residual)."""
+    """How much more stage A is heard than stage B.
+
+    alpha / beta = ratio * exp(by_ln_n * f_ln_n - by_closeness * f_closeness - by_about * f_about
+                               - by_verdicts * f_verdicts - by_residual * f_residual)
+    """
 
     ratio: float
     by_ln_n: float
@@ -57,7 +85,14 @@ class Share:
 
     def tilt(self) -> dict[int, float]:
         """ln(alpha / beta) as weights by feature."""
-        return {0: float(np.log(self.ratio)), LN_N: self.by_ln_n, CLOSENESS: -self.by_closeness, ABOUT: -self.by_about, VERDICTS: -self.by_verdicts, RESIDUAL: -self.by_residual}
+        return {
+            0: float(np.log(self.ratio)),
+            LN_N: self.by_ln_n,
+            CLOSENESS: -self.by_closeness,
+            ABOUT: -self.by_about,
+            VERDICTS: -self.by_verdicts,
+            RESIDUAL: -self.by_residual,
+        }
 
 
 def margin(x: np.ndarray) -> float:
@@ -71,26 +106,30 @@ def features(s: Scored) -> np.ndarray:
     a, b = s.a[s.best], s.b
     spread_a, spread_b = float(a.std()), float(b.std())
     correlation = float(((a - a.mean()) * (b - b.mean())).mean() / (spread_a * spread_b + 1e-6))
-    return np.array([
-        1.0,
-        np.log(len(s.a)) / 3,
-        10 * spread_a,
-        10 * margin(a),
-        spread_b / 3,
-        min(margin(b), 10.0) / 3,
-        correlation,
-        2 * s.closeness,
-        np.log(s.option_tokens) / 2,
-        3 * float(a.max()),
-        2 * s.about,
-        s.verdicts,
-        float(s.residual),
-    ])
+    return np.array(
+        [
+            1.0,
+            np.log(len(s.a)) / 3,
+            10 * spread_a,
+            10 * margin(a),
+            spread_b / 3,
+            min(margin(b), 10.0) / 3,
+            correlation,
+            2 * s.closeness,
+            np.log(s.option_tokens) / 2,
+            3 * float(a.max()),
+            2 * s.about,
+            s.verdicts,
+            float(s.residual),
+        ]
+    )
 
 
 def leaning(silent: np.ndarray, residual: Sequence[bool]) -> np.ndarray:
-    """l [k] of scores for an empty text: how much more a choice is scored than the others are. A choice that says that none fits is right then, and
-    has none."""
+    """l [k] of scores for an empty text: how much more a choice is scored than the others are.
+
+    A choice that says that none fits is right then, and has none.
+    """
     residual = np.array(residual)
     named = ~residual if not residual.all() else residual
     return np.where(named, silent - silent[named].mean(), 0.0)
@@ -104,17 +143,23 @@ def closeness(choices: np.ndarray) -> float:
 
 
 def verdicts(choices: Sequence[Sequence[int]], known: Sequence[Sequence[int]], negation: Sequence[int]) -> float:
-    """Share of choices (token ids) that answer the question instead of naming something: one of the `known` ones (yes, no, ...), or a
-    choice that stands beside its own negation ("urgent", "not urgent")."""
+    """Share of choices (token ids) that answer the question instead of naming something: one of the `known` ones (yes,
+    no, ...), or a choice that stands beside its own negation ("urgent", "not urgent").
+    """
     texts, words = {tuple(c) for c in choices}, {tuple(k) for k in known}
     head = tuple(negation)
-    is_one = lambda c: c in words or head + c in texts or (c[: len(head)] == head and c[len(head) :] in texts)
+
+    def is_one(c: tuple[int, ...]) -> bool:
+        return c in words or head + c in texts or (c[: len(head)] == head and c[len(head) :] in texts)
+
     return float(np.mean([is_one(tuple(c)) for c in choices]))
 
 
 @dataclass(frozen=True)
 class Words:
-    """Token ids of the choices that name nothing: answers to a question, the word that denies a choice, and the ways to say that none fits."""
+    """Token ids of the choices that name nothing: answers to a question, the word that denies a choice, and the ways to
+    say that none fits.
+    """
 
     verdicts: Sequence[Sequence[int]]
     negation: Sequence[int]
@@ -137,13 +182,14 @@ class Stack:
     used: tuple[int, ...]
     alpha: np.ndarray
     beta: np.ndarray
-    a_temperature: tuple[float, float] = (np.log(0.05), 0.0)
+    a_temperature: tuple[float, float] = (LN_TEMPERATURE, 0.0)
     lean: float = 0.0
 
     def weights(self, s: Scored) -> tuple[float, float]:
         """alpha and beta of an upright request."""
         f = features(s)[list(self.used)]
-        return float(np.exp(np.clip(self.alpha @ f, -5, 4.5))), float(np.exp(np.clip(self.beta @ f, -5, 2)))
+        alpha, beta = np.clip(self.alpha @ f, *ALPHA_BOUNDS), np.clip(self.beta @ f, *BETA_BOUNDS)
+        return float(np.exp(alpha)), float(np.exp(beta))
 
     def a_alone(self, a: np.ndarray) -> np.ndarray:
         """A [choices]: the distribution of stage A over all choices."""
@@ -159,13 +205,15 @@ class Stack:
 
 
 def softmax(z: np.ndarray) -> np.ndarray:
+    """exp(z), normalised over all of z."""
     e = np.exp(z - z.max())
     return e / e.sum()
 
 
 def tensors(rows: Sequence[Scored]) -> tuple[Tensor, ...]:
-    """Rows whose label is among the best k, or that have none, padded: f [rows, features], a and b [rows, 32], mask, target distributions [rows, 32] (even
-    where there is no label), weight (1 a set)."""
+    """Rows whose label is among the best k, or that have none, padded: f [rows, features], a and b [rows, 32], mask,
+    target distributions [rows, 32] (even where there is no label), weight (1 a set).
+    """
     rows = [s for s in rows if s.label in s.best or s.label < 0]
     count = {}
     for s in rows:
@@ -176,7 +224,18 @@ def tensors(rows: Sequence[Scored]) -> tuple[Tensor, ...]:
     for i, s in enumerate(rows):
         k = len(s.best)
         a[i, :k], b[i, :k], mask[i, :k] = torch.tensor(s.a[s.best]), torch.tensor(s.b), 0
-    target = torch.tensor(np.stack([np.pad(s.best == s.label if s.label >= 0 else np.full(len(s.best), 1 / len(s.best)), (0, BEST - len(s.best))) for s in rows]), dtype=torch.float64)
+    target = torch.tensor(
+        np.stack(
+            [
+                np.pad(
+                    s.best == s.label if s.label >= 0 else np.full(len(s.best), 1 / len(s.best)),
+                    (0, BEST - len(s.best)),
+                )
+                for s in rows
+            ]
+        ),
+        dtype=torch.float64,
+    )
     weight = torch.tensor([1 / count[s.set] for s in rows], dtype=torch.float64)
     return f, a, b, mask, target, weight / weight.sum()
 
@@ -184,8 +243,9 @@ def tensors(rows: Sequence[Scored]) -> tuple[Tensor, ...]:
 def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: float = 0.003) -> Stack:
     """The stack of upright rows with ln(alpha / beta) as `share` says, and ln(beta) fitted over the features `scale`.
 
-    Log loss, L-BFGS; `strength` pulls all but the constant to 0. How the stages share the word is a matter of accuracy on unseen
-    sets; the log loss would answer it from the sets that resemble the training data. How sure the answer is, is fitted here.
+    Log loss, L-BFGS; `strength` pulls all but the constant to 0. How the stages share the word is a matter of accuracy
+    on unseen sets; the log loss would answer it from the sets that resemble the training data. How sure the answer is,
+    is fitted here.
     """
     by_feature = {i: weight for i, weight in share.tilt().items() if weight or i == 0}
     used = tuple(dict.fromkeys([*scale, *by_feature]))
@@ -200,8 +260,8 @@ def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: fl
 
     def loss() -> Tensor:
         optimiser.zero_grad()
-        alpha = torch.exp((f @ (w * free + tilt)).clamp(-5, 4.5))[:, None]
-        beta = torch.exp((f @ (w * free)).clamp(-5, 2))[:, None]
+        alpha = torch.exp((f @ (w * free + tilt)).clamp(*ALPHA_BOUNDS))[:, None]
+        beta = torch.exp((f @ (w * free)).clamp(*BETA_BOUNDS))[:, None]
         logs = torch.log_softmax(alpha * a + beta * b + mask, -1)
         value = -(weight * (target * logs.clamp(min=-1e6)).sum(-1)).sum() + strength * (w[1:] ** 2).sum()
         value.backward()
@@ -215,7 +275,7 @@ def fit(rows: Sequence[Scored], scale: Sequence[int], share: Share, strength: fl
 def fit_a_temperature(rows: Sequence[Scored]) -> tuple[float, float]:
     """t0, t1 of ln T_A = t0 + t1 ln n by log loss of A over all choices, of rows with a label."""
     rows = [s for s in rows if s.label >= 0]
-    t = torch.tensor([np.log(0.05), 0.0], dtype=torch.float64, requires_grad=True)
+    t = torch.tensor([LN_TEMPERATURE, 0.0], dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.LBFGS([t], max_iter=100, line_search_fn="strong_wolfe")
     count = {}
     for s in rows:

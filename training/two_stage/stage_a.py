@@ -1,4 +1,7 @@
-"""Stage A: the sentence encoder. Every text is encoded alone; a choice's score is the cosine of its vector with the input's."""
+"""Stage A: the sentence encoder.
+
+Every text is encoded alone; a choice's score is the cosine of its vector with the input's.
+"""
 
 from collections.abc import Sequence
 
@@ -10,6 +13,7 @@ from torch.nn import functional as F
 from .encoder import BLOCKED, DEVICE, Encoder, mixed
 from .tokens import CLS, SEP
 
+# In tokens, of a text that is encoded for training or fitting.
 LONGEST = 256
 
 
@@ -43,14 +47,19 @@ def embed(encoder: Encoder, sequences: Sequence[list[int]]) -> Tensor:
 def embed_many(encoder: Encoder, sequences: Sequence[list[int]], together: int = 24) -> Tensor:
     """`embed` of sequences of very different lengths: those of like length together, so that little is padding."""
     order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))
-    parts = [embed(encoder, [sequences[i] for i in order[start : start + together]]) for start in range(0, len(order), together)]
+    parts = [
+        embed(encoder, [sequences[i] for i in order[start : start + together]])
+        for start in range(0, len(order), together)
+    ]
     places = torch.empty(len(order), dtype=torch.long)
     places[torch.tensor(order)] = torch.arange(len(order))
     return torch.cat(parts)[places.to(parts[0].device)]
 
 
 @torch.no_grad()
-def vectors(encoder: Encoder, sequences: Sequence[list[int]], tokens_a_batch: int = 65_536 if DEVICE == "cuda" else 6144) -> np.ndarray:
+def vectors(
+    encoder: Encoder, sequences: Sequence[list[int]], tokens_a_batch: int = 65_536 if DEVICE == "cuda" else 6144
+) -> np.ndarray:
     """Vectors [texts, width] of many sequences, batched by length."""
     order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))
     result = np.zeros((len(sequences), encoder.shape.width), dtype=np.float32)

@@ -3,8 +3,9 @@
     [CLS] instruction [SEP] input [SEP]  [MASK] option 1  [MASK] option 2  ...
     block 0                              block 1          block 2
 
-A token attends to the premise (block 0) and to its own block; premise tokens attend to the premise alone. Positions restart after
-the premise in every block, so the order of the options leaves no trace. The score of an option is read at its [MASK].
+A token attends to the premise (block 0) and to its own block; premise tokens attend to the premise alone. Positions
+restart after the premise in every block, so the order of the options leaves no trace. The score of an option is read at
+its [MASK].
 """
 
 from collections.abc import Sequence
@@ -46,7 +47,9 @@ def pack(instruction: list[int], text: list[int], options: Sequence[list[int]]) 
 
 
 def in_packs(premise: int, options: Sequence[list[int]], most: int) -> list[list[list[int]]]:
-    """The options in order, split so that premise and options of a pack have at most `most` tokens (one option at least)."""
+    """The options in order, split so that premise and options of a pack have at most `most` tokens (one option at
+    least).
+    """
     packs: list[list[list[int]]] = []
     room = 0
     for option in options:
@@ -69,7 +72,10 @@ class StageB(nn.Module):
         self.to(DEVICE)
 
     def hidden(self, ids: Tensor, positions: Tensor, blocks: Tensor) -> Tensor:
-        """[batch, tokens] each; block -1 is padding -> hidden states [batch, tokens, width]. Options are of token type 1, where there are types."""
+        """[batch, tokens] each; block -1 is padding -> hidden states [batch, tokens, width].
+
+        Options are of token type 1, where there are types.
+        """
         theirs = blocks[:, None, :]
         open_ = (theirs == 0) | (theirs == blocks[:, :, None])
         bias = torch.where(open_, 0.0, BLOCKED)[:, None]
@@ -92,7 +98,11 @@ class StageB(nn.Module):
             blocks[row, : len(p.ids)] = torch.tensor(p.blocks)
         where = [(row, marker) for row, p in enumerate(packs) for marker in p.markers]
         rows, places = torch.tensor(where, device=DEVICE).T
-        return list(self.at(ids.to(DEVICE), positions.to(DEVICE), blocks.to(DEVICE), rows, places).split([len(p.markers) for p in packs]))
+        return list(
+            self.at(ids.to(DEVICE), positions.to(DEVICE), blocks.to(DEVICE), rows, places).split(
+                [len(p.markers) for p in packs]
+            )
+        )
 
     def at(self, ids: Tensor, positions: Tensor, blocks: Tensor, rows: Tensor, places: Tensor) -> Tensor:
         """Scores [markers] of the markers at `places` in `rows` of a batch; see `hidden`."""
@@ -100,7 +110,9 @@ class StageB(nn.Module):
 
 
 def by_length(packs: Sequence[Pack], tokens_a_batch: int) -> list[list[int]]:
-    """Indices of packs in batches of like length, each at most `tokens_a_batch` padded tokens (a longer pack stands alone)."""
+    """Indices of packs in batches of like length, each at most `tokens_a_batch` padded tokens (a longer pack stands
+    alone).
+    """
     order = sorted(range(len(packs)), key=lambda i: len(packs[i].ids))
     batches, current = [], []
     for index in order:
@@ -117,6 +129,6 @@ def scores(model: StageB, packs: Sequence[Pack], tokens_a_batch: int = 4096) -> 
     result: list[np.ndarray] = [np.empty(0)] * len(packs)
     for batch in by_length(packs, tokens_a_batch):
         with mixed():
-            for index, values in zip(batch, model([packs[i] for i in batch])):
+            for index, values in zip(batch, model([packs[i] for i in batch]), strict=True):
                 result[index] = values.float().cpu().numpy()
     return result

@@ -11,10 +11,12 @@ import re
 import unicodedata
 from pathlib import Path
 
+# Characters that only change how another one looks.
 JOINERS = {"\u200d", "\ufe0e", "\ufe0f"}
 FIRST_FLAG_LETTER, LAST_FLAG_LETTER = 0x1F1E6, 0x1F1FF
 SKIN_TONES = range(0x1F3FB, 0x1F400)
 
+# Where the words of an identifier meet.
 UNDERSCORES = re.compile(r"_+")
 INNER_HYPHEN = re.compile(r"(?<=[A-Za-z])-(?=[A-Za-z])")
 CAMEL_HUMP = re.compile(r"(?<=[A-Za-z][a-z])(?=[A-Z])")
@@ -24,7 +26,8 @@ WHITESPACE = re.compile(r"\s")
 def build_symbols(is_unknown) -> dict[str, str]:
     """Character -> the words it is read as, for every symbol that `is_unknown(character)` says the vocabulary lacks.
 
-    A regional indicator becomes its plain letter, so that a flag reads as its country code; skin tones and joiners become "".
+    A regional indicator becomes its plain letter, so that a flag reads as its country code; skin tones and joiners
+    become "".
     """
     table = {}
     for code in range(0x80, 0x1FB00):
@@ -48,12 +51,15 @@ class TextReader:
 
     @classmethod
     def load(cls, path: Path) -> "TextReader":
+        """The reader of a package's `symbols.json`."""
         return cls(json.loads(path.read_text(encoding="utf-8")))
 
     def plain(self, text: str) -> str:
+        """An input or instruction as it is tokenised."""
         return text if text.isascii() else text.translate(self.symbols)
 
     def choice(self, text: str) -> str:
+        """A choice as it is tokenised."""
         words = UNDERSCORES.sub(" ", text)
         if not WHITESPACE.search(text):
             words = CAMEL_HUMP.sub(" ", INNER_HYPHEN.sub(" ", words))

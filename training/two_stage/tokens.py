@@ -8,8 +8,10 @@ from tokenizers import Tokenizer
 
 from .text import TextReader, build_symbols
 
+# Of BERT's uncased vocabulary.
 CLS, SEP, MASK, UNK = 101, 102, 103, 100
-# What multilingual-e5-small wants before every text ("query" and a colon); its pieces are brought into places that BERT's vocabulary leaves unused (e5.py).
+# What multilingual-e5-small wants before every text ("query" and a colon); its pieces are brought into places that
+# BERT's vocabulary leaves unused (e5.py).
 PREFIX = (104, 105, 110)
 
 

@@ -1,17 +1,14 @@
 """Training stage B, resumable.
 
-The rows are drawn in chunks, each a function of the seed and the chunk's number (`chunks.py`), so a run that was cut off goes on from its last
-checkpoint with the same rows. The loss of a row is taken on z = alpha * a + b with the scores `a` of a fixed stage A and a random
-`alpha` (0, 8 or 16), so that b is useful alone and beside A: cross-entropy + 0.5 Brier. `echo` rows have stage A's distribution
-as their target, and rows whose text answers nothing an even one. A row with an opposite is trained with it in one batch, and pays for every bit by which the two answers fail to be each
-other's mirror. Of twins, one question about a line and about the same line in another language, the other's reading is drawn to the English one's. With a teacher, another stage B, half of a row's loss is how far its distribution is from the teacher's, and rows that nobody labelled have that alone.
-The weights that count are an exponential moving average; whole held-out sets are watched, and the average that does best there is kept.
+The rows are drawn in chunks, each a function of the seed and the chunk's number (`chunks.py`), so a run that was cut
+off goes on from its last checkpoint with the same rows. The weights that count are an exponential moving average; whole
+held-out sets are watched, and the average that does best there is kept.
 """
 
 import copy
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,155 +16,51 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .chunks import MOST_INPUT, MOST_INSTRUCTION, MOST_OPTION, TARGETS, Batch, Chunk, Source, batches, collate, shortlisted
-from .encoder import DEVICE, SHAPES, Encoder, mixed
+from .chunks import Batch, Chunk, Source, batches, collate, packed, shortlisted
+from .encoder import DEVICE, SHAPES, Encoder
+from .mix import Mix
+from .objective import loss_of, scored
 from .records import Decision
 from .rounding import large_channels, set_rounding
-from .stage_a import framed, vectors
-from .stage_b import Pack, StageB, pack, scores
-from .tasks import CROSSED, TEACHER, Mix
+from .settings import Settings, freeze, groups, learned
+from .similarities import similar, similarities
+from .stage_b import Pack, StageB, scores
 from .tokens import Reader
+from .watch import RATIOS, watch
 
-ALPHAS = (0.0, 8.0, 16.0)
-TEACHER_SCALE = 20.0
+# Drawn at once, so that a batch is of rows of like length.
 ROWS_A_CHUNK = 3000
-RATIOS = (0, 16, 48)
-# Of a row with a label beside a teacher's distribution, and what both distributions are flattened by.
-TAUGHT, FLATTENED = 0.6, 1.5
 GPU = DEVICE == "cuda"
 WATCH_EVERY, SAVE_EVERY = (45, 150) if GPU else (360, 300)  # seconds
-# What bounds a run on a CPU is its rows: small batches are more steps, and get more out of them. A GPU is idle with small batches.
+# What bounds a run on a CPU is its rows: small batches are more steps, and get more out of them. A GPU is idle with
+# small batches.
 TOKENS_A_BATCH = 20_480 if GPU else 1536
+# Processes that draw chunks ahead: on a GPU the cores have nothing else to do.
 PROCESSES = max(1, len(os.sched_getaffinity(0)) - 1) if GPU else 0
+WEIGHT_DECAY = 0.01
+# Of each held-out set, the rows that stand for what is typical.
+TYPICAL_ROWS = 6
+STEPS_A_LINE = 100
+# Seconds that a step counts at most: a stopped process does not use up its minutes.
+LONGEST_STEP = 30.0
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How long and how fast, and which tasks of the mix are left out. The learning rate warms up, then falls to 0 by `rows` or `minutes`, whichever
-    comes first. `frozen`: layers that stay as they are. `rounded_from`: the progress from which weights are rounded as the package rounds them (1: never).
-    `everyday`: the share of rows from the everyday corpus."""
+class Rows:
+    """What is learned from, how it is read, and the held-out sets that training is watched by."""
 
-    rows: int
-    minutes: float
-    learning_rate: float = 1e-4
-    head_rate: float = 4e-4
-    layer_decay: float = 0.85
-    frozen: int = 1
-    dropout: float = 0.0
-    warm_up: float = 0.04
-    average: float = 0.997
-    consistency: float = 1.0
-    rounded_from: float = 1.0
-    everyday: float = 0.3
-    seed: int = 1
-    without: tuple[str, ...] = ()
+    mix: Mix
+    reader: Reader
+    held: dict[str, list[Decision]]
 
 
-def similarities(encoder: Encoder, rows: Sequence[Decision], reader: Reader, cache: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """a_i of every row: cosines [options] of the input with each choice. Vectors of choices are cached by text."""
-    fresh = sorted({c for row in rows for c in row.choices} - cache.keys())
-    cache.update(zip(fresh, vectors(encoder, [framed(reader.choice(t)) for t in fresh])))
-    inputs = vectors(encoder, [framed(reader.plain(row.input), MOST_INPUT + 2) for row in rows])
-    return [np.stack([cache[c] for c in row.choices]) @ v for row, v in zip(rows, inputs)]
+@dataclass(frozen=True)
+class Stages:
+    """The fixed stage A, the stage B that training starts from, and another one to learn from."""
 
-
-def similar(encoder: Encoder, chunk: Chunk, cache: dict[str, np.ndarray]) -> np.ndarray:
-    """a of every option of a chunk, in the order of `chunk.options`."""
-    fresh = [i for i, name in enumerate(chunk.names) if name not in cache]
-    cache.update(zip([chunk.names[i] for i in fresh], vectors(encoder, [framed(chunk.choices[i].tolist()) for i in fresh])))
-    names = np.stack([cache[name] for name in chunk.names])
-    texts = vectors(encoder, [framed(chunk.texts[i].tolist(), MOST_INPUT + 2) for i in range(len(chunk.labels))])
-    of_row = np.repeat(np.arange(len(chunk.labels)), chunk.options.lengths)
-    return np.einsum("ow,ow->o", texts[of_row], names[chunk.options.values])
-
-
-def packed(row: Decision, reader: Reader) -> Pack:
-    """The pack of a row, its parts cut to training lengths."""
-    options = [reader.choice(c)[:MOST_OPTION] for c in row.choices]
-    return pack(reader.plain(row.instruction)[:MOST_INSTRUCTION], reader.plain(row.input)[:MOST_INPUT], options)
-
-
-def scored(model: StageB, batch: Batch) -> Tensor:
-    """b of a batch [rows, options], 0 where there is no option."""
-    ids, positions, blocks, rows, places, slots = (torch.from_numpy(x).to(DEVICE, non_blocking=True) for x in (batch.ids, batch.positions, batch.blocks, batch.rows, batch.places, batch.slots))
-    with mixed():
-        found = model.at(ids, positions, blocks, rows, places)
-    return torch.zeros(batch.there.shape, device=DEVICE).index_put((rows, slots), found.float())
-
-
-def loss_of(b: Tensor, batch: Batch, rng: np.random.Generator, settings: Settings, taught: Tensor | None = None) -> Tensor:
-    """The mean loss of a batch's rows; `taught`: the teacher's b."""
-    labels, there, a, targets = (torch.from_numpy(x).to(DEVICE) for x in (batch.labels, batch.there, batch.similar, batch.targets))
-    closed = torch.where(there, 0.0, -1e9)
-    alphas = torch.from_numpy(rng.choice(ALPHAS, len(batch.labels)).astype(np.float32)).to(DEVICE)
-    has_label = labels >= 0
-    z = torch.where(has_label, alphas, 0.0)[:, None] * a + b + closed
-    like_a = torch.softmax(TEACHER_SCALE * a + closed, -1)
-    targets = torch.where((labels == TARGETS[TEACHER])[:, None], like_a, targets)
-    logs = torch.log_softmax(z, -1)
-    # Less its own entropy, so that a distribution that is met costs nothing.
-    row_losses = (torch.xlogy(targets, targets) - targets * logs.clamp(min=-1e4)).sum(-1)
-    row_losses = row_losses + has_label * 0.5 * (logs.exp() - targets).square().sum(-1)
-    if taught is None:
-        row_losses = torch.where(labels == TARGETS[CROSSED], 0.0, row_losses)
-    else:
-        theirs, ours = (torch.log_softmax(x / FLATTENED + closed, -1) for x in (taught, b))
-        learnt = FLATTENED**2 * (theirs.exp() * (theirs - ours.clamp(min=-1e4))).sum(-1)
-        share = torch.where(labels == TARGETS[CROSSED], 1.0, torch.where(has_label, TAUGHT, 0.0))
-        row_losses = (1 - share) * row_losses + share * learnt
-    total = row_losses.sum()
-    twins = batch.paired & (batch.labels == TARGETS[CROSSED])
-    if twins.any():
-        first = torch.from_numpy(np.flatnonzero(twins)).to(DEVICE)
-        english, other = (torch.log_softmax(b[rows] + closed[rows], -1) for rows in (first, first + 1))
-        english = english.detach()
-        total = total + settings.consistency * (english.exp() * (english - other.clamp(min=-1e4))).sum(-1).clamp(max=4.0).sum()
-    if (batch.paired & ~twins).any():
-        first = torch.from_numpy(np.flatnonzero(batch.paired & ~twins)).to(DEVICE)
-        total = total + settings.consistency * 2 * inconsistency(b[first][:, :2], b[first + 1][:, :2]).sum()
-    return total / len(labels)
-
-
-def inconsistency(one: Tensor, other: Tensor) -> Tensor:
-    """How far the answers to questions and to their opposites are from mirroring each other: symmetric divergence, bounded by clamping.
-    Scores [pairs, 2] each, of the same two choices in the same order -> [pairs]."""
-    p, q = torch.log_softmax(one, -1), torch.log_softmax(other.flip(-1), -1)
-    return 0.5 * ((p.exp() - q.exp()) * (p - q)).sum(-1).clamp(max=4.0)
-
-
-def groups(model: StageB, settings: Settings) -> list[dict]:
-    """Parameter groups: lower layers learn more slowly, the head faster, frozen ones are left out."""
-    layers = model.encoder.layers
-    result = [{"params": [*model.dense.parameters(), *model.score.parameters()], "rate": settings.head_rate}]
-    for index, layer in enumerate(layers):
-        if index >= settings.frozen:
-            result.append({"params": list(layer.parameters()), "rate": settings.learning_rate * settings.layer_decay ** (len(layers) - 1 - index)})
-    return result
-
-
-def freeze(model: StageB, settings: Settings) -> None:
-    """Embeddings and the lowest layers stay as the base model has them: less to forget, and less work a step."""
-    encoder = model.encoder
-    for part in (encoder.words, encoder.positions, encoder.types, encoder.distances, encoder.norm, *encoder.layers[: settings.frozen]):
-        if part is not None:
-            part.requires_grad_(False)
-
-
-def learned(model: StageB) -> list[Tensor]:
-    """The trained weights."""
-    return [p for p in model.parameters() if p.requires_grad]
-
-
-def watch(model: StageB, held: dict[str, list[Decision]], similar: dict[str, list[np.ndarray]], reader: Reader) -> dict[str, list[float]]:
-    """Accuracy on held-out sets of ratio * a + b, by RATIOS; the first is b alone."""
-    packs = [packed(row, reader) for rows in held.values() for row in rows]
-    found = iter(scores(model, packs, max(4096, TOKENS_A_BATCH)))
-    result = {}
-    for name, rows in held.items():
-        b = [next(found) for _ in rows]
-        right = lambda z: float(np.mean([row.choices[int(np.argmax(s))] == row.label for row, s in zip(rows, z)]))
-        result[name] = [right([ratio * a + s for a, s in zip(similar[name], b)]) for ratio in RATIOS]
-    return result
+    a: Encoder
+    start: StageB
+    teacher: StageB | None = None
 
 
 def start_rounding(model: StageB, packs: Sequence[Pack]) -> dict[str, list[int]]:
@@ -180,98 +73,166 @@ def start_rounding(model: StageB, packs: Sequence[Pack]) -> dict[str, list[int]]
     return kept
 
 
-def train(mix: Mix, stage_a: Encoder, start: StageB, reader: Reader, held: dict[str, list[Decision]], settings: Settings, folder: Path, log, teacher: StageB | None = None) -> StageB:
-    """Stage B trained from the weights of `start`; goes on from `folder/stage_b.pt` if that is there."""
-    torch.manual_seed(settings.seed)
-    model = copy.deepcopy(start).train()
-    freeze(model, settings)
-    average = copy.deepcopy(model).eval()
-    for layer in model.encoder.layers:
-        layer.dropout.p = settings.dropout
-    optimiser = torch.optim.AdamW(groups(model, settings), lr=1.0, weight_decay=0.01, fused=True)
-    done = {"chunk": 0, "batch": 0, "rows": 0, "steps": 0, "seconds": 0.0, "kept_rows": 0, "kept_accuracy": 0.0, "channels": None}
-    kept = average.state_dict()
-    checkpoint = folder / "stage_b.pt"
-    if checkpoint.exists():
-        saved = torch.load(checkpoint, map_location=DEVICE)
-        model.load_state_dict(saved["model"])
-        average.load_state_dict(saved["average"])
-        optimiser.load_state_dict(saved["optimiser"])
-        done, kept = saved["done"], saved["kept"]
-        for each in (model, average):
-            set_rounding(each, done["channels"])
-        log(f"stage B: goes on from {done}")
-    cache: dict[str, np.ndarray] = {}
-    held_similar = {name: similarities(stage_a, rows, reader, cache) for name, rows in held.items()}
-    reader_name = next(name for name, shape in SHAPES.items() if shape == model.encoder.shape)
-    typical = [packed(row, reader) for rows in held.values() for row in rows[:6]]
+class Trainer:
+    """Stage B while it is trained: `model` learns, `average` is its moving average, `kept` the average's weights that
+    did best on held-out sets.
 
-    def save():
-        temporary = checkpoint.with_suffix(".new")
-        torch.save({"model": model.state_dict(), "average": average.state_dict(), "kept": kept, "optimiser": optimiser.state_dict(), "done": done, "reader": reader_name}, temporary)
-        temporary.replace(checkpoint)
+    `done` is how far it has come, and with the weights all that a checkpoint holds.
+    """
 
-    def look():
-        nonlocal kept
-        seen = watch(average, held, held_similar, reader)
+    def __init__(self, rows: Rows, stages: Stages, settings: Settings, folder: Path, log: Callable[[str], None]):
+        self.rows, self.stages, self.settings, self.log = rows, stages, settings, log
+        self.checkpoint = folder / "stage_b.pt"
+        torch.manual_seed(settings.seed)
+        self.model = copy.deepcopy(stages.start).train()
+        freeze(self.model, settings)
+        self.average = copy.deepcopy(self.model).eval()
+        for layer in self.model.encoder.layers:
+            layer.dropout.p = settings.dropout
+        rates = groups(self.model, settings)
+        self.optimiser = torch.optim.AdamW(rates, lr=1.0, weight_decay=WEIGHT_DECAY, fused=True)
+        self.done = {
+            "chunk": 0,
+            "batch": 0,
+            "rows": 0,
+            "steps": 0,
+            "seconds": 0.0,
+            "kept_rows": 0,
+            "kept_accuracy": 0.0,
+            "channels": None,
+        }
+        self.kept = self.average.state_dict()
+        if self.checkpoint.exists():
+            self.resume()
+        # Vectors of choices by their texts.
+        self.cache: dict[str, np.ndarray] = {}
+        self.held_similar = {
+            name: similarities(stages.a, held, rows.reader, self.cache) for name, held in rows.held.items()
+        }
+        self.typical = [packed(row, rows.reader) for held in rows.held.values() for row in held[:TYPICAL_ROWS]]
+        self.losses: list[Tensor] = []
+        self.last = self.saved_at = self.watched_at = time.time()
+
+    def resume(self) -> None:
+        """Goes on from the checkpoint."""
+        saved = torch.load(self.checkpoint, map_location=DEVICE)
+        self.model.load_state_dict(saved["model"])
+        self.average.load_state_dict(saved["average"])
+        self.optimiser.load_state_dict(saved["optimiser"])
+        self.done, self.kept = saved["done"], saved["kept"]
+        for each in (self.model, self.average):
+            set_rounding(each, self.done["channels"])
+        self.log(f"stage B: goes on from {self.done}")
+
+    def save(self) -> None:
+        """Writes the checkpoint; a run that is cut off while it writes leaves the one before."""
+        temporary = self.checkpoint.with_suffix(".new")
+        state = {
+            "model": self.model.state_dict(),
+            "average": self.average.state_dict(),
+            "kept": self.kept,
+            "optimiser": self.optimiser.state_dict(),
+            "done": self.done,
+            "reader": next(name for name, shape in SHAPES.items() if shape == self.model.encoder.shape),
+        }
+        torch.save(state, temporary)
+        temporary.replace(self.checkpoint)
+
+    def look(self) -> None:
+        """Watches the held-out sets, and keeps the average if it has never done better there."""
+        seen = watch(self.average, self.rows.held, self.held_similar, self.rows.reader)
         means = np.mean(list(seen.values()), 0)
-        log(f"watch: ratios {RATIOS} {means.round(3)}, " + ", ".join(f"{n} {'/'.join(f'{v:.2f}' for v in values)}" for n, values in seen.items()))
+        each = ", ".join(f"{n} {'/'.join(f'{v:.2f}' for v in values)}" for n, values in seen.items())
+        self.log(f"watch: ratios {RATIOS} {means.round(3)}, {each}")
         accuracy = float(means[0] + means.max()) / 2
-        if accuracy >= done["kept_accuracy"]:
-            done["kept_accuracy"], done["kept_rows"] = accuracy, done["rows"]
-            kept = {name: value.clone() for name, value in average.state_dict().items()}
+        if accuracy >= self.done["kept_accuracy"]:
+            self.done["kept_accuracy"], self.done["kept_rows"] = accuracy, self.done["rows"]
+            self.kept = {name: value.clone() for name, value in self.average.state_dict().items()}
 
-    source = Source(mix, reader, mix.weights(settings.everyday, settings.without, teacher is not None), ROWS_A_CHUNK, settings.seed, PROCESSES)
-    losses: list[Tensor] = []
-    last, saved_at, watched_at = time.time(), time.time(), time.time()
-    progress = 0.0
-    for chunk in source.chunks(done["chunk"]):
-        chunk, a = shortlisted(chunk, similar(stage_a, chunk, cache))
-        parts = batches(chunk, TOKENS_A_BATCH, settings.seed + done["chunk"])
-        for number in range(done["batch"], len(parts)):
-            now = time.time()
-            done["seconds"] += min(now - last, 30.0)  # a stopped process does not use up its minutes
-            last = now
-            progress = max(done["rows"] / settings.rows, done["seconds"] / 60 / settings.minutes)
-            if progress >= 1:
-                break
-            if progress >= settings.rounded_from and done["channels"] is None:
-                done["channels"] = start_rounding(model, typical)
-                set_rounding(average, done["channels"])
-                done["kept_accuracy"] = 0.0  # what was kept before was not rounded
-                log(f"stage B: weights are rounded from here on; channels kept: {sum(map(len, done['channels'].values()))}")
-            for group in optimiser.param_groups:
-                group["lr"] = group["rate"] * min(1.0, progress / settings.warm_up + 0.01) * (1 - progress)
-            batch = collate(chunk, a, parts[number])
-            taught = None
-            if teacher is not None:
-                with torch.no_grad():
-                    taught = scored(teacher, batch)
-            loss = loss_of(scored(model, batch), batch, np.random.default_rng(done["steps"]), settings, taught)
-            optimiser.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(learned(model), 1.0)
-            optimiser.step()
-            done["steps"] += 1
-            keep = min(settings.average, (1 + done["steps"]) / (20 + done["steps"]))
+    def progress(self) -> float:
+        """How much of the way is done, from 0 to 1; counts the time since the last call."""
+        now = time.time()
+        self.done["seconds"] += min(now - self.last, LONGEST_STEP)
+        self.last = now
+        return max(self.done["rows"] / self.settings.rows, self.done["seconds"] / 60 / self.settings.minutes)
+
+    def start_rounding(self) -> None:
+        """Rounds the weights from now on."""
+        self.done["channels"] = start_rounding(self.model, self.typical)
+        set_rounding(self.average, self.done["channels"])
+        self.done["kept_accuracy"] = 0.0  # what was kept before was not rounded
+        kept = sum(map(len, self.done["channels"].values()))
+        self.log(f"stage B: weights are rounded from here on; channels kept: {kept}")
+
+    def step(self, batch: Batch, progress: float) -> None:
+        """Learns from one batch."""
+        settings, done = self.settings, self.done
+        for group in self.optimiser.param_groups:
+            group["lr"] = group["rate"] * min(1.0, progress / settings.warm_up + 0.01) * (1 - progress)
+        taught = None
+        if self.stages.teacher is not None:
             with torch.no_grad():
-                torch._foreach_lerp_(learned(average), learned(model), 1 - keep)
-            losses.append(loss.detach())
+                taught = scored(self.stages.teacher, batch)
+        rng = np.random.default_rng(done["steps"])
+        loss = loss_of(scored(self.model, batch), batch, rng, settings.consistency, taught)
+        self.optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learned(self.model), 1.0)
+        self.optimiser.step()
+        done["steps"] += 1
+        # The average follows closely at first, so that it does not carry the start along.
+        keep = min(settings.average, (1 + done["steps"]) / (20 + done["steps"]))
+        with torch.no_grad():
+            torch._foreach_lerp_(learned(self.average), learned(self.model), 1 - keep)
+        self.losses.append(loss.detach())
+
+    def tell(self, progress: float) -> None:
+        """Every so often: a line of the log, a checkpoint, a look at the held-out sets."""
+        done = self.done
+        if done["steps"] % STEPS_A_LINE == 0:
+            loss = float(torch.stack(self.losses).mean())
+            minutes = done["seconds"] / 60
+            self.log(f"stage B: {done['rows']} rows, {minutes:.1f} min, {progress:.3f} of the way, loss {loss:.3f}")
+            self.losses.clear()
+        if time.time() - self.saved_at > SAVE_EVERY:
+            self.save()
+            self.saved_at = time.time()
+        if time.time() - self.watched_at > WATCH_EVERY:
+            self.look()
+            self.watched_at = time.time()
+
+    def learn(self, chunk: Chunk) -> bool:
+        """Learns from what is left of a chunk; False when the way ends in it."""
+        done = self.done
+        chunk, a = shortlisted(chunk, similar(self.stages.a, chunk, self.cache))
+        parts = batches(chunk, TOKENS_A_BATCH, self.settings.seed + done["chunk"])
+        for number in range(done["batch"], len(parts)):
+            progress = self.progress()
+            if progress >= 1:
+                return False
+            if progress >= self.settings.rounded_from and done["channels"] is None:
+                self.start_rounding()
+            batch = collate(chunk, a, parts[number])
+            self.step(batch, progress)
             done["batch"], done["rows"] = number + 1, done["rows"] + len(batch.labels)
-            if done["steps"] % 100 == 0:
-                log(f"stage B: {done['rows']} rows, {done['seconds'] / 60:.1f} min, {progress:.3f} of the way, loss {float(torch.stack(losses).mean()):.3f}")
-                losses.clear()
-            if time.time() - saved_at > SAVE_EVERY:
-                save()
-                saved_at = time.time()
-            if time.time() - watched_at > WATCH_EVERY:
-                look()
-                watched_at = time.time()
-        else:
-            done["chunk"], done["batch"] = done["chunk"] + 1, 0
-        if progress >= 1:
-            break
-    look()
-    save()
-    average.load_state_dict(kept)
-    return average
+            self.tell(progress)
+        done["chunk"], done["batch"] = done["chunk"] + 1, 0
+        return True
+
+    def run(self) -> StageB:
+        """The weights that were kept, after the whole way."""
+        mix, settings = self.rows.mix, self.settings
+        weights = mix.weights(settings.everyday, settings.without, self.stages.teacher is not None)
+        source = Source(mix, self.rows.reader, weights, ROWS_A_CHUNK, settings.seed, PROCESSES)
+        for chunk in source.chunks(self.done["chunk"]):
+            if not self.learn(chunk):
+                break
+        self.look()
+        self.save()
+        self.average.load_state_dict(self.kept)
+        return self.average
+
+
+def train(rows: Rows, stages: Stages, settings: Settings, folder: Path, log: Callable[[str], None]) -> StageB:
+    """Stage B trained from the weights of `stages.start`; goes on from `folder/stage_b.pt` if that is there."""
+    return Trainer(rows, stages, settings, folder, log).run()

@@ -2,7 +2,8 @@
 
     share = tokens of spelt words / tokens of words;  T = exp(pull * max(0, share - bound));  P(i) ~ P(i)^(1/T)
 
-A word is spelt if it is cut into three pieces or more, has a letter of a script other than Latin, or is unknown as a whole; what has digits or no letter is no word here.
+A word is spelt if it is cut into three pieces or more, has a letter of a script other than Latin, or is unknown as a
+whole; what has digits or no letter is no word here.
 """
 
 import unicodedata
@@ -13,7 +14,9 @@ import numpy as np
 
 from .tokens import UNK
 
+# What a token has, one bit each.
 LETTER, DIGIT, FOREIGN, CONTINUES, UNKNOWN = 1, 2, 4, 8, 16
+# A word of so many pieces is spelt, not known.
 SPELT = 3
 
 
@@ -25,6 +28,7 @@ class Rule:
     pull: float = 0.0
 
     def temperature(self, share: float) -> float:
+        """What a text with this share of unread tokens is divided by."""
         return float(np.exp(self.pull * max(0.0, share - self.bound)))
 
 

@@ -1,9 +1,19 @@
-"""Calls a service with what openapi-generator made for Python: `call_openapi_generator.py BASE_URL`, with API_KEY in the environment."""
+"""Calls a service with what openapi-generator made for Python: `call_openapi_generator.py BASE_URL`, with API_KEY in
+the environment.
+"""
 
 import os
 import sys
 
-from umpire_client import ApiClient, CatalogRequest, CatalogsApi, Configuration, DecisionRequest, DecisionsApi, ModelsApi
+from umpire_client import (
+    ApiClient,
+    CatalogRequest,
+    CatalogsApi,
+    Configuration,
+    DecisionRequest,
+    DecisionsApi,
+    ModelsApi,
+)
 from umpire_client.exceptions import BadRequestException
 
 client = ApiClient(Configuration(host=sys.argv[1], access_token=os.environ["API_KEY"]))

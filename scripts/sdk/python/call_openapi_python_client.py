@@ -1,4 +1,6 @@
-"""Calls a service with what openapi-python-client generated: `call_openapi_python_client.py BASE_URL`, with API_KEY in the environment."""
+"""Calls a service with what openapi-python-client generated: `call_openapi_python_client.py BASE_URL`, with API_KEY in
+the environment.
+"""
 
 import os
 import sys

@@ -1,0 +1,117 @@
+"""The last steps of the recipe: the package is written, its rules are fitted on its own graphs, and `training.json`
+tells how it was made.
+"""
+
+import json
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from . import everyday, finder, package
+from .chunks import packed
+from .encoder import Encoder
+from .fit_stack import fit_stack
+from .fit_unread import fit_unread
+from .metrics import measure
+from .outliers import divisors
+from .records import Decision
+from .scoring import score
+from .settle import final_stages, settle_a, settle_b
+from .stack import Scored, Stack
+from .stage_a import framed, vectors
+from .stage_b import StageB, scores
+from .workshop import A_ROWS, SEED, Workshop, log
+
+# Of each held-out set, the rows that stand for what is typical.
+TYPICAL_ROWS = 6
+
+
+def finish(workshop: Workshop, folder: Path) -> None:
+    """Writes the package, fits the stack on its int8 graphs, and writes `training.json` beside it."""
+    held = workshop.held(workshop.options.held_rows, 5)
+    settle_b(workshop, held)
+    settle_a(workshop, held)
+    encoder, model = final_stages(workshop.work, workshop.base)
+    write(workshop, folder, encoder, model, [row for rows in held.values() for row in rows[:TYPICAL_ROWS]])
+    opposites = [row.opposite for row in held["negated"]]
+    found = iter(score(folder, [row for rows in held.values() for row in rows] + opposites))
+    scored = {name: [next(found) for _ in rows] for name, rows in held.items()}
+    others = list(found)
+    with open(workshop.work / "held_out_scores.pickle", "wb") as file:
+        pickle.dump((scored, others), file)
+    log("held-out sets are scored")
+    stack = fit_stack(scored, others, log)
+    manifest = package.describe(folder, stack, workshop.options.reader)
+    measured = quality(stack, scored, others)
+    if not workshop.many:
+        fit_unread(folder, workshop.data, log)
+    (folder / "training.json").write_text(json.dumps(report(workshop, measured), indent=1) + "\n")
+    size = sum(f["bytes"] for f in manifest["files"].values()) / 1e6
+    accuracies = ", ".join(f"{n} {q.get('accuracy', q.get('confidence')):.3f}" for n, q in measured.items())
+    log(f"package of {size:.1f} MB; held out: {accuracies}")
+
+
+def write(workshop: Workshop, folder: Path, encoder: Encoder, model: StageB, typical: Sequence[Decision]) -> None:
+    """Writes the package with a rule that is still to be fitted; its large channels are those of the typical rows."""
+    reader, plain = workshop.options.reader, workshop.reader.plain
+    given = workshop.options.stage_a_of or (workshop.start_from if workshop.keep_a else None)
+    if given:  # the finder reads stage A's vectors alone, so it stays as well
+        kept_a, segments = given / "stage-a.onnx", finder.Finder.load(given / "finder.json")
+    else:
+        kept_a, segments = None, finder.train(workshop.mix, encoder, workshop.reader, SEED, log)
+    large_a = None
+    if workshop.many:
+        large_a = divisors(encoder, lambda: vectors(encoder, [framed(plain(row.input)) for row in typical]))
+    if reader in ("minilm", "e5"):
+        large = divisors(model.encoder, lambda: scores(model, [packed(row, workshop.reader) for row in typical]))
+    else:
+        large = torch.load(workshop.work / "stage_b_settled.pt", map_location="cpu")["channels"]
+    texts = package.Texts(workshop.tokenizer_json, workshop.reader.symbols)
+    package.write(folder, package.Stages(encoder, model, large, large_a, kept_a), texts, segments)
+
+
+def quality(stack: Stack, scored: dict[str, list[Scored]], opposites: Sequence[Scored]) -> dict[str, dict[str, float]]:
+    """What the fitted rule reaches on each held-out set; `opposites`: those of the set "negated"."""
+    found = {
+        name: measure([stack.probabilities(s) for s in rows], [s.label for s in rows])
+        for name, rows in scored.items()
+        if name != everyday.OPEN
+    }
+    found[everyday.OPEN] = {
+        "confidence": float(np.mean([stack.probabilities(s).max() for s in scored[everyday.OPEN]])),
+        "even": float(np.mean([1 / len(s.a) for s in scored[everyday.OPEN]])),
+    }
+
+    def answer(s: Scored) -> int:
+        return int(np.argmax(stack.probabilities(s)))
+
+    found["negated"]["opposite"] = float(
+        np.mean([answer(one) != answer(other) for one, other in zip(scored["negated"], opposites, strict=True)])
+    )
+    return found
+
+
+def report(workshop: Workshop, measured: dict[str, dict[str, float]]) -> dict:
+    """`training.json`: what the stages came from, what they were trained with, and what they reach."""
+    work, start_from, teacher = workshop.work, workshop.start_from, workshop.options.teacher
+
+    def kept(name: str) -> dict:
+        return json.loads((work / name).read_text())
+
+    started = start_from and {
+        "package": start_from.name,
+        "files": json.loads((start_from / "model.json").read_text())["files"],
+    }
+    done = torch.load(work / "stage_b.pt", map_location="cpu")["done"]
+    stage_a = {"rows": A_ROWS, "minutes": workshop.options.stage_a_minutes, "seed": SEED, **kept("stage_a.json")}
+    return {
+        "reader": workshop.options.reader,
+        "started_from": started,
+        "teacher": teacher and teacher.name,
+        "stage_a": stage_a,
+        "stage_b": {**kept("settings.json"), **kept("stage_b.json"), "done": done},
+        "held_out": measured,
+    }

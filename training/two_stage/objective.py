@@ -1,0 +1,97 @@
+"""What stage B is trained to say: the loss of a batch.
+
+It is taken on z = alpha * a + b with the scores `a` of a fixed stage A and a random `alpha`, so that b is useful alone
+and beside A: cross-entropy + 0.5 Brier. `echo` rows have stage A's distribution as their target, and rows whose text
+answers nothing an even one. A row with an opposite is trained with it in one batch, and pays for every bit by which the
+two answers fail to be each other's mirror. Of twins, one question about a line and about the same line in another
+language, the other's reading is drawn to the English one's. With a teacher, another stage B, half of a row's loss is
+how far its distribution is from the teacher's, and rows that nobody labelled have that alone.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .chunks import TARGETS, Batch
+from .encoder import DEVICE, mixed
+from .records import CROSSED, TEACHER
+from .stage_b import StageB
+
+# How much stage A is heard beside b: one of these for each row.
+ALPHAS = (0.0, 8.0, 16.0)
+# What makes a distribution of stage A's cosines: the scale that it is tuned with.
+TEACHER_SCALE = 20.0
+# Of a row with a label beside a teacher's distribution, and what both distributions are flattened by.
+TAUGHT, FLATTENED = 0.6, 1.5
+# Added where there is no option; the least logarithm, so that it times 0 is 0; the most that a pair pays, in nats.
+CLOSED, LEAST_LOG, MOST_OF_A_PAIR = -1e9, -1e4, 4.0
+
+
+def scored(model: StageB, batch: Batch) -> Tensor:
+    """b of a batch [rows, options], 0 where there is no option."""
+    ids, positions, blocks, rows, places, slots = (
+        torch.from_numpy(x).to(DEVICE, non_blocking=True)
+        for x in (batch.ids, batch.positions, batch.blocks, batch.rows, batch.places, batch.slots)
+    )
+    with mixed():
+        found = model.at(ids, positions, blocks, rows, places)
+    return torch.zeros(batch.there.shape, device=DEVICE).index_put((rows, slots), found.float())
+
+
+def loss_of(
+    b: Tensor, batch: Batch, rng: np.random.Generator, consistency: float, taught: Tensor | None = None
+) -> Tensor:
+    """The mean loss of a batch's rows; `consistency`: the weight of what pairs pay; `taught`: the teacher's b."""
+    labels, there, a, targets = (
+        torch.from_numpy(x).to(DEVICE) for x in (batch.labels, batch.there, batch.similar, batch.targets)
+    )
+    closed = torch.where(there, 0.0, CLOSED)
+    alphas = torch.from_numpy(rng.choice(ALPHAS, len(batch.labels)).astype(np.float32)).to(DEVICE)
+    has_label = labels >= 0
+    z = torch.where(has_label, alphas, 0.0)[:, None] * a + b + closed
+    like_a = torch.softmax(TEACHER_SCALE * a + closed, -1)
+    targets = torch.where((labels == TARGETS[TEACHER])[:, None], like_a, targets)
+    logs = torch.log_softmax(z, -1)
+    # Less its own entropy, so that a distribution that is met costs nothing.
+    row_losses = (torch.xlogy(targets, targets) - targets * logs.clamp(min=LEAST_LOG)).sum(-1)
+    row_losses = row_losses + has_label * 0.5 * (logs.exp() - targets).square().sum(-1)
+    if taught is None:
+        row_losses = torch.where(labels == TARGETS[CROSSED], 0.0, row_losses)
+    else:
+        theirs, ours = (torch.log_softmax(x / FLATTENED + closed, -1) for x in (taught, b))
+        learnt = FLATTENED**2 * (theirs.exp() * (theirs - ours.clamp(min=LEAST_LOG))).sum(-1)
+        share = torch.where(labels == TARGETS[CROSSED], 1.0, torch.where(has_label, TAUGHT, 0.0))
+        row_losses = (1 - share) * row_losses + share * learnt
+    total = row_losses.sum()
+    for part in of_pairs(b, closed, batch):
+        total = total + consistency * part
+    return total / len(labels)
+
+
+def of_pairs(b: Tensor, closed: Tensor, batch: Batch) -> list[Tensor]:
+    """What the batch's twins pay together, and what its pairs of opposite questions do, of those that it has.
+
+    `closed`: what is added to b, CLOSED where there is no option.
+    """
+    found = []
+    twins = batch.paired & (batch.labels == TARGETS[CROSSED])
+    if twins.any():
+        first = torch.from_numpy(np.flatnonzero(twins)).to(DEVICE)
+        english, other = (torch.log_softmax(b[rows] + closed[rows], -1) for rows in (first, first + 1))
+        english = english.detach()
+        divergence = (english.exp() * (english - other.clamp(min=LEAST_LOG))).sum(-1)
+        found.append(divergence.clamp(max=MOST_OF_A_PAIR).sum())
+    if (batch.paired & ~twins).any():
+        first = torch.from_numpy(np.flatnonzero(batch.paired & ~twins)).to(DEVICE)
+        found.append(2 * inconsistency(b[first][:, :2], b[first + 1][:, :2]).sum())
+    return found
+
+
+def inconsistency(one: Tensor, other: Tensor) -> Tensor:
+    """How far the answers to questions and to their opposites are from mirroring each other.
+
+    Scores [pairs, 2] each, of the same two choices in the same order -> symmetric divergence [pairs], bounded by
+    clamping.
+    """
+    p, q = torch.log_softmax(one, -1), torch.log_softmax(other.flip(-1), -1)
+    return 0.5 * ((p.exp() - q.exp()) * (p - q)).sum(-1).clamp(max=MOST_OF_A_PAIR)

@@ -1,0 +1,71 @@
+"""The corpus of everyday decisions. These tasks need a pool that has one."""
+
+import random
+from dataclasses import replace
+
+from .. import negation
+from ..everyday import OF_A_FIELD, open_question, residual
+from ..pool import Pool
+from ..records import CROSSED, EVEN, Decision
+from ..wordings import RESIDUAL
+
+
+def everyday(pool: Pool, rng: random.Random) -> Decision:
+    """A row as it was written, with one of its wordings and lists of names.
+
+    Some have fewer choices, some "none of these" beside the others or in the right one's place.
+    """
+    group, text, label = pool.corpus.row(rng)
+    instruction = rng.choice(group.instructions)
+    names = rng.choice(group.choices) if rng.random() < 0.5 else group.choices[0]
+    row = group.decision(text, label, instruction, names, EVEN)
+    draw, choices = rng.random(), list(row.choices)
+    if label is None or len(choices) < 3:
+        return row
+    if draw < 0.15:
+        return fewer(row, rng)
+    if draw < 0.24 and group.kind in OF_A_FIELD and not any(map(residual, choices)):
+        gone, none = rng.random() < 0.4, rng.choice(RESIDUAL)
+        if gone:
+            choices.remove(row.label)
+        return replace(row, choices=(*choices, none), label=none if gone else row.label)
+    return row
+
+
+def fewer(row: Decision, rng: random.Random) -> Decision:
+    """The row with some of its wrong choices left out."""
+    wrong = [i for i, c in enumerate(row.choices) if c != row.label]
+    kept = {*rng.sample(wrong, rng.randint(1, len(wrong))), row.choices.index(row.label)}
+    ranks = tuple(r for i, r in enumerate(row.ranks) if i in kept)
+    return replace(row, choices=tuple(c for i, c in enumerate(row.choices) if i in kept), ranks=ranks)
+
+
+def everyday_proposal(pool: Pool, rng: random.Random) -> Decision:
+    """Whether a choice is the right one, and whether it is a wrong one."""
+    group, text, label = pool.corpus.row(rng)
+    if label is None or len(group.choices[0]) < 3:
+        return everyday(pool, rng)
+    names = rng.choice(group.choices)
+    true = rng.random() < 0.5
+    asked = names[label] if true else rng.choice([n for n in names if n != names[label]])
+    question = rng.choice(group.instructions)
+    right, wrong = rng.choice(negation.RIGHT).format(asked), rng.choice(negation.WRONG).format(asked)
+    row = Decision(text, "", (), "", f"everyday/{group.kind}", group.task)
+    return negation.pair(row, f"{question} {right}", f"{question} {wrong}", true, rng)
+
+
+def everyday_open(pool: Pool, rng: random.Random) -> Decision:
+    """A question that its text does not answer."""
+    return open_question(pool.corpus, rng, EVEN)
+
+
+def crossed(pool: Pool, rng: random.Random) -> Decision:
+    """Any text under any question, which nobody answered: for a teacher's distributions."""
+    draw = rng.random()
+    if draw < 0.6:
+        _, text, _ = pool.corpus.row(rng)
+    else:
+        text = rng.choice(pool.chatter if draw < 0.8 else pool.texts)
+    group = pool.corpus.group(rng)
+    question, choices = rng.choice(group.instructions), rng.choice(group.choices)
+    return Decision(text, question, choices, CROSSED, "everyday/crossed", group.task)
