@@ -1,6 +1,6 @@
 /** One log line a request: what was asked for and how it went, never a key, an input or a choice. */
 import type { Logger } from '../logger.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from './http/exchange.ts';
 
 /** The longest `X-Request-ID` of a caller's that is logged; pino escapes what is in it. */
 const MAX_FOREIGN_ID = 128;

@@ -3,20 +3,20 @@
 import { DomainError } from '../domain/errors.ts';
 import type { Logger } from '../logger.ts';
 import { logExchange } from './access-log.ts';
-import { Exchange } from './exchange.ts';
-import { isContinue, sendContinue } from './expect.ts';
 import { visibleFault } from './faults.ts';
 import type { Holdings } from './holdings/holdings.ts';
-import { type HttpRequest, type HttpResponse, isHttp2, pathOf } from './http.ts';
+import { DEFAULT_TIMEOUT } from './http/bounds.ts';
+import { Exchange } from './http/exchange.ts';
+import { isContinue, sendContinue } from './http/expect.ts';
+import { respondFault } from './http/fault.ts';
+import { type HttpRequest, type HttpResponse, isHttp2, pathOf } from './http/messages.ts';
+import { parseTraceParent } from './http/trace-parent.ts';
+import { assertUniqueHeaders } from './http/unique-headers.ts';
 import type { Observer } from './observer.ts';
 import type { RestHandler } from './rest/handler.ts';
-import { respondFault } from './rest/respond.ts';
-import { DEFAULT_TIMEOUT } from './rpc/deadline.ts';
 import { answerGrpcFault, isGrpc } from './rpc/grpc-fault.ts';
 import type { RpcHandler } from './rpc/handler.ts';
 import { answerUnknownProcedure } from './rpc/unknown-procedure.ts';
-import { parseTraceParent } from './traces/trace-parent.ts';
-import { assertUniqueHeaders } from './unique-headers.ts';
 
 /** Answers one request. Never throws. */
 export type Dispatch = (request: HttpRequest, response: HttpResponse) => void;

@@ -1,6 +1,6 @@
 /** Any error becomes one that a caller may see: what is not a DomainError is `internal`, and only the log says what it was. */
 import { DomainError } from '../domain/errors.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from './http/exchange.ts';
 
 /** The caller's view of an error that ended the work for an exchange. Notes it there. */
 export function visibleFault(error: unknown, exchange: Exchange): DomainError {

@@ -5,8 +5,8 @@
 import { constants } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Account, Accounts } from './accounts.ts';
-import { type Connection, type Connections, closeConnection } from './connections.ts';
-import { giveUp, type OpenRequest, streamOf } from './open-request.ts';
+import type { Connections } from './connections.ts';
+import { type Connection, closeConnection, giveUp, type OpenRequest, streamOf } from './open-request.ts';
 import type { HoldingSettings } from './settings.ts';
 import type { HoldingTally } from './tally.ts';
 

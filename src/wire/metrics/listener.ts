@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Health } from '../health.ts';
-import { envelopeBody, errorHeaders, httpStatus } from '../rest/envelope.ts';
+import { envelopeBody, errorHeaders, httpStatus } from '../http/fault.ts';
 
 export interface MetricsListener {
   /** Resolves with the port. @throws the system's error. */

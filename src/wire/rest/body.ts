@@ -1,19 +1,9 @@
 /** Reads a request body, bounded in size and time. */
 import type { BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
-import { createByteCollector } from '../byte-collector.ts';
-import { type HttpRequest, isHttp2 } from '../http.ts';
-
-/** Whether the caller took the request back: an HTTP/2 body then ends as if it were whole. */
-export function wasReset(request: HttpRequest): boolean {
-  return isHttp2(request) && request.aborted;
-}
-
-/** Bytes that a body may have. */
-export const MAX_BODY_BYTES = 1024 * 1024;
-
-/** Milliseconds that a body may take over HTTP/2; over HTTP/1.1 the server's own request timeout watches. */
-const MAX_BODY_TIME = 30_000;
+import { MAX_BODY_BYTES, REQUEST_TIMEOUT } from '../http/bounds.ts';
+import { createByteCollector } from '../http/byte-collector.ts';
+import { type HttpRequest, isHttp2, wasReset } from '../http/messages.ts';
 
 const tooLarge = (): DomainError =>
   new DomainError('BODY_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
@@ -50,8 +40,9 @@ export function readBody(request: HttpRequest, meter: BodyMeter): Promise<Uint8A
   if (beyond !== undefined) return Promise.reject(beyond);
   return new Promise((resolve, reject) => {
     const collected = createByteCollector();
+    // Over HTTP/1.1 the server's own timeout watches.
     const timer = isHttp2(request)
-      ? setTimeout(() => settle(new DomainError('REQUEST_TIMEOUT', 'the body did not arrive in time')), MAX_BODY_TIME)
+      ? setTimeout(() => settle(new DomainError('REQUEST_TIMEOUT', 'the body did not arrive in time')), REQUEST_TIMEOUT)
       : undefined;
     const settle = (fault?: DomainError): void => {
       clearTimeout(timer);

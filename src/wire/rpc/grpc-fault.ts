@@ -1,7 +1,7 @@
 /** Failed gRPC calls that are answered without Connect, and without reading them: with the trailers alone, in one frame. */
 import type { DomainError } from '../../domain/errors.ts';
-import type { Exchange } from '../exchange.ts';
-import type { HttpRequest } from '../http.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { HttpRequest } from '../http/messages.ts';
 import { toConnectError } from './connect-error.ts';
 import { setTrailerStatus } from './connect-private.ts';
 import { unescapeMessage } from './protocol-faults.ts';

@@ -5,7 +5,7 @@
  */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { DomainError, errorTable } from '../../domain/errors.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { toConnectError } from './connect-error.ts';
 import {
   errorFromJsonBytes,

@@ -1,10 +1,10 @@
 /** A unary request's body, scanned before Connect sees any of it. */
 import type { BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
-import { bodyTurn } from '../body-turns.ts';
-import { createByteCollector } from '../byte-collector.ts';
-import type { HttpRequest } from '../http.ts';
-import { MAX_BODY_BYTES } from '../rest/body.ts';
+import { bodyTurn } from '../http/body-turns.ts';
+import { MAX_BODY_BYTES } from '../http/bounds.ts';
+import { createByteCollector } from '../http/byte-collector.ts';
+import type { HttpRequest } from '../http/messages.ts';
 import { isGrpc } from './grpc-fault.ts';
 import { type BodyForm, type MessageScan, scanMessages } from './message-scan.ts';
 import { unpackedBody } from './unpacked-body.ts';

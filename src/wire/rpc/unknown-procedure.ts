@@ -1,7 +1,7 @@
 /** Answers for RPCs that do not exist, in the protocol that they were called by: UNIMPLEMENTED, and never an HTTP 5xx. */
 import { DomainError } from '../../domain/errors.ts';
-import type { Exchange } from '../exchange.ts';
 import { visibleFault } from '../faults.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { toConnectError } from './connect-error.ts';
 import { errorToJsonBytes } from './connect-private.ts';
 import { answerGrpcFault, isGrpc } from './grpc-fault.ts';

@@ -4,7 +4,7 @@
  * that the conventions had before RPC became stable are there beside the stable ones.
  */
 import { errorTable, type StatusName } from '../../domain/errors.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
 
 /** Names to values. */
 export type Attributes = Record<string, string | number>;

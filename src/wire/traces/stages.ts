@@ -1,5 +1,5 @@
 /** Where an exchange's time went, as stretches of time one inside the other. */
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
 
 /** A stage; times in milliseconds on the clock of `performance.now()`. The stages in it lie within it. */
 export interface Stage {

@@ -1,6 +1,6 @@
 /** Stages from the times that an exchange noted. */
 import test from 'ava';
-import type { Exchange } from '../../../src/wire/exchange.ts';
+import type { Exchange } from '../../../src/wire/http/exchange.ts';
 import { type Stage, stagesOf } from '../../../src/wire/traces/stages.ts';
 
 /** As far as stages look at it. */

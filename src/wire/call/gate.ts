@@ -7,7 +7,7 @@ import { DomainError } from '../../domain/errors.ts';
 import type { LimitedWork, Limits } from '../../domain/limits.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
 import type { Refused } from '../watchdog.ts';
 
 /** Lets a call in, or throws DomainError. Sets the exchange's caller and its lease. */

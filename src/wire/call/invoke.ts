@@ -2,8 +2,8 @@
 import type { DescMessage, Message, MessageInitShape } from '@bufbuild/protobuf';
 import { DomainError } from '../../domain/errors.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import type { Exchange } from '../exchange.ts';
-import { MAX_BODY_BYTES } from '../rest/body.ts';
+import { MAX_BODY_BYTES } from '../http/bounds.ts';
+import type { Exchange } from '../http/exchange.ts';
 
 /** Runs the handler on a request that its rules have passed. @throws what the handler throws, or DomainError DEADLINE_EXCEEDED. */
 export async function invoke(

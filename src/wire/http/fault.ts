@@ -1,5 +1,7 @@
 /** The contract's ErrorResponse and the headers that go with it. */
 import { type DomainError, errorTable } from '../../domain/errors.ts';
+import type { Exchange } from './exchange.ts';
+import { respond } from './response.ts';
 
 /** The JSON text of an ErrorResponse. */
 export function envelopeBody(error: DomainError): string {
@@ -18,4 +20,18 @@ export function errorHeaders(error: DomainError): Record<string, string> {
 /** The HTTP status of an error. */
 export function httpStatus(error: DomainError): number {
   return errorTable[error.reason].http;
+}
+
+/** Sends an error in the contract's envelope. */
+export function respondFault(
+  exchange: Exchange,
+  fault: DomainError,
+  closing: boolean,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  respond(
+    exchange,
+    { status: httpStatus(fault), headers: { ...errorHeaders(fault), ...headers }, body: envelopeBody(fault) },
+    closing,
+  );
 }

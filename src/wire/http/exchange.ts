@@ -1,11 +1,11 @@
 /** One HTTP request and its response, from the first header to the log line. */
-import type { Caller } from '../domain/callers.ts';
-import type { ErrorReason } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
-import type { Call, CallFacts } from '../service/call.ts';
-import { createStoreBudget } from '../stores/budget.ts';
-import type { HttpRequest, HttpResponse } from './http.ts';
-import type { TraceContext } from './traces/trace-parent.ts';
+import type { Caller } from '../../domain/callers.ts';
+import type { ErrorReason } from '../../domain/errors.ts';
+import { newId } from '../../domain/ids.ts';
+import type { Call, CallFacts } from '../../service/call.ts';
+import { createStoreBudget } from '../../stores/budget.ts';
+import type { HttpRequest, HttpResponse } from './messages.ts';
+import type { TraceContext } from './trace-parent.ts';
 
 export type Protocol = 'rest' | 'grpc' | 'connect';
 
