@@ -115,16 +115,15 @@ const ENGINE: readonly string[] = [
 /** The rooms of the wire, and what each may import of the others. */
 const WIRE: Readonly<Record<string, readonly string[]>> = {
   listener: ['dispatch.ts', 'holdings', 'http'],
-  'dispatch.ts': ['access-log.ts', 'faults.ts', 'holdings', 'http', 'observer.ts', 'rest', 'rpc'],
-  rest: ['call', 'faults.ts', 'health.ts', 'http'],
-  rpc: ['call', 'faults.ts', 'health.ts', 'holdings', 'http'],
+  'dispatch.ts': ['access-log.ts', 'holdings', 'http', 'observer.ts', 'rest', 'rpc'],
+  rest: ['call', 'health.ts', 'http'],
+  rpc: ['call', 'health.ts', 'holdings', 'http'],
   call: ['http', 'watchdog.ts'],
   metrics: ['health.ts', 'holdings', 'http', 'observer.ts'],
   traces: ['http', 'observer.ts'],
   holdings: ['http'],
   'access-log.ts': ['http'],
   'observer.ts': ['http'],
-  'faults.ts': ['http'],
 };
 
 /** The folder of a file, or the file itself where it lies at the root of a layer. */

@@ -3,14 +3,11 @@
 import { DomainError } from '../domain/errors.ts';
 import type { Logger } from '../logger.ts';
 import { logExchange } from './access-log.ts';
-import { visibleFault } from './faults.ts';
 import type { Holdings } from './holdings/holdings.ts';
-import { DEFAULT_TIMEOUT } from './http/bounds.ts';
 import { Exchange } from './http/exchange.ts';
 import { isContinue, sendContinue } from './http/expect.ts';
 import { respondFault } from './http/fault.ts';
 import { type HttpRequest, type HttpResponse, isHttp2, pathOf } from './http/messages.ts';
-import { parseTraceParent } from './http/trace-parent.ts';
 import { assertUniqueHeaders } from './http/unique-headers.ts';
 import type { Observer } from './observer.ts';
 import type { RestHandler } from './rest/handler.ts';
@@ -33,18 +30,13 @@ export function createDispatch(options: {
   return (request, response) => {
     const connection = holdings.find(request);
     if (connection?.ending === true) return;
-    const exchange = new Exchange(request, response, DEFAULT_TIMEOUT);
+    const exchange = new Exchange(request, response);
     let over = false;
     const end = (): void => {
       if (over) return;
       over = true;
-      if (!response.writableEnded) {
-        exchange.reason ??= 'CANCELED';
-        exchange.depart();
-      }
-      exchange.finish();
+      exchange.ended();
       holdings.close(exchange);
-      exchange.trace = parseTraceParent(request.headers.traceparent);
       for (const observe of observers) observe(exchange);
       logExchange(logger, exchange);
     };
@@ -68,9 +60,9 @@ export function createDispatch(options: {
       refused = error as DomainError;
     }
     if (refused !== undefined) {
-      const fault = visibleFault(refused, exchange);
+      const fault = exchange.failed(refused);
       if (isGrpc(request) && isHttp2(request)) {
-        exchange.protocol = 'grpc';
+        exchange.received({ protocol: 'grpc' });
         answerGrpcFault(exchange, fault);
       } else {
         respondFault(exchange, fault, true);

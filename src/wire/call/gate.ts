@@ -43,11 +43,11 @@ export function createGate(options: {
       trustedProxies,
     );
     const checked = authenticator.authenticate(headers.authorization, address, exchange.storeBudget);
-    exchange.caller = checked instanceof Promise ? await checked : checked;
+    exchange.identified(checked instanceof Promise ? await checked : checked);
     if (procedure.access === 'keyed' && exchange.caller.kind === 'anonymous') {
       throw new DomainError('AUTHENTICATION_REQUIRED', 'this needs a key: send it as Authorization: Bearer <API_KEY>');
     }
     if (procedure.limits !== 'none') await admit(exchange, procedure.limits);
-    exchange.admittedAt = performance.now();
+    exchange.admitted();
   };
 }

@@ -119,7 +119,7 @@ export function createHoldings(options: {
     for (const connection of connections.values())
       for (const request of connection.requests) {
         if (account !== undefined && request.account !== account) continue;
-        if (!request.arriving || request.exchange.givenUp !== undefined) continue;
+        if (!request.arriving || request.exchange.record.givenUp !== undefined) continue;
         if (now - request.exchange.startedAt < LEAST_ARRIVAL) continue;
         if (oldest === undefined || request.exchange.startedAt < oldest.exchange.startedAt) oldest = request;
       }
@@ -160,7 +160,7 @@ export function createHoldings(options: {
     open(exchange, connection, end) {
       const account = accountOf(connection, exchange.request.headers);
       const request = new OpenRequest({ exchange, connection, account, end, bounds });
-      exchange.place = request;
+      exchange.placed(request);
       connections.begin(connection, request);
       account.requests += 1;
       requests += 1;
@@ -170,12 +170,13 @@ export function createHoldings(options: {
       const { place: request } = exchange;
       if (!(request instanceof OpenRequest)) return;
       const { account, connection } = request;
-      exchange.place = undefined;
+      exchange.placed(undefined);
       connections.end(connection, request);
       account.requests -= 1;
       reservations.release(request);
       requests -= 1;
-      if (exchange.givenUp === undefined && wasTakenBack(exchange)) noteReset(account, exchange.endedAt);
+      const { givenUp, endedAt } = exchange.record;
+      if (givenUp === undefined && wasTakenBack(exchange)) noteReset(account, endedAt);
     },
     reset(session, headers) {
       const connection = connections.ofSession(session);

@@ -1,7 +1,7 @@
 /** A connection, and a request on it that has begun and whose response has not left: the place that it takes there and in its address's account. */
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { Exchange, Place } from '../http/exchange.ts';
+import type { Exchange, ExchangeRecord, Place } from '../http/exchange.ts';
 import { type HttpRequest, isHttp2 } from '../http/messages.ts';
 import type { Account } from './accounts.ts';
 
@@ -86,8 +86,8 @@ export function streamOf(request: HttpRequest): ServerHttp2Stream | undefined {
 }
 
 /** Ends a request with all that it holds: its stream, or the connection where it has no stream of its own. */
-export function giveUp({ exchange }: OpenRequest, why: NonNullable<Exchange['givenUp']>): void {
-  exchange.givenUp = why;
+export function giveUp({ exchange }: OpenRequest, why: NonNullable<ExchangeRecord['givenUp']>): void {
+  exchange.givenUp(why);
   const stream = streamOf(exchange.request);
   if (stream === undefined) exchange.request.socket.destroy();
   else stream.close(constants.NGHTTP2_CANCEL);

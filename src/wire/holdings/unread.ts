@@ -58,7 +58,7 @@ export function createLook(options: {
       const stream = streamOf(exchange.request);
       if (stream === undefined || since < REST_TIME) return;
       // RFC 9113, 8.1: the response is whole, what is left of the request is not wanted.
-      exchange.givenUp = 'unfinished';
+      exchange.givenUp('unfinished');
       stream.close(constants.NGHTTP2_NO_ERROR);
     } else if (stalled > settings.writeTimeout || since > settings.writeTimeout * MOST_TIMEOUTS) {
       giveUp(request, 'unread');
@@ -67,7 +67,7 @@ export function createLook(options: {
     } else {
       return;
     }
-    tally.givenUp[exchange.givenUp as 'unread' | 'unfinished'] += 1;
+    tally.givenUp[exchange.record.givenUp as 'unread' | 'unfinished'] += 1;
   };
 
   /** Gives up the responses that have waited longest until no more than `bound` bytes wait. */

@@ -1,11 +1,15 @@
-/** One HTTP request and its response, from the first header to the log line. */
+/**
+ * One HTTP request and its response, from the first header to the log line. It is received, admitted, invoked, answered and ended, and may fail or
+ * be given up on the way; what was so is in its record, which nobody else writes.
+ */
 import type { Caller } from '../../domain/callers.ts';
-import type { ErrorReason } from '../../domain/errors.ts';
+import { DomainError, type ErrorReason } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import type { Call, CallFacts } from '../../service/call.ts';
 import { createStoreBudget } from '../../stores/budget.ts';
+import { DEFAULT_TIMEOUT } from './bounds.ts';
 import type { HttpRequest, HttpResponse } from './messages.ts';
-import type { TraceContext } from './trace-parent.ts';
+import { parseTraceParent, type TraceContext } from './trace-parent.ts';
 
 export type Protocol = 'rest' | 'grpc' | 'connect';
 
@@ -22,10 +26,35 @@ export interface Place {
   meter(): void;
 }
 
+/** What happened to an exchange so far. Times are on the clock of `performance.now()`. */
+export interface ExchangeRecord {
+  readonly protocol: Protocol;
+  /** The route's template or the RPC's path; bounded in number, so that it can label metrics. */
+  readonly route: string;
+  /** When the gate let it in, and when its handler began with the decoded request. */
+  readonly admittedAt?: number;
+  readonly invokedAt?: number;
+  /** From when until when work for it went on in the engine. */
+  readonly engineSince?: number;
+  readonly engineUntil?: number;
+  /** When it was over; 0 until then. */
+  readonly endedAt: number;
+  /** Why it failed, if it did. */
+  readonly reason?: ErrorReason;
+  /** The fault behind an `internal` error, for the log alone. */
+  readonly cause?: unknown;
+  /** Why the wire gave it up, if it did. */
+  readonly givenUp?: 'unread' | 'unfinished' | 'displaced';
+  /** The span that it has been recorded as, or else the caller's; known when it is over. */
+  readonly trace?: TraceContext | undefined;
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
 /** Before the gate has run, nobody is known. */
 const NOBODY: Caller = { kind: 'anonymous', address: '' };
 
-/** The record of one exchange. It is the `Call` that handlers see. */
+/** An exchange. It is the `Call` that handlers see. */
 export class Exchange implements Call {
   readonly requestId = newId('req_');
   readonly startedAt = performance.now();
@@ -33,48 +62,65 @@ export class Exchange implements Call {
   readonly response: HttpResponse;
   readonly facts: CallFacts = {};
   readonly storeBudget = createStoreBudget();
-  protocol: Protocol = 'rest';
-  /** The route's template or the RPC's path; bounded in number, so that it can label metrics. */
-  route = 'unmatched';
-  caller: Caller = NOBODY;
-  deadline: number;
-  /** Undefined where nothing is counted, and for a peer that is gone already. */
-  place: Place | undefined;
-  /** Why the wire ended the exchange, if it did. */
-  givenUp: 'unread' | 'unfinished' | 'displaced' | undefined;
-  /** When the gate let it in, and when its handler began with the decoded request; on the clock of `performance.now()`. */
-  admittedAt: number | undefined;
-  invokedAt: number | undefined;
-  /** From when until when work for it went on in the engine, and when it was over. */
-  engineSince: number | undefined;
-  engineUntil: number | undefined;
-  endedAt = 0;
-  /** The span that this exchange has been recorded as, or else the caller's; known when the exchange is over. */
-  trace: TraceContext | undefined;
-  /** Why the exchange failed, if it did. */
-  reason: ErrorReason | undefined;
-  /** The fault behind an `internal` error, for the log alone. */
-  cause: unknown;
+  readonly #record: Writable<ExchangeRecord> = { protocol: 'rest', route: 'unmatched', endedAt: 0 };
+  #caller = NOBODY;
+  #deadline = this.startedAt + DEFAULT_TIMEOUT;
+  #place: Place | undefined;
   #departure: AbortController | undefined;
-  #gone = false;
-  #over = false;
+  #departed = false;
+  #answered = false;
   #users = 0;
   #lease: { release(): void } | undefined;
 
-  /** @param timeout milliseconds from now to the deadline. */
-  constructor(request: HttpRequest, response: HttpResponse, timeout: number) {
+  constructor(request: HttpRequest, response: HttpResponse) {
     this.request = request;
     this.response = response;
-    this.deadline = this.startedAt + timeout;
+  }
+
+  get record(): ExchangeRecord {
+    return this.#record;
+  }
+
+  get caller(): Caller {
+    return this.#caller;
+  }
+
+  get deadline(): number {
+    return this.#deadline;
+  }
+
+  /** Undefined where nothing is counted, and for a peer that is gone already. */
+  get place(): Place | undefined {
+    return this.#place;
+  }
+
+  get departed(): boolean {
+    return this.#departed;
   }
 
   /** Aborted when the caller is gone. Made on first use: most exchanges end before anybody asks. */
   get signal(): AbortSignal {
     if (this.#departure === undefined) {
       this.#departure = new AbortController();
-      if (this.#gone) this.#departure.abort();
+      if (this.#departed) this.#departure.abort();
     }
     return this.#departure.signal;
+  }
+
+  /** It takes a place, or has given it back. */
+  placed(place: Place | undefined): void {
+    this.#place = place;
+  }
+
+  /** What is known of it by its head. `timeout`: milliseconds from its beginning to the deadline. */
+  received({ timeout, ...found }: { protocol?: Protocol; route?: string; timeout?: number }): void {
+    Object.assign(this.#record, found);
+    if (timeout !== undefined) this.#deadline = this.startedAt + timeout;
+  }
+
+  /** The gate knows who asks. */
+  identified(caller: Caller): void {
+    this.#caller = caller;
   }
 
   /** Keeps a lease of the caller's limits until the work for the exchange is done: nobody's limits depend on when a response is read. */
@@ -83,44 +129,84 @@ export class Exchange implements Call {
     this.#settle();
   }
 
+  /** The gate has let it in. */
+  admitted(): void {
+    this.#record.admittedAt = performance.now();
+  }
+
+  /** Its handler begins with the decoded request. @throws DomainError DEADLINE_EXCEEDED if it is too late for that. */
+  invoked(): void {
+    const now = performance.now();
+    if (now >= this.#deadline) {
+      throw new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the request was read', { retryAfter: 1 });
+    }
+    this.#record.invokedAt = now;
+  }
+
   retain(): () => void {
     let retained = true;
-    this.engineSince = performance.now();
+    this.#record.engineSince = performance.now();
     this.#users += 1;
     return () => {
       if (!retained) return;
       retained = false;
-      this.engineUntil = performance.now();
+      this.#record.engineUntil = performance.now();
       this.#users -= 1;
       this.#settle();
     };
   }
 
   /** The handler is done, or never ran: only the response has to leave. */
-  worked(): void {
-    this.#over = true;
+  answered(): void {
+    this.#answered = true;
     this.#settle();
   }
 
-  /** The exchange is over. */
-  finish(): void {
-    this.endedAt = performance.now();
-    this.worked();
+  /**
+   * An error ended the work for it. Returns what a caller may see of that: what is not a DomainError is `internal`, and
+   * only the log says what it was, or `cause` if that says more.
+   */
+  failed(error: unknown, cause: unknown = error instanceof DomainError ? error.cause : error): DomainError {
+    const fault =
+      error instanceof DomainError
+        ? error
+        : new DomainError('INTERNAL', 'an unexpected fault; the log has it under this request id');
+    this.#record.reason = fault.reason;
+    this.#record.cause = cause;
+    this.answered();
+    return fault;
   }
 
-  #settle(): void {
-    if (!this.#over || this.#users > 0) return;
-    this.#lease?.release();
-    this.#lease = undefined;
+  /** The wire ends it before its response has left. */
+  givenUp(why: NonNullable<ExchangeRecord['givenUp']>): void {
+    this.#record.givenUp = why;
   }
 
   /** The caller is gone: whoever works for it may stop. */
   depart(): void {
-    this.#gone = true;
+    this.#departed = true;
     this.#departure?.abort();
   }
 
-  get departed(): boolean {
-    return this.#gone;
+  /** The response is closed, whether or not it was written. */
+  ended(): void {
+    if (!this.response.writableEnded) {
+      this.#record.reason ??= 'CANCELED';
+      this.depart();
+    }
+    this.#record.endedAt = performance.now();
+    this.#record.trace = parseTraceParent(this.request.headers.traceparent);
+    this.answered();
+  }
+
+  /** It was recorded as a span. */
+  traced(span: TraceContext): void {
+    this.#record.trace = span;
+  }
+
+  #settle(): void {
+    if (!this.#answered || this.#users > 0) return;
+    this.#lease?.release();
+    this.#lease = undefined;
   }
 }

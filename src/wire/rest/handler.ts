@@ -4,7 +4,6 @@ import { DomainError } from '../../domain/errors.ts';
 import type { Procedure } from '../../service/procedure.ts';
 import type { Gate } from '../call/gate.ts';
 import { invoke } from '../call/invoke.ts';
-import { visibleFault } from '../faults.ts';
 import type { Health } from '../health.ts';
 import { bodyTurn } from '../http/body-turns.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -32,7 +31,7 @@ export function createRestHandler(options: {
 
   const serve = async (exchange: Exchange, found: Route, variables: ReadonlyMap<string, string>) => {
     const { procedure, hasBody } = found;
-    exchange.route = found.template.text;
+    exchange.received({ route: found.template.text });
     if (procedure.limits === 'none') exchange.place?.meter();
     await gate(exchange, procedure);
     if (hasBody) assertJsonContent(exchange.request);
@@ -82,7 +81,7 @@ export function createRestHandler(options: {
       allow = match.allow;
       throw methodNotAllowed();
     } catch (error) {
-      const fault = visibleFault(error, exchange);
+      const fault = exchange.failed(error);
       respondFault(exchange, fault, health.draining, fault.reason === 'METHOD_NOT_ALLOWED' ? { allow } : {});
     }
   };
@@ -90,7 +89,7 @@ export function createRestHandler(options: {
 
 /** Notes the path as the route. @throws DomainError METHOD_NOT_ALLOWED for anything but GET and HEAD. */
 function assertRead(exchange: Exchange, path: string): void {
-  exchange.route = path;
+  exchange.received({ route: path });
   const { method } = exchange.request;
   if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed();
 }

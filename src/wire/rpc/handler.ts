@@ -22,7 +22,6 @@ import type { Logger } from '../../logger.ts';
 import type { Procedure } from '../../service/procedure.ts';
 import type { Gate } from '../call/gate.ts';
 import { invoke } from '../call/invoke.ts';
-import { visibleFault } from '../faults.ts';
 import type { Health } from '../health.ts';
 import type { Holdings } from '../holdings/holdings.ts';
 import { MAX_BODY_BYTES, MAX_TIMEOUT } from '../http/bounds.ts';
@@ -85,13 +84,13 @@ export function createRpcHandler(options: {
     compressMinBytes: 0x7fffffff,
     requestGate: async (context) => {
       const exchange = exchangeOf(context);
-      exchange.protocol = context.protocolName === 'connect' ? 'connect' : 'grpc';
+      exchange.received({ protocol: context.protocolName === 'connect' ? 'connect' : 'grpc' });
       const procedure = byMethod.get(context.method);
-      if (procedure === undefined || exchange.admittedAt !== undefined) return;
+      if (procedure === undefined || exchange.record.admittedAt !== undefined) return;
       try {
         await gate(exchange, procedure);
       } catch (error) {
-        throw toConnectError(visibleFault(error, exchange));
+        throw toConnectError(exchange.failed(error));
       }
     },
   });
@@ -127,7 +126,7 @@ export function createRpcHandler(options: {
       meter,
       scan,
       form,
-      visible: (fault) => toConnectError(visibleFault(fault, exchange)),
+      visible: (fault) => toConnectError(exchange.failed(fault)),
     });
   };
 
@@ -135,17 +134,16 @@ export function createRpcHandler(options: {
 
   const answer = async (exchange: Exchange, handler: UniversalHandler): Promise<void> => {
     const { request, response } = exchange;
-    exchange.route = handler.requestPath;
-    exchange.deadline = exchange.startedAt + takeTimeout(request.headers);
+    exchange.received({ route: handler.requestPath, timeout: takeTimeout(request.headers) });
     const procedure = byMethod.get(handler.method);
     const grpc = isGrpc(request) && isHttp2(request) && request.method === 'POST';
     try {
       if (procedure === undefined || procedure.limits === 'none') exchange.place?.meter();
       // Through Connect a refusal costs as much as a decision, and many come at once.
-      if (grpc) exchange.protocol = 'grpc';
+      if (grpc) exchange.received({ protocol: 'grpc' });
       if (grpc && procedure !== undefined) await gate(exchange, procedure);
     } catch (error) {
-      const fault = visibleFault(error, exchange);
+      const fault = exchange.failed(error);
       if (grpc) answerGrpcFault(exchange, fault);
       else respondFault(exchange, fault, health.draining);
       return;
@@ -160,7 +158,7 @@ export function createRpcHandler(options: {
       // Not the protocol's: a wrong method, content type or HTTP version.
       const headers = Object.fromEntries(answered.header ?? []);
       if (answered.status === 405) headers.allow = [...new Set(handler.allowedMethods)].join(', ');
-      respondFault(exchange, visibleFault(transportFault(answered.status), exchange), health.draining, headers);
+      respondFault(exchange, exchange.failed(transportFault(answered.status)), health.draining, headers);
       return;
     }
     const repaired = await repairFault(answered, exchange);
@@ -180,7 +178,7 @@ export function createRpcHandler(options: {
         logger.debug({ requestId: exchange.requestId, err: error }, 'an RPC request could not be read');
         respondFault(
           exchange,
-          visibleFault(new DomainError('MALFORMED_REQUEST', 'the request is not valid HTTP'), exchange),
+          exchange.failed(new DomainError('MALFORMED_REQUEST', 'the request is not valid HTTP')),
           health.draining,
         );
       }
@@ -221,7 +219,7 @@ async function visibly<T>(context: HandlerContext, work: () => T | Promise<T>): 
   try {
     return await work();
   } catch (error) {
-    throw toConnectError(visibleFault(error, exchangeOf(context)));
+    throw toConnectError(exchangeOf(context).failed(error));
   }
 }
 

@@ -20,10 +20,10 @@ export async function repairFault(
   response: UniversalServerResponse,
   exchange: Exchange,
 ): Promise<UniversalServerResponse> {
-  if (exchange.protocol === 'grpc' && response.trailer !== undefined) unescapeMessage(response.trailer);
+  if (exchange.record.protocol === 'grpc' && response.trailer !== undefined) unescapeMessage(response.trailer);
   // Errors of the gate and of handlers have been noted and are complete.
-  if (exchange.reason !== undefined) return response.status === 501 ? { ...response, status: 415 } : response;
-  if (exchange.protocol === 'grpc') {
+  if (exchange.record.reason !== undefined) return response.status === 501 ? { ...response, status: 415 } : response;
+  if (exchange.record.protocol === 'grpc') {
     const error = response.trailer === undefined ? undefined : findTrailerError(response.trailer);
     if (error !== undefined && response.trailer !== undefined)
       unescapeMessage(setTrailerStatus(response.trailer, toConnectError(reasonOf(error, exchange))));
@@ -63,11 +63,7 @@ function connectStatus(fault: DomainError): number {
 }
 
 function reasonOf(error: ConnectError, exchange: Exchange): DomainError {
-  const fault = classify(error, exchange.invokedAt !== undefined);
-  exchange.reason = fault.reason;
-  exchange.cause = error;
-  exchange.worked();
-  return fault;
+  return exchange.failed(classify(error, exchange.record.invokedAt !== undefined), error);
 }
 
 function classify(error: ConnectError, invoked: boolean): DomainError {

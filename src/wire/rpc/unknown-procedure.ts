@@ -1,6 +1,5 @@
 /** Answers for RPCs that do not exist, in the protocol that they were called by: UNIMPLEMENTED, and never an HTTP 5xx. */
 import { DomainError } from '../../domain/errors.ts';
-import { visibleFault } from '../faults.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { toConnectError } from './connect-error.ts';
 import { errorToJsonBytes } from './connect-private.ts';
@@ -14,8 +13,8 @@ export function answerUnknownProcedure(exchange: Exchange, path: string): boolea
   const { request, response } = exchange;
   const grpc = isGrpc(request);
   if (!grpc && !(path.includes('.') && request.method === 'POST' && RPC_PATH.test(path))) return false;
-  exchange.protocol = grpc ? 'grpc' : 'connect';
-  const fault = visibleFault(new DomainError('UNIMPLEMENTED', 'this server has no such procedure'), exchange);
+  exchange.received({ protocol: grpc ? 'grpc' : 'connect' });
+  const fault = exchange.failed(new DomainError('UNIMPLEMENTED', 'this server has no such procedure'));
   if (grpc) {
     answerGrpcFault(exchange, fault);
     return true;

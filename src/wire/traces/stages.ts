@@ -14,7 +14,8 @@ export interface Stage {
  * when: what they leave of the time that the decision was with them went to the messages there and back, half to each.
  */
 export function stagesOf(exchange: Exchange): readonly Stage[] {
-  const { startedAt, admittedAt, invokedAt, endedAt, engineSince, engineUntil } = exchange;
+  const { startedAt } = exchange;
+  const { admittedAt, invokedAt, endedAt, engineSince, engineUntil } = exchange.record;
   const within = (name: string, start: number, end: number): Stage => ({
     name,
     start: clamp(start, startedAt, endedAt),

@@ -76,11 +76,11 @@ export function createTracing(options: {
       const span = tracer.startSpan(spanName(exchange), options, parent);
       if (!span.isRecording()) return;
       const { traceId, spanId } = span.spanContext();
-      exchange.trace = { traceId, spanId, sampled: true };
+      exchange.traced({ traceId, spanId, sampled: true });
       span.setAttributes(attributesOf(exchange, scheme));
       if (isServerFault(exchange)) span.setStatus({ code: SpanStatusCode.ERROR });
       addStages(stagesOf(exchange), trace.setSpan(parent, span));
-      span.end(clock.at(exchange.endedAt));
+      span.end(clock.at(exchange.record.endedAt));
     },
     async close(milliseconds) {
       const given = Promise.withResolvers<void>();
@@ -92,12 +92,12 @@ export function createTracing(options: {
 }
 
 /** Probes are many and say nothing; watching health and reflection are streams without an end. */
-function isProbe({ route }: Exchange): boolean {
+function isProbe({ record: { route } }: Exchange): boolean {
   return route.startsWith('/health/') || route.startsWith('/grpc.');
 }
 
 /** The context of the caller's span, if it sent one. */
-function callersContext({ trace: caller, request }: Exchange): Context {
+function callersContext({ record: { trace: caller }, request }: Exchange): Context {
   if (caller === undefined) return ROOT_CONTEXT;
   const state = request.headers.tracestate;
   return trace.setSpanContext(ROOT_CONTEXT, {

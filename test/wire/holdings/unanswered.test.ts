@@ -21,7 +21,7 @@ async function countOn(t: ExecutionContext, server: Server, holdings: Holdings):
   server.prependListener('connection', (socket: Socket) => holdings.accept(socket));
   server.on('session', (session) => holdings.bindSession(session));
   server.on('request', (request: HttpRequest, response: HttpResponse) => {
-    const exchange = new Exchange(request, response, 10_000);
+    const exchange = new Exchange(request, response);
     const connection = holdings.find(request);
     const end = (): void => holdings.close(exchange);
     if (request.url !== '/unheard') response.on('close', end);
