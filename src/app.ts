@@ -113,7 +113,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const bodies = createBodyLimits(config.bodies);
   const holdings = createHoldings({ settings: config.holdings, trustedProxies: config.trustedProxies, logger });
   const rest = createRestHandler({ procedures, gate, health, bodies });
-  const rpc = createRpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection, logger });
+  const rpc = createRpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection });
   const metrics =
     config.metricsPort === undefined
       ? undefined

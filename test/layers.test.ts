@@ -115,7 +115,7 @@ const ENGINE: readonly string[] = [
 /** The rooms of the wire, and what each may import of the others. */
 const WIRE: Readonly<Record<string, readonly string[]>> = {
   listener: ['dispatch.ts', 'holdings', 'http'],
-  'dispatch.ts': ['access-log.ts', 'holdings', 'http', 'observer.ts', 'rest', 'rpc'],
+  'dispatch.ts': ['access-log.ts', 'holdings', 'http', 'observer.ts', 'rpc'],
   rest: ['call', 'health.ts', 'http'],
   rpc: ['call', 'health.ts', 'holdings', 'http'],
   call: ['http', 'watchdog.ts'],

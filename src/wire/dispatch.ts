@@ -6,21 +6,18 @@ import { logExchange } from './access-log.ts';
 import type { Holdings } from './holdings/holdings.ts';
 import { Exchange } from './http/exchange.ts';
 import { isContinue, sendContinue } from './http/expect.ts';
-import { respondFault } from './http/fault.ts';
 import { type HttpRequest, type HttpResponse, isHttp2, pathOf } from './http/messages.ts';
+import type { ProtocolHandler } from './http/protocol-handler.ts';
 import { assertUniqueHeaders } from './http/unique-headers.ts';
 import type { Observer } from './observer.ts';
-import type { RestHandler } from './rest/handler.ts';
-import { answerGrpcFault, isGrpc } from './rpc/grpc-fault.ts';
 import type { RpcHandler } from './rpc/handler.ts';
-import { answerUnknownProcedure } from './rpc/unknown-procedure.ts';
 
 /** Answers one request. Never throws. */
 export type Dispatch = (request: HttpRequest, response: HttpResponse) => void;
 
 /** A dispatcher over the protocols. */
 export function createDispatch(options: {
-  readonly rest: RestHandler;
+  readonly rest: ProtocolHandler;
   readonly rpc: RpcHandler;
   readonly holdings: Pick<Holdings, 'find' | 'open' | 'close'>;
   readonly logger: Logger;
@@ -59,19 +56,13 @@ export function createDispatch(options: {
     } catch (error) {
       refused = error as DomainError;
     }
+    const protocol = rpc.takes(request, path) ? rpc : rest;
     if (refused !== undefined) {
-      const fault = exchange.failed(refused);
-      if (isGrpc(request) && isHttp2(request)) {
-        exchange.received({ protocol: 'grpc' });
-        answerGrpcFault(exchange, fault);
-      } else {
-        respondFault(exchange, fault, true);
-      }
+      protocol.refuse(exchange, refused);
       return;
     }
     if (request.headers.expect !== undefined) sendContinue(request, response);
-    if (rpc.serves(path)) void rpc.handle(exchange, path);
-    else if (!answerUnknownProcedure(exchange, path)) void rest(exchange, path);
+    void protocol.handle(exchange, path);
   };
 }
 

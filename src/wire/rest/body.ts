@@ -8,26 +8,6 @@ import { type HttpRequest, isHttp2, wasReset } from '../http/messages.ts';
 const tooLarge = (): DomainError =>
   new DomainError('BODY_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
 
-/** @throws DomainError UNSUPPORTED_MEDIA_TYPE or UNSUPPORTED_ENCODING if the headers do not announce plain JSON in UTF-8. */
-export function assertJsonContent(request: HttpRequest): void {
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new DomainError('UNSUPPORTED_ENCODING', 'request bodies must not be compressed');
-  }
-  const type = request.headers['content-type'];
-  if (type === 'application/json') return;
-  const [media = '', ...parameters] = (type ?? '').split(';');
-  const charset = parameters
-    .map((parameter) => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/i.exec(parameter)?.[1])
-    .find((value) => value !== undefined);
-  if (
-    media.trim().toLowerCase() !== 'application/json' ||
-    (charset !== undefined && charset.toLowerCase() !== 'utf-8')
-  ) {
-    throw new DomainError('UNSUPPORTED_MEDIA_TYPE', 'send the body as Content-Type: application/json, in UTF-8');
-  }
-}
-
 /**
  * The whole body. `meter` counts its bytes as they arrive.
  *
