@@ -22,7 +22,7 @@ export function stagesOf(exchange: Exchange): readonly Stage[] {
     end: clamp(end, startedAt, endedAt),
     inner: [],
   });
-  const calls = (exchange.storeBudget.calls ?? []).map(({ start, end }) => within('store', start, end));
+  const calls = exchange.storeBudget.calls.map(({ start, end }) => within('store', start, end));
   const stages: Stage[] = [];
   if (admittedAt !== undefined) {
     const admission = within('admission', startedAt, admittedAt);
