@@ -115,15 +115,14 @@ const ENGINE: readonly string[] = [
 /** The rooms of the wire, and what each may import of the others. */
 const WIRE: Readonly<Record<string, readonly string[]>> = {
   listener: ['dispatch.ts', 'holdings', 'http'],
-  'dispatch.ts': ['access-log.ts', 'holdings', 'http', 'observer.ts', 'rpc'],
+  'dispatch.ts': ['access-log.ts', 'holdings', 'http', 'rpc'],
   rest: ['call', 'health.ts', 'http'],
   rpc: ['call', 'health.ts', 'holdings', 'http'],
   call: ['http', 'watchdog.ts'],
-  metrics: ['health.ts', 'holdings', 'http', 'observer.ts'],
-  traces: ['http', 'observer.ts'],
+  metrics: ['health.ts', 'holdings', 'http'],
+  traces: ['http'],
   holdings: ['http'],
   'access-log.ts': ['http'],
-  'observer.ts': ['http'],
 };
 
 /** The folder of a file, or the file itself where it lies at the root of a layer. */

@@ -4,12 +4,11 @@ import { DomainError } from '../domain/errors.ts';
 import type { Logger } from '../logger.ts';
 import { logExchange } from './access-log.ts';
 import type { Holdings } from './holdings/holdings.ts';
-import { Exchange } from './http/exchange.ts';
+import { Exchange, type Observer } from './http/exchange.ts';
 import { isContinue, sendContinue } from './http/expect.ts';
 import { type HttpRequest, type HttpResponse, isHttp2, pathOf } from './http/messages.ts';
 import type { ProtocolHandler } from './http/protocol-handler.ts';
 import { assertUniqueHeaders } from './http/unique-headers.ts';
-import type { Observer } from './observer.ts';
 import type { RpcHandler } from './rpc/handler.ts';
 
 /** Answers one request. Never throws. */

@@ -36,12 +36,7 @@ export function createGate(options: {
   };
   return async (exchange, procedure) => {
     const { headers, socket } = exchange.request;
-    const forwarded = headers['x-forwarded-for'];
-    const address = clientAddress(
-      socket?.remoteAddress,
-      Array.isArray(forwarded) ? forwarded.join(',') : forwarded,
-      trustedProxies,
-    );
+    const address = clientAddress(socket?.remoteAddress, headers['x-forwarded-for'], trustedProxies);
     const checked = authenticator.authenticate(headers.authorization, address, exchange.storeBudget);
     exchange.identified(checked instanceof Promise ? await checked : checked);
     if (procedure.access === 'keyed' && exchange.caller.kind === 'anonymous') {

@@ -91,10 +91,7 @@ export function createHoldings(options: {
   timer.unref();
 
   const accountOf = ({ account, socket }: Connection, { 'x-forwarded-for': forwarded }: IncomingHttpHeaders): Account =>
-    account ??
-    accounts.of(
-      clientAddress(socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, trustedProxies),
-    );
+    account ?? accounts.of(clientAddress(socket.remoteAddress, forwarded, trustedProxies));
 
   const block = (account: Account, now: number): void => {
     account.blockedUntil = now + BLOCK_TIME;

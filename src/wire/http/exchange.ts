@@ -51,6 +51,9 @@ export interface ExchangeRecord {
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
+/** Metrics or traces: sees each exchange once, when it is over and before its log line is written. Never throws. */
+export type Observer = (exchange: Exchange) => void;
+
 /** Before the gate has run, nobody is known. */
 const NOBODY: Caller = { kind: 'anonymous', address: '' };
 

@@ -1,7 +1,23 @@
 /** The contract's ErrorResponse and the headers that go with it. */
-import { type DomainError, errorTable } from '../../domain/errors.ts';
+import { type DomainError, errorTable, type StatusName } from '../../domain/errors.ts';
 import type { Exchange } from './exchange.ts';
 import { respond } from './response.ts';
+
+/** The numbers of gRPC's statuses, which are also those of Connect's codes. */
+export const STATUS_NUMBERS: Readonly<Record<StatusName, number>> = {
+  CANCELLED: 1,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  DATA_LOSS: 15,
+  UNAUTHENTICATED: 16,
+};
 
 /** The JSON text of an ErrorResponse. */
 export function envelopeBody(error: DomainError): string {

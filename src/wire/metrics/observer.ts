@@ -1,8 +1,7 @@
 /** Counts exchanges that are over. */
 import { errorTable } from '../../domain/errors.ts';
 import { STORE_BUDGET_MS } from '../../stores/budget.ts';
-import type { Exchange, Protocol } from '../http/exchange.ts';
-import type { Observer } from '../observer.ts';
+import type { Exchange, Observer, Protocol } from '../http/exchange.ts';
 import type { RequestMetrics } from './registry.ts';
 import type { Count, Distribution } from './tallies.ts';
 

@@ -2,33 +2,13 @@
  * A DomainError as gRPC and Connect carry it: a status code, `google.rpc.ErrorInfo`, and where a retry helps `RetryInfo` and pushback. Calls that fail
  * before Connect reads them are answered here as well.
  */
-import { Code, ConnectError } from '@connectrpc/connect';
+import { ConnectError } from '@connectrpc/connect';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
-import {
-  DomainError,
-  type DomainErrorDetails,
-  type ErrorReason,
-  errorTable,
-  type StatusName,
-} from '../../domain/errors.ts';
+import { DomainError, errorTable } from '../../domain/errors.ts';
 import type { Exchange } from '../http/exchange.ts';
+import { STATUS_NUMBERS } from '../http/fault.ts';
 import { respond } from '../http/response.ts';
 import { errorToJsonBytes, setTrailerStatus } from './connect-private.ts';
-
-const CODES: Readonly<Record<StatusName, Code>> = {
-  CANCELLED: Code.Canceled,
-  INVALID_ARGUMENT: Code.InvalidArgument,
-  DEADLINE_EXCEEDED: Code.DeadlineExceeded,
-  NOT_FOUND: Code.NotFound,
-  ALREADY_EXISTS: Code.AlreadyExists,
-  RESOURCE_EXHAUSTED: Code.ResourceExhausted,
-  FAILED_PRECONDITION: Code.FailedPrecondition,
-  UNIMPLEMENTED: Code.Unimplemented,
-  INTERNAL: Code.Internal,
-  UNAVAILABLE: Code.Unavailable,
-  DATA_LOSS: Code.DataLoss,
-  UNAUTHENTICATED: Code.Unauthenticated,
-};
 
 /** `ErrorInfo.domain`: who defines the reasons. */
 export const ERROR_DOMAIN = 'umpire';
@@ -58,7 +38,7 @@ export function toConnectError(error: DomainError): ConnectError {
     metadata.set(PUSHBACK, '-1');
   }
   if (status === 'UNAUTHENTICATED') metadata.set('www-authenticate', 'Bearer');
-  return new ConnectError(error.message, CODES[status], metadata, details);
+  return new ConnectError(error.message, STATUS_NUMBERS[status], metadata, details);
 }
 
 type StatusFields = readonly (readonly [name: string, value: string])[];
@@ -126,23 +106,15 @@ function connectStatus({ reason }: DomainError): number {
 
 /** What is wrong with a request for an RPC as HTTP, so that no protocol of RPCs has words for it: it is told in the envelope, with these headers. */
 export class NoCall extends DomainError {
-  readonly headers: Readonly<Record<string, string>>;
-
-  constructor(
-    reason: ErrorReason,
-    message: string,
-    { headers = {}, ...details }: DomainErrorDetails & { readonly headers?: Readonly<Record<string, string>> } = {},
-  ) {
-    super(reason, message, details);
-    this.headers = headers;
-  }
+  headers: Readonly<Record<string, string>> = {};
 }
 
 /** 405, 415 and 505 of Connect's as they look everywhere else. `methods`: those that the RPC has. */
 export function noCall(status: number, methods: readonly string[] = []): NoCall {
   if (status === 405) {
-    const allow = [...new Set(methods)].join(', ');
-    return new NoCall('METHOD_NOT_ALLOWED', 'RPCs are called with POST', { headers: { allow } });
+    const fault = new NoCall('METHOD_NOT_ALLOWED', 'RPCs are called with POST');
+    fault.headers = { allow: [...new Set(methods)].join(', ') };
+    return fault;
   }
   if (status === 415) {
     return new NoCall(
@@ -151,5 +123,7 @@ export function noCall(status: number, methods: readonly string[] = []): NoCall 
     );
   }
   // A caller that expects a stream both ways would wait on the connection.
-  return new NoCall('MALFORMED_REQUEST', 'this RPC needs HTTP/2', { headers: { connection: 'close' } });
+  const fault = new NoCall('MALFORMED_REQUEST', 'this RPC needs HTTP/2');
+  fault.headers = { connection: 'close' };
+  return fault;
 }

@@ -22,13 +22,11 @@ export function compileMessageScan(desc: DescMessage): MessageScan {
   const rules = fieldRules(desc);
   const fields = desc.fields.flatMap((field) => {
     const kind = jsonKind(field);
-    return kind === undefined ? [] : [{ name: field.name, kind, rule: rules[field.name] ?? {} }];
+    const { name, jsonName } = field;
+    return kind === undefined ? [] : [{ name, jsonName, kind, rule: rules[name] ?? {} }];
   });
   const shape: ObjectShape = new Map(
-    desc.fields.flatMap((field) => {
-      const kind = jsonKind(field);
-      return kind === undefined ? [] : [field.name, field.jsonName].map((name) => [name, kind] as const);
-    }),
+    fields.flatMap(({ name, jsonName, kind }) => [name, jsonName].map((each) => [each, kind] as const)),
   );
   const lists = desc.fields.flatMap(({ number, name, fieldKind }) => {
     const items = fieldKind === 'list' ? rules[name]?.items : undefined;

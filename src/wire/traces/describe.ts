@@ -5,6 +5,7 @@
  */
 import { errorTable, type StatusName } from '../../domain/errors.ts';
 import type { Exchange, Protocol } from '../http/exchange.ts';
+import { STATUS_NUMBERS } from '../http/fault.ts';
 
 /** Names to values. */
 export type Attributes = Record<string, string | number>;
@@ -19,22 +20,6 @@ const SERVER_FAULTS: ReadonlySet<StatusName> = new Set([
   'UNAVAILABLE',
   'DATA_LOSS',
 ]);
-
-/** The numbers of gRPC's statuses. */
-const STATUS_NUMBERS: Readonly<Record<StatusName, number>> = {
-  CANCELLED: 1,
-  INVALID_ARGUMENT: 3,
-  DEADLINE_EXCEEDED: 4,
-  NOT_FOUND: 5,
-  ALREADY_EXISTS: 6,
-  RESOURCE_EXHAUSTED: 8,
-  FAILED_PRECONDITION: 9,
-  UNIMPLEMENTED: 12,
-  INTERNAL: 13,
-  UNAVAILABLE: 14,
-  DATA_LOSS: 15,
-  UNAUTHENTICATED: 16,
-};
 
 /** `POST /v1/decisions`, or `umpire.v1.DecisionService/CreateDecision`; what has no route, by its method or protocol alone. */
 export function spanName(exchange: Exchange): string {
@@ -74,10 +59,8 @@ export function isServerFault({ record: { protocol, reason } }: Exchange): boole
 }
 
 function describeHttp(attributes: Attributes, exchange: Exchange, scheme: string): void {
-  const {
-    response,
-    record: { route },
-  } = exchange;
+  const { response } = exchange;
+  const { route } = exchange.record;
   attributes['http.request.method'] = knownMethod(exchange) ?? '_OTHER';
   attributes['url.scheme'] = scheme;
   if (route !== 'unmatched') attributes['http.route'] = route;
