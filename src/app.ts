@@ -19,11 +19,11 @@ import { describeStore } from './stores/settings.ts';
 import { claimFolder } from './stores/sqlite/folder.ts';
 import type { Stores } from './stores/stores.ts';
 import { VERSION } from './version.ts';
+import { createGate, type Gate } from './wire/call/gate.ts';
 import { createCollector } from './wire/collector.ts';
 import { createDispatch } from './wire/dispatch.ts';
 import { createHealth, type Health } from './wire/health.ts';
 import { createHoldings, type HoldingState } from './wire/holdings/holdings.ts';
-import { createGate, type Gate } from './wire/interceptors/gate.ts';
 import { createListener, type Listener, type TlsFiles } from './wire/listener/listener.ts';
 import { createMetrics } from './wire/metrics/metrics.ts';
 import { createRestHandler } from './wire/rest/handler.ts';
@@ -113,7 +113,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const bodies = createBodyLimits(config.bodies);
   const holdings = createHoldings({ settings: config.holdings, trustedProxies: config.trustedProxies, logger });
   const rest = createRestHandler({ procedures, gate, health, bodies });
-  const rpc = createRpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection, logger });
+  const rpc = createRpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection });
   const metrics =
     config.metricsPort === undefined
       ? undefined

@@ -117,38 +117,18 @@ const ENGINE: readonly string[] = [
   'engine/logger.ts',
 ];
 
-/** The rooms of the wire, and what each may import of the others. The arrows marked in `STANDING` are to go. */
+/** The rooms of the wire, and what each may import of the others. */
 const WIRE: Readonly<Record<string, readonly string[]>> = {
-  listener: ['dispatch.ts', 'holdings', 'http.ts', 'rest'],
-  'dispatch.ts': [
-    ...['access-log.ts', 'exchange.ts', 'expect.ts', 'faults.ts', 'holdings', 'http.ts', 'observer.ts'],
-    ...['rest', 'rpc', 'traces', 'unique-headers.ts'],
-  ],
-  rpc: [
-    ...['body-turns.ts', 'byte-collector.ts', 'exchange.ts', 'faults.ts', 'health.ts', 'holdings', 'http.ts'],
-    ...['interceptors', 'rest'],
-  ],
-  rest: ['body-turns.ts', 'byte-collector.ts', 'exchange.ts', 'faults.ts', 'health.ts', 'http.ts', 'interceptors'],
-  interceptors: ['exchange.ts', 'rest', 'watchdog.ts'],
-  metrics: ['exchange.ts', 'health.ts', 'holdings', 'observer.ts', 'rest'],
-  traces: ['exchange.ts', 'observer.ts'],
-  holdings: ['exchange.ts', 'http.ts'],
-  'access-log.ts': ['exchange.ts'],
-  'observer.ts': ['exchange.ts'],
-  'faults.ts': ['exchange.ts'],
-  'exchange.ts': ['http.ts', 'traces'],
-  'expect.ts': ['http.ts'],
-  'unique-headers.ts': ['http.ts', 'listener'],
+  listener: ['dispatch.ts', 'holdings', 'http'],
+  'dispatch.ts': ['access-log.ts', 'holdings', 'http', 'rpc'],
+  rest: ['call', 'health.ts', 'http'],
+  rpc: ['call', 'health.ts', 'holdings', 'http'],
+  call: ['http', 'watchdog.ts'],
+  metrics: ['health.ts', 'holdings', 'http'],
+  traces: ['http'],
+  holdings: ['http'],
+  'access-log.ts': ['http'],
 };
-
-/** Imports that close a circle and stand until they are mended: from a file to a file. None may be added. */
-const STANDING: readonly (readonly [from: string, to: string])[] = [
-  ['domain/learned.ts', 'domain/learning/regression.ts'],
-  ['wire/exchange.ts', 'wire/traces/trace-parent.ts'],
-  ['wire/holdings/open-request.ts', 'wire/holdings/connections.ts'],
-  ['wire/interceptors/invoke.ts', 'wire/rest/body.ts'],
-  ['wire/unique-headers.ts', 'wire/listener/bounds.ts'],
-];
 
 /** The folder of a file, or the file itself where it lies at the root of a layer. */
 const roomOf = (path: string): string => (path.split('/').length > 2 ? dirname(path) : path);
@@ -199,22 +179,12 @@ function circlesOf(arrows: readonly Import[]): readonly (readonly string[])[] {
   return [...new Map(circles.map((circle) => [circle.join(), circle])).values()];
 }
 
-const stands = ({ from, to }: Import): boolean => STANDING.some(([one, other]) => one === from && other === to);
 const betweenRooms = (arrows: readonly Import[]): readonly Import[] =>
   arrows.map(({ from, to }) => ({ from: roomOf(from), to: roomOf(to) })).filter(({ from, to }) => from !== to);
 
 test('no files and no folders import one another in a circle', (t) => {
-  const mended = own.filter((arrow) => !stands(arrow));
-  t.deepEqual(circlesOf(mended), []);
-  t.deepEqual(circlesOf(betweenRooms(mended)), []);
-});
-
-test('what stands of circles is all needed: a mended one leaves the list', (t) => {
-  for (const [from, to] of STANDING) {
-    const others = own.filter((arrow) => !stands(arrow) || (arrow.from === from && arrow.to === to));
-    const count = circlesOf(others).length + circlesOf(betweenRooms(others)).length;
-    t.true(count > 0, `${from} → ${to} closes no circle`);
-  }
+  t.deepEqual(circlesOf(own), []);
+  t.deepEqual(circlesOf(betweenRooms(own)), []);
 });
 
 /** Who may import what: a package or a module of Node's, and the folder or file that it is for. */

@@ -9,8 +9,8 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createLearned, type Learned, learnedOf } from '../../src/domain/learned.ts';
-import { judge, learn, MIN_EXAMPLES, type ScoredExample } from '../../src/domain/learning/learn.ts';
+import { createLearned, type Learned } from '../../src/domain/learned.ts';
+import { judge, learn, learnedOf, MIN_EXAMPLES, type ScoredExample } from '../../src/domain/learning/learn.ts';
 import { type AnswerQuality, qualityOf } from '../../src/domain/learning/quality.ts';
 import { fitParameters, regressionData } from '../../src/domain/learning/regression.ts';
 import { createEngine } from '../../src/engine/create-engine.ts';

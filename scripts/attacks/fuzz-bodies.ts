@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { fromBinary } from '@bufbuild/protobuf';
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { DomainError } from '../../src/domain/errors.ts';
-import { type ObjectShape, scanBody } from '../../src/wire/rest/strict-json.ts';
+import { type ObjectShape, scanBody } from '../../src/wire/http/strict-json.ts';
 import { compileMessageScan } from '../../src/wire/rpc/message-scan.ts';
 import { ROOT, startTarget } from './target.ts';
 

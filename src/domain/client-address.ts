@@ -48,12 +48,12 @@ export function parseTrustedProxies(text: string): TrustedProxies | string {
  */
 export function clientAddress(
   peer: string | undefined,
-  forwarded: string | undefined,
+  forwarded: string | readonly string[] | undefined,
   proxies: TrustedProxies,
 ): string {
   let address = unmap(peer ?? '');
   if (forwarded !== undefined && proxies.has(address)) {
-    for (const hop of forwarded.split(',').reverse()) {
+    for (const hop of forwarded.toString().split(',').reverse()) {
       const readable = bare(hop.trim());
       if (readable === undefined) break;
       address = readable;

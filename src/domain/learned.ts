@@ -3,9 +3,9 @@
  * one order, so that the engine process that scored the text leaves no trace.
  */
 import { softmax } from '../engine/families/probabilities.ts';
-import { digestOf, type LearnedRecord, type LearnedWeights } from '../stores/catalog-additions.ts';
+import type { LearnedRecord, LearnedWeights } from '../stores/catalog-additions.ts';
 import { DomainError } from './errors.ts';
-import { logOf, type Parameters, type RegressionData } from './learning/regression.ts';
+import { logOf } from './learning/regression.ts';
 
 /** What a catalog learned. */
 export interface Learned {
@@ -39,8 +39,6 @@ export function createLearned({ digest, model, scale, bias, weights }: LearnedRe
   };
 }
 
-const LARGEST = 127;
-
 /** The weights [choices, width] as they are multiplied. */
 function rowsOf({ width, row_scales, rows }: LearnedWeights): Float32Array {
   const values = new Int8Array(Buffer.from(rows, 'base64'));
@@ -72,30 +70,4 @@ function addProducts(rows: Float32Array, vector: Float32Array, logits: Float64Ar
     for (let j = 0; j < width; j++) sum += (vector[j] as number) * (rows[k * width + j] as number);
     logits[k] = (logits[k] as number) + sum;
   }
-}
-
-/** What decides of a state, of fitted parameters. */
-export function learnedOf(
-  { choices, vectors }: RegressionData,
-  parameters: Parameters,
-  facts: Pick<LearnedRecord, 'model' | 'basis' | 'rung'>,
-): Omit<LearnedRecord, 'learned_at' | 'examples' | 'before' | 'after'> {
-  const bias = [...parameters.subarray(1, 1 + choices)];
-  const width = parameters.length > 1 + choices ? (vectors?.width ?? 0) : 0;
-  const state = { ...facts, scale: parameters[0] as number, bias };
-  if (width === 0 || vectors === undefined) return { ...state, digest: digestOf(state) };
-  const rows = new Int8Array(choices * width);
-  const row_scales: number[] = [];
-  for (let k = 0; k < choices; k++) {
-    const row = parameters.subarray(1 + choices + k * width, 1 + choices + (k + 1) * width);
-    const scale = Math.max(1e-12, ...row.map(Math.abs)) / LARGEST;
-    row_scales.push(scale);
-    for (const [j, value] of row.entries()) {
-      rows[k * width + j] = Math.round(value / scale);
-      // The weights were fitted to vectors less their mean.
-      bias[k] = (bias[k] as number) - scale * (rows[k * width + j] as number) * (vectors.mean[j] as number);
-    }
-  }
-  const weights = { width, row_scales, rows: Buffer.from(rows.buffer).toString('base64') };
-  return { ...state, weights, digest: digestOf({ ...state, weights }) };
 }

@@ -4,7 +4,6 @@
  * which the log says once each time.
  */
 import type { StoreBudget } from '../stores/budget.ts';
-import { createStoreBudget } from '../stores/budget.ts';
 import { StoreCorrupt, StoreUnavailable } from '../stores/errors.ts';
 import type { LimitDemand, LimitStore, LimitVerdict } from '../stores/limit-store.ts';
 import type { StoreLog } from '../stores/log.ts';
@@ -29,7 +28,7 @@ export interface Limits {
    * Admits a request or throws RATE_LIMIT_EXCEEDED, CONCURRENCY_LIMIT_EXCEEDED or QUOTA_EXCEEDED, with `retryAfter`. At
    * once (no promise) where no shared store is asked.
    */
-  admit(caller: Caller, work: LimitedWork, budget?: StoreBudget): Admission | Promise<Admission>;
+  admit(caller: Caller, work: LimitedWork, budget: StoreBudget): Admission | Promise<Admission>;
 }
 
 /** What limits are counted by. */
@@ -65,7 +64,7 @@ export function createLimits(options: LimitOptions): Limits {
       const demand = demandOf(caller, work);
       if (demand === undefined) return FREE;
       if (store === undefined) return judge(demand, local.take(demand), local);
-      return admitShared(store, demand, budget ?? createStoreBudget());
+      return admitShared(store, demand, budget);
     },
   };
 
@@ -87,7 +86,6 @@ export function createLimits(options: LimitOptions): Limits {
   }
 
   async function admitShared(shared: LimitStore, demand: LimitDemand, budget: StoreBudget): Promise<Admission> {
-    budget.calls ??= [];
     const share: StoreBudget = { remaining: Math.min(budget.remaining, SHARE_MS), calls: budget.calls };
     const before = share.remaining;
     let verdict: LimitVerdict;

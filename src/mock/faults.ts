@@ -6,9 +6,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { DomainError, errorTable } from '../domain/errors.ts';
-import type { Exchange } from '../wire/exchange.ts';
-import { type HttpRequest, type HttpResponse, isHttp2 } from '../wire/http.ts';
-import type { Gate } from '../wire/interceptors/gate.ts';
+import type { Exchange } from '../wire/http/exchange.ts';
+import { type HttpRequest, type HttpResponse, isHttp2 } from '../wire/http/messages.ts';
+import type { Gate } from '../wire/call/gate.ts';
 import { type FaultSpec, parseFault } from './fault-spec.ts';
 import { fraction } from './word-overlap.ts';
 

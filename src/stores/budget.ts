@@ -8,7 +8,7 @@ export interface StoreBudget {
   /** Milliseconds left; at or below 0 a store call fails at once. */
   remaining: number;
   /** The calls that were made, in the order in which they ended; not all of them where there are very many. */
-  calls?: StoreCall[];
+  readonly calls: StoreCall[];
 }
 
 /** When a store call went on, on the clock of `performance.now()`. */
@@ -22,7 +22,7 @@ const MAX_CALLS = 16;
 
 /** A fresh budget. */
 export function createStoreBudget(milliseconds: number = STORE_BUDGET_MS): StoreBudget {
-  return { remaining: milliseconds };
+  return { remaining: milliseconds, calls: [] };
 }
 
 /** Runs one store call and takes its time off the budget, however it ends. */
@@ -33,7 +33,6 @@ export async function spend<T>(budget: StoreBudget, call: () => Promise<T>): Pro
   } finally {
     const end = performance.now();
     budget.remaining -= end - started;
-    budget.calls ??= [];
     if (budget.calls.length < MAX_CALLS) budget.calls.push({ start: started, end });
   }
 }

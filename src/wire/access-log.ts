@@ -1,6 +1,6 @@
 /** One log line a request: what was asked for and how it went, never a key, an input or a choice. */
 import type { Logger } from '../logger.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from './http/exchange.ts';
 
 /** The longest `X-Request-ID` of a caller's that is logged; pino escapes what is in it. */
 const MAX_FOREIGN_ID = 128;
@@ -8,17 +8,18 @@ const MAX_METHOD = 16;
 
 /** Writes the line of an exchange that is over. */
 export function logExchange(logger: Logger, exchange: Exchange): void {
-  const { request, response, facts, caller, reason, cause } = exchange;
+  const { request, response, facts, caller, record } = exchange;
+  const { reason, trace } = record;
   const foreignId = request.headers['x-request-id'];
   const line = {
     requestId: exchange.requestId,
-    protocol: exchange.protocol,
+    protocol: record.protocol,
     // Over HTTP/2 a method can be any word of any length.
     method: request.method?.slice(0, MAX_METHOD),
-    route: exchange.route,
+    route: record.route,
     status: response.headersSent ? response.statusCode : 0,
     reason,
-    givenUp: exchange.givenUp,
+    givenUp: record.givenUp,
     durationMs: round(performance.now() - exchange.startedAt),
     caller: caller.kind,
     owner: caller.kind === 'key' ? caller.owner : undefined,
@@ -28,11 +29,11 @@ export function logExchange(logger: Logger, exchange: Exchange): void {
     choices: facts.choices,
     learned: facts.learned,
     timings: facts.timings === undefined ? undefined : rounded(facts.timings),
-    trace_id: exchange.trace?.traceId,
-    span_id: exchange.trace?.spanId,
+    trace_id: trace?.traceId,
+    span_id: trace?.spanId,
     callerRequestId: typeof foreignId === 'string' ? foreignId.slice(0, MAX_FOREIGN_ID) : undefined,
   };
-  if (reason === 'INTERNAL' || reason === 'STORAGE_CORRUPT') logger.error({ ...line, err: cause }, 'request');
+  if (reason === 'INTERNAL' || reason === 'STORAGE_CORRUPT') logger.error({ ...line, err: record.cause }, 'request');
   else logger.info(line, 'request');
 }
 

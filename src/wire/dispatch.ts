@@ -3,27 +3,20 @@
 import { DomainError } from '../domain/errors.ts';
 import type { Logger } from '../logger.ts';
 import { logExchange } from './access-log.ts';
-import { Exchange } from './exchange.ts';
-import { isContinue, sendContinue } from './expect.ts';
-import { visibleFault } from './faults.ts';
 import type { Holdings } from './holdings/holdings.ts';
-import { type HttpRequest, type HttpResponse, isHttp2, pathOf } from './http.ts';
-import type { Observer } from './observer.ts';
-import type { RestHandler } from './rest/handler.ts';
-import { respondFault } from './rest/respond.ts';
-import { DEFAULT_TIMEOUT } from './rpc/deadline.ts';
-import { answerGrpcFault, isGrpc } from './rpc/grpc-fault.ts';
+import { Exchange, type Observer } from './http/exchange.ts';
+import { isContinue, sendContinue } from './http/expect.ts';
+import { type HttpRequest, type HttpResponse, isHttp2, pathOf } from './http/messages.ts';
+import type { ProtocolHandler } from './http/protocol-handler.ts';
+import { assertUniqueHeaders } from './http/unique-headers.ts';
 import type { RpcHandler } from './rpc/handler.ts';
-import { answerUnknownProcedure } from './rpc/unknown-procedure.ts';
-import { parseTraceParent } from './traces/trace-parent.ts';
-import { assertUniqueHeaders } from './unique-headers.ts';
 
 /** Answers one request. Never throws. */
 export type Dispatch = (request: HttpRequest, response: HttpResponse) => void;
 
 /** A dispatcher over the protocols. */
 export function createDispatch(options: {
-  readonly rest: RestHandler;
+  readonly rest: ProtocolHandler;
   readonly rpc: RpcHandler;
   readonly holdings: Pick<Holdings, 'find' | 'open' | 'close'>;
   readonly logger: Logger;
@@ -33,18 +26,13 @@ export function createDispatch(options: {
   return (request, response) => {
     const connection = holdings.find(request);
     if (connection?.ending === true) return;
-    const exchange = new Exchange(request, response, DEFAULT_TIMEOUT);
+    const exchange = new Exchange(request, response);
     let over = false;
     const end = (): void => {
       if (over) return;
       over = true;
-      if (!response.writableEnded) {
-        exchange.reason ??= 'CANCELED';
-        exchange.depart();
-      }
-      exchange.finish();
+      exchange.ended();
       holdings.close(exchange);
-      exchange.trace = parseTraceParent(request.headers.traceparent);
       for (const observe of observers) observe(exchange);
       logExchange(logger, exchange);
     };
@@ -67,19 +55,13 @@ export function createDispatch(options: {
     } catch (error) {
       refused = error as DomainError;
     }
+    const protocol = rpc.takes(request, path) ? rpc : rest;
     if (refused !== undefined) {
-      const fault = visibleFault(refused, exchange);
-      if (isGrpc(request) && isHttp2(request)) {
-        exchange.protocol = 'grpc';
-        answerGrpcFault(exchange, fault);
-      } else {
-        respondFault(exchange, fault, true);
-      }
+      protocol.refuse(exchange, refused);
       return;
     }
     if (request.headers.expect !== undefined) sendContinue(request, response);
-    if (rpc.serves(path)) void rpc.handle(exchange, path);
-    else if (!answerUnknownProcedure(exchange, path)) void rest(exchange, path);
+    void protocol.handle(exchange, path);
   };
 }
 

@@ -54,3 +54,27 @@ export async function spansOf(
   t.is(there(), servers);
   return receiver.spans;
 }
+
+/** The span of kind server. */
+export const serverOf = (spans: readonly ReceivedSpan[]): ReceivedSpan => {
+  const found = spans.find(({ kind }) => kind === 'SPAN_KIND_SERVER');
+  if (found === undefined) throw new Error('there is no span of kind server');
+  return found;
+};
+
+/** Checks that every span but the servers' lies in its parent, and returns `parent > child` by name, in order of time. */
+export function nesting(t: ExecutionContext, spans: readonly ReceivedSpan[]): readonly string[] {
+  const byId = new Map(spans.map((span) => [span.spanId, span]));
+  t.is(byId.size, spans.length, 'ids are unique');
+  const inner = spans.filter(({ kind }) => kind !== 'SPAN_KIND_SERVER');
+  return inner
+    .toSorted((a, b) => Number(a.start - b.start) || Number(b.end - a.end))
+    .map((span) => {
+      const parent = byId.get(span.parentSpanId);
+      if (parent === undefined) throw new Error(`${span.name} has no parent`);
+      t.is(span.traceId, parent.traceId);
+      t.is(span.kind, 'SPAN_KIND_INTERNAL');
+      t.true(parent.start <= span.start && span.start <= span.end && span.end <= parent.end, `${span.name} in time`);
+      return `${parent.name} > ${span.name}`;
+    });
+}

@@ -1,25 +1,18 @@
 /** Requests that are odd as HTTP, over a bare socket: always an envelope with the right status, never a reset, never two readings of one request. */
 import { connect } from 'node:net';
 import anyTest, { type TestFn } from 'ava';
-import { type Answer, type ExpectedError, envelopeFault, isError, validBody } from '../support/answers.ts';
-import { parseAnswers, send, sendRaw } from '../support/http.ts';
-import { createScriptedEngine, type ScriptedEngine } from '../support/scripted-engine.ts';
+import { type Answer, type ExpectedError, envelopeFault, isError } from '../support/answers.ts';
+import { send, sendRaw } from '../support/http.ts';
+import { get, length, post, text } from '../support/raw-requests.ts';
+import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-const test = anyTest as TestFn<{ service: TestService; engine: ScriptedEngine }>;
+const test = anyTest as TestFn<{ service: TestService }>;
 
 test.before(async (t) => {
-  const engine = createScriptedEngine();
-  t.context = { service: await startService({}, { engine }), engine };
+  t.context = { service: await startService({}, { engine: createScriptedEngine() }) };
 });
 test.after.always(({ context: { service } }) => service.stop());
-
-const text = JSON.stringify(validBody);
-const post = (headers: string, body = text): string =>
-  `POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${headers}\r\n${body}`;
-const length = `Content-Length: ${text.length}\r\n`;
-const get = (target: string, version = 'HTTP/1.1', headers = 'Host: a\r\n'): string =>
-  `GET ${target} ${version}\r\n${headers}\r\n`;
 
 const malformed: ExpectedError = { status: 400, code: 'malformed_request', param: null };
 const unauthorised: ExpectedError = {
@@ -206,94 +199,6 @@ test('a body of exactly 1 MiB is read, one byte more is not', async (t) => {
   const padded = text.replace(/}$/, `${' '.repeat(room)}}`);
   t.is((await send(port, { body: padded })).status, 200);
   isError(t, await send(port, { body: `${padded} ` }), tooLarge);
-});
-
-test('requests in a pipeline are answered in order', async (t) => {
-  const { answers } = await sendRaw(
-    t.context.service.port,
-    `${get('/v1/models')}${post(length)}${get('/none')}${get('/health/live')}`,
-    { answers: 4 },
-  );
-  t.deepEqual(
-    answers.map(({ status }) => status),
-    [200, 200, 404, 200],
-  );
-});
-
-test('a CONNECT in a pipeline is answered behind those that came before it', async (t) => {
-  const { answers, closed } = await sendRaw(
-    t.context.service.port,
-    `${post(length)}${get('/v1/models')}CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n${get('/health/live')}`,
-    { answers: 4, timeout: 3000 },
-  );
-  t.deepEqual(
-    answers.map(({ status }) => status),
-    [200, 200, 404],
-  );
-  t.true(closed);
-});
-
-test('what follows a request that is refused is not read as another one', async (t) => {
-  const { port } = t.context.service;
-  const smuggled = get('/health/live');
-  for (const request of [
-    post(`${length}Transfer-Encoding: chunked\r\n`, `0\r\n\r\n${smuggled}`),
-    post('Content-Length: 0\r\nContent-Length: 5\r\n', smuggled),
-    post('Transfer-Encoding: xchunked\r\n', `0\r\n\r\n${smuggled}`),
-    get('/v1/models', 'HTTP/1.1', 'Host: a\r\nHost: b\r\n'),
-  ]) {
-    const { answers } = await sendRaw(port, request);
-    t.is(answers.length, 1);
-    t.is(answers[0]?.status, 400);
-    t.is(answers[0]?.headers.connection, 'close');
-  }
-});
-
-test('what is refused before it is read is not asked for its body', async (t) => {
-  const { bytes } = await sendRaw(t.context.service.port, post(`${length}Expect: 100-continue, 200-ok\r\n`));
-  t.regex(bytes.toString(), /^HTTP\/1\.1 417 /);
-});
-
-// Node throws away what came with such a request and reads on behind it: a body would be the next request.
-const behind = get('/none', 'HTTP/1.1', 'Host: a\r\nX-Request-ID: behind-an-upgrade\r\n');
-const upgrade = get('/v1/models', 'HTTP/1.1', 'Host: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n');
-const promise = `POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: ${behind.length}\r\n\r\n`;
-for (const [what, parts] of Object.entries({
-  'in the same read': [`${upgrade}${behind}`],
-  'in the next read': [`${upgrade}${promise}`, behind],
-})) {
-  test(`what follows an Upgrade is no request, ${what}`, async (t) => {
-    const { service } = t.context;
-    const socket = connect(service.port, '127.0.0.1');
-    const chunks: Buffer[] = [];
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    socket.on('error', () => {});
-    const closed = new Promise((resolve) => socket.once('close', resolve));
-    for (const part of parts) {
-      socket.write(part);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-    await closed;
-    const answers = parseAnswers(Buffer.concat(chunks));
-    t.deepEqual(
-      answers.map(({ status, headers }) => [status, headers.connection]),
-      [[200, 'close']],
-    );
-    t.false(service.log.some(({ callerRequestId }) => callerRequestId === 'behind-an-upgrade'));
-  });
-}
-
-test('a body that was refused unread is not taken for the next request', async (t) => {
-  const body = `${get('/health/live')}${get('/health/live')}`;
-  const { answers } = await sendRaw(
-    t.context.service.port,
-    `POST /v1/models HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}${get('/none')}`,
-    { answers: 2 },
-  );
-  t.deepEqual(
-    answers.map(({ status }) => status),
-    [405, 404],
-  );
 });
 
 test('bytes one by one', async (t) => {

@@ -1,12 +1,14 @@
 /** From scored examples to what a catalog learns, or to nothing where nothing helps. */
-import type { LearnedFigures, LearnedRecord } from '../../stores/catalog-additions.ts';
-import { learnedOf } from '../learned.ts';
+import { digestOf, type LearnedFigures, type LearnedRecord } from '../../stores/catalog-additions.ts';
 import { climb, type RungResult } from './ladder.ts';
 import { type AnswerQuality, type JudgedAnswer, qualityOf } from './quality.ts';
-import { regressionData } from './regression.ts';
+import { type Parameters, type RegressionData, regressionData } from './regression.ts';
 
 /** Fewer examples say too little to be checked on. */
 export const MIN_EXAMPLES = 8;
+
+/** The largest weight in a row of bytes; each row has its own scale. */
+const LARGEST = 127;
 
 /** What the model said of an example, by choices in code-unit order, and the place of its label. */
 export interface ScoredExample {
@@ -53,6 +55,32 @@ export function learn(
           learned_at: now.toISOString(),
         };
   return { record, rungs, before: qualityBefore, after: qualityAfter };
+}
+
+/** What decides of a state, of fitted parameters. */
+export function learnedOf(
+  { choices, vectors }: RegressionData,
+  parameters: Parameters,
+  facts: Pick<LearnedRecord, 'model' | 'basis' | 'rung'>,
+): Omit<LearnedRecord, 'learned_at' | 'examples' | 'before' | 'after'> {
+  const bias = [...parameters.subarray(1, 1 + choices)];
+  const width = parameters.length > 1 + choices ? (vectors?.width ?? 0) : 0;
+  const state = { ...facts, scale: parameters[0] as number, bias };
+  if (width === 0 || vectors === undefined) return { ...state, digest: digestOf(state) };
+  const rows = new Int8Array(choices * width);
+  const row_scales: number[] = [];
+  for (let k = 0; k < choices; k++) {
+    const row = parameters.subarray(1 + choices + k * width, 1 + choices + (k + 1) * width);
+    const scale = Math.max(1e-12, ...row.map(Math.abs)) / LARGEST;
+    row_scales.push(scale);
+    for (const [j, value] of row.entries()) {
+      rows[k * width + j] = Math.round(value / scale);
+      // The weights were fitted to vectors less their mean.
+      bias[k] = (bias[k] as number) - scale * (rows[k * width + j] as number) * (vectors.mean[j] as number);
+    }
+  }
+  const weights = { width, row_scales, rows: Buffer.from(rows.buffer).toString('base64') };
+  return { ...state, weights, digest: digestOf({ ...state, weights }) };
 }
 
 /** The answer that probabilities come to; the first of the highest. */

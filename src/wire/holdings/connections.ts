@@ -5,27 +5,11 @@
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { clientAddress, noProxies, type TrustedProxies } from '../../domain/client-address.ts';
-import { type HttpRequest, isHttp2 } from '../http.ts';
+import { type HttpRequest, isHttp2 } from '../http/messages.ts';
 import { type Account, type Accounts, take } from './accounts.ts';
-import type { OpenRequest } from './open-request.ts';
+import { type Connection, closeConnection, type OpenRequest } from './open-request.ts';
 import type { HoldingSettings } from './settings.ts';
 import type { HoldingTally } from './tally.ts';
-
-/** One connection, from its acceptance to its end. */
-export interface Connection {
-  /** The TCP connection; behind TLS requests have a socket of their own. */
-  readonly socket: Socket;
-  /** Undefined for a trusted proxy's. */
-  readonly account: Account | undefined;
-  readonly requests: Set<OpenRequest>;
-  /** Undefined until it is known to speak HTTP/2. */
-  session: ServerHttp2Session | undefined;
-  /** Bytes that had left, and when that was last seen to have grown. */
-  moved: number;
-  movedAt: number;
-  /** Whether what still comes on it is no request any more. */
-  ending: boolean;
-}
 
 export interface Connections {
   /** Counts a new connection. Returns undefined, and closes it, if there is no room. */
@@ -41,12 +25,6 @@ export interface Connections {
   end(connection: Connection, request: OpenRequest): void;
   values(): Iterable<Connection>;
   readonly size: number;
-}
-
-/** Closes a connection, with a GOAWAY where it speaks HTTP/2. */
-export function closeConnection({ session, socket }: Connection): void {
-  if (session !== undefined && !session.destroyed) session.destroy();
-  else socket.destroy();
 }
 
 /** What tells one TCP connection to a port from all others, whichever object stands for it. */

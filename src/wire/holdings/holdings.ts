@@ -8,11 +8,11 @@ import type { Socket } from 'node:net';
 import { clientAddress, type TrustedProxies } from '../../domain/client-address.ts';
 import { DomainError } from '../../domain/errors.ts';
 import type { Logger } from '../../logger.ts';
-import type { Exchange } from '../exchange.ts';
-import type { HttpRequest } from '../http.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { HttpRequest } from '../http/messages.ts';
 import { type Account, createAccounts, take } from './accounts.ts';
-import { type Connection, closeConnection, createConnections } from './connections.ts';
-import { giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
+import { createConnections } from './connections.ts';
+import { type Connection, closeConnection, giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
 import { createReports } from './reports.ts';
 import { createReservations, noRoom, tooMuchUnread } from './reservations.ts';
 import type { HoldingSettings } from './settings.ts';
@@ -91,10 +91,7 @@ export function createHoldings(options: {
   timer.unref();
 
   const accountOf = ({ account, socket }: Connection, { 'x-forwarded-for': forwarded }: IncomingHttpHeaders): Account =>
-    account ??
-    accounts.of(
-      clientAddress(socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, trustedProxies),
-    );
+    account ?? accounts.of(clientAddress(socket.remoteAddress, forwarded, trustedProxies));
 
   const block = (account: Account, now: number): void => {
     account.blockedUntil = now + BLOCK_TIME;
@@ -119,7 +116,7 @@ export function createHoldings(options: {
     for (const connection of connections.values())
       for (const request of connection.requests) {
         if (account !== undefined && request.account !== account) continue;
-        if (!request.arriving || request.exchange.givenUp !== undefined) continue;
+        if (!request.arriving || request.exchange.record.givenUp !== undefined) continue;
         if (now - request.exchange.startedAt < LEAST_ARRIVAL) continue;
         if (oldest === undefined || request.exchange.startedAt < oldest.exchange.startedAt) oldest = request;
       }
@@ -160,7 +157,7 @@ export function createHoldings(options: {
     open(exchange, connection, end) {
       const account = accountOf(connection, exchange.request.headers);
       const request = new OpenRequest({ exchange, connection, account, end, bounds });
-      exchange.place = request;
+      exchange.placed(request);
       connections.begin(connection, request);
       account.requests += 1;
       requests += 1;
@@ -170,12 +167,13 @@ export function createHoldings(options: {
       const { place: request } = exchange;
       if (!(request instanceof OpenRequest)) return;
       const { account, connection } = request;
-      exchange.place = undefined;
+      exchange.placed(undefined);
       connections.end(connection, request);
       account.requests -= 1;
       reservations.release(request);
       requests -= 1;
-      if (exchange.givenUp === undefined && wasTakenBack(exchange)) noteReset(account, exchange.endedAt);
+      const { givenUp, endedAt } = exchange.record;
+      if (givenUp === undefined && wasTakenBack(exchange)) noteReset(account, endedAt);
     },
     reset(session, headers) {
       const connection = connections.ofSession(session);

@@ -1,9 +1,25 @@
-/** A request that has begun and whose response has not left: the place that it takes on its connection and in its address's account. */
-import { constants, type ServerHttp2Stream } from 'node:http2';
-import type { Exchange, Place } from '../exchange.ts';
-import { type HttpRequest, isHttp2 } from '../http.ts';
+/** A connection, and a request on it that has begun and whose response has not left: the place that it takes there and in its address's account. */
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { Exchange, ExchangeRecord, Place } from '../http/exchange.ts';
+import { type HttpRequest, isHttp2 } from '../http/messages.ts';
 import type { Account } from './accounts.ts';
-import type { Connection } from './connections.ts';
+
+/** One connection, from its acceptance to its end. */
+export interface Connection {
+  /** The TCP connection; behind TLS requests have a socket of their own. */
+  readonly socket: Socket;
+  /** Undefined for a trusted proxy's. */
+  readonly account: Account | undefined;
+  readonly requests: Set<OpenRequest>;
+  /** Undefined until it is known to speak HTTP/2. */
+  session: ServerHttp2Session | undefined;
+  /** Bytes that had left, and when that was last seen to have grown. */
+  moved: number;
+  movedAt: number;
+  /** Whether what still comes on it is no request any more. */
+  ending: boolean;
+}
 
 /** What judges a request beyond its beginning, see `Place`. */
 export interface RequestBounds {
@@ -70,9 +86,15 @@ export function streamOf(request: HttpRequest): ServerHttp2Stream | undefined {
 }
 
 /** Ends a request with all that it holds: its stream, or the connection where it has no stream of its own. */
-export function giveUp({ exchange }: OpenRequest, why: NonNullable<Exchange['givenUp']>): void {
-  exchange.givenUp = why;
+export function giveUp({ exchange }: OpenRequest, why: NonNullable<ExchangeRecord['givenUp']>): void {
+  exchange.givenUp(why);
   const stream = streamOf(exchange.request);
   if (stream === undefined) exchange.request.socket.destroy();
   else stream.close(constants.NGHTTP2_CANCEL);
+}
+
+/** Closes a connection, with a GOAWAY where it speaks HTTP/2. */
+export function closeConnection({ session, socket }: Connection): void {
+  if (session !== undefined && !session.destroyed) session.destroy();
+  else socket.destroy();
 }

@@ -5,8 +5,8 @@
 import { constants } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Account, Accounts } from './accounts.ts';
-import { type Connection, type Connections, closeConnection } from './connections.ts';
-import { giveUp, type OpenRequest, streamOf } from './open-request.ts';
+import type { Connections } from './connections.ts';
+import { type Connection, closeConnection, giveUp, type OpenRequest, streamOf } from './open-request.ts';
 import type { HoldingSettings } from './settings.ts';
 import type { HoldingTally } from './tally.ts';
 
@@ -58,7 +58,7 @@ export function createLook(options: {
       const stream = streamOf(exchange.request);
       if (stream === undefined || since < REST_TIME) return;
       // RFC 9113, 8.1: the response is whole, what is left of the request is not wanted.
-      exchange.givenUp = 'unfinished';
+      exchange.givenUp('unfinished');
       stream.close(constants.NGHTTP2_NO_ERROR);
     } else if (stalled > settings.writeTimeout || since > settings.writeTimeout * MOST_TIMEOUTS) {
       giveUp(request, 'unread');
@@ -67,7 +67,7 @@ export function createLook(options: {
     } else {
       return;
     }
-    tally.givenUp[exchange.givenUp as 'unread' | 'unfinished'] += 1;
+    tally.givenUp[exchange.record.givenUp as 'unread' | 'unfinished'] += 1;
   };
 
   /** Gives up the responses that have waited longest until no more than `bound` bytes wait. */

@@ -1,7 +1,13 @@
 /** The HTTP/1.1 server behind the port. It never listens itself: sockets are handed to it. */
 import { createServer, type Server } from 'node:http';
 import type { Dispatch } from '../dispatch.ts';
-import { CHECK_INTERVAL, HEADERS_TIMEOUT, KEEP_ALIVE_TIMEOUT, MAX_HEADER_BYTES, REQUEST_TIMEOUT } from './bounds.ts';
+import {
+  CHECK_INTERVAL,
+  HEADERS_TIMEOUT,
+  KEEP_ALIVE_TIMEOUT,
+  MAX_HEADER_BYTES,
+  REQUEST_TIMEOUT,
+} from '../http/bounds.ts';
 import type { RawAnswers } from './raw-answer.ts';
 
 /** Options that the cleartext and the TLS server share. */

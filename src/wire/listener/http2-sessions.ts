@@ -9,7 +9,7 @@ import {
   PING_INTERVAL,
   SESSION_IDLE_TIMEOUT,
   SESSION_RESETS,
-} from './bounds.ts';
+} from '../http/bounds.ts';
 
 /** Options that the cleartext and the TLS server share. */
 export const http2Options = {

@@ -11,14 +11,15 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net';
+import { createServer as createNetServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../logger.ts';
 import type { Dispatch } from '../dispatch.ts';
 import type { Holdings } from '../holdings/holdings.ts';
-import { type HttpRequest, type HttpResponse, isHttp2 } from '../http.ts';
-import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from './bounds.ts';
+import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from '../http/bounds.ts';
+import { listen } from '../http/listen.ts';
+import { type HttpRequest, type HttpResponse, isHttp2 } from '../http/messages.ts';
 import { createHttp1Server, http1Options } from './http1-server.ts';
 import { createSessionWatch, http2Options } from './http2-sessions.ts';
 import { createRawAnswers, type RawAnswers } from './raw-answer.ts';
@@ -92,14 +93,7 @@ export function createListener({ dispatch, logger, holdings, tls }: ListenerOpti
   const http1Connections = (secure ?? http1) as Pick<typeof http1, 'closeIdleConnections'>;
 
   return {
-    listen: (port, host) =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen({ port, host, backlog: BACKLOG }, () => {
-          server.off('error', reject);
-          resolve((server.address() as AddressInfo).port);
-        });
-      }),
+    listen: (port, host) => listen(server, { port, host, backlog: BACKLOG }),
     setCertificate: (files) => secure?.setSecureContext(files),
     startLeaving: () => sessions.startLeaving(),
     close: async (grace) => {

@@ -3,10 +3,11 @@
  * port. Answers of probes are the same as there.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Health } from '../health.ts';
-import { envelopeBody, errorHeaders, httpStatus } from '../rest/envelope.ts';
+import { envelopeBody, errorHeaders, httpStatus } from '../http/fault.ts';
+import { listen } from '../http/listen.ts';
 
 export interface MetricsListener {
   /** Resolves with the port. @throws the system's error. */
@@ -54,14 +55,7 @@ export function createMetricsListener(registry: Registry, health: Health): Metri
     socket.once('close', () => sockets.delete(socket));
   });
   return {
-    listen: (port, host) =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, () => {
-          server.off('error', reject);
-          resolve((server.address() as AddressInfo).port);
-        });
-      }),
+    listen: (port, host) => listen(server, { port, host }),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -1,7 +1,7 @@
 /** Metrics as one part: what counts requests, and the port where the counts are read. */
 import { Registry } from 'prom-client';
 import type { Health } from '../health.ts';
-import type { Observer } from '../observer.ts';
+import type { Observer } from '../http/exchange.ts';
 import { addHoldingMetrics, type HoldingSources } from './holdings.ts';
 import { addInferenceMetrics } from './inference.ts';
 import { createMetricsListener, type MetricsListener } from './listener.ts';

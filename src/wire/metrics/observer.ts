@@ -1,8 +1,7 @@
 /** Counts exchanges that are over. */
 import { errorTable } from '../../domain/errors.ts';
 import { STORE_BUDGET_MS } from '../../stores/budget.ts';
-import type { Exchange } from '../exchange.ts';
-import type { Observer } from '../observer.ts';
+import type { Exchange, Observer, Protocol } from '../http/exchange.ts';
 import type { RequestMetrics } from './registry.ts';
 import type { Count, Distribution } from './tallies.ts';
 
@@ -33,14 +32,14 @@ function known<K, V>(map: Map<K, V>, key: K, make: (key: K) => V): V {
 }
 
 /** The HTTP status; of a failure over gRPC, where all are 200, the one that REST has for it; 0 where the caller left before there was one. */
-function statusOf({ protocol, response, reason }: Exchange): number {
+function statusOf({ response, record: { protocol, reason } }: Exchange): number {
   if (!response.headersSent) return 0;
   return protocol === 'grpc' && reason !== undefined ? errorTable[reason].http : response.statusCode;
 }
 
 /** An observer that counts in `metrics`. */
 export function createObserver(metrics: RequestMetrics): Observer {
-  const routes: Readonly<Record<Exchange['protocol'], Map<string, RouteCounts>>> = {
+  const routes: Readonly<Record<Protocol, Map<string, RouteCounts>>> = {
     rest: new Map(),
     grpc: new Map(),
     connect: new Map(),
@@ -51,7 +50,8 @@ export function createObserver(metrics: RequestMetrics): Observer {
   const [admission, decode, stored] = [stage('admission'), stage('decode'), stage('store')];
 
   return (exchange) => {
-    const { route, protocol, reason, facts, startedAt, admittedAt, invokedAt, endedAt } = exchange;
+    const { facts, startedAt } = exchange;
+    const { route, protocol, reason, admittedAt, invokedAt, endedAt } = exchange.record;
     const { seconds, statuses } = known(routes[protocol], route, () => ({
       seconds: metrics.seconds(route, protocol),
       statuses: new Map(),

@@ -1,42 +1,12 @@
 /** Reads a request body, bounded in size and time. */
 import type { BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
-import { createByteCollector } from '../byte-collector.ts';
-import { type HttpRequest, isHttp2 } from '../http.ts';
-
-/** Whether the caller took the request back: an HTTP/2 body then ends as if it were whole. */
-export function wasReset(request: HttpRequest): boolean {
-  return isHttp2(request) && request.aborted;
-}
-
-/** Bytes that a body may have. */
-export const MAX_BODY_BYTES = 1024 * 1024;
-
-/** Milliseconds that a body may take over HTTP/2; over HTTP/1.1 the server's own request timeout watches. */
-const MAX_BODY_TIME = 30_000;
+import { MAX_BODY_BYTES, REQUEST_TIMEOUT } from '../http/bounds.ts';
+import { createByteCollector } from '../http/byte-collector.ts';
+import { type HttpRequest, isHttp2, wasReset } from '../http/messages.ts';
 
 const tooLarge = (): DomainError =>
   new DomainError('BODY_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
-
-/** @throws DomainError UNSUPPORTED_MEDIA_TYPE or UNSUPPORTED_ENCODING if the headers do not announce plain JSON in UTF-8. */
-export function assertJsonContent(request: HttpRequest): void {
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new DomainError('UNSUPPORTED_ENCODING', 'request bodies must not be compressed');
-  }
-  const type = request.headers['content-type'];
-  if (type === 'application/json') return;
-  const [media = '', ...parameters] = (type ?? '').split(';');
-  const charset = parameters
-    .map((parameter) => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/i.exec(parameter)?.[1])
-    .find((value) => value !== undefined);
-  if (
-    media.trim().toLowerCase() !== 'application/json' ||
-    (charset !== undefined && charset.toLowerCase() !== 'utf-8')
-  ) {
-    throw new DomainError('UNSUPPORTED_MEDIA_TYPE', 'send the body as Content-Type: application/json, in UTF-8');
-  }
-}
 
 /**
  * The whole body. `meter` counts its bytes as they arrive.
@@ -50,8 +20,9 @@ export function readBody(request: HttpRequest, meter: BodyMeter): Promise<Uint8A
   if (beyond !== undefined) return Promise.reject(beyond);
   return new Promise((resolve, reject) => {
     const collected = createByteCollector();
+    // Over HTTP/1.1 the server's own timeout watches.
     const timer = isHttp2(request)
-      ? setTimeout(() => settle(new DomainError('REQUEST_TIMEOUT', 'the body did not arrive in time')), MAX_BODY_TIME)
+      ? setTimeout(() => settle(new DomainError('REQUEST_TIMEOUT', 'the body did not arrive in time')), REQUEST_TIMEOUT)
       : undefined;
     const settle = (fault?: DomainError): void => {
       clearTimeout(timer);

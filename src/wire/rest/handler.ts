@@ -1,22 +1,24 @@
-/** The REST facade: a protocol beside gRPC and Connect, in front of the same procedures. */
+/** REST: a protocol beside gRPC and Connect, in front of the same procedures. */
 import type { BodyLimits } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import { bodyTurn } from '../body-turns.ts';
-import type { Exchange } from '../exchange.ts';
-import { visibleFault } from '../faults.ts';
-import type { Health } from '../health.ts';
-import type { Gate } from '../interceptors/gate.ts';
-import { invoke } from '../interceptors/invoke.ts';
-import { assertJsonContent, readBody } from './body.ts';
+import type { Gate } from '../call/gate.ts';
+import { invoke } from '../call/invoke.ts';
+import type { Health, Probe } from '../health.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { respondFault } from '../http/fault.ts';
+import type { ProtocolHandler } from '../http/protocol-handler.ts';
+import { respond } from '../http/response.ts';
 import { createPages } from './pages.ts';
-import { respond, respondFault } from './respond.ts';
-import { createRouter } from './router.ts';
+import { readRequest } from './request.ts';
+import { responseOf } from './response.ts';
+import { createRouter, type Match } from './router.ts';
 import { createRoutes, type Route } from './routes.ts';
-import { serverTiming } from './server-timing.ts';
 
-/** Answers a request whose path is not an RPC's. Never rejects. */
-export type RestHandler = (exchange: Exchange, path: string) => Promise<void>;
+/** What a path leads to, health and the pages included, which are no procedures. */
+type Found =
+  | Match
+  | { readonly kind: 'page'; readonly page: Pick<Probe, 'fault'> & { readonly body: string | Buffer } };
 
 /** A handler over procedures. @throws Error if an annotation cannot be served. */
 export function createRestHandler(options: {
@@ -24,76 +26,63 @@ export function createRestHandler(options: {
   readonly gate: Gate;
   readonly health: Health;
   readonly bodies: BodyLimits;
-}): RestHandler {
+}): ProtocolHandler {
   const { gate, health, bodies } = options;
   const route = createRouter(createRoutes(options.procedures));
   const pages = createPages();
 
-  const serve = async (exchange: Exchange, found: Route, variables: ReadonlyMap<string, string>) => {
-    const { procedure, hasBody } = found;
-    exchange.route = found.template.text;
+  const find = (exchange: Exchange, path: string): Found => {
+    const { method = '' } = exchange.request;
+    const body = pages.get(path);
+    const page = body === undefined ? health.probe(path) : { body, fault: undefined };
+    if (page === undefined) return route(method, path);
+    exchange.received({ route: path });
+    if (method === 'GET' || method === 'HEAD') return { kind: 'page', page };
+    return { kind: 'method_not_allowed', allow: 'GET, HEAD' };
+  };
+
+  const serve = async (exchange: Exchange, found: Route, variables: ReadonlyMap<string, string>): Promise<void> => {
+    const { procedure } = found;
+    exchange.received({ route: found.template.text });
     if (procedure.limits === 'none') exchange.place?.meter();
     await gate(exchange, procedure);
-    if (hasBody) assertJsonContent(exchange.request);
-    const body = hasBody ? await readBody(exchange.request, bodies.meter(exchange.caller)) : undefined;
-    const turn = bodyTurn(body?.length ?? 0);
-    if (turn !== undefined) await turn;
-    const result = await invoke(procedure, found.read(body, variables), exchange);
-    const headers: Record<string, string> = {};
-    const location = found.location(result);
-    if (location !== undefined) headers.location = location;
-    const { timings } = exchange.facts;
-    if (timings !== undefined && exchange.caller.kind === 'key') headers['server-timing'] = serverTiming(timings);
-    const { learned } = exchange.facts;
-    if (learned !== undefined) headers['x-umpire-learned'] = learned;
-    respond(exchange, { status: found.successStatus, headers, body: found.write(result) }, health.draining);
+    const request = await readRequest(exchange, found, variables, bodies);
+    const result = await invoke(procedure, request, exchange);
+    respond(exchange, responseOf(exchange, found, result), health.draining);
   };
 
-  const serveHealth = (exchange: Exchange, path: string): boolean => {
-    const state = health.probe(path);
-    if (state === undefined) return false;
-    assertRead(exchange, path);
-    if (state.fault !== undefined) throw state.fault;
-    respond(exchange, { status: 200, body: state.body }, health.draining);
-    return true;
-  };
+  const refuse = (exchange: Exchange, error: unknown, closing: boolean, headers = {}): void =>
+    respondFault(exchange, exchange.failed(error), closing, headers);
 
-  const servePage = (exchange: Exchange, path: string): boolean => {
-    const body = pages.get(path);
-    if (body === undefined) return false;
-    assertRead(exchange, path);
-    respond(exchange, { status: 200, body }, health.draining);
-    return true;
-  };
-
-  return async (exchange, path) => {
-    let allow = 'GET, HEAD';
-    try {
-      if (serveHealth(exchange, path) || servePage(exchange, path)) return;
-      const match = route(exchange.request.method ?? '', path);
-      if (match.kind === 'route') {
-        await serve(exchange, match.route, match.variables);
-        return;
-      }
-      if (match.kind === 'not_found') {
+  const answer = async (exchange: Exchange, found: Found): Promise<void> => {
+    switch (found.kind) {
+      case 'route':
+        await serve(exchange, found.route, found.variables);
+        break;
+      case 'page':
+        if (found.page.fault !== undefined) throw found.page.fault;
+        respond(exchange, { status: 200, body: found.page.body }, health.draining);
+        break;
+      case 'not_found':
         throw new DomainError('ROUTE_NOT_FOUND', 'no resource has this path; GET / says where they are');
+      case 'method_not_allowed': {
+        const fault = new DomainError(
+          'METHOD_NOT_ALLOWED',
+          'this resource does not have that method; see the Allow header',
+        );
+        refuse(exchange, fault, health.draining, { allow: found.allow });
       }
-      allow = match.allow;
-      throw methodNotAllowed();
-    } catch (error) {
-      const fault = visibleFault(error, exchange);
-      respondFault(exchange, fault, health.draining, fault.reason === 'METHOD_NOT_ALLOWED' ? { allow } : {});
     }
   };
-}
 
-/** Notes the path as the route. @throws DomainError METHOD_NOT_ALLOWED for anything but GET and HEAD. */
-function assertRead(exchange: Exchange, path: string): void {
-  exchange.route = path;
-  const { method } = exchange.request;
-  if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed();
-}
-
-function methodNotAllowed(): DomainError {
-  return new DomainError('METHOD_NOT_ALLOWED', 'this resource does not have that method; see the Allow header');
+  return {
+    async handle(exchange, path) {
+      try {
+        await answer(exchange, find(exchange, path));
+      } catch (error) {
+        refuse(exchange, error, health.draining);
+      }
+    },
+    refuse: (exchange, fault) => refuse(exchange, fault, true),
+  };
 }

@@ -3,6 +3,6 @@
  * no other file imports them.
  */
 
-export type { UniversalHandler, UniversalServerResponse } from '@connectrpc/connect/protocol';
+export type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from '@connectrpc/connect/protocol';
 export { errorFromJsonBytes, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
 export { findTrailerError, setTrailerStatus } from '@connectrpc/connect/protocol-grpc';

@@ -3,11 +3,7 @@
  * of more than 2^31 ms fires at once and a queue must not hold work for hours.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-
-/** Milliseconds that a call has if its caller does not say. */
-export const DEFAULT_TIMEOUT = 10_000;
-/** Milliseconds that a call has at most. */
-export const MAX_TIMEOUT = 30_000;
+import { DEFAULT_TIMEOUT, MAX_TIMEOUT } from '../http/bounds.ts';
 
 /** Milliseconds in each unit of `grpc-timeout`. */
 const UNITS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };

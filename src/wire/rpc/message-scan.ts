@@ -5,8 +5,8 @@
 import type { DescMessage } from '@bufbuild/protobuf';
 import { DomainError } from '../../domain/errors.ts';
 import { fieldRules } from '../../domain/field-rules.ts';
-import { duplicateField, jsonKind, unknownField, wrongType } from '../rest/message-reader.ts';
-import { type ObjectShape, scanBody } from '../rest/strict-json.ts';
+import { checkedValue, compileBodyScan, jsonKind } from '../http/request-json.ts';
+import type { ObjectShape } from '../http/strict-json.ts';
 
 /** Scans the message of one procedure's request. @throws DomainError. */
 export interface MessageScan {
@@ -22,36 +22,24 @@ export function compileMessageScan(desc: DescMessage): MessageScan {
   const rules = fieldRules(desc);
   const fields = desc.fields.flatMap((field) => {
     const kind = jsonKind(field);
-    return kind === undefined ? [] : [{ name: field.name, kind, rule: rules[field.name] ?? {} }];
+    const { name, jsonName } = field;
+    return kind === undefined ? [] : [{ name, jsonName, kind, rule: rules[name] ?? {} }];
   });
   const shape: ObjectShape = new Map(
-    desc.fields.flatMap((field) => {
-      const kind = jsonKind(field);
-      return kind === undefined ? [] : [field.name, field.jsonName].map((name) => [name, kind] as const);
-    }),
+    fields.flatMap(({ name, jsonName, kind }) => [name, jsonName].map((each) => [each, kind] as const)),
   );
   const lists = desc.fields.flatMap(({ number, name, fieldKind }) => {
     const items = fieldKind === 'list' ? rules[name]?.items : undefined;
     return items === undefined ? [] : [{ number, items }];
   });
-  const fieldNames = fields.map(({ name }) => name);
+  const scan = compileBodyScan(fields, shape);
 
   return {
     json(message) {
-      const body = strictly(() => scanBody(message, shape));
-      if (body.kind === 'unknown') throw unknownField(body.name, fieldNames);
-      if (body.kind === 'nested')
-        throw wrongType(
-          fields.find(({ name }) => name === body.name),
-          body.place,
-        );
-      if (body.kind === 'duplicate') throw duplicateField(body.name);
+      const values = strictly(() => scan(message));
       for (const field of fields) {
-        const value = body.values.get(field.name);
-        if (value === undefined) continue;
-        if (value.kind !== field.kind) throw wrongType(field);
-        const fault = value.kind === 'strings' ? field.rule.items?.(value.items) : undefined;
-        if (fault !== undefined) throw fault;
+        const value = values.get(field.name);
+        if (value !== undefined) checkedValue(field, value);
       }
     },
     protobuf(message) {

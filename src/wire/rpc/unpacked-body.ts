@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { BodyMeter } from '../../domain/body-limits.ts';
-import { MAX_BODY_BYTES } from '../rest/body.ts';
+import { MAX_BODY_BYTES } from '../http/bounds.ts';
 import { type BodyForm, ENVELOPE, enveloped } from './message-scan.ts';
 
 /** The one compression that is taken. */

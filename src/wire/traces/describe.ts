@@ -4,7 +4,8 @@
  * that the conventions had before RPC became stable are there beside the stable ones.
  */
 import { errorTable, type StatusName } from '../../domain/errors.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange, Protocol } from '../http/exchange.ts';
+import { STATUS_NUMBERS } from '../http/fault.ts';
 
 /** Names to values. */
 export type Attributes = Record<string, string | number>;
@@ -20,25 +21,9 @@ const SERVER_FAULTS: ReadonlySet<StatusName> = new Set([
   'DATA_LOSS',
 ]);
 
-/** The numbers of gRPC's statuses. */
-const STATUS_NUMBERS: Readonly<Record<StatusName, number>> = {
-  CANCELLED: 1,
-  INVALID_ARGUMENT: 3,
-  DEADLINE_EXCEEDED: 4,
-  NOT_FOUND: 5,
-  ALREADY_EXISTS: 6,
-  RESOURCE_EXHAUSTED: 8,
-  FAILED_PRECONDITION: 9,
-  UNIMPLEMENTED: 12,
-  INTERNAL: 13,
-  UNAVAILABLE: 14,
-  DATA_LOSS: 15,
-  UNAUTHENTICATED: 16,
-};
-
 /** `POST /v1/decisions`, or `umpire.v1.DecisionService/CreateDecision`; what has no route, by its method or protocol alone. */
 export function spanName(exchange: Exchange): string {
-  const { protocol, route } = exchange;
+  const { protocol, route } = exchange.record;
   const matched = route !== 'unmatched';
   if (protocol !== 'rest') return matched ? route.slice(1) : systemOf(protocol);
   const method = knownMethod(exchange) ?? 'HTTP';
@@ -47,13 +32,14 @@ export function spanName(exchange: Exchange): string {
 
 /** The span's attributes. `scheme`: http or https, as the port speaks. */
 export function attributesOf(exchange: Exchange, scheme: string): Attributes {
-  const { facts, reason, request } = exchange;
+  const { facts, request, record } = exchange;
+  const { reason } = record;
   const attributes: Attributes = {
     'network.protocol.version': request.httpVersion === '2.0' ? '2' : request.httpVersion,
     'umpire.request_id': exchange.requestId,
     'umpire.caller': exchange.caller.kind,
   };
-  if (exchange.protocol === 'rest') describeHttp(attributes, exchange, scheme);
+  if (record.protocol === 'rest') describeHttp(attributes, exchange, scheme);
   else describeRpc(attributes, exchange);
   if (reason !== undefined) attributes['umpire.error_code'] = reason.toLowerCase();
   if (isServerFault(exchange) && reason !== undefined) attributes['error.type'] = reason.toLowerCase();
@@ -66,21 +52,22 @@ export function attributesOf(exchange: Exchange, scheme: string): Attributes {
 }
 
 /** Whether the exchange failed by the server's fault rather than its caller's, as each protocol's conventions see it. */
-export function isServerFault({ protocol, reason }: Exchange): boolean {
+export function isServerFault({ record: { protocol, reason } }: Exchange): boolean {
   if (reason === undefined) return false;
   const { http, status } = errorTable[reason];
   return protocol === 'rest' ? http >= 500 : SERVER_FAULTS.has(status);
 }
 
 function describeHttp(attributes: Attributes, exchange: Exchange, scheme: string): void {
-  const { response, route } = exchange;
+  const { response } = exchange;
+  const { route } = exchange.record;
   attributes['http.request.method'] = knownMethod(exchange) ?? '_OTHER';
   attributes['url.scheme'] = scheme;
   if (route !== 'unmatched') attributes['http.route'] = route;
   if (response.headersSent) attributes['http.response.status_code'] = response.statusCode;
 }
 
-function describeRpc(attributes: Attributes, { protocol, route, reason }: Exchange): void {
+function describeRpc(attributes: Attributes, { record: { protocol, route, reason } }: Exchange): void {
   const status = reason === undefined ? undefined : errorTable[reason].status;
   attributes['rpc.system.name'] = systemOf(protocol);
   attributes['rpc.system'] = protocol === 'grpc' ? 'grpc' : 'connect_rpc';
@@ -100,7 +87,7 @@ function connectCode(status: StatusName | undefined): string | undefined {
   return status === 'CANCELLED' ? 'canceled' : status?.toLowerCase();
 }
 
-function systemOf(protocol: Exchange['protocol']): string {
+function systemOf(protocol: Protocol): string {
   return protocol === 'grpc' ? 'grpc' : 'connectrpc';
 }
 

@@ -1,5 +1,5 @@
 /** Where an exchange's time went, as stretches of time one inside the other. */
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
 
 /** A stage; times in milliseconds on the clock of `performance.now()`. The stages in it lie within it. */
 export interface Stage {
@@ -14,14 +14,15 @@ export interface Stage {
  * when: what they leave of the time that the decision was with them went to the messages there and back, half to each.
  */
 export function stagesOf(exchange: Exchange): readonly Stage[] {
-  const { startedAt, admittedAt, invokedAt, endedAt, engineSince, engineUntil } = exchange;
+  const { startedAt } = exchange;
+  const { admittedAt, invokedAt, endedAt, engineSince, engineUntil } = exchange.record;
   const within = (name: string, start: number, end: number): Stage => ({
     name,
     start: clamp(start, startedAt, endedAt),
     end: clamp(end, startedAt, endedAt),
     inner: [],
   });
-  const calls = (exchange.storeBudget.calls ?? []).map(({ start, end }) => within('store', start, end));
+  const calls = exchange.storeBudget.calls.map(({ start, end }) => within('store', start, end));
   const stages: Stage[] = [];
   if (admittedAt !== undefined) {
     const admission = within('admission', startedAt, admittedAt);

@@ -15,8 +15,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Logger } from '../../logger.ts';
-import type { Exchange } from '../exchange.ts';
-import type { Observer } from '../observer.ts';
+import type { Exchange, Observer } from '../http/exchange.ts';
 import { attributesOf, isServerFault, spanName } from './describe.ts';
 import { createQuietExporter } from './quiet-exporter.ts';
 import { createSampler } from './sampler.ts';
@@ -76,11 +75,11 @@ export function createTracing(options: {
       const span = tracer.startSpan(spanName(exchange), options, parent);
       if (!span.isRecording()) return;
       const { traceId, spanId } = span.spanContext();
-      exchange.trace = { traceId, spanId, sampled: true };
+      exchange.traced({ traceId, spanId, sampled: true });
       span.setAttributes(attributesOf(exchange, scheme));
       if (isServerFault(exchange)) span.setStatus({ code: SpanStatusCode.ERROR });
       addStages(stagesOf(exchange), trace.setSpan(parent, span));
-      span.end(clock.at(exchange.endedAt));
+      span.end(clock.at(exchange.record.endedAt));
     },
     async close(milliseconds) {
       const given = Promise.withResolvers<void>();
@@ -92,12 +91,12 @@ export function createTracing(options: {
 }
 
 /** Probes are many and say nothing; watching health and reflection are streams without an end. */
-function isProbe({ route }: Exchange): boolean {
+function isProbe({ record: { route } }: Exchange): boolean {
   return route.startsWith('/health/') || route.startsWith('/grpc.');
 }
 
 /** The context of the caller's span, if it sent one. */
-function callersContext({ trace: caller, request }: Exchange): Context {
+function callersContext({ record: { trace: caller }, request }: Exchange): Context {
   if (caller === undefined) return ROOT_CONTEXT;
   const state = request.headers.tracestate;
   return trace.setSpanContext(ROOT_CONTEXT, {

@@ -7,10 +7,10 @@ import test, { type ExecutionContext } from 'ava';
 import { noProxies } from '../../../src/domain/client-address.ts';
 import { readSettings } from '../../../src/domain/settings.ts';
 import { createLogger } from '../../../src/logger.ts';
-import { Exchange } from '../../../src/wire/exchange.ts';
 import { createHoldings, type Holdings } from '../../../src/wire/holdings/holdings.ts';
 import { HOLDING_SETTINGS, holdingsOf as settingsOf } from '../../../src/wire/holdings/settings.ts';
-import type { HttpRequest, HttpResponse } from '../../../src/wire/http.ts';
+import { Exchange } from '../../../src/wire/http/exchange.ts';
+import type { HttpRequest, HttpResponse } from '../../../src/wire/http/messages.ts';
 import { openSession, sendRaw } from '../../support/http.ts';
 
 const MOST_TIME = 1000;
@@ -21,7 +21,7 @@ async function countOn(t: ExecutionContext, server: Server, holdings: Holdings):
   server.prependListener('connection', (socket: Socket) => holdings.accept(socket));
   server.on('session', (session) => holdings.bindSession(session));
   server.on('request', (request: HttpRequest, response: HttpResponse) => {
-    const exchange = new Exchange(request, response, 10_000);
+    const exchange = new Exchange(request, response);
     const connection = holdings.find(request);
     const end = (): void => holdings.close(exchange);
     if (request.url !== '/unheard') response.on('close', end);

@@ -1,19 +1,16 @@
 /** Stages from the times that an exchange noted. */
 import test from 'ava';
-import type { Exchange } from '../../../src/wire/exchange.ts';
+import type { CallFacts } from '../../../src/service/call.ts';
+import type { Exchange, ExchangeRecord } from '../../../src/wire/http/exchange.ts';
 import { type Stage, stagesOf } from '../../../src/wire/traces/stages.ts';
 
 /** As far as stages look at it. */
 const exchange = (
-  facts: Partial<Exchange> & { readonly calls?: readonly { start: number; end: number }[] },
+  record: Partial<ExchangeRecord>,
+  calls: readonly { start: number; end: number }[] = [],
+  facts: CallFacts = {},
 ): Exchange =>
-  ({
-    startedAt: 100,
-    endedAt: 200,
-    facts: {},
-    storeBudget: { remaining: 0, calls: facts.calls },
-    ...facts,
-  }) as Exchange;
+  ({ startedAt: 100, facts, storeBudget: { remaining: 0, calls }, record: { endedAt: 200, ...record } }) as Exchange;
 
 const flat = (stages: readonly Stage[], above = ''): readonly string[] =>
   stages.flatMap(({ name, start, end, inner }) => [
@@ -23,7 +20,7 @@ const flat = (stages: readonly Stage[], above = ''): readonly string[] =>
 
 test('a request that was not admitted has no stages but its store calls', (t) => {
   t.deepEqual(flat(stagesOf(exchange({}))), []);
-  t.deepEqual(flat(stagesOf(exchange({ calls: [{ start: 110, end: 120 }] }))), ['store 110–120']);
+  t.deepEqual(flat(stagesOf(exchange({}, [{ start: 110, end: 120 }]))), ['store 110–120']);
 });
 
 test('one that failed in decoding spent the rest of its time there', (t) => {
@@ -31,17 +28,14 @@ test('one that failed in decoding spent the rest of its time there', (t) => {
 });
 
 test("messages to the engine and back take what the engine's stages leave, half each", (t) => {
-  const decided = exchange({
-    admittedAt: 110,
-    invokedAt: 120,
-    engineSince: 130,
-    engineUntil: 190,
-    facts: { timings: { queue: 10, tokenize: 4, infer: 40 } },
-    calls: [
+  const decided = exchange(
+    { admittedAt: 110, invokedAt: 120, engineSince: 130, engineUntil: 190 },
+    [
       { start: 101, end: 105 },
       { start: 121, end: 129 },
     ],
-  });
+    { timings: { queue: 10, tokenize: 4, infer: 40 } },
+  );
   t.deepEqual(flat(stagesOf(decided)), [
     'admission 100–110',
     'admission/store 101–105',
@@ -55,15 +49,12 @@ test("messages to the engine and back take what the engine's stages leave, half 
 });
 
 test('nothing lies outside its parent, whatever the clocks said', (t) => {
-  const odd = exchange({
-    admittedAt: 110,
-    invokedAt: 120,
-    engineSince: 130,
+  const odd = exchange(
     // The caller left before the engine was done.
-    engineUntil: 300,
-    facts: { timings: { queue: 50, tokenize: 50, infer: 50 } },
-    calls: [{ start: 190, end: 230 }],
-  });
+    { admittedAt: 110, invokedAt: 120, engineSince: 130, engineUntil: 300 },
+    [{ start: 190, end: 230 }],
+    { timings: { queue: 50, tokenize: 50, infer: 50 } },
+  );
   t.deepEqual(flat(stagesOf(odd)), [
     'admission 100–110',
     'decode 110–120',

@@ -1,23 +1,18 @@
 /** Traces of a whole service, as a receiver gets them: protobufs over HTTP, decoded by other code than wrote them. */
-import { randomBytes } from 'node:crypto';
 import { createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { EngineOverloaded } from '../../../src/engine/errors.ts';
-import { createStores } from '../../../src/stores/create-stores.ts';
-import { silentLog } from '../../../src/stores/log.ts';
-import { parseStoreSettings } from '../../../src/stores/settings.ts';
 import { callGrpc, openGrpc } from '../../support/grpc.ts';
-import { type Call, decide, openSession, send, sendH2 } from '../../support/http.ts';
-import { issueKey } from '../../support/issue-key.ts';
-import { startRedis, until } from '../../support/redis.ts';
+import { decide, openSession, send, sendH2 } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import type { ReceivedSpan } from '../../support/trace-receiver.ts';
 import {
   body,
+  nesting,
   PARENT,
-  PATIENCE,
+  serverOf,
   spansOf,
   startTraced,
   TRACE,
@@ -26,50 +21,6 @@ import {
 } from '../../support/traced-service.ts';
 
 const RPC = 'umpire.v1.DecisionService/CreateDecision';
-
-/**
- * Sends a request in a trace of its own until the store has answered in time, as on a busy machine it may not, and the key is no news any more.
- * The answer with its spans.
- */
-async function traced(
-  service: Traced,
-  call: Call,
-): Promise<{ readonly status: number; readonly spans: readonly ReceivedSpan[] }> {
-  for (let tries = 0; ; tries += 1) {
-    const trace = randomBytes(16).toString('hex');
-    const { status } = await send(service.port, {
-      ...call,
-      headers: { ...call.headers, traceparent: `00-${trace}-${PARENT}-01` },
-    });
-    if (status === 503 && tries < 50) continue;
-    const own = (): readonly ReceivedSpan[] => service.receiver.spans.filter(({ traceId }) => traceId === trace);
-    await until(() => own().some(({ kind }) => kind === 'SPAN_KIND_SERVER'), PATIENCE);
-    return { status, spans: own() };
-  }
-}
-
-const serverOf = (spans: readonly ReceivedSpan[]): ReceivedSpan => {
-  const found = spans.find(({ kind }) => kind === 'SPAN_KIND_SERVER');
-  if (found === undefined) throw new Error('there is no span of kind server');
-  return found;
-};
-
-/** Checks that every span but the servers' lies in its parent, and returns `parent > child` by name, in order of time. */
-function nesting(t: ExecutionContext, spans: readonly ReceivedSpan[]): readonly string[] {
-  const byId = new Map(spans.map((span) => [span.spanId, span]));
-  t.is(byId.size, spans.length, 'ids are unique');
-  const inner = spans.filter(({ kind }) => kind !== 'SPAN_KIND_SERVER');
-  return inner
-    .toSorted((a, b) => Number(a.start - b.start) || Number(b.end - a.end))
-    .map((span) => {
-      const parent = byId.get(span.parentSpanId);
-      if (parent === undefined) throw new Error(`${span.name} has no parent`);
-      t.is(span.traceId, parent.traceId);
-      t.is(span.kind, 'SPAN_KIND_INTERNAL');
-      t.true(parent.start <= span.start && span.start <= span.end && span.end <= parent.end, `${span.name} in time`);
-      return `${parent.name} > ${span.name}`;
-    });
-}
 
 const afterwards: (() => unknown)[] = [];
 const teardown = (work: () => unknown): number => afterwards.push(work);
@@ -286,54 +237,3 @@ test.serial('failures: their code, and the status Error where the server is at f
     t.notRegex(JSON.stringify({ attributes, name, resource }), /secret/i);
   }
 });
-
-test.serial(
-  'calls to the store lie in the stage that made them, and say nothing of the owner or the catalog',
-  async (t) => {
-    const redis = await startRedis();
-    t.teardown(redis.stop);
-    const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog);
-    const { headers } = await issueKey(stores, 'secret-owner');
-    await stores.close();
-    const service = await startTraced(
-      t,
-      { REDIS_URL: redis.url, UMPIRE_RATE_KEY: '1000/s' },
-      { engine: createScriptedEngine() },
-    );
-    const created = await traced(service, {
-      path: '/v1/catalogs',
-      headers,
-      body: JSON.stringify({ id: 'secret-catalog', model: 'minilm-l6', choices: body.choices }),
-    });
-    t.is(created.status, 201);
-    t.is(serverOf(created.spans).attributes['umpire.caller'], 'key');
-    t.deepEqual(nesting(t, created.spans), [
-      'POST /v1/catalogs > admission',
-      // The key, and its limits.
-      'admission > store',
-      'admission > store',
-      'POST /v1/catalogs > decode',
-      // Whether the catalog exists, and its creation.
-      'POST /v1/catalogs > store',
-      'POST /v1/catalogs > store',
-    ]);
-
-    const { choices: _, ...inline } = body;
-    const decided = await traced(service, { headers, body: JSON.stringify({ ...inline, catalog: 'secret-catalog' }) });
-    t.is(decided.status, 200);
-    t.deepEqual(nesting(t, decided.spans), [
-      'POST /v1/decisions > admission',
-      // The limits; the key is known by now.
-      'admission > store',
-      'POST /v1/decisions > decode',
-      'POST /v1/decisions > store',
-      'POST /v1/decisions > engine',
-      'engine > queue',
-      'engine > tokenize',
-      'engine > infer',
-    ]);
-    for (const { name, attributes } of service.receiver.spans) {
-      t.notRegex(JSON.stringify({ name, attributes }), /secret|ump_live/);
-    }
-  },
-);

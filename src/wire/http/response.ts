@@ -1,18 +1,16 @@
-/** Writes REST responses. */
-import type { DomainError } from '../../domain/errors.ts';
-import type { Exchange } from '../exchange.ts';
-import { isHttp2 } from '../http.ts';
-import { envelopeBody, errorHeaders, httpStatus } from './envelope.ts';
+/** Writes whole responses. */
+import type { Exchange } from './exchange.ts';
+import { isHttp2 } from './messages.ts';
 
 /** A response; `body` null for none. */
-export interface RestResponse {
+export interface WholeResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string | Buffer | null;
 }
 
 /** Sends a response, with the headers that every one of them has. Does nothing if the caller is gone. */
-export function respond(exchange: Exchange, { status, headers, body }: RestResponse, closing: boolean): void {
+export function respond(exchange: Exchange, { status, headers, body }: WholeResponse, closing: boolean): void {
   const { request, response } = exchange;
   if (response.writableEnded || response.destroyed || response.headersSent) return;
   const head: Record<string, string | number> = { 'x-request-id': exchange.requestId, ...headers };
@@ -27,18 +25,4 @@ export function respond(exchange: Exchange, { status, headers, body }: RestRespo
   response.writeHead(status, head);
   if (request.method === 'HEAD') response.end();
   else response.end(body);
-}
-
-/** Sends an error in the contract's envelope. */
-export function respondFault(
-  exchange: Exchange,
-  fault: DomainError,
-  closing: boolean,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  respond(
-    exchange,
-    { status: httpStatus(fault), headers: { ...errorHeaders(fault), ...headers }, body: envelopeBody(fault) },
-    closing,
-  );
 }

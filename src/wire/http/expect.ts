@@ -1,6 +1,6 @@
 /** `Expect: 100-continue` (RFC 9110, 10.1.1): a caller that wants to know whether its body is wanted before it sends it. */
-import type { HttpRequest, HttpResponse } from './http.ts';
-import { isHttp2 } from './http.ts';
+import type { HttpRequest, HttpResponse } from './messages.ts';
+import { isHttp2 } from './messages.ts';
 
 /** Whether all that the header names is `100-continue`; a header that comes twice is a list. */
 export function isContinue(expect: string): boolean {

@@ -1,4 +1,4 @@
-/** What one connection may cost. */
+/** What one connection and one request may cost, in every protocol. */
 
 /** Bytes of a request's headers. */
 export const MAX_HEADER_BYTES = 16 * 1024;
@@ -10,6 +10,11 @@ export const REQUEST_TIMEOUT = 30_000;
 export const CHECK_INTERVAL = 500;
 /** Milliseconds that an idle connection is kept: longer than the minute after which common proxies give up theirs, so that they close first. */
 export const KEEP_ALIVE_TIMEOUT = 75_000;
+/** Bytes that a body may have. */
+export const MAX_BODY_BYTES = 1024 * 1024;
+/** Milliseconds that a call has if its caller does not say, and those that it has at most. */
+export const DEFAULT_TIMEOUT = 10_000;
+export const MAX_TIMEOUT = 30_000;
 /** Concurrent HTTP/2 streams on one connection. */
 export const MAX_STREAMS = 100;
 /** Milliseconds that an HTTP/2 session without streams is kept: gRPC channels idle for long. */

@@ -2,11 +2,11 @@
 
 import { connect } from 'node:net';
 import test from 'ava';
-import { bodyTurn } from '../../src/wire/body-turns.ts';
-import { validBody } from '../support/answers.ts';
-import { DECIDE } from '../support/raw-rpc.ts';
-import { createScriptedEngine, descending } from '../support/scripted-engine.ts';
-import { startService } from '../support/service.ts';
+import { bodyTurn } from '../../../src/wire/http/body-turns.ts';
+import { validBody } from '../../support/answers.ts';
+import { DECIDE } from '../../support/raw-rpc.ts';
+import { createScriptedEngine, descending } from '../../support/scripted-engine.ts';
+import { startService } from '../../support/service.ts';
 
 test('a turn is had by one alone, and a small body needs none', async (t) => {
   t.is(bodyTurn(64 * 1024), undefined);

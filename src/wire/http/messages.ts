@@ -11,6 +11,11 @@ export function isHttp2(request: HttpRequest): boolean {
   return 'stream' in request;
 }
 
+/** Whether the caller took the request back: an HTTP/2 body then ends as if it were whole. */
+export function wasReset(request: HttpRequest): boolean {
+  return isHttp2(request) && request.aborted;
+}
+
 /** The path of a request without its query: of an absolute-form target, the part behind the authority. */
 export function pathOf(request: HttpRequest): string {
   const target = request.url ?? '';

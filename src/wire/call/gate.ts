@@ -7,7 +7,7 @@ import { DomainError } from '../../domain/errors.ts';
 import type { LimitedWork, Limits } from '../../domain/limits.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
 import type { Refused } from '../watchdog.ts';
 
 /** Lets a call in, or throws DomainError. Sets the exchange's caller and its lease. */
@@ -36,18 +36,13 @@ export function createGate(options: {
   };
   return async (exchange, procedure) => {
     const { headers, socket } = exchange.request;
-    const forwarded = headers['x-forwarded-for'];
-    const address = clientAddress(
-      socket?.remoteAddress,
-      Array.isArray(forwarded) ? forwarded.join(',') : forwarded,
-      trustedProxies,
-    );
+    const address = clientAddress(socket?.remoteAddress, headers['x-forwarded-for'], trustedProxies);
     const checked = authenticator.authenticate(headers.authorization, address, exchange.storeBudget);
-    exchange.caller = checked instanceof Promise ? await checked : checked;
+    exchange.identified(checked instanceof Promise ? await checked : checked);
     if (procedure.access === 'keyed' && exchange.caller.kind === 'anonymous') {
       throw new DomainError('AUTHENTICATION_REQUIRED', 'this needs a key: send it as Authorization: Bearer <API_KEY>');
     }
     if (procedure.limits !== 'none') await admit(exchange, procedure.limits);
-    exchange.admittedAt = performance.now();
+    exchange.admitted();
   };
 }

@@ -2,10 +2,10 @@
  * Refuses requests whose meaning depends on who reads them: of two headers, or in a version that the connection does not speak. Node shows
  * doubled ones only in `rawHeaders`. It bounds the headers of HTTP/1.1 itself, but those of HTTP/2 only at four times what was announced.
  */
-import { DomainError } from '../domain/errors.ts';
-import type { HttpRequest } from './http.ts';
-import { isHttp2 } from './http.ts';
-import { MAX_HEADER_BYTES } from './listener/bounds.ts';
+import { DomainError } from '../../domain/errors.ts';
+import { MAX_HEADER_BYTES } from './bounds.ts';
+import type { HttpRequest } from './messages.ts';
+import { isHttp2 } from './messages.ts';
 
 /** What HTTP/2 counts for each header beside its name and value (RFC 9113, 6.5.2). */
 const HEADER_OVERHEAD = 32;

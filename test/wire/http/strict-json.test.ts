@@ -2,7 +2,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { DomainError } from '../../../src/domain/errors.ts';
-import { type ObjectShape, type ScannedBody, scanBody } from '../../../src/wire/rest/strict-json.ts';
+import { type ObjectShape, type ScannedBody, scanBody } from '../../../src/wire/http/strict-json.ts';
 import { hostileBodies } from '../../support/hostile-bodies.ts';
 
 const shape: ObjectShape = new Map([

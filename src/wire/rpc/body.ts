@@ -2,8 +2,7 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { BodyMeter } from '../../domain/body-limits.ts';
 import type { DomainError } from '../../domain/errors.ts';
-import type { HttpRequest } from '../http.ts';
-import { wasReset } from '../rest/body.ts';
+import { type HttpRequest, wasReset } from '../http/messages.ts';
 
 /**
  * Iterates over the body. What a reader leaves unread, because the message is too large or not valid, is then read and thrown away: a stream's

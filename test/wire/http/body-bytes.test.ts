@@ -2,15 +2,15 @@
 import { gzipSync } from 'node:zlib';
 import { create, toBinary } from '@bufbuild/protobuf';
 import test, { type ExecutionContext } from 'ava';
-import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
-import { createByteCollector } from '../../src/wire/byte-collector.ts';
-import { isError, validBody } from '../support/answers.ts';
-import { openEmbedded } from '../support/embedded.ts';
-import { openSession, send } from '../support/http.ts';
-import { issueKey } from '../support/issue-key.ts';
-import { DECIDE, frame, sendGrpc, validMessage } from '../support/raw-rpc.ts';
-import { createScriptedEngine } from '../support/scripted-engine.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { CreateDecisionRequestSchema } from '../../../gen/umpire/v1/decision_service_pb.ts';
+import { createByteCollector } from '../../../src/wire/http/byte-collector.ts';
+import { isError, validBody } from '../../support/answers.ts';
+import { openEmbedded } from '../../support/embedded.ts';
+import { openSession, send } from '../../support/http.ts';
+import { issueKey } from '../../support/issue-key.ts';
+import { DECIDE, frame, sendGrpc, validMessage } from '../../support/raw-rpc.ts';
+import { createScriptedEngine } from '../../support/scripted-engine.ts';
+import { startService, type TestService } from '../../support/service.ts';
 
 test('chunks of any size become the bytes that they were', (t) => {
   for (const size of [1, 7, 4096]) {

@@ -1,9 +1,8 @@
 /** Calls a procedure's handler: the same for every protocol. */
 import type { DescMessage, Message, MessageInitShape } from '@bufbuild/protobuf';
-import { DomainError } from '../../domain/errors.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import type { Exchange } from '../exchange.ts';
-import { MAX_BODY_BYTES } from '../rest/body.ts';
+import { MAX_BODY_BYTES } from '../http/bounds.ts';
+import type { Exchange } from '../http/exchange.ts';
 
 /** Runs the handler on a request that its rules have passed. @throws what the handler throws, or DomainError DEADLINE_EXCEEDED. */
 export async function invoke(
@@ -20,17 +19,13 @@ export async function invoke(
     if (room !== undefined) await room;
   }
   try {
-    const now = performance.now();
-    if (now >= exchange.deadline) {
-      throw new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the request was read', { retryAfter: 1 });
-    }
-    exchange.invokedAt = now;
+    exchange.invoked();
     const response = await procedure.handle(request, exchange);
     if (sizeOf !== undefined) place?.settle(sizeOf(response));
     return response;
   } finally {
     // Of one that failed nothing waits.
     if (sizeOf !== undefined) place?.settle(0);
-    exchange.worked();
+    exchange.answered();
   }
 }

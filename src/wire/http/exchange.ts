@@ -1,0 +1,215 @@
+/**
+ * One HTTP request and its response, from the first header to the log line. It is received, admitted, invoked, answered and ended, and may fail or
+ * be given up on the way; what was so is in its record, which nobody else writes.
+ */
+import type { Caller } from '../../domain/callers.ts';
+import { DomainError, type ErrorReason } from '../../domain/errors.ts';
+import { newId } from '../../domain/ids.ts';
+import type { Call, CallFacts } from '../../service/call.ts';
+import { createStoreBudget } from '../../stores/budget.ts';
+import { DEFAULT_TIMEOUT } from './bounds.ts';
+import type { HttpRequest, HttpResponse } from './messages.ts';
+import { parseTraceParent, type TraceContext } from './trace-parent.ts';
+
+export type Protocol = 'rest' | 'grpc' | 'connect';
+
+/** The room that an exchange takes in the process, beside its caller's limits. */
+export interface Place {
+  /**
+   * Sets bytes aside for a response of which nobody knows the size yet: the most that it may have. At once (no promise), or when others are settled.
+   * Throws or rejects with DomainError if the address, or all together, have too many bytes waiting to be read.
+   */
+  reserve(bytes: number): Promise<void> | undefined;
+  /** Says how many bytes it has instead. */
+  settle(bytes: number): void;
+  /** Counts a request that no other limit counts. @throws DomainError if the address sends too many. */
+  meter(): void;
+}
+
+/** What happened to an exchange so far. Times are on the clock of `performance.now()`. */
+export interface ExchangeRecord {
+  readonly protocol: Protocol;
+  /** The route's template or the RPC's path; bounded in number, so that it can label metrics. */
+  readonly route: string;
+  /** When the gate let it in, and when its handler began with the decoded request. */
+  readonly admittedAt?: number;
+  readonly invokedAt?: number;
+  /** From when until when work for it went on in the engine. */
+  readonly engineSince?: number;
+  readonly engineUntil?: number;
+  /** When it was over; 0 until then. */
+  readonly endedAt: number;
+  /** Why it failed, if it did. */
+  readonly reason?: ErrorReason;
+  /** The fault behind an `internal` error, for the log alone. */
+  readonly cause?: unknown;
+  /** Why the wire gave it up, if it did. */
+  readonly givenUp?: 'unread' | 'unfinished' | 'displaced';
+  /** The span that it has been recorded as, or else the caller's; known when it is over. */
+  readonly trace?: TraceContext | undefined;
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** Metrics or traces: sees each exchange once, when it is over and before its log line is written. Never throws. */
+export type Observer = (exchange: Exchange) => void;
+
+/** Before the gate has run, nobody is known. */
+const NOBODY: Caller = { kind: 'anonymous', address: '' };
+
+/** An exchange. It is the `Call` that handlers see. */
+export class Exchange implements Call {
+  readonly requestId = newId('req_');
+  readonly startedAt = performance.now();
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly facts: CallFacts = {};
+  readonly storeBudget = createStoreBudget();
+  readonly #record: Writable<ExchangeRecord> = { protocol: 'rest', route: 'unmatched', endedAt: 0 };
+  #caller = NOBODY;
+  #deadline = this.startedAt + DEFAULT_TIMEOUT;
+  #place: Place | undefined;
+  #departure: AbortController | undefined;
+  #departed = false;
+  #answered = false;
+  #users = 0;
+  #lease: { release(): void } | undefined;
+
+  constructor(request: HttpRequest, response: HttpResponse) {
+    this.request = request;
+    this.response = response;
+  }
+
+  get record(): ExchangeRecord {
+    return this.#record;
+  }
+
+  get caller(): Caller {
+    return this.#caller;
+  }
+
+  get deadline(): number {
+    return this.#deadline;
+  }
+
+  /** Undefined where nothing is counted, and for a peer that is gone already. */
+  get place(): Place | undefined {
+    return this.#place;
+  }
+
+  get departed(): boolean {
+    return this.#departed;
+  }
+
+  /** Aborted when the caller is gone. Made on first use: most exchanges end before anybody asks. */
+  get signal(): AbortSignal {
+    if (this.#departure === undefined) {
+      this.#departure = new AbortController();
+      if (this.#departed) this.#departure.abort();
+    }
+    return this.#departure.signal;
+  }
+
+  /** It takes a place, or has given it back. */
+  placed(place: Place | undefined): void {
+    this.#place = place;
+  }
+
+  /** What is known of it by its head. `timeout`: milliseconds from its beginning to the deadline. */
+  received({ timeout, ...found }: { protocol?: Protocol; route?: string; timeout?: number }): void {
+    Object.assign(this.#record, found);
+    if (timeout !== undefined) this.#deadline = this.startedAt + timeout;
+  }
+
+  /** The gate knows who asks. */
+  identified(caller: Caller): void {
+    this.#caller = caller;
+  }
+
+  /** Keeps a lease of the caller's limits until the work for the exchange is done: nobody's limits depend on when a response is read. */
+  hold(lease: { release(): void }): void {
+    this.#lease = lease;
+    this.#settle();
+  }
+
+  /** The gate has let it in. */
+  admitted(): void {
+    this.#record.admittedAt = performance.now();
+  }
+
+  /** Its handler begins with the decoded request. @throws DomainError DEADLINE_EXCEEDED if it is too late for that. */
+  invoked(): void {
+    const now = performance.now();
+    if (now >= this.#deadline) {
+      throw new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the request was read', { retryAfter: 1 });
+    }
+    this.#record.invokedAt = now;
+  }
+
+  retain(): () => void {
+    let retained = true;
+    this.#record.engineSince = performance.now();
+    this.#users += 1;
+    return () => {
+      if (!retained) return;
+      retained = false;
+      this.#record.engineUntil = performance.now();
+      this.#users -= 1;
+      this.#settle();
+    };
+  }
+
+  /** The handler is done, or never ran: only the response has to leave. */
+  answered(): void {
+    this.#answered = true;
+    this.#settle();
+  }
+
+  /**
+   * An error ended the work for it. Returns what a caller may see of that: what is not a DomainError is `internal`, and
+   * only the log says what it was, or `cause` if that says more.
+   */
+  failed(error: unknown, cause: unknown = error instanceof DomainError ? error.cause : error): DomainError {
+    const fault =
+      error instanceof DomainError
+        ? error
+        : new DomainError('INTERNAL', 'an unexpected fault; the log has it under this request id');
+    this.#record.reason = fault.reason;
+    this.#record.cause = cause;
+    this.answered();
+    return fault;
+  }
+
+  /** The wire ends it before its response has left. */
+  givenUp(why: NonNullable<ExchangeRecord['givenUp']>): void {
+    this.#record.givenUp = why;
+  }
+
+  /** The caller is gone: whoever works for it may stop. */
+  depart(): void {
+    this.#departed = true;
+    this.#departure?.abort();
+  }
+
+  /** The response is closed, whether or not it was written. */
+  ended(): void {
+    if (!this.response.writableEnded) {
+      this.#record.reason ??= 'CANCELED';
+      this.depart();
+    }
+    this.#record.endedAt = performance.now();
+    this.#record.trace = parseTraceParent(this.request.headers.traceparent);
+    this.answered();
+  }
+
+  /** It was recorded as a span. */
+  traced(span: TraceContext): void {
+    this.#record.trace = span;
+  }
+
+  #settle(): void {
+    if (!this.#answered || this.#users > 0) return;
+    this.#lease?.release();
+    this.#lease = undefined;
+  }
+}

@@ -1,0 +1,53 @@
+/** The contract's ErrorResponse and the headers that go with it. */
+import { type DomainError, errorTable, type StatusName } from '../../domain/errors.ts';
+import type { Exchange } from './exchange.ts';
+import { respond } from './response.ts';
+
+/** The numbers of gRPC's statuses, which are also those of Connect's codes. */
+export const STATUS_NUMBERS: Readonly<Record<StatusName, number>> = {
+  CANCELLED: 1,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  DATA_LOSS: 15,
+  UNAUTHENTICATED: 16,
+};
+
+/** The JSON text of an ErrorResponse. */
+export function envelopeBody(error: DomainError): string {
+  const { type } = errorTable[error.reason];
+  return JSON.stringify({ error: { message: error.message, type, code: error.code, param: error.param } });
+}
+
+/** The headers that an error brings beside the body's own. */
+export function errorHeaders(error: DomainError): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (error.retryAfter !== undefined) headers['retry-after'] = String(error.retryAfter);
+  if (error.reason === 'AUTHENTICATION_REQUIRED') headers['www-authenticate'] = 'Bearer';
+  return headers;
+}
+
+/** The HTTP status of an error. */
+export function httpStatus(error: DomainError): number {
+  return errorTable[error.reason].http;
+}
+
+/** Sends an error in the contract's envelope. */
+export function respondFault(
+  exchange: Exchange,
+  fault: DomainError,
+  closing: boolean,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  respond(
+    exchange,
+    { status: httpStatus(fault), headers: { ...errorHeaders(fault), ...headers }, body: envelopeBody(fault) },
+    closing,
+  );
+}

@@ -1,0 +1,74 @@
+/** A request's JSON as every protocol takes it: which properties it may have, what they may hold, and what is said of one that is wrong. */
+import { type DescField, ScalarType } from '@bufbuild/protobuf';
+import { DomainError } from '../../domain/errors.ts';
+import type { FieldRule } from '../../domain/field-rules.ts';
+import { type BodyValue, type ObjectShape, scanBody } from './strict-json.ts';
+
+/** A field of a request, by its name in the proto. */
+export interface JsonField {
+  readonly name: string;
+  readonly kind: 'string' | 'strings';
+  readonly rule: FieldRule;
+}
+
+const MAX_PARAM = 128;
+
+/** What JSON has for a field of a request; undefined for a field that requests do not have. */
+export function jsonKind(field: DescField): JsonField['kind'] | undefined {
+  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING) return 'string';
+  if (field.fieldKind === 'list' && field.listKind === 'scalar' && field.scalar === ScalarType.STRING) return 'strings';
+  return undefined;
+}
+
+/**
+ * Compiles the scan of bodies with these fields: their values by property, unread. `shape` has the properties that are
+ * taken, the fields' own names unless it is given.
+ *
+ * The scan throws DomainError for what is no JSON, a property that is unknown or given twice, or a value that nests too deep.
+ */
+export function compileBodyScan(
+  fields: readonly JsonField[],
+  shape: ObjectShape = new Map(fields.map(({ name, kind }) => [name, kind])),
+): (body: Uint8Array) => ReadonlyMap<string, BodyValue> {
+  const names = fields.map(({ name }) => name);
+  return (bytes) => {
+    const body = scanBody(bytes, shape);
+    switch (body.kind) {
+      case 'object':
+        return body.values;
+      case 'unknown':
+        throw unknownField(body.name, names);
+      case 'duplicate':
+        throw new DomainError('DUPLICATE_FIELD', `${body.name} is given more than once`, { param: body.name });
+      case 'nested':
+        throw wrongType(
+          fields.find(({ name }) => name === body.name),
+          body.place,
+        );
+    }
+  };
+}
+
+/** The value as what its field holds. @throws DomainError for another type, or too few or too many items. */
+export function checkedValue(field: JsonField, value: BodyValue | undefined): Exclude<BodyValue, { kind: 'other' }> {
+  if (value === undefined || value.kind === 'other' || value.kind !== field.kind) throw wrongType(field);
+  const fault = value.kind === 'strings' ? field.rule.items?.(value.items) : undefined;
+  if (fault !== undefined) throw fault;
+  return value;
+}
+
+/** The fault of a value of another type; `place`: of the item that is not a string. */
+function wrongType(field: JsonField | undefined, place?: number | undefined): DomainError {
+  const { name = '', rule, kind } = field ?? {};
+  const wanted = kind === 'strings' ? 'an array of strings' : 'a string';
+  const found = place === undefined ? '' : `; ${name}[${place}] is not a string`;
+  return new DomainError(rule?.wrongType ?? 'INVALID_TYPE', `${name} must be ${wanted}${found}`, { param: name });
+}
+
+/** The fault of a property that the request does not have, with those that it has: its names are easily taken for those of another API. */
+function unknownField(name: string, fields: readonly string[]): DomainError {
+  const shown = name.length > MAX_PARAM ? `${name.slice(0, MAX_PARAM)}…` : name;
+  const known = fields.length === 0 ? 'none' : fields.join(', ');
+  const message = `${shown} is not a property of this request, which has ${known}`;
+  return new DomainError('UNKNOWN_FIELD', message, { param: shown });
+}

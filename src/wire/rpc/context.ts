@@ -1,0 +1,25 @@
+/** What the calls that Connect makes of handlers know of the exchange that they answer. */
+import { createContextKey, createContextValues, type HandlerContext } from '@connectrpc/connect';
+import type { Exchange } from '../http/exchange.ts';
+import { toConnectError } from './fault.ts';
+
+const EXCHANGE = createContextKey<Exchange | undefined>(undefined);
+
+/** The values of a call that has its exchange among them. */
+export const contextOf = (exchange: Exchange) => createContextValues().set(EXCHANGE, exchange);
+
+/** The exchange of a call. */
+export function exchangeOf(context: HandlerContext): Exchange {
+  const exchange = context.values.get(EXCHANGE);
+  if (exchange === undefined) throw new Error('a call without its exchange');
+  return exchange;
+}
+
+/** Does the work of a call; what it throws becomes the protocol's error and is noted on the exchange. */
+export async function visibly<T>(context: HandlerContext, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw toConnectError(exchangeOf(context).failed(error));
+  }
+}

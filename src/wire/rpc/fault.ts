@@ -1,0 +1,129 @@
+/**
+ * A DomainError as gRPC and Connect carry it: a status code, `google.rpc.ErrorInfo`, and where a retry helps `RetryInfo` and pushback. Calls that fail
+ * before Connect reads them are answered here as well.
+ */
+import { ConnectError } from '@connectrpc/connect';
+import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
+import { DomainError, errorTable } from '../../domain/errors.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { STATUS_NUMBERS } from '../http/fault.ts';
+import { respond } from '../http/response.ts';
+import { errorToJsonBytes, setTrailerStatus } from './connect-private.ts';
+
+/** `ErrorInfo.domain`: who defines the reasons. */
+export const ERROR_DOMAIN = 'umpire';
+
+/** The metadata by which a gRPC server tells a client's retry policy when to try again, milliseconds; -1 for never. */
+const PUSHBACK = 'grpc-retry-pushback-ms';
+
+/** Converts. The result carries everything that the error is on the wire, in both protocols. */
+export function toConnectError(error: DomainError): ConnectError {
+  const { status } = errorTable[error.reason];
+  const metadata = new Headers();
+  const details: ConstructorParameters<typeof ConnectError>[3] = [
+    {
+      desc: ErrorInfoSchema,
+      value: {
+        reason: error.reason,
+        domain: ERROR_DOMAIN,
+        metadata: error.param === null ? {} : Object.fromEntries([['param', error.param]]),
+      },
+    },
+  ];
+  if (error.retryAfter !== undefined) {
+    details.push({ desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(error.retryAfter), nanos: 0 } } });
+    metadata.set(PUSHBACK, String(error.retryAfter * 1000));
+    metadata.set('retry-after', String(error.retryAfter));
+  } else if (status === 'RESOURCE_EXHAUSTED') {
+    metadata.set(PUSHBACK, '-1');
+  }
+  if (status === 'UNAUTHENTICATED') metadata.set('www-authenticate', 'Bearer');
+  return new ConnectError(error.message, STATUS_NUMBERS[status], metadata, details);
+}
+
+type StatusFields = readonly (readonly [name: string, value: string])[];
+
+/** The status of faults that came before, by what they say: in a flood making it would cost more than sending it. */
+const KNOWN = new Map<string, StatusFields>();
+const MAX_KNOWN = 64;
+
+/**
+ * Answers a gRPC call with the fault, by the trailers alone, in one frame; what is left of its request is thrown away. The frames that came with the
+ * call's first are taken in before: a stream that is over makes them errors of the session, and a session with many of these is ended.
+ */
+export function answerGrpcFault({ request, response, requestId }: Exchange, fault: DomainError): void {
+  request.resume();
+  setImmediate(() => {
+    // Not `writeHead`: it would send the headers at once, and the end of the stream in a frame of its own.
+    for (const [name, value] of statusOf(fault)) response.setHeader(name, value);
+    response.setHeader('x-request-id', requestId);
+    response.end();
+  });
+}
+
+function statusOf(fault: DomainError): StatusFields {
+  const name = `${fault.reason} ${fault.retryAfter} ${fault.param} ${fault.message}`;
+  const found = KNOWN.get(name);
+  if (found !== undefined) return found;
+  const headers = new Headers({ 'content-type': 'application/grpc' });
+  const status = [...unescapeMessage(setTrailerStatus(headers, toConnectError(fault)))];
+  if (KNOWN.size < MAX_KNOWN) KNOWN.set(name, status);
+  return status;
+}
+
+/**
+ * Takes back escapes in `grpc-message` that gRPC does not ask for: it wants only `%` and what is not printable ASCII escaped, Connect escapes
+ * all punctuation, and grpc-js then shows its callers `%3B` for a semicolon.
+ */
+export function unescapeMessage(trailer: Headers): Headers {
+  const message = trailer.get('grpc-message');
+  if (message?.includes('%') === true) {
+    trailer.set(
+      'grpc-message',
+      message.replace(/%(?!25)(?:[2-6][0-9A-F]|7[0-9A-E])/g, (escaped) => decodeURIComponent(escaped)),
+    );
+  }
+  return trailer;
+}
+
+/** Answers a Connect call with the fault; what is left of its request is thrown away. */
+export function answerConnectFault(exchange: Exchange, fault: DomainError, closing: boolean): void {
+  exchange.request.resume();
+  const error = toConnectError(fault);
+  const headers = Object.fromEntries(error.metadata);
+  respond(
+    exchange,
+    { status: connectStatus(fault), headers, body: Buffer.from(errorToJsonBytes(error, undefined)) },
+    closing,
+  );
+}
+
+/** What Connect's clients are told by the status alone is the 4xx family; the code is in the body. */
+function connectStatus({ reason }: DomainError): number {
+  if (reason === 'UNIMPLEMENTED') return 404;
+  return reason === 'DEADLINE_EXCEEDED' ? 504 : errorTable[reason].http;
+}
+
+/** What is wrong with a request for an RPC as HTTP, so that no protocol of RPCs has words for it: it is told in the envelope, with these headers. */
+export class NoCall extends DomainError {
+  headers: Readonly<Record<string, string>> = {};
+}
+
+/** 405, 415 and 505 of Connect's as they look everywhere else. `methods`: those that the RPC has. */
+export function noCall(status: number, methods: readonly string[] = []): NoCall {
+  if (status === 405) {
+    const fault = new NoCall('METHOD_NOT_ALLOWED', 'RPCs are called with POST');
+    fault.headers = { allow: [...new Set(methods)].join(', ') };
+    return fault;
+  }
+  if (status === 415) {
+    return new NoCall(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'send application/json or application/proto (Connect) or application/grpc',
+    );
+  }
+  // A caller that expects a stream both ways would wait on the connection.
+  const fault = new NoCall('MALFORMED_REQUEST', 'this RPC needs HTTP/2');
+  fault.headers = { connection: 'close' };
+  return fault;
+}

@@ -1,0 +1,129 @@
+/** A request for an RPC: what it is by its head, and its body, which Connect gets whole, plain and scanned. */
+import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
+import type { BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
+import { DomainError } from '../../domain/errors.ts';
+import { bodyTurn } from '../http/body-turns.ts';
+import { MAX_BODY_BYTES, MAX_TIMEOUT } from '../http/bounds.ts';
+import { createByteCollector } from '../http/byte-collector.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { HttpRequest } from '../http/messages.ts';
+import { requestBody } from './body.ts';
+import type { UniversalHandler, UniversalServerRequest } from './connect-private.ts';
+import { contextOf } from './context.ts';
+import { takeTimeout } from './deadline.ts';
+import { NoCall, noCall, toConnectError } from './fault.ts';
+import { type BodyForm, type MessageScan, scanMessages } from './message-scan.ts';
+import type { Route } from './routes.ts';
+import { isPackedWhole, unpackedBody } from './unpacked-body.ts';
+
+/** A body that is longer than any message with its envelope is passed on unread: Connect refuses it. */
+const TOO_LARGE = MAX_BODY_BYTES + 16;
+
+/** Whether a request is a gRPC call by its content type; gRPC-Web is none. */
+export function isGrpc({ headers }: HttpRequest): boolean {
+  const type = headers['content-type'] ?? '';
+  return type.startsWith('application/grpc') && !type.startsWith('application/grpc-web');
+}
+
+/**
+ * Notes what is known of the call by its head, and counts one that no limit of callers counts.
+ *
+ * @throws DomainError METHOD_NOT_ALLOWED or UNSUPPORTED_MEDIA_TYPE for what is no call, and what the count finds.
+ */
+export function receive(exchange: Exchange, { handler, procedure }: Route): void {
+  const { request } = exchange;
+  exchange.received({ route: handler.requestPath, timeout: takeTimeout(request.headers) });
+  const fault = whyNoCall(request, handler);
+  const protocol = isGrpc(request) ? 'grpc' : 'connect';
+  // What is asked too often is told in the envelope over Connect.
+  if (fault === undefined && protocol === 'grpc') exchange.received({ protocol });
+  if (procedure === undefined || procedure.limits === 'none') exchange.place?.meter();
+  if (fault !== undefined) throw fault;
+  exchange.received({ protocol });
+}
+
+/** What Connect would find before it asks for a body. */
+function whyNoCall(
+  request: HttpRequest,
+  { allowedMethods, supportedContentType }: UniversalHandler,
+): NoCall | undefined {
+  const { method = '', headers } = request;
+  const type = headers['content-type'] ?? '';
+  if (!allowedMethods.includes(method)) return noCall(405, allowedMethods);
+  const known =
+    method === 'POST' ? supportedContentType(type) : type === '' || (supportedContentType(type) && !isGrpc(request));
+  return known ? undefined : noCall(415);
+}
+
+/** The request for Connect, after the gate: its body is read, scanned and counted as Connect asks for it. @throws DomainError MALFORMED_REQUEST. */
+export function readRequest(exchange: Exchange, { handler, scan }: Route, bodies: BodyLimits): UniversalServerRequest {
+  const { request, response } = exchange;
+  const form = bodyForm(request);
+  if (scan !== undefined && isPackedWhole(form)) {
+    // Connect gets it unpacked.
+    delete request.headers['content-encoding'];
+    delete request.headers['content-length'];
+  }
+  // A stream of requests, reflection's alone, may outlast a call's usual time.
+  const unary = handler.method.methodKind === 'unary';
+  const timeout = unary ? Math.max(0, exchange.deadline - performance.now()) : MAX_TIMEOUT;
+  const meter = bodies.meter(exchange.caller);
+  const body = scannedBody(exchange, requestBody(request, timeout, form.grpc, meter), { scan, form, meter });
+  try {
+    return universalRequestFromNodeRequest(request, response, body as never, contextOf(exchange));
+  } catch (cause) {
+    // Such as an authority that is none.
+    throw new NoCall('MALFORMED_REQUEST', 'the request is not valid HTTP', { cause });
+  }
+}
+
+/** How a request says that its body is written. */
+function bodyForm(request: HttpRequest): BodyForm {
+  const { headers } = request;
+  const grpc = isGrpc(request);
+  const compression = headers[grpc ? 'grpc-encoding' : 'content-encoding'];
+  return {
+    grpc,
+    json: /json/i.test(headers['content-type'] ?? ''),
+    compression: typeof compression === 'string' ? compression : undefined,
+  };
+}
+
+/**
+ * The whole body as one chunk, without compression, once it is scanned; without a scan as it comes. `meter` counts what its compression saved.
+ *
+ * @throws what reading it throws; of a DomainError, Connect's error.
+ */
+async function* scannedBody(
+  exchange: Exchange,
+  body: AsyncGenerator<Uint8Array>,
+  { scan, form, meter }: { readonly scan: MessageScan | undefined; readonly form: BodyForm; readonly meter: BodyMeter },
+): AsyncGenerator<Uint8Array> {
+  const collected = createByteCollector();
+  let passing = scan === undefined;
+  try {
+    for (;;) {
+      const { value, done } = await body.next();
+      if (done === true) break;
+      if (passing) {
+        yield value;
+        continue;
+      }
+      collected.add(value);
+      passing = collected.length > TOO_LARGE;
+      if (passing) yield collected.bytes();
+    }
+    if (passing || scan === undefined || collected.length === 0) return;
+    const bytes = await unpackedBody(collected.bytes(), form, meter);
+    // Two turns: scanning, and what Connect makes of it.
+    const turn = bodyTurn(bytes.length);
+    if (turn !== undefined) await turn;
+    scanMessages(scan, bytes, form);
+    if (turn !== undefined) await bodyTurn(bytes.length);
+    yield bytes;
+  } catch (error) {
+    throw error instanceof DomainError ? toConnectError(exchange.failed(error)) : error;
+  } finally {
+    await body.return(undefined);
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * What leaves of a call that Connect has worked on. Faults that Connect finds itself, before a handler runs (a truncated message, one that is too large, an
+ * unknown compression, an unknown JSON field), it answers in part as the server's (INTERNAL, HTTP 500) or as a rate limit (HTTP 429), and none with
+ * ErrorInfo; here they become reasons of the one table.
+ */
+import { Code, ConnectError } from '@connectrpc/connect';
+import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
+import { DomainError } from '../../domain/errors.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { isHttp2 } from '../http/messages.ts';
+import {
+  errorFromJsonBytes,
+  findTrailerError,
+  setTrailerStatus,
+  type UniversalServerResponse,
+} from './connect-private.ts';
+import { answerConnectFault, noCall, toConnectError, unescapeMessage } from './fault.ts';
+
+/** Sends what Connect answered, with a fault of its own put right and its reason noted on the exchange. @throws NoCall if it found no call. */
+export async function answer(exchange: Exchange, answered: UniversalServerResponse, closing: boolean): Promise<void> {
+  const { request, response, record } = exchange;
+  const { status, body, trailer } = answered;
+  if (status >= 400 && (body === undefined || body === null)) {
+    // A GET that does not say how it is written, or HTTP/1.1 for a stream both ways.
+    throw noCall(status);
+  }
+  if (record.protocol === 'grpc') {
+    if (trailer !== undefined) repairTrailer(trailer, exchange);
+  } else if (record.reason === undefined && status >= 400) {
+    const bytes = await firstChunk(body as AsyncIterable<Uint8Array>);
+    const error = errorFromJsonBytes(bytes, undefined, new ConnectError('', Code.Internal));
+    answerConnectFault(exchange, reasonOf(error, exchange), closing);
+    return;
+  }
+  response.setHeader('x-request-id', exchange.requestId);
+  if (closing && !isHttp2(request)) response.setHeader('connection', 'close');
+  // Does not resolve over HTTP/1.1 in this version: nothing may wait for it.
+  universalResponseToNodeResponse({ ...answered, status: status === 501 ? 415 : status }, response).catch(() =>
+    exchange.depart(),
+  );
+}
+
+/** Errors of handlers have been noted and are complete, but for the way in which their message is written. */
+function repairTrailer(trailer: Headers, exchange: Exchange): void {
+  const error = exchange.record.reason === undefined ? findTrailerError(trailer) : undefined;
+  unescapeMessage(error === undefined ? trailer : setTrailerStatus(trailer, toConnectError(reasonOf(error, exchange))));
+}
+
+function reasonOf(error: ConnectError, exchange: Exchange): DomainError {
+  return exchange.failed(classify(error, exchange.record.invokedAt !== undefined), error);
+}
+
+function classify(error: ConnectError, invoked: boolean): DomainError {
+  const message = error.rawMessage;
+  if (/^protocol error: invalid (grpc|connect) timeout/.test(message)) {
+    return new DomainError('MALFORMED_REQUEST', 'grpc-timeout or connect-timeout-ms is not valid');
+  }
+  if (/^protocol error: (missing|received extra) input message/.test(message)) {
+    return new DomainError('INVALID_MESSAGE', 'this procedure takes exactly one message');
+  }
+  switch (error.code) {
+    case Code.ResourceExhausted:
+      return new DomainError('BODY_TOO_LARGE', 'the message is larger than 1 MiB');
+    case Code.Unimplemented:
+      return new DomainError('UNSUPPORTED_ENCODING', message);
+    case Code.DeadlineExceeded:
+      return new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the request was read', { retryAfter: 1 });
+    case Code.Canceled:
+    case Code.Aborted:
+      return new DomainError('CANCELED', 'the caller left before its request was complete');
+  }
+  if (invoked) return new DomainError('INTERNAL', 'an unexpected fault; the log has it under this request id');
+  const unknown = /key "([^"]{1,128})" is unknown/.exec(message)?.[1];
+  if (unknown !== undefined) {
+    return new DomainError('UNKNOWN_FIELD', `${unknown} is not a field of this request`, { param: unknown });
+  }
+  const field = /cannot decode field \S+\.(\w+) from JSON/.exec(message)?.[1];
+  if (field !== undefined) return new DomainError('INVALID_TYPE', `${field} has the wrong type`, { param: field });
+  return new DomainError(
+    'INVALID_MESSAGE',
+    'the message cannot be decoded: it is truncated, malformed or not of this type',
+  );
+}
+
+async function firstChunk(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  for await (const chunk of body) return chunk;
+  return new Uint8Array();
+}

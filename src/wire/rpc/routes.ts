@@ -1,0 +1,89 @@
+/** The RPCs by their paths: the procedures, health and reflection, as connect-node serves them with its unsafe defaults changed. */
+import type { Message } from '@bufbuild/protobuf';
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
+import { type ConnectRouter, createConnectRouter, type HandlerContext } from '@connectrpc/connect';
+import { compressionGzip } from '@connectrpc/connect-node';
+import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
+import { Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
+import type { Procedure } from '../../service/procedure.ts';
+import { invoke } from '../call/invoke.ts';
+import type { Health } from '../health.ts';
+import type { Holdings } from '../holdings/holdings.ts';
+import { MAX_BODY_BYTES } from '../http/bounds.ts';
+import { compileMessageChecker } from './check-message.ts';
+import type { UniversalHandler } from './connect-private.ts';
+import { exchangeOf, visibly } from './context.ts';
+import { createGrpcHealth } from './grpc-health.ts';
+import { compileMessageScan, type MessageScan } from './message-scan.ts';
+import { createReflector, type Reflector } from './reflection.ts';
+
+/** One RPC. */
+export interface Route {
+  /** Connect's: it decodes the request, calls the procedure and encodes what that returns. */
+  readonly handler: UniversalHandler;
+  /** Undefined for health and reflection, as is the scan of its requests. */
+  readonly procedure: Procedure | undefined;
+  readonly scan: MessageScan | undefined;
+}
+
+/** Bytes of a message that needs no more than a name. */
+const MAX_SMALL_BYTES = 16 * 1024;
+/** Options of a procedure stand for all of the router's that say which protocols there are. */
+const SMALL = { readMaxBytes: MAX_SMALL_BYTES, grpcWeb: false };
+
+/** The routes of the procedures, of health and, where it is wanted, of reflection. */
+export function createRoutes(options: {
+  readonly procedures: readonly Procedure[];
+  readonly health: Health;
+  readonly holdings: Pick<Holdings, 'watch'>;
+  readonly reflection: boolean;
+}): ReadonlyMap<string, Route> {
+  const { procedures, health, holdings } = options;
+  const router = createConnectRouter({
+    grpcWeb: false,
+    readMaxBytes: MAX_BODY_BYTES,
+    jsonOptions: { ignoreUnknownFields: false },
+    acceptCompression: [compressionGzip],
+    // Answers are small; compressing them would cost more than the decision's own bookkeeping.
+    compressMinBytes: 0x7fffffff,
+  });
+  for (const procedure of procedures) mount(router, procedure);
+  const services = [...new Set(procedures.map((procedure) => procedure.method.parent))];
+  const grpcHealth = createGrpcHealth(health, services, (context, end) => holdings.watch(exchangeOf(context), end));
+  router.service(
+    HealthService,
+    { ...grpcHealth, check: (request, context) => visibly(context, () => grpcHealth.check(request, context)) },
+    SMALL,
+  );
+  if (options.reflection) mountReflection(router, createReflector([...services, HealthService]));
+  const byMethod = new Map(procedures.map((procedure) => [procedure.method as unknown, procedure]));
+  return new Map(
+    router.handlers.map((handler) => {
+      const procedure = byMethod.get(handler.method);
+      const scan = procedure === undefined ? undefined : compileMessageScan(procedure.method.input);
+      return [handler.requestPath, { handler, procedure, scan }];
+    }),
+  );
+}
+
+function mount(router: ConnectRouter, procedure: Procedure): void {
+  const check = compileMessageChecker(procedure.method.input);
+  const answer = (request: Message, context: HandlerContext) =>
+    visibly(context, async () => {
+      check(request);
+      const exchange = exchangeOf(context);
+      const result = await invoke(procedure, request, exchange);
+      const { learned } = exchange.facts;
+      if (learned !== undefined) context.responseHeader.set('x-umpire-learned', learned);
+      return result;
+    });
+  // A request without side effects can come in a URL, which nothing scans.
+  const inUrl = procedure.method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+  router.rpc(procedure.method, answer, inUrl ? SMALL : undefined);
+}
+
+function mountReflection(router: ConnectRouter, reflect: Reflector): void {
+  router.service(ServerReflection, { serverReflectionInfo: reflect }, SMALL);
+  router.service(ServerReflectionAlpha, { serverReflectionInfo: reflect as never }, SMALL);
+}
