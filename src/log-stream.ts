@@ -1,7 +1,7 @@
 /**
- * Log lines on their way to standard output, which may be a pipe that nobody reads. What waits is bounded: any more is dropped and counted, and
- * a line says so once somebody reads again. Nothing here blocks: a write to a full pipe from a thread of the pool would keep the process from
- * ever ending.
+ * Log lines on their way to standard output, which may be a pipe that nobody reads. What waits is bounded: any more is
+ * dropped and counted, and a line says so once somebody reads again. Nothing here blocks: a write to a full pipe from a
+ * thread of the pool would keep the process from ever ending.
  */
 import type { Writable } from 'node:stream';
 
@@ -22,7 +22,10 @@ export interface LogStreamOptions {
   readonly interval?: number;
 }
 
-/** Lines are gathered into blocks of this many characters, since a system call each would cost more than a request's other bookkeeping. */
+/**
+ * Lines are gathered into blocks of this many characters, since a system call each would cost more than a request's
+ * other bookkeeping.
+ */
 const BLOCK_LENGTH = 12 * 1024;
 const MAX_BYTES = 16 * 1024 * 1024;
 const INTERVAL = 500;

@@ -27,7 +27,10 @@ export function createLogSink(level: LogLevel, output: Writable): LogSink {
   return { logger: createLogger(level, stream), dropped: stream.dropped, flush: () => stream.flush(FLUSH_WITHIN) };
 }
 
-/** A logger on a stream. Errors are written with their message and stack, so no error may hold a key, an input or a choice. */
+/**
+ * A logger on a stream. Errors are written with their message and stack, so no error may hold a key, an input or a
+ * choice.
+ */
 export function createLogger(level: LogLevel, stream: DestinationStream): Logger {
   return pino(
     {

@@ -1,4 +1,7 @@
-/** `umpire catalogs describe` and `umpire catalogs replace`: what a model reads for a catalog's choices, and which they are. */
+/**
+ * `umpire catalogs describe` and `umpire catalogs replace`: what a model reads for a catalog's choices, and which they
+ * are.
+ */
 import { readFile } from 'node:fs/promises';
 import { versionFault } from '../domain/catalog-rules.ts';
 import { textOfChoice } from '../stores/catalog-additions.ts';

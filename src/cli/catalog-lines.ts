@@ -12,7 +12,8 @@ export function catalogLine(record: CatalogRecord, examples: string): object {
 }
 
 /**
- * The catalog of a line's fields, or what is wrong with them. Whether its model is served and takes its choices shows when it decides.
+ * The catalog of a line's fields, or what is wrong with them. Whether its model is served and takes its choices shows
+ * when it decides.
  */
 export function catalogFromLine(fields: Readonly<Record<string, unknown>>): CatalogRecord | string {
   const { id, model, choices, version, visibility, created_at: createdAt, calibrations = {}, additions = {} } = fields;

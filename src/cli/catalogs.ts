@@ -1,4 +1,6 @@
-/** `umpire catalogs …`: an owner's catalogs in the operator's hands, one JSON object a line where they leave and enter. */
+/**
+ * `umpire catalogs …`: an owner's catalogs in the operator's hands, one JSON object a line where they leave and enter.
+ */
 import { readFile } from 'node:fs/promises';
 import { isCatalogId } from '../domain/catalog-rules.ts';
 import { listPackages } from '../engine/package-tools/check.ts';

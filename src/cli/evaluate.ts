@@ -1,4 +1,7 @@
-/** `umpire evaluate …`: how good a model's or a catalog's answers are on labelled examples, and from which confidence on to act on them. */
+/**
+ * `umpire evaluate …`: how good a model's or a catalog's answers are on labelled examples, and from which confidence on
+ * to act on them.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { createLearned } from '../domain/learned.ts';
 import { judge } from '../domain/learning/learn.ts';

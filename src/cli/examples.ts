@@ -1,6 +1,6 @@
 /**
- * Labelled examples from a file: JSON lines `{"input", "instruction", "label"}`, or CSV (RFC 4180) with a header that names these columns. Every problem
- * of the file is found at once, each with its line.
+ * Labelled examples from a file: JSON lines `{"input", "instruction", "label"}`, or CSV (RFC 4180) with a header that
+ * names these columns. Every problem of the file is found at once, each with its line.
  */
 import { createHash } from 'node:crypto';
 import { entriesOf } from './records.ts';

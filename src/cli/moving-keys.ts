@@ -1,4 +1,7 @@
-/** `umpire keys export` and `umpire keys import`: from one store to another, as hashes, so that clients go on with the keys that they have. */
+/**
+ * `umpire keys export` and `umpire keys import`: from one store to another, as hashes, so that clients go on with the
+ * keys that they have.
+ */
 import { readFile } from 'node:fs/promises';
 import type { KeyRecord } from '../stores/key-store.ts';
 import { ownerFrom, readArguments } from './arguments.ts';

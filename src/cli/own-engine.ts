@@ -13,7 +13,9 @@ export type Scored = Extract<ScoreOutcome, { kind: 'scored' }>;
 export interface OwnEngine {
   readonly name: string;
   readonly revision: ModelRevision;
-  /** In the order of the texts. `choices` in code-unit order. What a text is refused for becomes a line of the error. */
+  /**
+   * In the order of the texts. `choices` in code-unit order. What a text is refused for becomes a line of the error.
+   */
   scoreAll(
     texts: readonly { readonly line: number; readonly input: string; readonly instruction: string }[],
     choices: readonly string[],

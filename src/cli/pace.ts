@@ -1,6 +1,6 @@
 /**
- * How many requests are under way at one time: few at first, more for as long as all are answered, half as many where the service says that it is too
- * much, and none while it asks to wait (additive increase, multiplicative decrease).
+ * How many requests are under way at one time: few at first, more for as long as all are answered, half as many where
+ * the service says that it is too much, and none while it asks to wait (additive increase, multiplicative decrease).
  */
 
 /** One place among the requests under way. */

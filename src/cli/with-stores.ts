@@ -26,9 +26,9 @@ export function patience(): StoreBudget {
 }
 
 /**
- * Does work on the stores and closes them; says on standard error which store it is. `creates`: whether the work may be the first that a store hears of.
- * Any other finds an embedded store there or fails: a folder that is misspelt must not look like a store without keys. Throws Error with a message
- * for the operator.
+ * Does work on the stores and closes them; says on standard error which store it is. `creates`: whether the work may be
+ * the first that a store hears of. Any other finds an embedded store there or fails: a folder that is misspelt must not
+ * look like a store without keys. Throws Error with a message for the operator.
  */
 export async function withStores<T>(
   terminal: Terminal,

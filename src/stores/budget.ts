@@ -1,4 +1,6 @@
-/** How long a request may still wait for stores: one budget for all its store work together, whatever work lies between. */
+/**
+ * How long a request may still wait for stores: one budget for all its store work together, whatever work lies between.
+ */
 
 /** What a request has in all, milliseconds. */
 export const STORE_BUDGET_MS = 250;

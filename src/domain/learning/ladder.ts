@@ -1,6 +1,7 @@
 /**
- * The ladder, from the least to the most: the model as it is, a temperature, a bias for each choice, weights on the vector of the text. A rung is taken
- * only if it beats the one taken before on examples that were held out, by more than the standard error of the difference.
+ * The ladder, from the least to the most: the model as it is, a temperature, a bias for each choice, weights on the
+ * vector of the text. A rung is taken only if it beats the one taken before on examples that were held out, by more
+ * than the standard error of the difference.
  */
 import {
   COMPARING,
@@ -139,7 +140,10 @@ function hasFit({ bias, weights }: Pulls): boolean {
   return bias !== undefined || weights !== undefined;
 }
 
-/** Whether the examples were picked to be as many of each choice: how often a choice comes then says nothing of how often it will. */
+/**
+ * Whether the examples were picked to be as many of each choice: how often a choice comes then says nothing of how
+ * often it will.
+ */
 export function isStratified({ labels, choices }: RegressionData): boolean {
   const counts = new Array<number>(choices).fill(0);
   for (const label of labels) counts[label] = (counts[label] as number) + 1;
@@ -209,7 +213,10 @@ function copyWhere(data: RegressionData, folds: Int32Array, fold: number, from: 
     if (folds[place % examples] === fold) to[place] = from[place] as number;
 }
 
-/** The temperature at which logits lose least on the examples that count, drawn a little towards 1. Golden-section search over its logarithm. */
+/**
+ * The temperature at which logits lose least on the examples that count, drawn a little towards 1. Golden-section
+ * search over its logarithm.
+ */
 function temperatureOf(data: RegressionData, logits: Float64Array, counts: (example: number) => boolean): number {
   const loss = (lnT: number): number => {
     const losses = toProbabilities(

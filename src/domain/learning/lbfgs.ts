@@ -1,6 +1,6 @@
 /**
- * Limited-memory BFGS (Nocedal and Wright, Numerical Optimization, algorithm 7.5) for smooth convex functions, with a diagonal first guess of the
- * curvature and a backtracking line search. The same start gives the same end, bit for bit.
+ * Limited-memory BFGS (Nocedal and Wright, Numerical Optimization, algorithm 7.5) for smooth convex functions, with a
+ * diagonal first guess of the curvature and a backtracking line search. The same start gives the same end, bit for bit.
  */
 
 /** A function to minimise: its value, and its gradient into `gradient`. */

@@ -3,8 +3,9 @@
  *
  *     z = a ln p + b + W (x - mean),   P = softmax(z)
  *
- * p are the model's probabilities and x its vector of the text. a is given; b and W are fitted, each pulled towards 0, so that few examples change
- * little and a choice without any goes on being decided by its name. Where a is fitted together with W, it grows on what W has learned by heart.
+ * p are the model's probabilities and x its vector of the text. a is given; b and W are fitted, each pulled towards 0,
+ * so that few examples change little and a choice without any goes on being decided by its name. Where a is fitted
+ * together with W, it grows on what W has learned by heart.
  */
 import { type LbfgsOptions, minimise } from './lbfgs.ts';
 import { timesTransposed, transposed } from './matrix.ts';
@@ -125,8 +126,8 @@ export function toProbabilities({ examples, choices, labels }: RegressionData, z
 }
 
 /**
- * The parameters with the least loss over the examples that `counts` (1 or 0 each), with the pulls. `from`: parameters to begin at, which are not
- * changed.
+ * The parameters with the least loss over the examples that `counts` (1 or 0 each), with the pulls. `from`: parameters
+ * to begin at, which are not changed.
  */
 export function fitParameters(
   data: RegressionData,

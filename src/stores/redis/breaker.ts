@@ -1,11 +1,13 @@
 /**
- * A circuit breaker for one server. It opens after three calls or heartbeats in a row without an answer, or at once when told so; while it is
- * open nobody waits for the server; a heartbeat that is answered closes it.
+ * A circuit breaker for one server. It opens after three calls or heartbeats in a row without an answer, or at once
+ * when told so; while it is open nobody waits for the server; a heartbeat that is answered closes it.
  */
 export interface Breaker {
   /** Since when it has been open, on the clock of `performance.now()`; undefined while it is closed. */
   readonly openSince: number | undefined;
-  /** The server answered a call: failures so far are forgotten. An open breaker stays open, the answer may be of before. */
+  /**
+   * The server answered a call: failures so far are forgotten. An open breaker stays open, the answer may be of before.
+   */
   answered(): void;
   /** The server did not answer. */
   silent(reason: string): void;

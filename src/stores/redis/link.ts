@@ -1,7 +1,7 @@
 /**
- * The line to Redis. It keeps one connection open for as long as it lives, opens a new one when that is lost, and spares requests a server
- * that does not answer: every call is raced against its budget, and each server has a breaker, so that one node of a cluster that is away
- * takes nobody but its own owners along.
+ * The line to Redis. It keeps one connection open for as long as it lives, opens a new one when that is lost, and
+ * spares requests a server that does not answer: every call is raced against its budget, and each server has a breaker,
+ * so that one node of a cluster that is away takes nobody but its own owners along.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type StoreBudget, spend } from '../budget.ts';
@@ -14,8 +14,9 @@ import { type CallKind, isWrongServer, storeError } from './reply-errors.ts';
 
 export interface RedisLink {
   /**
-   * Does one piece of work on the connection. `key`: a key that it is about; undefined for what walks all servers. Throws StoreUnavailable,
-   * StoreCorrupt, or for a write that was cut off StoreWriteUnconfirmed. What the work itself throws of these goes through.
+   * Does one piece of work on the connection. `key`: a key that it is about; undefined for what walks all servers.
+   * Throws StoreUnavailable, StoreCorrupt, or for a write that was cut off StoreWriteUnconfirmed. What the work itself
+   * throws of these goes through.
    */
   call<T>(
     kind: CallKind,

@@ -1,6 +1,6 @@
 /**
- * The names of Umpire's keys in Redis. What is in braces decides a cluster's slot: all that belongs to one owner is in one slot, and so is all
- * that limits one subject. Owners hold no braces.
+ * The names of Umpire's keys in Redis. What is in braces decides a cluster's slot: all that belongs to one owner is in
+ * one slot, and so is all that limits one subject. Owners hold no braces.
  */
 export const catalogName = (owner: string, id: string): string => `umpire:{${owner}}:catalog:${id}`;
 

@@ -16,9 +16,9 @@ export function isWrongServer(error: unknown): boolean {
 }
 
 /**
- * The sentinel for an error of a call; a sentinel stays as it is. A reply says that nothing was written: WRONGTYPE that there is something
- * else at the key, others (OOM, LOADING, MISCONF, no permission, …) that the server does not do it now. A connection that was lost underway,
- * or an answer that did not come, leaves it open whether a write was made.
+ * The sentinel for an error of a call; a sentinel stays as it is. A reply says that nothing was written: WRONGTYPE that
+ * there is something else at the key, others (OOM, LOADING, MISCONF, no permission, …) that the server does not do it
+ * now. A connection that was lost underway, or an answer that did not come, leaves it open whether a write was made.
  */
 export function storeError(error: unknown, kind: CallKind): Error {
   if (error instanceof StoreCorrupt || error instanceof StoreUnavailable || error instanceof StoreWriteUnconfirmed) {

@@ -1,4 +1,7 @@
-/** Lua that runs in Redis: each script is atomic and one round trip. Its keys share a hash tag, so that a cluster has them on one server. */
+/**
+ * Lua that runs in Redis: each script is atomic and one round trip. Its keys share a hash tag, so that a cluster has
+ * them on one server.
+ */
 import { createHash } from 'node:crypto';
 import type { RedisConnection } from './connection.ts';
 import { isMissingScript } from './reply-errors.ts';
@@ -18,7 +21,8 @@ export function createScript(source: string): RedisScript {
       try {
         return await connection.send(keys[0], ['EVALSHA', sha, ...rest]);
       } catch (error) {
-        // A server that was restarted or promoted has no scripts. The script did not run, so running it now is no second time.
+        // A server that was restarted or promoted has no scripts. The script did not run, so running it now is no
+        // second time.
         if (!isMissingScript(error)) throw error;
         return connection.send(keys[0], ['EVAL', source, ...rest]);
       }
@@ -27,9 +31,10 @@ export function createScript(source: string): RedisScript {
 }
 
 /**
- * KEYS: catalog, ids of the owner, their sizes. ARGV: most catalogs, most bytes, what the owner's catalog names begin with, id, bytes of the
- * choices, then fields and values. Replies `created`, `exists`, `too_many` or `too_large`. Catalogs that were written before sizes were kept are
- * measured first: they have the same slot as the keys that are named.
+ * KEYS: catalog, ids of the owner, their sizes. ARGV: most catalogs, most bytes, what the owner's catalog names begin
+ * with, id, bytes of the choices, then fields and values. Replies `created`, `exists`, `too_many` or `too_large`.
+ * Catalogs that were written before sizes were kept are measured first: they have the same slot as the keys that are
+ * named.
  */
 export const createCatalog = createScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then return 'exists' end
@@ -49,7 +54,10 @@ redis.call('HSET', KEYS[1], unpack(ARGV, 6))
 return 'created'
 `);
 
-/** KEYS: catalog, sizes of the owner's. ARGV: stamp, id, bytes of the choices, then fields and values. Replies 1 if the catalog had the stamp. */
+/**
+ * KEYS: catalog, sizes of the owner's. ARGV: stamp, id, bytes of the choices, then fields and values. Replies 1 if the
+ * catalog had the stamp.
+ */
 export const replaceCatalog = createScript(`
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
@@ -66,8 +74,8 @@ return there
 `);
 
 /**
- * KEYS: key. ARGV: fields and values. Replies 1 if it was added, 0 if it was there. Like the next one it runs in a Redis that is full, where a
- * leaked key must still be replaced and revoked; that flag asks for Redis 7.
+ * KEYS: key. ARGV: fields and values. Replies 1 if it was added, 0 if it was there. Like the next one it runs in a
+ * Redis that is full, where a leaked key must still be replaced and revoked; that flag asks for Redis 7.
  */
 export const addKey = createScript(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
@@ -92,9 +100,10 @@ return 1
 `);
 
 /**
- * KEYS: TAT, leases, quota of one subject. ARGV: interval in ms (0: no rate), burst, limit of leases (0: none), lease, its length in ms,
- * quota (0: none). Replies {0} admitted; {1, wait ms} beyond the rate; {2, age of the oldest lease in ms}; {3, wait ms} quota used up.
- * The rate is GCRA as in domain/gcra.ts. The server's clock counts, so replicas need not agree on theirs. Nothing is taken unless all is.
+ * KEYS: TAT, leases, quota of one subject. ARGV: interval in ms (0: no rate), burst, limit of leases (0: none), lease,
+ * its length in ms, quota (0: none). Replies {0} admitted; {1, wait ms} beyond the rate; {2, age of the oldest lease in
+ * ms}; {3, wait ms} quota used up. The rate is GCRA as in domain/gcra.ts. The server's clock counts, so replicas need
+ * not agree on theirs. Nothing is taken unless all is.
  */
 export const takeLimits = createScript(`
 local time = redis.call('TIME')

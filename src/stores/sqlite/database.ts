@@ -1,6 +1,7 @@
 /**
- * The embedded store's file: one SQLite database in the data folder, in WAL mode so that the operator's command and a second server can use
- * it beside the first. `synchronous=FULL`: what a caller was told is on the disk, also after a power cut.
+ * The embedded store's file: one SQLite database in the data folder, in WAL mode so that the operator's command and a
+ * second server can use it beside the first. `synchronous=FULL`: what a caller was told is on the disk, also after a
+ * power cut.
  */
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,8 +63,8 @@ const MIGRATIONS = [
 ];
 
 /**
- * Opens, and where needed creates, `umpire.db` in the folder; the folder is created for its user alone. Throws StoreUnavailable or
- * StoreCorrupt with a message for the operator.
+ * Opens, and where needed creates, `umpire.db` in the folder; the folder is created for its user alone. Throws
+ * StoreUnavailable or StoreCorrupt with a message for the operator.
  */
 export function openDatabase(folder: string): EmbeddedDatabase {
   const file = join(folder, DATABASE_FILE);
@@ -98,7 +99,10 @@ export function openDatabase(folder: string): EmbeddedDatabase {
   };
 }
 
-/** A connection to a database of the newest schema. On a full disk, where opening it takes room as well, with the reserve. */
+/**
+ * A connection to a database of the newest schema. On a full disk, where opening it takes room as well, with the
+ * reserve.
+ */
 function connect(file: string): DatabaseSync {
   try {
     return prepare(file);

@@ -19,7 +19,10 @@ export function isFull(error: unknown): boolean {
   return primaryCode(error) === FULL;
 }
 
-/** SQLite's failures as the stores' sentinels: a damaged file is StoreCorrupt, a full disk and the like StoreUnavailable. Others as they are. */
+/**
+ * SQLite's failures as the stores' sentinels: a damaged file is StoreCorrupt, a full disk and the like
+ * StoreUnavailable. Others as they are.
+ */
 export function sqliteFailure(error: unknown): unknown {
   const code = primaryCode(error);
   if (code === undefined) return error;

@@ -1,6 +1,6 @@
 /**
- * Space on the disk that is held back: given up when the disk is full, so that catalogs can still be deleted and keys still be made and ended,
- * and taken again once there is room.
+ * Space on the disk that is held back: given up when the disk is full, so that catalogs can still be deleted and keys
+ * still be made and ended, and taken again once there is room.
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 
