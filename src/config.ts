@@ -4,9 +4,9 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { BodyRates } from './domain/body-limits.ts';
 import { BODY_SETTINGS, bodyRatesOf } from './domain/body-settings.ts';
-import { noProxies, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
+import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
 import { LIMIT_SETTINGS, type LimitSettings, limitsOf } from './domain/limit-settings.ts';
-import { oneOf, optional, orProblem, readSettings, seconds, setting, text, whole } from './domain/settings.ts';
+import { oneOf, optional, readSettings, seconds, setting, text, whole } from './domain/settings.ts';
 import { parseSelection } from './engine/packages/selection.ts';
 import { parseServers } from './engine/packages/servers.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
@@ -87,12 +87,12 @@ const TABLE = {
   UMPIRE_MODELS_DIR: setting('models', text, 'The folder of model packages', () => MODELS_DIR),
   UMPIRE_MODELS: setting(
     'all',
-    orProblem((names) => parseSelection(names.replace(/^all$/, ''))),
+    (names) => parseSelection(names.replace(/^all$/, '')),
     'Which of them are served: `umpire-mini,minilm-l6`, or single revisions as `umpire-mini@r5`, or `all`',
   ),
   UMPIRE_INFERENCE_SERVERS: setting(
     '',
-    orProblem(parseServers),
+    parseServers,
     'Addresses of inference servers in place of those in model packages: `<model>=<host>:<port>,…`',
   ),
   UMPIRE_ENGINES: setting(
@@ -145,9 +145,9 @@ const TABLE = {
   ...BODY_SETTINGS,
   UMPIRE_TRUSTED_PROXIES: setting(
     '',
-    orProblem(parseTrustedProxies),
+    parseTrustedProxies,
     'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` is believed',
-    () => noProxies,
+    () => NO_PROXIES,
   ),
 };
 

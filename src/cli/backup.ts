@@ -29,7 +29,7 @@ type Entry =
   | { readonly kind: 'catalog'; readonly owner: string; readonly record: CatalogRecord; readonly examples: string };
 
 /** The commands. */
-export const backupCommands: readonly Command[] = [
+export const BACKUP_COMMANDS: readonly Command[] = [
   {
     name: 'backup',
     usage: 'FILE',
@@ -155,9 +155,10 @@ async function* read(file: string): AsyncGenerator<Entry> {
     } else if (kind === 'catalog') {
       const { owner, ...catalog } = rest;
       if (typeof owner !== 'string' || !isOwnerName(owner)) return fail('owner must be the name of one');
-      const record = catalogFromLine(catalog);
+      const parsed = catalogFromLine(catalog);
+      const record = 'problem' in parsed ? fail(parsed.problem) : parsed.value;
       counts.catalog++;
-      yield typeof record === 'string' ? fail(record) : { kind, owner, record, examples: examplesOfLine(catalog) };
+      yield { kind, owner, record, examples: examplesOfLine(catalog) };
     } else if (kind === 'end') {
       if (fields.keys !== counts.key || fields.catalogs !== counts.catalog) fail('lines are missing before the end');
       ended = true;

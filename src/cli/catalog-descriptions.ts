@@ -35,7 +35,7 @@ const LEARNS_ANEW =
   'What was learned belongs to the choices as they were read before: it is learned anew from kept examples (learn --keep-examples). Without them --forget is needed, and the catalog decides zero-shot until it learns.';
 
 /** The commands. */
-export const catalogDescriptionCommands: readonly Command[] = [
+export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
   {
     name: 'catalogs describe',
     usage: '--owner NAME --catalog ID (FILE | --remove [FILE]) [--forget]',

@@ -18,7 +18,7 @@ const OPTIONS = {
 } as const;
 
 /** The command. */
-export const catalogShowCommand: Command = {
+export const CATALOG_SHOW_COMMAND: Command = {
   name: 'catalogs show',
   usage: '--owner NAME --catalog ID [--json]',
   summary: 'shows a catalog with its descriptions and what it learned',

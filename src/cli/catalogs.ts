@@ -17,7 +17,7 @@ const OWNED = { owner: OWNER_OPTION } as const;
 const LIST = { ...OWNED, json: JSON_OPTION } as const;
 
 /** The commands. */
-export const catalogCommands: readonly Command[] = [
+export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalogs list',
     usage: '--owner NAME [--json]',
@@ -151,8 +151,8 @@ function recordFrom(line: string, place: number): { readonly record: CatalogReco
   }
   const fields = (value ?? {}) as Record<string, unknown>;
   const record = catalogFromLine(fields);
-  if (typeof record === 'string') throw new Error(`line ${place}: ${record}; nothing was imported`);
-  return { record, examples: examplesOfLine(fields) };
+  if ('problem' in record) throw new Error(`line ${place}: ${record.problem}; nothing was imported`);
+  return { record: record.value, examples: examplesOfLine(fields) };
 }
 
 async function nameForeignModels(records: readonly CatalogRecord[], terminal: Terminal): Promise<void> {

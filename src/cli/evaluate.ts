@@ -29,7 +29,7 @@ const OPTIONS = {
 } as const;
 
 /** The command. */
-export const evaluateCommand: Command = {
+export const EVALUATE_COMMAND: Command = {
   name: 'evaluate',
   usage:
     '(--owner NAME --catalog ID | --model M --choices FILE) [--instruction TEXT] [--json] [--report FILE.html] EXAMPLES',

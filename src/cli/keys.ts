@@ -49,7 +49,7 @@ const ROTATE = {
 } as const;
 
 /** The commands. */
-export const keyCommands: readonly Command[] = [
+export const KEY_COMMANDS: readonly Command[] = [
   {
     name: 'keys create',
     usage: '--owner NAME [--label TEXT] [--rate RATE] [--concurrency N] [--quota N]',

@@ -20,7 +20,7 @@ const OPTIONS = {
 } as const;
 
 /** The command. */
-export const learnCommand: Command = {
+export const LEARN_COMMAND: Command = {
   name: 'learn',
   usage: '--catalog ID --owner NAME [--instruction TEXT] (EXAMPLES [--keep-examples] | --refresh | --forget)',
   summary: 'lets a catalog learn from labelled examples',

@@ -8,7 +8,7 @@ import {
   strayServers,
 } from '../engine/package-tools/check.ts';
 import { parseServers } from '../engine/packages/servers.ts';
-import { silentLog } from '../stores/log.ts';
+import { SILENT_LOG } from '../stores/log.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, JSON_OPTION, type Terminal } from './command.ts';
 import { printTable } from './table.ts';
@@ -18,7 +18,7 @@ const MODELS_DIR = fileURLToPath(new URL('../../models', import.meta.url));
 const LIST = { json: JSON_OPTION } as const;
 
 /** The commands. */
-export const modelCommands: readonly Command[] = [
+export const MODEL_COMMANDS: readonly Command[] = [
   {
     name: 'models list',
     usage: '[--json]',
@@ -66,7 +66,7 @@ export const modelCommands: readonly Command[] = [
       let broken = 0;
       let away = 0;
       for (const { id, revision } of chosen) {
-        const logger = { ...silentLog, debug: () => {} };
+        const logger = { ...SILENT_LOG, debug: () => {} };
         const outcome = await checkPackage({ modelsDir: folder, logger, inferenceServers }, id, revision);
         if (outcome.kind === 'broken') {
           broken++;
@@ -108,8 +108,8 @@ export function modelsFolder({ env }: Terminal): string {
 /** The addresses of inference servers that the environment names. @throws Error if they cannot be read. */
 export function inferenceServersOf({ env }: Terminal): ReadonlyMap<string, string> {
   const servers = parseServers(env.UMPIRE_INFERENCE_SERVERS?.trim() ?? '');
-  if (typeof servers === 'string') throw new Error(`UMPIRE_INFERENCE_SERVERS: ${servers}`);
-  return servers;
+  if ('problem' in servers) throw new Error(`UMPIRE_INFERENCE_SERVERS: ${servers.problem}`);
+  return servers.value;
 }
 
 /** A package for programs. */

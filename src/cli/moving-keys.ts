@@ -12,7 +12,7 @@ import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 const EXPORT = { owner: { type: 'string', value: 'NAME', meaning: 'of this owner alone' } } as const;
 
 /** The commands. */
-export const keyMovingCommands: readonly Command[] = [
+export const KEY_MOVING_COMMANDS: readonly Command[] = [
   {
     name: 'keys export',
     usage: '[--owner NAME]',

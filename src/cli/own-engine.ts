@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { createEngine } from '../engine/create-engine.ts';
 import type { Engine, ModelRevision, ScoreOutcome } from '../engine/engine.ts';
-import { silentLog } from '../stores/log.ts';
+import { SILENT_LOG } from '../stores/log.ts';
 import type { Terminal } from './command.ts';
 import { inferenceServersOf, modelsFolder } from './models.ts';
 
@@ -40,7 +40,7 @@ export async function withOwnEngine<T>(
     models: [model],
     engines,
     inferenceServers: inferenceServersOf(terminal),
-    logger: { ...silentLog, debug: () => {} },
+    logger: { ...SILENT_LOG, debug: () => {} },
   });
   const terms = () => ({
     signal: AbortSignal.timeout(DECISION_MS),

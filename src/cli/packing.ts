@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { DEFAULTS, packExport, USUAL_CANARY } from '../engine/package-tools/pack.ts';
 import { createChecker } from '../engine/packages/checker.ts';
 import type { Canary } from '../engine/packages/manifest.ts';
-import { silentLog } from '../stores/log.ts';
+import { SILENT_LOG } from '../stores/log.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 import { modelsFolder, printSpeed } from './models.ts';
@@ -52,7 +52,7 @@ const OPTIONS = {
 } as const;
 
 /** The command. */
-export const packCommand: Command = {
+export const PACK_COMMAND: Command = {
   name: 'models pack',
   usage:
     'EXPORT MODEL@REVISION [--pooling mean|cls|none] [--output NAME] [--input-tokens N] [--candidate-tokens N] [--choices N] [--temperature NUMBER] [--joint-weight NUMBER] [--canary FILE] [--owned-by NAME] [--default]',
@@ -92,7 +92,7 @@ export const packCommand: Command = {
       temperature: numberFrom('--temperature', values.temperature),
       jointWeight: numberFrom('--joint-weight', values['joint-weight']),
       canary: values.canary === undefined ? undefined : await canaryFrom(values.canary),
-      logger: { ...silentLog, debug: () => {} },
+      logger: { ...SILENT_LOG, debug: () => {} },
     });
     terminal.out(`${name} is in ${packed.folder}`);
     terminal.out(`  output ${packed.output}, pooling ${packed.pooling}`);

@@ -3,7 +3,11 @@
  * default and what the environment says, so that the two cannot differ.
  */
 
-/** What a parser made of a text: its value, or what is wrong with it. */
+/**
+ * What a parser made of a text: its value, or what is wrong with it in words for whoever wrote the text. Every parser of
+ * one text returns this shape, also those that lie below and cannot import it; what reads many fields at once returns
+ * `value` with all `problems`.
+ */
 export type Parsed<T> = { readonly value: T } | { readonly problem: string };
 
 /** Reads the text of a setting, which is neither empty nor has spaces around it. */
@@ -85,13 +89,5 @@ export function oneOf<const T extends string>(values: readonly T[]): Parser<T> {
     return known === undefined
       ? { problem: `must be one of ${values.join(', ')}, not '${written}'` }
       : { value: known };
-  };
-}
-
-/** A parser that returns what is wrong as a text. */
-export function orProblem<T extends object>(parse: (text: string) => T | string): Parser<T> {
-  return (written) => {
-    const outcome = parse(written);
-    return typeof outcome === 'string' ? { problem: outcome } : { value: outcome };
   };
 }

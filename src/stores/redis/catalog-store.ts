@@ -4,7 +4,7 @@ import type { CatalogStore } from '../catalog-store.ts';
 import type { RedisLink } from './link.ts';
 import { CATALOG_IDS_PATTERN, catalogIdsName, catalogName, catalogSizesName, ownerOfCatalogIds } from './names.ts';
 import { scanNames } from './scan.ts';
-import { createCatalog, deleteCatalog, replaceCatalog } from './scripts.ts';
+import { CREATE_CATALOG, DELETE_CATALOG, REPLACE_CATALOG } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
 
 /** A store that reads on a line and writes through a writer. */
@@ -23,7 +23,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       const reply = await writer.write(
         budget,
         key,
-        (connection) => createCatalog.run(connection, [key, catalogIdsName(owner), catalogSizesName(owner)], args),
+        (connection) => CREATE_CATALOG.run(connection, [key, catalogIdsName(owner), catalogSizesName(owner)], args),
         (result) => result === 'created',
       );
       if (reply === 'created') return { kind: 'created', stamp: fields.stamp };
@@ -54,7 +54,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       const reply = await writer.write(
         budget,
         key,
-        (connection) => replaceCatalog.run(connection, [key, catalogSizesName(owner)], args),
+        (connection) => REPLACE_CATALOG.run(connection, [key, catalogSizesName(owner)], args),
         (result) => result === 1,
       );
       return reply === 1;
@@ -71,7 +71,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       const reply = await writer.write(
         budget,
         key,
-        (connection) => deleteCatalog.run(connection, [key, catalogIdsName(owner), catalogSizesName(owner)], [id]),
+        (connection) => DELETE_CATALOG.run(connection, [key, catalogIdsName(owner), catalogSizesName(owner)], [id]),
         (result) => result === 1,
       );
       return reply === 1;

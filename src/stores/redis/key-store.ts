@@ -8,7 +8,7 @@ import type { RedisConnection } from './connection.ts';
 import type { RedisLink } from './link.ts';
 import { KEY_PREFIX, keyName } from './names.ts';
 import { scanNames } from './scan.ts';
-import { addKey, endKey, useKey } from './scripts.ts';
+import { ADD_KEY, END_KEY, USE_KEY } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
 
 const FIELDS = ['key_id', 'owner', 'limits', 'created_at', 'label', 'ends_at', 'ended_by', 'last_used_at'] as const;
@@ -24,7 +24,7 @@ export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeySt
       const args = [...fields.flat(), ...kept];
       const key = keyName(record.hash);
       const isAdded = (reply: unknown): boolean => reply === 1;
-      return isAdded(await writer.write(budget, key, (connection) => addKey.run(connection, [key], args), isAdded));
+      return isAdded(await writer.write(budget, key, (connection) => ADD_KEY.run(connection, [key], args), isAdded));
     },
     async end(hash, endsAt, endedBy, budget) {
       const key = keyName(hash);
@@ -33,7 +33,7 @@ export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeySt
         await writer.write(
           budget,
           key,
-          (connection) => endKey.run(connection, [key], [String(endsAt), endedBy]),
+          (connection) => END_KEY.run(connection, [key], [String(endsAt), endedBy]),
           isThere,
         ),
       );
@@ -42,7 +42,7 @@ export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeySt
       // What a failover loses of this nobody misses: no replica is waited for.
       for (const [hash, at] of uses) {
         const key = keyName(hash);
-        await link.call('write', key, budget, (connection) => useKey.run(connection, [key], [String(at)]));
+        await link.call('write', key, budget, (connection) => USE_KEY.run(connection, [key], [String(at)]));
       }
     },
     list: (budget) =>

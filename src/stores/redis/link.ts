@@ -9,7 +9,7 @@ import { StoreUnavailable } from '../errors.ts';
 import type { StoreLog } from '../log.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import { type OpenRedis, type RedisConnection, within } from './connection.ts';
-import { race, tooLate } from './race.ts';
+import { race, TOO_LATE } from './race.ts';
 import { type CallKind, isWrongServer, storeError } from './reply-errors.ts';
 
 export interface RedisLink {
@@ -112,7 +112,7 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
       breaker?.answered();
       return result;
     } catch (error) {
-      if (error === tooLate && milliseconds >= FAIR_MS) breaker?.silent('Redis does not answer in time');
+      if (error === TOO_LATE && milliseconds >= FAIR_MS) breaker?.silent('Redis does not answer in time');
       if (isWrongServer(error)) {
         breaker?.trip('Redis is read-only: it is not the master any more');
         drop(used);

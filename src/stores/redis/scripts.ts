@@ -36,7 +36,7 @@ export function createScript(source: string): RedisScript {
  * Catalogs that were written before sizes were kept are measured first: they have the same slot as the keys that are
  * named.
  */
-export const createCatalog = createScript(`
+export const CREATE_CATALOG = createScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then return 'exists' end
 local ids = redis.call('SCARD', KEYS[2])
 if redis.call('SISMEMBER', KEYS[2], ARGV[4]) == 0 and ids >= tonumber(ARGV[1]) then return 'too_many' end
@@ -58,7 +58,7 @@ return 'created'
  * KEYS: catalog, sizes of the owner's. ARGV: stamp, id, bytes of the choices, then fields and values. Replies 1 if the
  * catalog had the stamp.
  */
-export const replaceCatalog = createScript(`
+export const REPLACE_CATALOG = createScript(`
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
 redis.call('HSET', KEYS[1], unpack(ARGV, 4))
@@ -66,7 +66,7 @@ return 1
 `);
 
 /** KEYS: catalog, ids of the owner, their sizes. ARGV: id. Replies 1 if there was one. */
-export const deleteCatalog = createScript(`
+export const DELETE_CATALOG = createScript(`
 local there = redis.call('UNLINK', KEYS[1])
 redis.call('SREM', KEYS[2], ARGV[1])
 redis.call('HDEL', KEYS[3], ARGV[1])
@@ -77,14 +77,14 @@ return there
  * KEYS: key. ARGV: fields and values. Replies 1 if it was added, 0 if it was there. Like the next one it runs in a
  * Redis that is full, where a leaked key must still be replaced and revoked; that flag asks for Redis 7.
  */
-export const addKey = createScript(`#!lua flags=allow-oom
+export const ADD_KEY = createScript(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV))
 return 1
 `);
 
 /** KEYS: key. ARGV: end in milliseconds, why. Replies 1 if the key is there. */
-export const endKey = createScript(`#!lua flags=allow-oom
+export const END_KEY = createScript(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local set = tonumber(redis.call('HGET', KEYS[1], 'ends_at') or '')
 if not set or set > tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'ends_at', ARGV[1], 'ended_by', ARGV[2]) end
@@ -92,7 +92,7 @@ return 1
 `);
 
 /** KEYS: key. ARGV: when it was used, in milliseconds. */
-export const useKey = createScript(`
+export const USE_KEY = createScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local noted = tonumber(redis.call('HGET', KEYS[1], 'last_used_at') or '') or 0
 if noted < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'last_used_at', ARGV[1]) end
@@ -105,7 +105,7 @@ return 1
  * ms}; {3, wait ms} quota used up. The rate is GCRA as in domain/gcra.ts. The server's clock counts, so replicas need
  * not agree on theirs. Nothing is taken unless all is.
  */
-export const takeLimits = createScript(`
+export const TAKE_LIMITS = createScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local interval, burst = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -1,5 +1,5 @@
 /** Counts exchanges that are over. */
-import { errorTable } from '../../domain/errors.ts';
+import { ERROR_TABLE } from '../../domain/errors.ts';
 import { STORE_BUDGET_MS } from '../../stores/budget.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Observer } from '../observer.ts';
@@ -35,7 +35,7 @@ function known<K, V>(map: Map<K, V>, key: K, make: (key: K) => V): V {
 /** The HTTP status; of a failure over gRPC, where all are 200, the one that REST has for it; 0 where the caller left before there was one. */
 function statusOf({ protocol, response, reason }: Exchange): number {
   if (!response.headersSent) return 0;
-  return protocol === 'grpc' && reason !== undefined ? errorTable[reason].http : response.statusCode;
+  return protocol === 'grpc' && reason !== undefined ? ERROR_TABLE[reason].http : response.statusCode;
 }
 
 /** An observer that counts in `metrics`. */

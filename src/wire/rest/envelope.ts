@@ -1,9 +1,9 @@
 /** The contract's ErrorResponse and the headers that go with it. */
-import { type DomainError, errorTable } from '../../domain/errors.ts';
+import { type DomainError, ERROR_TABLE } from '../../domain/errors.ts';
 
 /** The JSON text of an ErrorResponse. */
 export function envelopeBody(error: DomainError): string {
-  const { type } = errorTable[error.reason];
+  const { type } = ERROR_TABLE[error.reason];
   return JSON.stringify({ error: { message: error.message, type, code: error.code, param: error.param } });
 }
 
@@ -17,5 +17,5 @@ export function errorHeaders(error: DomainError): Record<string, string> {
 
 /** The HTTP status of an error. */
 export function httpStatus(error: DomainError): number {
-  return errorTable[error.reason].http;
+  return ERROR_TABLE[error.reason].http;
 }

@@ -1,7 +1,7 @@
 /** A DomainError as gRPC and Connect carry it: a status code, `google.rpc.ErrorInfo`, and where a retry helps `RetryInfo` and pushback. */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
-import { type DomainError, errorTable, type StatusName } from '../../domain/errors.ts';
+import { type DomainError, ERROR_TABLE, type StatusName } from '../../domain/errors.ts';
 
 const codes: Readonly<Record<StatusName, Code>> = {
   CANCELLED: Code.Canceled,
@@ -26,7 +26,7 @@ const PUSHBACK = 'grpc-retry-pushback-ms';
 
 /** Converts. The result carries everything that the error is on the wire, in both protocols. */
 export function toConnectError(error: DomainError): ConnectError {
-  const { status } = errorTable[error.reason];
+  const { status } = ERROR_TABLE[error.reason];
   const metadata = new Headers();
   const details: ConstructorParameters<typeof ConnectError>[3] = [
     {

@@ -4,7 +4,7 @@
  * become reasons of the one table.
  */
 import { Code, ConnectError } from '@connectrpc/connect';
-import { DomainError, errorTable } from '../../domain/errors.ts';
+import { DomainError, ERROR_TABLE } from '../../domain/errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { toConnectError } from './connect-error.ts';
 import {
@@ -58,7 +58,7 @@ export function unescapeMessage(trailer: Headers): Headers {
 
 /** What Connect's clients are told by the status alone is the 4xx family; the code is in the body. */
 function connectStatus(fault: DomainError): number {
-  const { http } = errorTable[fault.reason];
+  const { http } = ERROR_TABLE[fault.reason];
   return http === 503 && fault.reason === 'DEADLINE_EXCEEDED' ? 504 : http;
 }
 

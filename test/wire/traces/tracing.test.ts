@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { EngineOverloaded } from '../../../src/engine/errors.ts';
 import { createStores } from '../../../src/stores/create-stores.ts';
-import { silentLog } from '../../../src/stores/log.ts';
+import { SILENT_LOG } from '../../../src/stores/log.ts';
 import { parseStoreSettings } from '../../../src/stores/settings.ts';
 import { callGrpc, openGrpc } from '../../support/grpc.ts';
 import { type Call, decide, openSession, send, sendH2 } from '../../support/http.ts';
@@ -292,7 +292,7 @@ test.serial(
   async (t) => {
     const redis = await startRedis();
     t.teardown(redis.stop);
-    const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog);
+    const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG);
     const { headers } = await issueKey(stores, 'secret-owner');
     await stores.close();
     const service = await startTraced(
