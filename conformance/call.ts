@@ -36,7 +36,7 @@ export class Silence extends Error {
 }
 
 /** Bytes that an answer may have. */
-export const MAX_ANSWER = 8 * 1024 * 1024;
+const MAX_ANSWER = 8 * 1024 * 1024;
 
 /** The settings of TLS. */
 export function tlsOf({ ca, insecure = false }: Target) {

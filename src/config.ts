@@ -6,7 +6,7 @@ import type { BodyRates } from './domain/body-limits.ts';
 import { BODY_SETTINGS, bodyRatesOf } from './domain/body-settings.ts';
 import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
 import { LIMIT_SETTINGS, type LimitSettings, limitsOf } from './domain/limit-settings.ts';
-import { oneOf, optional, readSettings, seconds, setting, text, whole } from './domain/settings.ts';
+import { oneOf, optional, readSettings, type Settings, seconds, setting, text, whole } from './domain/settings.ts';
 import { parseSelection } from './engine/packages/selection.ts';
 import { parseServers } from './engine/packages/servers.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
@@ -74,16 +74,8 @@ export interface Setting {
 const MODELS_DIR = fileURLToPath(new URL('../models', import.meta.url));
 const MIB = 1024 * 1024;
 
-/** All settings with their defaults and parsers, in the order of the README's table. */
-const TABLE = {
-  PORT: setting('8080', whole(0, 65_535), 'The port for REST, gRPC and Connect. 0 takes a free one'),
-  HOST: setting('0.0.0.0', text, 'The address to listen on'),
-  TLS_CERT: optional(
-    text,
-    'A PEM file with the certificate chain. With `TLS_KEY` the port speaks TLS; read again on SIGHUP',
-  ),
-  TLS_KEY: optional(text, "A PEM file with the certificate's private key"),
-  LOG_LEVEL: setting('info', oneOf(LOG_LEVELS), '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`'),
+/** Where models come from. The operator's command reads these alone. */
+export const MODEL_SETTINGS = {
   UMPIRE_MODELS_DIR: setting('models', text, 'The folder of model packages', () => MODELS_DIR),
   UMPIRE_MODELS: setting(
     'all',
@@ -95,6 +87,19 @@ const TABLE = {
     parseServers,
     'Addresses of inference servers in place of those in model packages: `<model>=<host>:<port>,…`',
   ),
+} satisfies Settings;
+
+/** All settings with their defaults and parsers, in the order of the README's table. */
+const TABLE = {
+  PORT: setting('8080', whole(0, 65_535), 'The port for REST, gRPC and Connect. 0 takes a free one'),
+  HOST: setting('0.0.0.0', text, 'The address to listen on'),
+  TLS_CERT: optional(
+    text,
+    'A PEM file with the certificate chain. With `TLS_KEY` the port speaks TLS; read again on SIGHUP',
+  ),
+  TLS_KEY: optional(text, "A PEM file with the certificate's private key"),
+  LOG_LEVEL: setting('info', oneOf(LOG_LEVELS), '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`'),
+  ...MODEL_SETTINGS,
   UMPIRE_ENGINES: setting(
     'the cores',
     whole(1, 256),

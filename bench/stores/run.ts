@@ -91,7 +91,11 @@ async function worksOf(stores: Stores): Promise<readonly (readonly [string, Work
     ['catalog for a decision, copy of the last second', () => warm.resolve('bench', 'large', budget()), 20_000],
     ['catalog for a decision, copy validated', () => stale.resolve('bench', 'large', budget()), 4_000],
     ['key look-up', () => keys.find(issued.hash, budget()), 4_000],
-    ['key in the cache, hashing included', () => authenticator.authenticate(authorization, '192.0.2.1'), 20_000],
+    [
+      'key in the cache, hashing included',
+      () => authenticator.authenticate(authorization, '192.0.2.1', createStoreBudget()),
+      20_000,
+    ],
     [
       'limit check: rate, concurrency and quota',
       async () => (await limits.admit(caller, 'decision', budget())).release(),

@@ -1,4 +1,5 @@
 /** Finds the command that the arguments name and runs it. */
+import { messageOf } from '../engine/errors.ts';
 import { VERSION } from '../version.ts';
 import { BACKUP_COMMANDS } from './backup.ts';
 import { CATALOG_DESCRIPTION_COMMANDS } from './catalog-descriptions.ts';
@@ -56,7 +57,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     await command.run(args.slice(name.split(' ').length), terminal);
     return 0;
   } catch (error) {
-    terminal.err(`umpire ${name}: ${error instanceof Error ? error.message : String(error)}`);
+    terminal.err(`umpire ${name}: ${messageOf(error)}`);
     if (error instanceof Interrupted) return 130;
     if (!(error instanceof UsageError)) return 1;
     terminal.err(`usage: umpire ${name} ${usage}`);
@@ -65,7 +66,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   }
 }
 
-/** A group such as `keys` gets its COMMANDS, another word the command that it may have been meant for. */
+/** A group such as `keys` gets its commands, another word the command that it may have been meant for. */
 function unknown(words: readonly string[], asksHelp: boolean, terminal: Terminal): number {
   const group = COMMANDS.filter(({ name }) => name.startsWith(`${words[0]} `));
   if (words.length === 1 && group.length > 0) {

@@ -10,8 +10,8 @@
  * pushes a good key out nor makes the store work.
  */
 import { LRUCache } from 'lru-cache';
+import { retryAfterOf } from '../engine/errors.ts';
 import type { StoreBudget } from '../stores/budget.ts';
-import { createStoreBudget } from '../stores/budget.ts';
 import { StoreUnavailable } from '../stores/errors.ts';
 import type { KeyRecord, KeyStore } from '../stores/key-store.ts';
 import type { Caller } from './callers.ts';
@@ -19,7 +19,6 @@ import { DomainError } from './errors.ts';
 import type { Rate } from './gcra.ts';
 import { judgeRate } from './gcra.ts';
 import { hashKey, isKey, KEY_LENGTH } from './keys.ts';
-import { wholeSeconds } from './limits.ts';
 import { storeFailure } from './store-failures.ts';
 
 /** Tells who sends a request. */
@@ -32,7 +31,7 @@ export interface Authenticator {
    * a minute from one address and for look-ups of unknown keys beyond 10 a second from there, STORE_UNAVAILABLE when an
    * unknown key cannot be looked up.
    */
-  authenticate(authorization: string | undefined, address: string, budget?: StoreBudget): Caller | Promise<Caller>;
+  authenticate(authorization: string | undefined, address: string, budget: StoreBudget): Caller | Promise<Caller>;
 }
 
 /** What an authenticator works with. Clocks are the system's unless a test brings its own. */
@@ -105,7 +104,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 
   /** A look-up that counts for its address until the key turns out to be there, or the store to be away. */
-  async function lookUnknown(hash: string, address: string, budget?: StoreBudget): Promise<KeyRecord | undefined> {
+  async function lookUnknown(hash: string, address: string, budget: StoreBudget): Promise<KeyRecord | undefined> {
     if (!options.limitBadKeys || looking.has(hash)) return look(hash, budget);
     const waitMs = unknownKeys.take(address, clock());
     if (waitMs !== undefined) throw tooManyBadKeys(waitMs);
@@ -120,7 +119,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 
   /** One look-up at a time for a key, however many requests wait for it. */
-  function look(hash: string, budget = createStoreBudget()): Promise<KeyRecord | undefined> {
+  function look(hash: string, budget: StoreBudget): Promise<KeyRecord | undefined> {
     const running = looking.get(hash);
     if (running !== undefined) return running;
     const started = clock();
@@ -177,7 +176,7 @@ function createAddressRate(rate: Rate) {
 
 function tooManyBadKeys(waitMs: number): DomainError {
   return new DomainError('RATE_LIMIT_EXCEEDED', 'too many bad API keys from this address', {
-    retryAfter: wholeSeconds(waitMs),
+    retryAfter: retryAfterOf(waitMs),
   });
 }
 

@@ -4,7 +4,6 @@
  */
 import type { Engine, JobTerms, PrepareOutcome } from '../engine/engine.ts';
 import type { StoreBudget } from '../stores/budget.ts';
-import { createStoreBudget } from '../stores/budget.ts';
 import type { CatalogBounds, CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
 import { type CachedCatalog, createCatalogCache } from './catalog-cache.ts';
 import { type CatalogDraft, DEFAULT_VERSION, draftFault, isCatalogId, PRIVATE } from './catalog-rules.ts';
@@ -23,16 +22,16 @@ export interface Catalogs {
    * TOO_MANY_CHOICES, CANDIDATE_TOKENS_EXCEEDED, CATALOG_ALREADY_EXISTS, QUOTA_EXCEEDED, STORE_WRITE_UNCONFIRMED, and
    * the engine's errors.
    */
-  create(owner: string, draft: CatalogDraft, terms: JobTerms, budget?: StoreBudget): Promise<Catalog>;
+  create(owner: string, draft: CatalogDraft, terms: JobTerms, budget: StoreBudget): Promise<Catalog>;
   /** The catalog as it is now; throws CATALOG_NOT_FOUND. */
-  get(owner: string, id: string, budget?: StoreBudget): Promise<Catalog>;
+  get(owner: string, id: string, budget: StoreBudget): Promise<Catalog>;
   /** Throws CATALOG_NOT_FOUND, STORE_WRITE_UNCONFIRMED. */
-  delete(owner: string, id: string, budget?: StoreBudget): Promise<void>;
+  delete(owner: string, id: string, budget: StoreBudget): Promise<void>;
   /**
    * The catalog for a decision, or undefined: from a bounded cache, never older than a second. The same object for as
    * long as the catalog stays the same.
    */
-  resolve(owner: string, id: string, budget?: StoreBudget): Promise<CachedCatalog | undefined>;
+  resolve(owner: string, id: string, budget: StoreBudget): Promise<CachedCatalog | undefined>;
 }
 
 /** What catalogs are kept in, prepared by and bounded by. */
@@ -48,7 +47,7 @@ export function createCatalogs({ store, engine, bounds }: CatalogsOptions): Cata
   const cache = createCatalogCache(store);
 
   return {
-    async create(owner, draft, terms, budget = createStoreBudget()) {
+    async create(owner, draft, terms, budget) {
       const fault = draftFault(draft);
       if (fault !== undefined) throw fault;
       // A catalog belongs to a model, whatever its revision.
@@ -97,19 +96,19 @@ export function createCatalogs({ store, engine, bounds }: CatalogsOptions): Cata
       return catalog;
     },
 
-    async get(owner, id, budget = createStoreBudget()) {
+    async get(owner, id, budget) {
       const found = isCatalogId(id) ? await throughStore(store.read(owner, id, budget)) : undefined;
       if (found === undefined) throw notFound(id);
       return found.record;
     },
 
-    async delete(owner, id, budget = createStoreBudget()) {
+    async delete(owner, id, budget) {
       if (!isCatalogId(id)) throw notFound(id);
       const existed = await throughStore(store.delete(owner, id, budget)).finally(() => cache.forget(owner, id));
       if (!existed) throw notFound(id);
     },
 
-    async resolve(owner, id, budget = createStoreBudget()) {
+    async resolve(owner, id, budget) {
       if (!isCatalogId(id)) return undefined;
       return throughStore(cache.resolve(owner, id, budget));
     },

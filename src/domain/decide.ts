@@ -32,7 +32,7 @@ export interface DecisionTerms {
    */
   retain(): () => void;
   /** What the request may still wait for stores. */
-  readonly storeBudget?: StoreBudget;
+  readonly storeBudget: StoreBudget;
 }
 
 /** One decision. `probabilities` belongs to `choices`, both in code-unit order of the choices. */
@@ -67,7 +67,7 @@ export interface DecidingCatalog {
 /** Finds catalogs for decisions. */
 export interface CatalogResolver {
   /** The owner's catalog, or undefined; never older than a second. Throws DomainError STORE_UNAVAILABLE. */
-  resolve(owner: string, id: string, budget?: StoreBudget): Promise<DecidingCatalog | undefined>;
+  resolve(owner: string, id: string, budget: StoreBudget): Promise<DecidingCatalog | undefined>;
 }
 
 /** Makes decisions. */

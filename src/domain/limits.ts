@@ -3,8 +3,8 @@
  * Counted across replicas by the shared store if there is one; in this process where there is none or while it is away,
  * which the log says once each time.
  */
+import { retryAfterOf } from '../engine/errors.ts';
 import type { StoreBudget } from '../stores/budget.ts';
-import { createStoreBudget } from '../stores/budget.ts';
 import { StoreCorrupt, StoreUnavailable } from '../stores/errors.ts';
 import type { LimitDemand, LimitStore, LimitVerdict } from '../stores/limit-store.ts';
 import type { StoreLog } from '../stores/log.ts';
@@ -29,7 +29,7 @@ export interface Limits {
    * Admits a request or throws RATE_LIMIT_EXCEEDED, CONCURRENCY_LIMIT_EXCEEDED or QUOTA_EXCEEDED, with `retryAfter`. At
    * once (no promise) where no shared store is asked.
    */
-  admit(caller: Caller, work: LimitedWork, budget?: StoreBudget): Admission | Promise<Admission>;
+  admit(caller: Caller, work: LimitedWork, budget: StoreBudget): Admission | Promise<Admission>;
 }
 
 /** What limits are counted by. */
@@ -65,7 +65,7 @@ export function createLimits(options: LimitOptions): Limits {
       const demand = demandOf(caller, work);
       if (demand === undefined) return FREE;
       if (store === undefined) return judge(demand, local.take(demand), local);
-      return admitShared(store, demand, budget ?? createStoreBudget());
+      return admitShared(store, demand, budget);
     },
   };
 
@@ -124,16 +124,16 @@ export function createLimits(options: LimitOptions): Limits {
     switch (verdict.by) {
       case 'rate':
         return new DomainError('RATE_LIMIT_EXCEEDED', 'too many requests', {
-          retryAfter: wholeSeconds(verdict.waitMs),
+          retryAfter: retryAfterOf(verdict.waitMs),
         });
       case 'quota':
         return new DomainError('QUOTA_EXCEEDED', "the day's quota of decisions is used up", {
-          retryAfter: wholeSeconds(verdict.waitMs),
+          retryAfter: retryAfterOf(verdict.waitMs),
         });
       case 'concurrency':
         // By then the oldest lease has gone on as long as the slowest of late did, so its place is free.
         return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many decisions in progress', {
-          retryAfter: wholeSeconds(Math.min(slowest.read(), LEASE_MS) - verdict.oldestMs),
+          retryAfter: retryAfterOf(Math.min(slowest.read(), LEASE_MS) - verdict.oldestMs),
         });
     }
   }
@@ -158,9 +158,4 @@ function createTrouble(log: StoreLog, clock: () => number): { here(error: unknow
       log.info({}, 'the shared store counts limits again');
     },
   };
-}
-
-/** Whole seconds that are at least as long, and at least 1. */
-export function wholeSeconds(milliseconds: number): number {
-  return Math.max(1, Math.ceil(milliseconds / 1000));
 }

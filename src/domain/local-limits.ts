@@ -25,7 +25,7 @@ interface Count {
 const MAX_SUBJECTS = 100_000;
 
 /** The start of the next UTC day, milliseconds since the epoch. */
-export function nextDay(now: number): number {
+function nextDay(now: number): number {
   return (Math.floor(now / 86_400_000) + 1) * 86_400_000;
 }
 

@@ -71,6 +71,11 @@ export class JobAbandoned extends Error {
   override readonly name = 'JobAbandoned';
 }
 
+/** The whole seconds after which a caller is told to try again, at least 1. */
+export function retryAfterOf(milliseconds: number): number {
+  return Math.max(1, Math.ceil(milliseconds / 1000));
+}
+
 /** What is known of something that was thrown: an error's message, or the thing itself as text. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

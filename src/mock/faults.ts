@@ -19,7 +19,7 @@ export interface ChanceFault {
 }
 
 /** The header, and metadata, that asks for a fault. */
-export const FAULT_HEADER = 'umpire-mock';
+const FAULT_HEADER = 'umpire-mock';
 
 /** Names of `first=N; id=NAME` that are remembered. */
 const MAX_NAMES = 10_000;

@@ -25,7 +25,7 @@ export interface HostPort {
 export const DATABASE_FILE = 'umpire.db';
 
 /** Where the embedded store lives unless UMPIRE_DATA_DIR says otherwise. */
-export const DEFAULT_DATA_DIR = 'data';
+const DEFAULT_DATA_DIR = 'data';
 
 /**
  * Reads REDIS_URL, REDIS_SENTINELS, REDIS_SENTINEL_NAME, REDIS_CLUSTER, UMPIRE_REDIS_WAIT_REPLICAS and UMPIRE_DATA_DIR.

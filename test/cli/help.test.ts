@@ -11,7 +11,7 @@ async function umpire(...args: string[]) {
   return { status, out, err };
 }
 
-test('without arguments, or asked for help, all COMMANDS with a line each', async (t) => {
+test('without arguments, or asked for help, all commands with a line each', async (t) => {
   const expected = await umpire('--help');
   for (const args of [[], ['help'], ['-h']]) t.deepEqual(await umpire(...args), expected);
   t.is(expected.status, 0);
@@ -47,7 +47,7 @@ for (const { name, usage, options, environment } of COMMANDS) {
   });
 }
 
-test('help for what is no command is an error, a group shows its COMMANDS', async (t) => {
+test('help for what is no command is an error, a group shows its commands', async (t) => {
   t.is((await umpire('help', 'nonsense')).status, 2);
   const group = await umpire('keys', '--help');
   t.is(group.status, 0);

@@ -29,7 +29,7 @@ function start({ limitBadKeys = false } = {}) {
   });
   const outcome = async (authorization: string | undefined, address = '192.0.2.1'): Promise<Caller | DomainError> => {
     try {
-      return await authenticator.authenticate(authorization, address);
+      return await authenticator.authenticate(authorization, address, createStoreBudget());
     } catch (error) {
       if (error instanceof DomainError) return error;
       throw error;
@@ -52,7 +52,10 @@ async function issue(owner = 'acme'): Promise<{ key: string; hash: string; keyId
 }
 
 test('no header is an anonymous caller, at once', (t) => {
-  t.deepEqual(start().authenticator.authenticate(undefined, 'x'), { kind: 'anonymous', address: 'x' });
+  t.deepEqual(start().authenticator.authenticate(undefined, 'x', createStoreBudget()), {
+    kind: 'anonymous',
+    address: 'x',
+  });
 });
 
 test('a key is its owner, with its limits; the scheme is read in any case, spaces around are fine', async (t) => {
@@ -123,7 +126,7 @@ test('a key in the cache is answered without a promise', async (t) => {
   const { key } = await issue();
   const { authenticator, outcome } = start();
   await outcome(`Bearer ${key}`);
-  t.false(authenticator.authenticate(`Bearer ${key}`, 'x') instanceof Promise);
+  t.false(authenticator.authenticate(`Bearer ${key}`, 'x', createStoreBudget()) instanceof Promise);
 });
 
 test('a revoked key is refused within 3 s, one in its grace time until that ends', async (t) => {

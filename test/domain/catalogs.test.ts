@@ -62,10 +62,10 @@ const draft = { id: 'a', model: 'small', choices: ['b', 'a'] };
 test('a new catalog has its defaults, is encoded in code-unit order for the default revision, and is read back', async (t) => {
   const { catalogs, prepared, owner } = start();
   const expected = { ...draft, version: '1', visibility: 'private' };
-  t.deepEqual(await catalogs.create(owner, draft, terms), expected);
+  t.deepEqual(await catalogs.create(owner, draft, terms, createStoreBudget()), expected);
   t.deepEqual(prepared, [{ model: 'small', revision: 'r2', choices: ['a', 'b'] }]);
-  t.like(await catalogs.get(owner, 'a'), expected);
-  t.like(await catalogs.resolve(owner, 'a'), { ...expected, sortedChoices: ['a', 'b'] });
+  t.like(await catalogs.get(owner, 'a', createStoreBudget()), expected);
+  t.like(await catalogs.resolve(owner, 'a', createStoreBudget()), { ...expected, sortedChoices: ['a', 'b'] });
 });
 
 for (const [title, change, expected] of [
@@ -86,7 +86,7 @@ for (const [title, change, expected] of [
 ] as const) {
   test(`refused: ${title}`, async (t) => {
     const { catalogs, owner } = start();
-    t.deepEqual(await fault(catalogs.create(owner, { ...draft, ...change }, terms)), {
+    t.deepEqual(await fault(catalogs.create(owner, { ...draft, ...change }, terms, createStoreBudget())), {
       retryAfter: undefined,
       ...expected,
     });
@@ -96,35 +96,38 @@ for (const [title, change, expected] of [
 
 test('an id that exists is refused before its choices are encoded', async (t) => {
   const { catalogs, prepared, owner } = start();
-  await catalogs.create(owner, draft, terms);
-  t.like(await fault(catalogs.create(owner, draft, terms)), { reason: 'CATALOG_ALREADY_EXISTS', param: 'id' });
+  await catalogs.create(owner, draft, terms, createStoreBudget());
+  t.like(await fault(catalogs.create(owner, draft, terms, createStoreBudget())), {
+    reason: 'CATALOG_ALREADY_EXISTS',
+    param: 'id',
+  });
   t.is(prepared.length, 1);
 });
 
 test('of two creates at one time the write decides', async (t) => {
   const { catalogs, owner } = start();
   const outcomes = await Promise.allSettled([
-    catalogs.create(owner, draft, terms),
-    catalogs.create(owner, draft, terms),
+    catalogs.create(owner, draft, terms, createStoreBudget()),
+    catalogs.create(owner, draft, terms, createStoreBudget()),
   ]);
   t.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
 });
 
 test('an owner has so many catalogs and no more, and waiting does not help', async (t) => {
   const { catalogs, owner } = start();
-  for (const id of ['a', 'b', 'c']) await catalogs.create(owner, { ...draft, id }, terms);
+  for (const id of ['a', 'b', 'c']) await catalogs.create(owner, { ...draft, id }, terms, createStoreBudget());
   const expected = { reason: 'QUOTA_EXCEEDED', param: null, retryAfter: undefined } as const;
-  t.deepEqual(await fault(catalogs.create(owner, { ...draft, id: 'd' }, terms)), expected);
-  await catalogs.delete(owner, 'b');
-  t.is(await fault(catalogs.create(owner, { ...draft, id: 'd' }, terms)), undefined);
+  t.deepEqual(await fault(catalogs.create(owner, { ...draft, id: 'd' }, terms, createStoreBudget())), expected);
+  await catalogs.delete(owner, 'b', createStoreBudget());
+  t.is(await fault(catalogs.create(owner, { ...draft, id: 'd' }, terms, createStoreBudget())), undefined);
 });
 
 test('what is foreign, missing, deleted or impossible is all the same', async (t) => {
   const { catalogs, owner } = start();
   const other = newOwner();
-  await catalogs.create(owner, draft, terms);
-  await catalogs.create(owner, { ...draft, id: 'gone' }, terms);
-  await catalogs.delete(owner, 'gone');
+  await catalogs.create(owner, draft, terms, createStoreBudget());
+  await catalogs.create(owner, { ...draft, id: 'gone' }, terms, createStoreBudget());
+  await catalogs.delete(owner, 'gone', createStoreBudget());
   for (const [who, id] of [
     [other, 'a'],
     [owner, 'b'],
@@ -134,11 +137,11 @@ test('what is foreign, missing, deleted or impossible is all the same', async (t
     [owner, ''],
   ] as const) {
     const expected = { reason: 'CATALOG_NOT_FOUND', param: 'id', retryAfter: undefined } as const;
-    t.deepEqual(await fault(catalogs.get(who, id)), expected);
-    t.deepEqual(await fault(catalogs.delete(who, id)), expected);
-    t.is(await catalogs.resolve(who, id), undefined);
+    t.deepEqual(await fault(catalogs.get(who, id, createStoreBudget())), expected);
+    t.deepEqual(await fault(catalogs.delete(who, id, createStoreBudget())), expected);
+    t.is(await catalogs.resolve(who, id, createStoreBudget()), undefined);
   }
-  t.truthy(await catalogs.resolve(owner, 'a'));
+  t.truthy(await catalogs.resolve(owner, 'a', createStoreBudget()));
 });
 
 test('failures of the store and the engine are what a caller may see', async (t) => {
@@ -160,14 +163,17 @@ test('failures of the store and the engine are what a caller may see', async (t)
     };
     const { catalogs, owner } = start({ store: methods });
     for (const work of [
-      catalogs.create(owner, draft, terms),
-      catalogs.get(owner, 'a'),
-      catalogs.delete(owner, 'a'),
-      catalogs.resolve(owner, 'a'),
+      catalogs.create(owner, draft, terms, createStoreBudget()),
+      catalogs.get(owner, 'a', createStoreBudget()),
+      catalogs.delete(owner, 'a', createStoreBudget()),
+      catalogs.resolve(owner, 'a', createStoreBudget()),
     ]) {
       t.is((await fault(work))?.reason, reason);
     }
   }
   const { catalogs, owner } = start({ engine: { models: () => models, prepare: failing(new EngineOverloaded(4)) } });
-  t.like(await fault(catalogs.create(owner, draft, terms)), { reason: 'OVERLOADED', retryAfter: 4 });
+  t.like(await fault(catalogs.create(owner, draft, terms, createStoreBudget())), {
+    reason: 'OVERLOADED',
+    retryAfter: 4,
+  });
 });

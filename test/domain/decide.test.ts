@@ -9,6 +9,7 @@ import {
 } from '../../src/domain/decide.ts';
 import { DomainError } from '../../src/domain/errors.ts';
 import { EngineOverloaded } from '../../src/engine/errors.ts';
+import { createStoreBudget } from '../../src/stores/budget.ts';
 import { createScriptedEngine, descending, type Script } from '../support/scripted-engine.ts';
 
 const anonymous: Caller = { kind: 'anonymous', address: '192.0.2.1' };
@@ -33,6 +34,7 @@ function setUp(catalogs: Record<string, DecidingCatalog> = {}, script: Script = 
     caller,
     signal: new AbortController().signal,
     deadline: performance.now() + 10_000,
+    storeBudget: createStoreBudget(),
     retain: () => {
       retained.push('held');
       return () => retained.push('released');

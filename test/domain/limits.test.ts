@@ -40,7 +40,7 @@ function start(settings: Partial<LimitSettings>, store?: LimitStore) {
 
 const refusal = async (limits: Limits, caller: Caller, work: LimitedWork = 'decision') => {
   try {
-    await limits.admit(caller, work);
+    await limits.admit(caller, work, createStoreBudget());
     return undefined;
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
@@ -50,7 +50,7 @@ const refusal = async (limits: Limits, caller: Caller, work: LimitedWork = 'deci
 
 test('without limits nothing is counted, and the answer is there at once', (t) => {
   const { limits } = start({});
-  t.false(limits.admit(anonymous(), 'decision') instanceof Promise);
+  t.false(limits.admit(anonymous(), 'decision', createStoreBudget()) instanceof Promise);
 });
 
 test('a caller that waits as long as it is told is admitted, whatever the rate', async (t) => {
@@ -92,16 +92,19 @@ test('catalog calls count for the rate alone', async (t) => {
 
 test('places are given back once, and a refusal says when the slowest would have ended', async (t) => {
   const { limits, pass } = start({ anonymous: { ...off, concurrency: 2 } });
-  const [one, two] = [await limits.admit(anonymous(), 'decision'), await limits.admit(anonymous(), 'decision')];
+  const [one, two] = [
+    await limits.admit(anonymous(), 'decision', createStoreBudget()),
+    await limits.admit(anonymous(), 'decision', createStoreBudget()),
+  ];
   t.deepEqual(await refusal(limits, anonymous()), { reason: 'CONCURRENCY_LIMIT_EXCEEDED', retryAfter: 1 });
   pass(4_200);
   one.release();
   one.release();
-  const three = await limits.admit(anonymous(), 'decision');
+  const three = await limits.admit(anonymous(), 'decision', createStoreBudget());
   pass(100);
   t.is((await refusal(limits, anonymous()))?.retryAfter, 1);
   two.release();
-  const four = await limits.admit(anonymous(), 'decision');
+  const four = await limits.admit(anonymous(), 'decision', createStoreBudget());
   // The slowest took 4.3 s, the oldest has been at it for 0.1 s.
   t.is((await refusal(limits, anonymous()))?.retryAfter, 5);
   three.release();
@@ -111,8 +114,8 @@ test('places are given back once, and a refusal says when the slowest would have
 
 test('a quota comes back with the next day', async (t) => {
   const { limits, pass } = start({ anonymous: { ...off, quota: 2 } });
-  await limits.admit(anonymous(), 'decision');
-  await limits.admit(anonymous(), 'decision');
+  await limits.admit(anonymous(), 'decision', createStoreBudget());
+  await limits.admit(anonymous(), 'decision', createStoreBudget());
   const refused = await refusal(limits, anonymous());
   t.is(refused?.reason, 'QUOTA_EXCEEDED');
   pass((refused?.retryAfter ?? 0) * 1000 - 1_000);

@@ -14,7 +14,7 @@ import {
 } from './regression.ts';
 
 /** The rungs. */
-export const RUNGS = ['zero-shot', 'temperature', 'bias', 'weights'] as const;
+const RUNGS = ['zero-shot', 'temperature', 'bias', 'weights'] as const;
 export type Rung = (typeof RUNGS)[number];
 
 /** What a rung came to on held-out examples. */
@@ -255,7 +255,7 @@ function result(data: RegressionData, rung: Rung, from: HeldOut, to: HeldOut, ta
 }
 
 /** Share of examples whose label has the highest probability. */
-export function accuracyOf({ examples, choices, labels }: RegressionData, probabilities: Float64Array): number {
+function accuracyOf({ examples, choices, labels }: RegressionData, probabilities: Float64Array): number {
   let right = 0;
   for (let i = 0; i < examples; i++) {
     const own = probabilities[(labels[i] as number) * examples + i] as number;

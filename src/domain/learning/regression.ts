@@ -45,7 +45,7 @@ export type Effort = Pick<LbfgsOptions, 'mostSteps' | 'tolerance'>;
 export type Parameters = Float64Array;
 
 /** How far a fit is driven. What only compares candidates needs less. */
-export const FINAL: Effort = { mostSteps: 40, tolerance: 1e-4 };
+const FINAL: Effort = { mostSteps: 40, tolerance: 1e-4 };
 export const COMPARING: Effort = { mostSteps: 12, tolerance: 1e-3 };
 
 /** Makes data of what the model said of each example. */

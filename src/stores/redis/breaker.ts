@@ -25,10 +25,10 @@ export interface BreakerEvents {
 
 const FAILURES = 3;
 
-/** A breaker that is open, or closed, from the start. */
-export function createBreaker(events: BreakerEvents, open: boolean): Breaker {
+/** A breaker, closed at first. */
+export function createBreaker(events: BreakerEvents): Breaker {
   let failures = 0;
-  let openSince = open ? performance.now() : undefined;
+  let openSince: number | undefined;
   const breaker: Breaker = {
     get openSince() {
       return openSince;

@@ -32,7 +32,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     },
     async read(owner, id, budget) {
       const key = catalogName(owner, id);
-      const reply = await link.call('read', key, budget, (connection) =>
+      const reply = await link.call('repeatable', key, budget, (connection) =>
         connection.send(key, ['HMGET', key, ...CATALOG_FIELDS]),
       );
       const values = Array.isArray(reply) ? reply : [];
@@ -43,7 +43,9 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     async stamp(owner, id, budget) {
       const key = catalogName(owner, id);
       // A hash without a stamp is unreadable: read() says so, and create() finds it there.
-      const stamp = await link.call('read', key, budget, (connection) => connection.send(key, ['HGET', key, 'stamp']));
+      const stamp = await link.call('repeatable', key, budget, (connection) =>
+        connection.send(key, ['HGET', key, 'stamp']),
+      );
       return typeof stamp === 'string' ? stamp : undefined;
     },
     async replace(owner, stamp, record, budget, examples) {
@@ -61,7 +63,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     },
     async examples(owner, id, budget) {
       const key = catalogName(owner, id);
-      const found = await link.call('read', key, budget, (connection) =>
+      const found = await link.call('repeatable', key, budget, (connection) =>
         connection.send(key, ['HGET', key, 'examples']),
       );
       return typeof found === 'string' ? found : '';
@@ -78,11 +80,11 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     },
     async list(owner, budget) {
       const key = catalogIdsName(owner);
-      const reply = await link.call('read', key, budget, (connection) => connection.send(key, ['SMEMBERS', key]));
+      const reply = await link.call('repeatable', key, budget, (connection) => connection.send(key, ['SMEMBERS', key]));
       return [...(reply as Iterable<string>)].sort();
     },
     owners: (budget) =>
-      link.call('read', undefined, budget, async (connection) => {
+      link.call('repeatable', undefined, budget, async (connection) => {
         const owners: string[] = [];
         for await (const name of scanNames(connection, CATALOG_IDS_PATTERN)) owners.push(ownerOfCatalogIds(name));
         return owners.sort();

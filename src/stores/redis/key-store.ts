@@ -16,7 +16,7 @@ const FIELDS = ['key_id', 'owner', 'limits', 'created_at', 'label', 'ends_at', '
 /** A store that reads on a line and writes through a writer. */
 export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeyStore {
   return {
-    find: (hash, budget) => link.call('read', keyName(hash), budget, (connection) => read(connection, hash)),
+    find: (hash, budget) => link.call('repeatable', keyName(hash), budget, (connection) => read(connection, hash)),
     async add(record, budget) {
       const fields = Object.entries(toKeyFields(record)).filter(([, text]) => text !== '');
       const times = Object.entries({ ends_at: record.endsAt, last_used_at: record.lastUsedAt });
@@ -46,7 +46,7 @@ export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeySt
       }
     },
     list: (budget) =>
-      link.call('read', undefined, budget, async (connection) => {
+      link.call('repeatable', undefined, budget, async (connection) => {
         const records: KeyRecord[] = [];
         for await (const name of scanNames(connection, `${KEY_PREFIX}*`)) {
           const record = await read(connection, name.slice(KEY_PREFIX.length));

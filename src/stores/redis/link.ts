@@ -125,13 +125,10 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
     let breaker = breakers.get(shard);
     if (breaker === undefined) {
       const fields = shard === '' ? { store: 'redis' } : { store: 'redis', node: shard };
-      breaker = createBreaker(
-        {
-          opened: (reason) => log.warn(fields, `${reason}: catalogs wait, inline decisions go on`),
-          closed: (openMs) => log.info({ ...fields, downMs: Math.round(openMs) }, 'Redis answers again'),
-        },
-        false,
-      );
+      breaker = createBreaker({
+        opened: (reason) => log.warn(fields, `${reason}: catalogs wait, inline decisions go on`),
+        closed: (openMs) => log.info({ ...fields, downMs: Math.round(openMs) }, 'Redis answers again'),
+      });
       breakers.set(shard, breaker);
     }
     return breaker;

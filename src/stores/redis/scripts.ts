@@ -13,7 +13,7 @@ export interface RedisScript {
 }
 
 /** A script from its source. */
-export function createScript(source: string): RedisScript {
+function createScript(source: string): RedisScript {
   const sha = createHash('sha1').update(source).digest('hex');
   return {
     async run(connection, keys, args) {

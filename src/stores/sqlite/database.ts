@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StoreBudget } from '../budget.ts';
 import { spend } from '../budget.ts';
-import { StoreCorrupt, StoreUnavailable } from '../errors.ts';
+import { messageOf, StoreCorrupt, StoreUnavailable } from '../errors.ts';
 import { DATABASE_FILE } from '../settings.ts';
 import { sqliteFailure } from './failures.ts';
 import { makeFolder } from './folder.ts';
@@ -74,7 +74,7 @@ export function openDatabase(folder: string): EmbeddedDatabase {
     closeSync(openSync(file, 'a', 0o600));
     chmodSync(file, 0o600);
   } catch (error) {
-    throw new StoreUnavailable(`cannot open ${file}: ${text(error)}`, { cause: error });
+    throw new StoreUnavailable(`cannot open ${file}: ${messageOf(error)}`, { cause: error });
   }
   const connection = connect(file);
 
@@ -108,9 +108,10 @@ function connect(file: string): DatabaseSync {
     return prepare(file);
   } catch (error) {
     const failure = sqliteFailure(error);
-    if (failure instanceof StoreCorrupt) throw new StoreCorrupt(`${file} is damaged: ${text(error)}`, { cause: error });
+    if (failure instanceof StoreCorrupt)
+      throw new StoreCorrupt(`${file} is damaged: ${messageOf(error)}`, { cause: error });
     if (failure instanceof StoreUnavailable && createReserve(file).giveUp()) return connect(file);
-    throw new StoreUnavailable(`cannot use ${file}: ${text(error)}`, { cause: error });
+    throw new StoreUnavailable(`cannot use ${file}: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -129,10 +130,6 @@ function prepare(file: string): DatabaseSync {
     connection.close();
     throw error;
   }
-}
-
-function text(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function versionOf(connection: DatabaseSync): number {
