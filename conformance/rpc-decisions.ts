@@ -5,7 +5,7 @@ import type { Answer } from './answer.ts';
 import type { Decided, Kit, Question } from './kit.ts';
 import { grpcMessage, rpcOf } from './rpc.ts';
 
-/** CreateDecision. */
+/** The RPC that makes decisions. */
 export const CREATE_DECISION = rpcOf(DecisionService.method.createDecision);
 
 /** The kit's question as a message takes it. */

@@ -46,6 +46,7 @@ export interface Overrides {
   readonly droppedLogLines?: () => number;
 }
 
+/** A whole service. It lives from `createApp` to `stop`, which is called once; what an override brought outlives it. */
 export interface App {
   readonly engine: Engine;
   readonly health: Health;

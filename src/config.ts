@@ -16,6 +16,7 @@ import { HOLDING_SETTINGS, type HoldingSettings, holdingsOf } from './wire/holdi
 import { readTlsFiles } from './wire/listener/tls-settings.ts';
 import { parseTraceSettings, TRACE_SETTINGS, type TraceSettings } from './wire/traces/settings.ts';
 
+/** Every setting, read and checked: times in milliseconds, sizes in bytes. */
 export interface Config {
   readonly port: number;
   readonly host: string;

@@ -15,6 +15,7 @@ export interface LogStream {
   flush(within: number): Promise<void>;
 }
 
+/** Bounds of a log stream; the defaults are 16 MiB and half a second. */
 export interface LogStreamOptions {
   /** Bytes that may wait, in blocks and in the output's own queue. */
   readonly maxBytes?: number;

@@ -3,7 +3,9 @@ import type { Writable } from 'node:stream';
 import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger, pino } from 'pino';
 import { createLogStream } from './log-stream.ts';
 
+/** The service's logger. Layers that need less of it say so in types of their own. */
 export type Logger = PinoLogger;
+/** A level of pino's, or `silent`. */
 export type LogLevel = LevelWithSilent;
 
 /** The levels that LOG_LEVEL may name. */

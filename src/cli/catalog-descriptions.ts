@@ -34,7 +34,7 @@ const ENVIRONMENT = [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENC
 const LEARNS_ANEW =
   'What was learned belongs to the choices as they were read before: it is learned anew from kept examples (learn --keep-examples). Without them --forget is needed, and the catalog decides zero-shot until it learns.';
 
-/** The commands. */
+/** `umpire catalogs describe` and `umpire catalogs replace`. */
 export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
   {
     name: 'catalogs describe',

@@ -17,7 +17,7 @@ const OPTIONS = {
   json: { type: 'boolean', meaning: 'all of it as one line of JSON' },
 } as const;
 
-/** The command. */
+/** `umpire catalogs show`. */
 export const CATALOG_SHOW_COMMAND: Command = {
   name: 'catalogs show',
   usage: '--owner NAME --catalog ID [--json]',

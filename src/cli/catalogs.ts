@@ -16,7 +16,7 @@ import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 const OWNED = { owner: OWNER_OPTION } as const;
 const LIST = { ...OWNED, json: JSON_OPTION } as const;
 
-/** The commands. */
+/** `umpire catalogs list`, `umpire catalogs export`, `umpire catalogs import` and `umpire catalogs delete`. */
 export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalogs list',

@@ -15,7 +15,7 @@ const OPTIONS = {
   list: { type: 'boolean', meaning: 'shows what each check promises and tries nothing; with --json for programs' },
 } as const;
 
-/** The command. */
+/** `umpire conformance`. */
 export const CONFORMANCE_COMMAND: Command = {
   name: 'conformance',
   usage: '--url URL [--grpc URL] [--model ID] [--ca FILE | --insecure] [--skip PREFIX]… [--json] [--list]',

@@ -34,7 +34,7 @@ const OPTIONS = {
 
 const MOST_AT_ONCE = 512;
 
-/** The command. */
+/** `umpire decide`. */
 export const DECIDE_COMMAND: Command = {
   name: 'decide',
   usage:

@@ -1,6 +1,6 @@
 /** One decision through a running service, over HTTP with connections that are kept. */
 
-/** What is asked. */
+/** One decision to ask for, with choices or a catalog. */
 export interface Asked {
   readonly model: string;
   readonly input: string;
@@ -9,7 +9,7 @@ export interface Asked {
   readonly catalog?: string;
 }
 
-/** An answer. */
+/** A decision as the service answered it. */
 export interface Answered {
   readonly model: string;
   readonly choice: string;
@@ -38,7 +38,7 @@ export type Attempt =
   /** No text can be decided so. */
   | { readonly kind: 'hopeless'; readonly message: string };
 
-/** Makes attempts. */
+/** Asks a service for one decision at a time, without trying again. */
 export interface DecidingClient {
   /** Rejects only with the reason of `signal`. */
   attempt(asked: Asked, signal: AbortSignal): Promise<Attempt>;

@@ -28,7 +28,7 @@ const OPTIONS = {
   report: { type: 'string', value: 'FILE.html', meaning: 'writes a page with charts' },
 } as const;
 
-/** The command. */
+/** `umpire evaluate`. */
 export const EVALUATE_COMMAND: Command = {
   name: 'evaluate',
   usage:

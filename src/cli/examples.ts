@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { entriesOf } from './records.ts';
 
-/** One example. */
+/** A text whose right choice is known. `line` is its place in the file, from 1. */
 export interface Example {
   readonly line: number;
   readonly input: string;

@@ -44,7 +44,7 @@ export function overview(commands: readonly Command[]): readonly string[] {
   ];
 }
 
-/** A command's page. */
+/** The lines of the help for one command. */
 export function page(command: Command): readonly string[] {
   const { name, usage, summary, positionals = [], options, notes = [], environment, failure } = command;
   const section = (title: string, rows: readonly (readonly [string, string])[]): readonly string[] => {

@@ -48,7 +48,7 @@ const ROTATE = {
   label: { ...LABEL, otherwise: "the old key's" },
 } as const;
 
-/** The commands. */
+/** `umpire keys create`, `umpire keys list`, `umpire keys rotate` and `umpire keys revoke`. */
 export const KEY_COMMANDS: readonly Command[] = [
   {
     name: 'keys create',

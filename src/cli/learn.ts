@@ -19,7 +19,7 @@ const OPTIONS = {
   forget: { type: 'boolean', meaning: 'takes back what was learned, and the kept examples' },
 } as const;
 
-/** The command. */
+/** `umpire learn`. */
 export const LEARN_COMMAND: Command = {
   name: 'learn',
   usage: '--catalog ID --owner NAME [--instruction TEXT] (EXAMPLES [--keep-examples] | --refresh | --forget)',

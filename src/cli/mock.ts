@@ -48,7 +48,7 @@ const OPTIONS = {
   choices: { type: 'string', value: 'N', meaning: "the models' limit", otherwise: DEFAULT_LIMITS.choices },
 } as const;
 
-/** The command. */
+/** `umpire mock`. */
 export const MOCK_COMMAND: Command = {
   name: 'mock',
   usage:

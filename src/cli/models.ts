@@ -15,7 +15,7 @@ import { printTable } from './table.ts';
 
 const LIST = { json: JSON_OPTION } as const;
 
-/** The commands. */
+/** `umpire models list` and `umpire models check`. */
 export const MODEL_COMMANDS: readonly Command[] = [
   {
     name: 'models list',

@@ -11,7 +11,7 @@ import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
 const EXPORT = { owner: { type: 'string', value: 'NAME', meaning: 'of this owner alone' } } as const;
 
-/** The commands. */
+/** `umpire keys export` and `umpire keys import`. */
 export const KEY_MOVING_COMMANDS: readonly Command[] = [
   {
     name: 'keys export',

@@ -11,7 +11,7 @@ export interface Turn {
   refused(wait: number): void;
 }
 
-/** Gives turns. */
+/** Decides when the next request may begin. */
 export interface Pace {
   /** The lowest `place` among those who wait is next. Rejects with the signal's reason once it is aborted. */
   turn(place: number): Promise<Turn>;

@@ -51,7 +51,7 @@ const OPTIONS = {
   default: { type: 'boolean', meaning: 'the plain name of the model means this revision, once it is loaded' },
 } as const;
 
-/** The command. */
+/** `umpire models pack`. */
 export const PACK_COMMAND: Command = {
   name: 'models pack',
   usage:

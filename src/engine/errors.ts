@@ -45,7 +45,7 @@ export class JobDeadlinePassed extends Error {
   }
 }
 
-/** The caller left. */
+/** The caller left before the decision was made: nobody waits for an answer. */
 export class JobCanceled extends Error {
   override readonly name = 'JobCanceled';
   constructor() {

@@ -12,7 +12,7 @@
 import { ERROR_TABLE, type ErrorReason } from '../domain/errors.ts';
 import type { Parsed } from '../domain/settings.ts';
 
-/** One fault. */
+/** What is done wrong to one request. */
 export interface FaultSpec {
   readonly error: ErrorReason | undefined;
   /** Seconds; null for none; undefined for what the service would say. */
@@ -31,7 +31,7 @@ const BY_STATUS: Readonly<Record<string, ErrorReason>> = {
 /** Half a minute is as long as any call may take. */
 const MAX_DELAY = 60_000;
 
-/** Reads a spec. */
+/** Reads the text of a spec. */
 export function parseFault(text: string): Parsed<FaultSpec> {
   let error: ErrorReason | undefined;
   const values: Record<string, string> = {};

@@ -22,7 +22,7 @@ export interface StoreCall {
 /** No request makes more calls; what an operator's command does is not looked at. */
 const MAX_CALLS = 16;
 
-/** A fresh budget. */
+/** The budget of one request that has not called a store yet. */
 export function createStoreBudget(milliseconds: number = STORE_BUDGET_MS): StoreBudget {
   return { remaining: milliseconds };
 }

@@ -24,7 +24,7 @@ export interface WholeCatalogFields extends CatalogFields {
   readonly examples: string;
 }
 
-/** The fields' names. */
+/** The columns or hash fields of a catalog, but for its kept examples. */
 export const CATALOG_FIELDS = [
   'stamp',
   'model',

@@ -18,7 +18,7 @@ export interface KeyFields {
   readonly ended_by: string;
 }
 
-/** The longest label. */
+/** Characters that a key's label may have. */
 export const MAX_LABEL = 100;
 
 /** A record's fields, but for its times. */

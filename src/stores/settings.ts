@@ -16,6 +16,7 @@ export interface RedisSettings {
   readonly waitReplicas: number;
 }
 
+/** A server's address; an IPv6 host is without brackets. */
 export interface HostPort {
   readonly host: string;
   readonly port: number;

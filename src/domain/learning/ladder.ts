@@ -13,9 +13,8 @@ import {
   toProbabilities,
 } from './regression.ts';
 
-/** The rungs. */
-const RUNGS = ['zero-shot', 'temperature', 'bias', 'weights'] as const;
-export type Rung = (typeof RUNGS)[number];
+/** A rung of the ladder, from the model as it is to weights on the text's vector. */
+export type Rung = 'zero-shot' | 'temperature' | 'bias' | 'weights';
 
 /** What a rung came to on held-out examples. */
 export interface RungResult {
@@ -29,7 +28,7 @@ export interface RungResult {
   readonly taken: boolean;
 }
 
-/** What was learned. */
+/** The rung that was taken, what was fitted on it, and how each rung did on held-out examples. */
 export interface Learning {
   readonly rung: Rung;
   readonly parameters: Parameters;

@@ -6,6 +6,7 @@
 /** A function to minimise: its value, and its gradient into `gradient`. */
 export type Objective = (at: Float64Array, gradient: Float64Array) => number;
 
+/** Where a minimisation starts its scale, and where it ends. */
 export interface LbfgsOptions {
   /** About the second derivative by each variable; all over 0. */
   readonly curvature: Float64Array;

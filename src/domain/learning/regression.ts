@@ -22,7 +22,7 @@ export interface RegressionData {
   readonly vectors: VectorData | undefined;
 }
 
-/** What vectors add. */
+/** The examples' vectors, centred. */
 export interface VectorData {
   readonly width: number;
   readonly mean: Float64Array;
@@ -44,8 +44,9 @@ export type Effort = Pick<LbfgsOptions, 'mostSteps' | 'tolerance'>;
 /** Parameters in one list: a, b, then W row by row where there are weights. */
 export type Parameters = Float64Array;
 
-/** How far a fit is driven. What only compares candidates needs less. */
+/** How far the fit is driven that is kept. */
 const FINAL: Effort = { mostSteps: 40, tolerance: 1e-4 };
+/** How far a fit is driven that only compares candidates. */
 export const COMPARING: Effort = { mostSteps: 12, tolerance: 1e-3 };
 
 /** Makes data of what the model said of each example. */

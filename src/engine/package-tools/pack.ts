@@ -31,7 +31,7 @@ export interface PackRequest {
   readonly logger: EngineLogger;
 }
 
-/** What was packed. */
+/** The new package's folder, what was found out for its manifest, and how fast it is on this machine. */
 export interface Packed {
   readonly folder: string;
   readonly pooling: Pooling;

@@ -44,7 +44,7 @@ export interface AdmissionCase {
 /** Admitted, or refused with the whole seconds until it would probably be admitted, at least 1. */
 export type Verdict = { readonly kind: 'admitted' } | { readonly kind: 'refused'; readonly retryAfter: number };
 
-/** Judges a job. */
+/** Admits a job if it can probably be done before its deadline and the queue has room for it. */
 export function admit(job: AdmissionCase): Verdict {
   const { keyed, bytes, cost, ahead, engines, outage, timeLeft, all, anonymous, maxJobs, maxBytes } = job;
   const share = keyed ? 1 : ANONYMOUS_SHARE;

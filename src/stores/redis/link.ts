@@ -12,6 +12,7 @@ import { type OpenRedis, type RedisConnection, within } from './connection.ts';
 import { race, TOO_LATE } from './race.ts';
 import { type CallKind, isWrongServer, storeError } from './reply-errors.ts';
 
+/** One service's line to Redis, over all connections that it has one after the other. Ended by `close`. */
 export interface RedisLink {
   /**
    * Does one piece of work on the connection. `key`: a key that it is about; undefined for what walks all servers.
@@ -28,12 +29,14 @@ export interface RedisLink {
   opened(milliseconds: number): Promise<boolean>;
   /** Whether every server answers. */
   readonly up: boolean;
+  /** Connections after the first. */
   readonly reconnects: number;
   /** Of the last heartbeat, milliseconds. */
   readonly latencyMs: number | undefined;
   close(): Promise<void>;
 }
 
+/** How a line opens connections, and who hears of them. */
 export interface RedisLinkOptions {
   readonly open: OpenRedis;
   readonly log: StoreLog;

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { RedisConnection } from './connection.ts';
 import { isMissingScript } from './reply-errors.ts';
 
-/** One script. */
+/** Lua that the server keeps by its SHA-1. */
 export interface RedisScript {
   /** Runs it; sends its source only if the server does not know it. */
   run(connection: RedisConnection, keys: readonly [string, ...string[]], args: readonly string[]): Promise<unknown>;

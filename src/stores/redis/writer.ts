@@ -8,6 +8,7 @@ import { StoreWriteUnconfirmed } from '../errors.ts';
 import type { RedisConnection, RedisNodeConnection } from './connection.ts';
 import type { RedisLink } from './link.ts';
 
+/** Makes writes that are confirmed by as many replicas as the settings ask for. */
 export interface RedisWriter {
   /**
    * Does one write and, if it `changed` something, sees that enough replicas have it. `key`: a key that it wrote.

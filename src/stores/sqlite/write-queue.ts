@@ -34,6 +34,7 @@ export function sharedNow(): number {
 /** The number of no order: the thread has opened the database. */
 export const READY = -1;
 
+/** Hands writes to the thread that makes them, and waits for the disk. */
 export interface WriteQueue {
   /**
    * Makes one write; on the disk when it resolves. Throws StoreUnavailable or StoreCorrupt if it was not made,
