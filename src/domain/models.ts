@@ -10,10 +10,7 @@ const UNAVAILABLE_RETRY_SECONDS = 2;
 
 /** The revision that a model string names, or undefined if none is served under it. */
 export function findModel(models: readonly ModelRevision[], name: string): ModelRevision | undefined {
-  const [id, revision] = name.split('@', 2);
-  return models.find(
-    (model) => model.id === id && (revision === undefined ? model.isDefault : model.revision === revision),
-  );
+  return models.find((model) => name === qualifiedName(model) || (model.isDefault && name === model.id));
 }
 
 /** The string that names a revision for good, as decisions carry it. */
