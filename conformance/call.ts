@@ -2,7 +2,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Answer } from './answer.ts';
 
-/** One request. */
+/** One request that a check makes. */
 export interface Call {
   readonly path: string;
   /** Default: POST with a body, GET without. */
@@ -36,7 +36,7 @@ export class Silence extends Error {
 }
 
 /** Bytes that an answer may have. */
-export const MAX_ANSWER = 8 * 1024 * 1024;
+const MAX_ANSWER = 8 * 1024 * 1024;
 
 /** The settings of TLS. */
 export function tlsOf({ ca, insecure = false }: Target) {
@@ -48,7 +48,7 @@ export function pathOf(url: URL, { path }: Call): string {
   return url.pathname.replace(/\/$/, '') + path;
 }
 
-/** The method. */
+/** The method that a request goes out with. */
 export function methodOf({ method, body }: Call): string {
   return method ?? (body === undefined ? 'GET' : 'POST');
 }

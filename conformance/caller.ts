@@ -36,7 +36,7 @@ const SHORTEST_WAIT = 100;
 /** So many requests in a row without an answer are the last. */
 const MAX_SILENT = 3;
 
-/** A caller. */
+/** A caller of one deployment, with connections that are kept. */
 export function createCaller({ url, http2Url = url, timeout = TIMEOUT, ...tls }: CallerOptions): Caller {
   const http1 = createHttp1({ url, timeout, ...tls });
   const http2 = createHttp2({ url: http2Url, timeout, ...tls });

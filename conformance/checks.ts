@@ -12,7 +12,7 @@ import { KEY_CHECKS } from './checks/keys.ts';
 import { MODEL_CHECKS } from './checks/models.ts';
 
 /** All of them; their ids are unique. */
-export const checks: readonly Check[] = [
+export const CHECKS: readonly Check[] = [
   ...HEALTH_AND_ROUTE_CHECKS,
   ...MODEL_CHECKS,
   ...DECISION_CHECKS,

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Answer, jsonOf, likelyCause, objectAt, show } from './answer.ts';
 import { BrokenPromise } from './outcome.ts';
 
-/** Deep equality. */
+/** Expects two values to be deeply equal. @throws BrokenPromise */
 export function same(what: string, actual: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(actual, expected)) {
     throw new BrokenPromise(`${what}: expected ${show(expected)}, got ${show(actual)}`);

@@ -5,8 +5,8 @@ import type { Answer } from './answer.ts';
 import type { Decided, Kit, Question } from './kit.ts';
 import { grpcMessage, rpcOf } from './rpc.ts';
 
-/** CreateDecision. */
-export const createDecision = rpcOf(DecisionService.method.createDecision);
+/** The RPC that makes decisions. */
+export const CREATE_DECISION = rpcOf(DecisionService.method.createDecision);
 
 /** The kit's question as a message takes it. */
 export async function questionMessage(kit: Kit): Promise<Question & { readonly choices: string[] }> {
@@ -16,15 +16,15 @@ export async function questionMessage(kit: Kit): Promise<Question & { readonly c
 
 /** The decision in an answer by gRPC that must be one. */
 export function grpcDecided(answer: Answer): Decided {
-  return numbersOf(grpcMessage(answer, createDecision));
+  return numbersOf(grpcMessage(answer, CREATE_DECISION));
 }
 
 /** The decision in the bytes of a message. */
 export function protoDecided(bytes: Uint8Array): Decided {
-  return numbersOf(fromBinary(createDecision.output, bytes));
+  return numbersOf(fromBinary(CREATE_DECISION.output, bytes));
 }
 
-function numbersOf({ decision }: ReturnType<typeof grpcMessage<typeof createDecision.output>>): Decided {
+function numbersOf({ decision }: ReturnType<typeof grpcMessage<typeof CREATE_DECISION.output>>): Decided {
   const output = decision?.output;
   return {
     choice: output?.choice ?? '',

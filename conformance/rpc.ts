@@ -60,14 +60,14 @@ const CONNECT_CODES: Readonly<Record<number, string>> = {
 
 const HEAD = 5;
 
-/** A gRPC frame. */
+/** A message in its gRPC frame: uncompressed, with its length. */
 export function frameOf(message: Uint8Array): Buffer {
   const head = Buffer.alloc(HEAD);
   head.writeUInt32BE(message.length, 1);
   return Buffer.concat([head, message]);
 }
 
-/** Calls by gRPC. */
+/** Makes a unary gRPC call over HTTP/2. */
 export function callGrpc<I extends DescMessage, O extends DescMessage>(
   kit: Kit,
   { path, input }: Rpc<I, O>,

@@ -1,4 +1,6 @@
-/** The composition root: puts the parts together by a configuration. Creating an app listens to nothing; `start` does. */
+/**
+ * The composition root: puts the parts together by a configuration. Creating an app listens to nothing; `start` does.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from './config.ts';
 import { createAuthenticator } from './domain/authenticate.ts';
@@ -44,6 +46,7 @@ export interface Overrides {
   readonly droppedLogLines?: () => number;
 }
 
+/** A whole service. It lives from `createApp` to `stop`, which is called once; what an override brought outlives it. */
 export interface App {
   readonly engine: Engine;
   readonly health: Health;
@@ -52,13 +55,20 @@ export interface App {
   /** Counts a fault that nothing caught, by its reason, for the metrics. */
   noteFault(reason: string): void;
   /**
-   * Listens, and resolves with the port; 0 if it was stopped before. Models load meanwhile (see `health`) or, where the settings say so, before.
+   * Listens, and resolves with the port; 0 if it was stopped before. Models load meanwhile (see `health`) or, where the
+   * settings say so, before.
    * @throws the system's error.
    */
   start(): Promise<number>;
-  /** Looks at the model packages again and uses the certificate, if the port speaks TLS. @throws Error if the certificate is not valid. */
+  /**
+   * Looks at the model packages again and uses the certificate, if the port speaks TLS. @throws Error if the
+   * certificate is not valid.
+   */
   reload(tls: TlsFiles | undefined): void;
-  /** Drains and stops: unready at once, closed to new connections after the drain delay, done when the last request is answered. */
+  /**
+   * Drains and stops: unready at once, closed to new connections after the drain delay, done when the last request is
+   * answered.
+   */
   stop(): Promise<void>;
 }
 
@@ -69,7 +79,10 @@ const MOST_REASONS = 16;
 const LEAST_FLUSH = 1000;
 const MOST_FLUSH = 5000;
 
-/** @throws StoreUnavailable or StoreCorrupt if the embedded store cannot be opened, Error if an annotation cannot be served. */
+/**
+ * @throws StoreUnavailable or StoreCorrupt if the embedded store cannot be opened, Error if an annotation cannot be
+ * served.
+ */
 export async function createApp(config: Config, logger: Logger, overrides: Overrides = {}): Promise<App> {
   const stores = overrides.stores ?? (await createStores(config.store, logger));
   const claim =

@@ -4,9 +4,9 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { BodyRates } from './domain/body-limits.ts';
 import { BODY_SETTINGS, bodyRatesOf } from './domain/body-settings.ts';
-import { noProxies, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
+import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
 import { LIMIT_SETTINGS, type LimitSettings, limitsOf } from './domain/limit-settings.ts';
-import { oneOf, optional, orProblem, readSettings, seconds, setting, text, whole } from './domain/settings.ts';
+import { oneOf, optional, readSettings, type Settings, seconds, setting, text, whole } from './domain/settings.ts';
 import { parseSelection } from './engine/packages/selection.ts';
 import { parseServers, TOKEN_VARIABLE_PATTERN } from './engine/packages/servers.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
@@ -16,6 +16,7 @@ import { HOLDING_SETTINGS, type HoldingSettings, holdingsOf } from './wire/holdi
 import { readTlsFiles } from './wire/listener/tls-settings.ts';
 import { parseTraceSettings, TRACE_SETTINGS, type TraceSettings } from './wire/traces/settings.ts';
 
+/** Every setting, read and checked: times in milliseconds, sizes in bytes. */
 export interface Config {
   readonly port: number;
   readonly host: string;
@@ -74,6 +75,21 @@ export interface Setting {
 const MODELS_DIR = fileURLToPath(new URL('../models', import.meta.url));
 const MIB = 1024 * 1024;
 
+/** Where models come from. The operator's command reads these alone. */
+export const MODEL_SETTINGS = {
+  UMPIRE_MODELS_DIR: setting('models', text, 'The folder of model packages', () => MODELS_DIR),
+  UMPIRE_MODELS: setting(
+    'all',
+    (names) => parseSelection(names.replace(/^all$/, '')),
+    'Which of them are served: `umpire-mini,minilm-l6`, or single revisions as `umpire-mini@r5`, or `all`',
+  ),
+  UMPIRE_INFERENCE_SERVERS: setting(
+    '',
+    parseServers,
+    'Addresses of inference servers in place of those in model packages: `<model>=<host>:<port>,…`',
+  ),
+} satisfies Settings;
+
 /** All settings with their defaults and parsers, in the order of the README's table. */
 const TABLE = {
   PORT: setting('8080', whole(0, 65_535), 'The port for REST, gRPC and Connect. 0 takes a free one'),
@@ -84,17 +100,7 @@ const TABLE = {
   ),
   TLS_KEY: optional(text, "A PEM file with the certificate's private key"),
   LOG_LEVEL: setting('info', oneOf(LOG_LEVELS), '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`'),
-  UMPIRE_MODELS_DIR: setting('models', text, 'The folder of model packages', () => MODELS_DIR),
-  UMPIRE_MODELS: setting(
-    'all',
-    orProblem((names) => parseSelection(names.replace(/^all$/, ''))),
-    'Which of them are served: `umpire-mini,minilm-l6`, or single revisions as `umpire-mini@r5`, or `all`',
-  ),
-  UMPIRE_INFERENCE_SERVERS: setting(
-    '',
-    orProblem(parseServers),
-    'Addresses of inference servers in place of those in model packages: `<model>=<host>:<port>,…`',
-  ),
+  ...MODEL_SETTINGS,
   UMPIRE_ENGINES: setting(
     'the cores',
     whole(1, 256),
@@ -145,9 +151,9 @@ const TABLE = {
   ...BODY_SETTINGS,
   UMPIRE_TRUSTED_PROXIES: setting(
     '',
-    orProblem(parseTrustedProxies),
+    parseTrustedProxies,
     'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` is believed',
-    () => noProxies,
+    () => NO_PROXIES,
   ),
 };
 

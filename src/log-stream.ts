@@ -1,7 +1,7 @@
 /**
- * Log lines on their way to standard output, which may be a pipe that nobody reads. What waits is bounded: any more is dropped and counted, and
- * a line says so once somebody reads again. Nothing here blocks: a write to a full pipe from a thread of the pool would keep the process from
- * ever ending.
+ * Log lines on their way to standard output, which may be a pipe that nobody reads. What waits is bounded: any more is
+ * dropped and counted, and a line says so once somebody reads again. Nothing here blocks: a write to a full pipe from a
+ * thread of the pool would keep the process from ever ending.
  */
 import type { Writable } from 'node:stream';
 
@@ -15,6 +15,7 @@ export interface LogStream {
   flush(within: number): Promise<void>;
 }
 
+/** Bounds of a log stream; the defaults are 16 MiB and half a second. */
 export interface LogStreamOptions {
   /** Bytes that may wait, in blocks and in the output's own queue. */
   readonly maxBytes?: number;
@@ -22,7 +23,10 @@ export interface LogStreamOptions {
   readonly interval?: number;
 }
 
-/** Lines are gathered into blocks of this many characters, since a system call each would cost more than a request's other bookkeeping. */
+/**
+ * Lines are gathered into blocks of this many characters, since a system call each would cost more than a request's
+ * other bookkeeping.
+ */
 const BLOCK_LENGTH = 12 * 1024;
 const MAX_BYTES = 16 * 1024 * 1024;
 const INTERVAL = 500;

@@ -3,7 +3,9 @@ import type { Writable } from 'node:stream';
 import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger, pino } from 'pino';
 import { createLogStream } from './log-stream.ts';
 
+/** The service's logger. Layers that need less of it say so in types of their own. */
 export type Logger = PinoLogger;
+/** A level of pino's, or `silent`. */
 export type LogLevel = LevelWithSilent;
 
 /** The levels that LOG_LEVEL may name. */
@@ -27,7 +29,10 @@ export function createLogSink(level: LogLevel, output: Writable): LogSink {
   return { logger: createLogger(level, stream), dropped: stream.dropped, flush: () => stream.flush(FLUSH_WITHIN) };
 }
 
-/** A logger on a stream. Errors are written with their message and stack, so no error may hold a key, an input or a choice. */
+/**
+ * A logger on a stream. Errors are written with their message and stack, so no error may hold a key, an input or a
+ * choice.
+ */
 export function createLogger(level: LogLevel, stream: DestinationStream): Logger {
   return pino(
     {

@@ -19,8 +19,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { createLogger } from '../src/logger.ts';
-import { parseFault } from '../src/mock/fault-spec.ts';
 import { startMock } from '../src/mock/start-mock.ts';
+import { faultOf } from './support/fault-of.ts';
 import { newUserEnv } from './support/new-user.ts';
 import { startService } from './support/service.ts';
 
@@ -206,8 +206,7 @@ for (const [file, command] of clients) {
   });
 
   test.serial(`${file}: an answer that breaks off or is no JSON is an error, and no decision`, async (t) => {
-    const spec = parseFault('cut=body');
-    if (typeof spec === 'string') return t.fail(spec);
+    const spec = faultOf('cut=body');
     const mock = await startMock({ ...MOCK, faults: [{ spec, rate: 1 }] });
     t.teardown(mock.stop);
     t.regex(await failure(command, [file, mock.url]), /^(TypeError: (terminated|fetch failed): |IncompleteRead)/);
@@ -259,8 +258,7 @@ for (const [file, command] of clients) {
 }
 
 test.serial('connect.ts: a wait that is longer than the deadline is not begun', async (t) => {
-  const spec = parseFault('429; retry-after=9');
-  if (typeof spec === 'string') return t.fail(spec);
+  const spec = faultOf('429; retry-after=9');
   const mock = await startMock({ ...MOCK, faults: [{ spec, rate: 1 }] });
   t.teardown(mock.stop);
   const begun = performance.now();

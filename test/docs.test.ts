@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { CALLER_VARIABLES, SETTINGS } from '../src/config.ts';
-import { errorTable } from '../src/domain/errors.ts';
+import { ERROR_TABLE } from '../src/domain/errors.ts';
 import { TOKEN_VARIABLE_PATTERN } from '../src/engine/packages/servers.ts';
 
 const root = new URL('..', import.meta.url);
@@ -72,11 +72,11 @@ test('the symptoms name codes, reasons and log lines that there are', (t) => {
   for (const row of rows) {
     const [, symptom = '', log = ''] = row.split('|');
     for (const [, status, code = ''] of symptom.matchAll(/(\d{3}) `([a-z_]+)`/g)) {
-      const reason = errorTable[code.toUpperCase() as keyof typeof errorTable];
+      const reason = ERROR_TABLE[code.toUpperCase() as keyof typeof ERROR_TABLE];
       t.is(String(reason?.http), status ?? '', `${code}`);
     }
     for (const [, quoted = ''] of log.matchAll(/`([^`]+)`/g)) {
-      if (/^[A-Z_]+$/.test(quoted)) t.true(quoted in errorTable, quoted);
+      if (/^[A-Z_]+$/.test(quoted)) t.true(quoted in ERROR_TABLE, quoted);
     }
   }
 });

@@ -11,7 +11,7 @@ import { file_umpire_v1_decision_service as DECISION_FILE } from '../gen/umpire/
 import { ErrorReason } from '../gen/umpire/v1/error_reason_pb.ts';
 import { FieldFaultSchema, fault, oneof_fault } from '../gen/umpire/v1/field_fault_pb.ts';
 import { file_umpire_v1_model_service as MODEL_FILE } from '../gen/umpire/v1/model_service_pb.ts';
-import { errorTable, type ErrorReason as Reason } from '../src/domain/errors.ts';
+import { ERROR_TABLE, type ErrorReason as Reason } from '../src/domain/errors.ts';
 import { constraintsOf } from '../src/domain/field-rules.ts';
 import { createCatalogService } from '../src/service/catalog-service.ts';
 import { createDecisionService } from '../src/service/decision-service.ts';
@@ -40,7 +40,7 @@ const routes = createRoutes(procedures)
   .toSorted((a, b) => (a.route < b.route ? -1 : 1));
 
 const errors = Object.fromEntries(
-  (Object.entries(errorTable) as [Reason, (typeof errorTable)[Reason]][])
+  (Object.entries(ERROR_TABLE) as [Reason, (typeof ERROR_TABLE)[Reason]][])
     .map(([reason, { status, http, type }]) => ({ number: ErrorReason[reason], reason, http, type, status }))
     .toSorted((a, b) => a.number - b.number)
     .map(({ reason, ...row }) => [reason, { code: reason.toLowerCase(), ...row }]),

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { SETTINGS } from '../src/config.ts';
-import { errorTable } from '../src/domain/errors.ts';
+import { ERROR_TABLE } from '../src/domain/errors.ts';
 import { newUserEnv } from './support/new-user.ts';
 
 const root = new URL('..', import.meta.url);
@@ -113,7 +113,7 @@ test('the table of errors has every code that REST can send, under its status an
   // Those of the other protocols, and the one that nobody is there to read.
   const elsewhere = new Set(['invalid_message', 'unimplemented', 'service_not_found', 'canceled']);
   const table = readme.split('\n').filter((line) => /^\| \d{3}/.test(line));
-  for (const [reason, { http, type }] of Object.entries(errorTable)) {
+  for (const [reason, { http, type }] of Object.entries(ERROR_TABLE)) {
     const code = reason.toLowerCase();
     if (elsewhere.has(code)) continue;
     t.true(

@@ -16,7 +16,7 @@ import { fitParameters, regressionData } from '../../src/domain/learning/regress
 import { createEngine } from '../../src/engine/create-engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { basisOf, type LearnedRecord } from '../../src/stores/catalog-additions.ts';
-import { silentLog } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/log.ts';
 import { readDataSets } from '../eval/data-sets.ts';
 import { learningCost, MOST_COST } from './cost.ts';
 import { scoresOf } from './scores.ts';
@@ -86,7 +86,7 @@ export async function run(
     modelsDir: MODELS,
     models: [model],
     engines: 2,
-    logger: { ...silentLog, debug: () => {} },
+    logger: { ...SILENT_LOG, debug: () => {} },
   });
   try {
     const revision = await readyRevision(engine, model);

@@ -14,7 +14,7 @@ import { createStoreBudget } from '../../src/stores/budget.ts';
 import type { LearnedRecord } from '../../src/stores/catalog-additions.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { createStores } from '../../src/stores/create-stores.ts';
-import { silentLog } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/log.ts';
 import type { Row } from '../eval/data-sets.ts';
 
 /** A row of a set with what was scored of it. */
@@ -32,7 +32,7 @@ export async function checkThroughService(
   rows: readonly CheckedRow[],
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'umpire-bench-'));
-  const stores = await createStores({ kind: 'sqlite', folder }, silentLog);
+  const stores = await createStores({ kind: 'sqlite', folder }, SILENT_LOG);
   const off = Object.fromEntries(
     ['REQUEST_RATE', 'CONNECTION_RATE', 'RATE_KEY'].map((name) => [`UMPIRE_${name}`, 'off']),
   );

@@ -1,6 +1,6 @@
 /** What every part of `replicas` runs: three replicas behind nginx, a key, a catalog, and callers that keep on calling. */
 import { createStores } from '../../src/stores/create-stores.ts';
-import { silentLog } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
 import { decisionOf, grpcFault, restFault } from '../../test/support/decision-calls.ts';
 import { type GrpcClients, openGrpc } from '../../test/support/grpc.ts';
@@ -44,7 +44,7 @@ export async function startDeployment(
   } = {},
 ): Promise<Deployment> {
   const { env = {}, here = store, places } = options;
-  const stores = await createStores(parseStoreSettings(here).value, silentLog);
+  const stores = await createStores(parseStoreSettings(here).value, SILENT_LOG);
   const settings = { ...store, ...LIMITS, UMPIRE_LISTEN_WHEN: 'ready', UMPIRE_DRAIN_DELAY: '1', ...env };
   const replicas = await startReplicas({ UMPIRE_TRUSTED_PROXIES: '127.0.0.1', ...settings }, places);
   const proxy = await startProxy(

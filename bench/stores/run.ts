@@ -15,7 +15,7 @@ import { readSettings } from '../../src/domain/settings.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { type CatalogRecord, UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { createStores } from '../../src/stores/create-stores.ts';
-import { silentLog } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { issueKey } from '../../test/support/issue-key.ts';
@@ -77,7 +77,7 @@ async function worksOf(stores: Stores): Promise<readonly (readonly [string, Work
       key: { rate: unlimited, concurrency: 1_000, quota: 1e9 },
     },
     store: limitStore,
-    log: silentLog,
+    log: SILENT_LOG,
   });
   const authenticator = createAuthenticator({ keys, limitBadKeys: true });
   const { authorization } = issued.headers;
@@ -131,12 +131,12 @@ export async function run(): Promise<void> {
 
   const bare = new DatabaseSync(':memory:').prepare('SELECT 1');
   await add('sqlite', 'baseline, SELECT 1 in memory', () => bare.get(), 20_000);
-  const sqlite = await createStores({ kind: 'sqlite', folder }, silentLog);
+  const sqlite = await createStores({ kind: 'sqlite', folder }, SILENT_LOG);
   for (const [title, work, calls] of await worksOf(sqlite)) await add('sqlite', title, work, calls);
   await sqlite.close();
 
   await add('redis', 'baseline, a bare GET by the same client', () => client.get('nothing'), 4_000);
-  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog);
+  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG);
   for (const [title, work, calls] of await worksOf(stores)) await add('redis', title, work, calls);
   await stores.close();
 

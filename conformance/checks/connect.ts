@@ -6,9 +6,9 @@ import type { Check } from '../check.ts';
 import { hasStatus, matches, same } from '../expect.ts';
 import type { Decided } from '../kit.ts';
 import { callConnect, connectRefuses, rpcOf } from '../rpc.ts';
-import { createDecision, protoDecided, questionMessage } from '../rpc-decisions.ts';
+import { CREATE_DECISION, protoDecided, questionMessage } from '../rpc-decisions.ts';
 
-const getCatalog = rpcOf(CatalogService.method.getCatalog);
+const GET_CATALOG = rpcOf(CatalogService.method.getCatalog);
 const BOTH_SENT = { code: 3, reason: 'CHOICES_OR_CATALOG', param: 'choices' } as const;
 const KEY_MISSING = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
 
@@ -22,7 +22,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
     async run(kit) {
       const question = await questionMessage(kit);
       const wanted = kit.decided(await kit.decide(question));
-      const answer = await callConnect(kit, createDecision, { json: question });
+      const answer = await callConnect(kit, CREATE_DECISION, { json: question });
       hasStatus(answer, 200);
       const { model, output, usage } = objectAt(jsonOf(answer), 'decision') as never as {
         readonly model: string;
@@ -40,7 +40,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
     async run(kit) {
       const question = await questionMessage(kit);
       const wanted = kit.decided(await kit.decide(question));
-      const answer = await callConnect(kit, createDecision, { message: question });
+      const answer = await callConnect(kit, CREATE_DECISION, { message: question });
       hasStatus(answer, 200);
       matches('Content-Type', answer.headers['content-type'], /^application\/proto$/);
       same('decision', protoDecided(answer.body), wanted);
@@ -53,7 +53,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
     tried: 'choices and catalog together',
     async run(kit) {
       const json = { ...(await kit.question()), catalog: 'c' };
-      connectRefuses(await callConnect(kit, createDecision, { json }), 400, BOTH_SENT);
+      connectRefuses(await callConnect(kit, CREATE_DECISION, { json }), 400, BOTH_SENT);
     },
   },
   {
@@ -62,7 +62,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
     promise: 'a missing key is 401 unauthenticated',
     tried: 'GetCatalog without a key',
     async run(kit) {
-      connectRefuses(await callConnect(kit, getCatalog, { json: { id: 'any' } }), 401, KEY_MISSING);
+      connectRefuses(await callConnect(kit, GET_CATALOG, { json: { id: 'any' } }), 401, KEY_MISSING);
     },
   },
   {
@@ -71,7 +71,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
     promise: 'a property that the message does not have is 400, not ignored',
     tried: 'temperature beside a valid question',
     async run(kit) {
-      const answer = await callConnect(kit, createDecision, { json: { ...(await kit.question()), temperature: 1 } });
+      const answer = await callConnect(kit, CREATE_DECISION, { json: { ...(await kit.question()), temperature: 1 } });
       hasStatus(answer, 400);
       same('code', jsonOf(answer).code, 'invalid_argument');
     },
@@ -84,7 +84,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
     async run(kit) {
       const path = `/${DecisionService.typeName}/NoSuchMethod`;
       const refusal = { code: 12, reason: 'UNIMPLEMENTED' };
-      connectRefuses(await callConnect(kit, { ...createDecision, path }, { json: {} }), 404, refusal);
+      connectRefuses(await callConnect(kit, { ...CREATE_DECISION, path }, { json: {} }), 404, refusal);
     },
   },
 ];

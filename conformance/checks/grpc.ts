@@ -10,14 +10,14 @@ import { hasStatus, holds, matches, same } from '../expect.ts';
 import type { ListedModel } from '../kit.ts';
 import { Skipped } from '../outcome.ts';
 import { callGrpc, frameOf, grpcMessage, grpcRefuses, retrySeconds, rpcOf } from '../rpc.ts';
-import { createDecision, grpcDecided, questionMessage } from '../rpc-decisions.ts';
+import { CREATE_DECISION, grpcDecided, questionMessage } from '../rpc-decisions.ts';
 
-const listModels = rpcOf(ModelService.method.listModels);
-const getModel = rpcOf(ModelService.method.getModel);
-const createCatalog = rpcOf(CatalogService.method.createCatalog);
-const getCatalog = rpcOf(CatalogService.method.getCatalog);
-const deleteCatalog = rpcOf(CatalogService.method.deleteCatalog);
-const checkHealth = rpcOf(Health.method.check);
+const LIST_MODELS = rpcOf(ModelService.method.listModels);
+const GET_MODEL = rpcOf(ModelService.method.getModel);
+const CREATE_CATALOG = rpcOf(CatalogService.method.createCatalog);
+const GET_CATALOG = rpcOf(CatalogService.method.getCatalog);
+const DELETE_CATALOG = rpcOf(CatalogService.method.deleteCatalog);
+const CHECK_HEALTH = rpcOf(Health.method.check);
 
 const REQUEST_ID = /^req_[A-Za-z0-9_-]+$/;
 const KEY_MISSING = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
@@ -45,7 +45,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     async run(kit) {
       const question = await questionMessage(kit);
       const wanted = kit.decided(await kit.decide(question));
-      same('decision', grpcDecided(await callGrpc(kit, createDecision, question)), wanted);
+      same('decision', grpcDecided(await callGrpc(kit, CREATE_DECISION, question)), wanted);
     },
   },
   {
@@ -55,7 +55,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     tried: 'a decision and a bad request',
     async run(kit) {
       for (const request of [await questionMessage(kit), {}]) {
-        const { headers, trailers } = await callGrpc(kit, createDecision, request);
+        const { headers, trailers } = await callGrpc(kit, CREATE_DECISION, request);
         matches('x-request-id', headers['x-request-id'] ?? trailers['x-request-id'], REQUEST_ID);
       }
     },
@@ -68,10 +68,10 @@ export const GRPC_CHECKS: readonly Check[] = [
     async run(kit) {
       const wanted = (await kit.models()).map(({ id, status, limits }) => ({ id, status, limits }));
       const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1);
-      const { data } = grpcMessage(await callGrpc(kit, listModels, {}), listModels);
+      const { data } = grpcMessage(await callGrpc(kit, LIST_MODELS, {}), LIST_MODELS);
       same('models', data.map(listed).sort(byId), [...wanted].sort(byId));
       const { id } = await kit.model();
-      const { model } = grpcMessage(await callGrpc(kit, getModel, { model: id }), getModel);
+      const { model } = grpcMessage(await callGrpc(kit, GET_MODEL, { model: id }), GET_MODEL);
       same('model', model?.id, id);
     },
   },
@@ -85,17 +85,17 @@ export const GRPC_CHECKS: readonly Check[] = [
       const { key } = kit;
       const [id, question] = [kit.newCatalogId(), await questionMessage(kit)];
       const { model, choices, input, instruction } = question;
-      grpcMessage(await callGrpc(kit, createCatalog, { id, model, choices }, { key }), createCatalog);
+      grpcMessage(await callGrpc(kit, CREATE_CATALOG, { id, model, choices }, { key }), CREATE_CATALOG);
       same('choices over REST', jsonOf(await kit.catalog('GET', id)).choices, choices);
-      const { catalog } = grpcMessage(await callGrpc(kit, getCatalog, { id }, { key }), getCatalog);
+      const { catalog } = grpcMessage(await callGrpc(kit, GET_CATALOG, { id }, { key }), GET_CATALOG);
       same('choices', catalog?.choices, choices);
       const wanted = kit.decided(await kit.decide(question));
       same(
         'decision',
-        grpcDecided(await callGrpc(kit, createDecision, { model, input, instruction, catalog: id }, { key })),
+        grpcDecided(await callGrpc(kit, CREATE_DECISION, { model, input, instruction, catalog: id }, { key })),
         wanted,
       );
-      grpcMessage(await callGrpc(kit, deleteCatalog, { id }, { key }), deleteCatalog);
+      grpcMessage(await callGrpc(kit, DELETE_CATALOG, { id }, { key }), DELETE_CATALOG);
       hasStatus(await kit.catalog('GET', id), 404);
     },
   },
@@ -105,7 +105,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     promise: 'a bad request is INVALID_ARGUMENT with the reason and the field in ErrorInfo',
     tried: 'choices and catalog together',
     async run(kit) {
-      grpcRefuses(await callGrpc(kit, createDecision, { ...(await questionMessage(kit)), catalog: 'c' }), {
+      grpcRefuses(await callGrpc(kit, CREATE_DECISION, { ...(await questionMessage(kit)), catalog: 'c' }), {
         code: 3,
         reason: 'CHOICES_OR_CATALOG',
         param: 'choices',
@@ -119,7 +119,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     tried: 'a frame of bytes that end in the middle of a field',
     async run(kit) {
       const frame = frameOf(Uint8Array.of(0x0a, 0x7f, 0x41));
-      grpcRefuses(await callGrpc(kit, createDecision, {}, { frame }), { code: 3, reason: 'INVALID_MESSAGE' });
+      grpcRefuses(await callGrpc(kit, CREATE_DECISION, {}, { frame }), { code: 3, reason: 'INVALID_MESSAGE' });
     },
   },
   {
@@ -128,8 +128,8 @@ export const GRPC_CHECKS: readonly Check[] = [
     promise: 'a missing and a wrong key are UNAUTHENTICATED',
     tried: 'GetCatalog without a key, a decision with a wrong one',
     async run(kit) {
-      grpcRefuses(await callGrpc(kit, getCatalog, { id: 'any' }), KEY_MISSING);
-      grpcRefuses(await callGrpc(kit, createDecision, await questionMessage(kit), { key: 'not-a-key' }), KEY_MISSING);
+      grpcRefuses(await callGrpc(kit, GET_CATALOG, { id: 'any' }), KEY_MISSING);
+      grpcRefuses(await callGrpc(kit, CREATE_DECISION, await questionMessage(kit), { key: 'not-a-key' }), KEY_MISSING);
     },
   },
   {
@@ -139,7 +139,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     tried: 'GetModel',
     async run(kit) {
       const refusal = { code: 5, reason: 'MODEL_NOT_FOUND', param: 'model' };
-      grpcRefuses(await callGrpc(kit, getModel, { model: 'no-such-model' }), refusal);
+      grpcRefuses(await callGrpc(kit, GET_MODEL, { model: 'no-such-model' }), refusal);
     },
   },
   {
@@ -151,7 +151,7 @@ export const GRPC_CHECKS: readonly Check[] = [
       const found = (await kit.models()).find(({ status }) => status === 'unavailable');
       if (found === undefined) throw new Skipped('no model is unavailable');
       const request = { ...(await questionMessage(kit)), model: found.id };
-      const answer = await callGrpc(kit, createDecision, request, { once: true });
+      const answer = await callGrpc(kit, CREATE_DECISION, request, { once: true });
       grpcRefuses(answer, { code: 14, reason: 'MODEL_UNAVAILABLE', param: 'model' });
       const seconds = retrySeconds(answer);
       holds(seconds !== undefined && seconds >= 1, `RetryInfo: ${seconds} s`);
@@ -165,7 +165,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     tried: 'DecisionService/NoSuchMethod',
     async run(kit) {
       const path = `/${DecisionService.typeName}/NoSuchMethod`;
-      grpcRefuses(await callGrpc(kit, { ...createDecision, path }, {}), { code: 12, reason: 'UNIMPLEMENTED' });
+      grpcRefuses(await callGrpc(kit, { ...CREATE_DECISION, path }, {}), { code: 12, reason: 'UNIMPLEMENTED' });
     },
   },
   {
@@ -175,7 +175,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     tried: 'a decision with grpc-timeout: 1n',
     async run(kit) {
       const terms = { headers: { 'grpc-timeout': '1n' }, once: true };
-      const { trailers } = await callGrpc(kit, createDecision, await questionMessage(kit), terms);
+      const { trailers } = await callGrpc(kit, CREATE_DECISION, await questionMessage(kit), terms);
       same('grpc-status', trailers['grpc-status'], '4');
     },
   },
@@ -186,7 +186,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     tried: 'Check of "" and of the three services',
     async run(kit) {
       for (const service of ['', ...[DecisionService, ModelService, CatalogService].map(({ typeName }) => typeName)]) {
-        const { status } = grpcMessage(await callGrpc(kit, checkHealth, { service }), checkHealth);
+        const { status } = grpcMessage(await callGrpc(kit, CHECK_HEALTH, { service }), CHECK_HEALTH);
         same(`status of '${service}'`, status, HealthCheckResponse_ServingStatus.SERVING);
       }
     },
@@ -197,7 +197,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     promise: 'the health of a service that does not exist is NOT_FOUND',
     tried: 'Check of no.such.Service',
     async run(kit) {
-      const { trailers } = await callGrpc(kit, checkHealth, { service: 'no.such.Service' });
+      const { trailers } = await callGrpc(kit, CHECK_HEALTH, { service: 'no.such.Service' });
       same('grpc-status', trailers['grpc-status'], '5');
     },
   },

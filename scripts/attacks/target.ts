@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 export interface Target {
+  /** The serving process. */
+  readonly pid: number;
   readonly port: number;
   /** The port of metrics and probes. */
   readonly metricsPort: number;
@@ -69,6 +71,7 @@ export async function startTarget(
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   return {
+    pid: child.pid as number,
     port,
     metricsPort,
     get status() {

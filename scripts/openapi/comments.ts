@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { fromBinary } from '@bufbuild/protobuf';
 import { type FileDescriptorProto, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { errorTable } from '../../src/domain/errors.ts';
+import { ERROR_TABLE } from '../../src/domain/errors.ts';
 
 /** Comments by the full name of what they stand at: `umpire.v1.Decision`, `umpire.v1.Decision.id`, `umpire.v1.DecisionService.CreateDecision`. */
 export type Comments = ReadonlyMap<string, string>;
@@ -64,6 +64,6 @@ function forRest(comment: string): string {
 
 /** The one HTTP status of a gRPC status, if there is one. */
 function httpOf(status: string): string | undefined {
-  const rows = Object.values(errorTable).filter((row) => row.status === status);
+  const rows = Object.values(ERROR_TABLE).filter((row) => row.status === status);
   return rows.length > 0 && new Set(rows.map((row) => row.http)).size === 1 ? String(rows[0]?.http) : undefined;
 }

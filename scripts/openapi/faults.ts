@@ -1,5 +1,5 @@
 /** Which reasons each operation can fail with, and how the document shows them. */
-import { type ErrorReason, errorTable } from '../../src/domain/errors.ts';
+import { ERROR_TABLE, type ErrorReason } from '../../src/domain/errors.ts';
 import type { Procedure } from '../../src/service/procedure.ts';
 import type { Comments } from './comments.ts';
 import type { Schema } from './constraints.ts';
@@ -71,11 +71,11 @@ export const healthReasons = {
  * part of the schema, since more may come.
  */
 export function errorResponses(reasons: readonly ErrorReason[], comments: Comments): Readonly<Record<string, Schema>> {
-  const statuses = [...new Set(reasons.map((reason) => errorTable[reason].http))].sort();
+  const statuses = [...new Set(reasons.map((reason) => ERROR_TABLE[reason].http))].sort();
   return Object.fromEntries(
     statuses.map((status) => {
       // In the order of the table, each once.
-      const rows = Object.entries(errorTable).filter(
+      const rows = Object.entries(ERROR_TABLE).filter(
         ([reason, { http }]) => http === status && reasons.includes(reason as ErrorReason),
       );
       const described = rows.map(([reason, { type }]) => {
@@ -140,4 +140,4 @@ function headersOf(status: number): Schema {
 }
 
 /** Every value of `error.type`. */
-export const errorTypes: readonly string[] = [...new Set(Object.values(errorTable).map((row) => row.type))];
+export const errorTypes: readonly string[] = [...new Set(Object.values(ERROR_TABLE).map((row) => row.type))];

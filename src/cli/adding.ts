@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { type AddRequest, addRemote } from '../engine/package-tools/add-remote.ts';
 import { isObject } from '../engine/package-tools/laid-over.ts';
 import { DIALECT_NAMES } from '../engine/packages/family-names.ts';
-import { silentLog } from '../stores/log.ts';
+import { SILENT_LOG } from '../stores/log.ts';
 import { readArguments, urlFrom } from './arguments.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 import { fittedLines, fittedTemperature, labelledExamples } from './fitted-temperature.ts';
@@ -79,7 +79,7 @@ const OPTIONS = {
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
 
 /** The command. */
-export const addCommand: Command = {
+export const ADD_COMMAND: Command = {
   name: 'models add',
   usage:
     'MODEL@REVISION --url URL --dialect DIALECT [--model NAME] [--token-file FILE | --token-env VARIABLE] [--ca FILE] [--tokenizer FILE] [--shortlist MODEL] [--examples FILE [--instruction TEXT] | --temperature NUMBER] [--canary FILE] [--input-tokens N] [--candidate-tokens N] [--choices N] [--options FILE] [--owned-by NAME] [--default]',
@@ -126,7 +126,7 @@ async function requestFrom(values: Values, terminal: Terminal): Promise<Omit<Add
     own: values.options === undefined ? {} : await ownFrom(values.options),
     ownedBy: values['owned-by'] ?? 'local',
     isDefault: values.default === true,
-    logger: { ...silentLog, debug: () => {} },
+    logger: { ...SILENT_LOG, debug: () => {} },
   };
 }
 

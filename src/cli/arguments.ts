@@ -1,6 +1,7 @@
 /** Reading a command's arguments. Everything throws UsageError. */
 import { parseArgs } from 'node:util';
 import { isOwnerName } from '../domain/keys.ts';
+import { messageOf } from '../engine/errors.ts';
 import { type Options, UsageError } from './command.ts';
 
 /** Options by name; positionals in order. `positionals`: how many at least and at most. */
@@ -13,7 +14,7 @@ export function readArguments<const T extends Options>(
     try {
       return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
     } catch (error) {
-      throw new UsageError(error instanceof Error ? error.message : String(error));
+      throw new UsageError(messageOf(error));
     }
   })();
   const [least, most] = positionals;

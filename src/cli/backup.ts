@@ -1,7 +1,8 @@
 /**
- * `umpire backup` and `umpire restore`: everything that a store keeps in one file, the same for both kinds of store. The file holds one JSON object a
- * line: a head `{"kind":"umpire-backup","format":1,…}`, then `{"kind":"key",…}` and `{"kind":"catalog","owner":…,…}`, and last
- * `{"kind":"end","keys":…,"catalogs":…}`, without which the file is not whole.
+ * `umpire backup` and `umpire restore`: everything that a store keeps in one file, the same for both kinds of store.
+ * The file holds one JSON object a line: a head `{"kind":"umpire-backup","format":1,…}`, then `{"kind":"key",…}` and
+ * `{"kind":"catalog","owner":…,…}`, and last `{"kind":"end","keys":…,"catalogs":…}`, without which the file is not
+ * whole.
  */
 import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
@@ -27,8 +28,8 @@ type Entry =
   | { readonly kind: 'key'; readonly record: KeyRecord }
   | { readonly kind: 'catalog'; readonly owner: string; readonly record: CatalogRecord; readonly examples: string };
 
-/** The commands. */
-export const backupCommands: readonly Command[] = [
+/** `umpire backup` and `umpire restore`. */
+export const BACKUP_COMMANDS: readonly Command[] = [
   {
     name: 'backup',
     usage: 'FILE',
@@ -154,9 +155,10 @@ async function* read(file: string): AsyncGenerator<Entry> {
     } else if (kind === 'catalog') {
       const { owner, ...catalog } = rest;
       if (typeof owner !== 'string' || !isOwnerName(owner)) return fail('owner must be the name of one');
-      const record = catalogFromLine(catalog);
+      const parsed = catalogFromLine(catalog);
+      const record = 'problem' in parsed ? fail(parsed.problem) : parsed.value;
       counts.catalog++;
-      yield typeof record === 'string' ? fail(record) : { kind, owner, record, examples: examplesOfLine(catalog) };
+      yield { kind, owner, record, examples: examplesOfLine(catalog) };
     } else if (kind === 'end') {
       if (fields.keys !== counts.key || fields.catalogs !== counts.catalog) fail('lines are missing before the end');
       ended = true;

@@ -1,6 +1,7 @@
 /**
- * An operator's change of what a model reads for a catalog's choices: one write, whole or not at all. What the catalog learned belongs to the scores of
- * the texts that were read before, so it never outlives them: it is learned anew from kept examples in the same write, or given up if that is asked for.
+ * An operator's change of what a model reads for a catalog's choices: one write, whole or not at all. What the catalog
+ * learned belongs to the scores of the texts that were read before, so it never outlives them: it is learned anew from
+ * kept examples in the same write, or given up if that is asked for.
  */
 import { MIN_EXAMPLES } from '../domain/learning/learn.ts';
 import { basisOf } from '../stores/catalog-additions.ts';
@@ -34,7 +35,10 @@ export async function existing(catalogs: CatalogStore, owner: string, id: string
   return found;
 }
 
-/** Writes a record in the place of what was found. Throws Error if that was changed meanwhile. `examples`: undefined leaves those that are kept. */
+/**
+ * Writes a record in the place of what was found. Throws Error if that was changed meanwhile. `examples`: undefined
+ * leaves those that are kept.
+ */
 export async function replaceCatalog(
   catalogs: CatalogStore,
   owner: string,
@@ -47,8 +51,8 @@ export async function replaceCatalog(
 }
 
 /**
- * Makes a change to a record of other choices or descriptions. `check`: what is wrong with it for the model, a problem a line. Throws Error with all
- * problems; nothing was changed then.
+ * Makes a change to a record of other choices or descriptions. `check`: what is wrong with it for the model, a problem
+ * a line. Throws Error with all problems; nothing was changed then.
  */
 export async function changeCatalog(
   { catalogs, owner, found, forget, terminal }: CatalogChange,

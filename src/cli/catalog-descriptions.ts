@@ -1,4 +1,7 @@
-/** `umpire catalogs describe` and `umpire catalogs replace`: what a model reads for a catalog's choices, and which they are. */
+/**
+ * `umpire catalogs describe` and `umpire catalogs replace`: what a model reads for a catalog's choices, and which they
+ * are.
+ */
 import { readFile } from 'node:fs/promises';
 import { versionFault } from '../domain/catalog-rules.ts';
 import { textOfChoice } from '../stores/catalog-additions.ts';
@@ -31,8 +34,8 @@ const ENVIRONMENT = [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENC
 const LEARNS_ANEW =
   'What was learned belongs to the choices as they were read before: it is learned anew from kept examples (learn --keep-examples). Without them --forget is needed, and the catalog decides zero-shot until it learns.';
 
-/** The commands. */
-export const catalogDescriptionCommands: readonly Command[] = [
+/** `umpire catalogs describe` and `umpire catalogs replace`. */
+export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
   {
     name: 'catalogs describe',
     usage: '--owner NAME --catalog ID (FILE | --remove [FILE]) [--forget]',

@@ -1,5 +1,6 @@
 /** A catalog as one line of JSON, for another store or a backup. */
 import { DEFAULT_VERSION, draftFault, PRIVATE } from '../domain/catalog-rules.ts';
+import type { Parsed } from '../domain/settings.ts';
 import { additionsProblem, type CatalogAdditions } from '../stores/catalog-additions.ts';
 import { areCalibrations } from '../stores/catalog-record.ts';
 import type { CatalogRecord } from '../stores/catalog-store.ts';
@@ -11,18 +12,17 @@ export function catalogLine(record: CatalogRecord, examples: string): object {
   return { ...fields, created_at: createdAt, ...(examples === '' ? {} : { examples }) };
 }
 
-/**
- * The catalog of a line's fields, or what is wrong with them. Whether its model is served and takes its choices shows when it decides.
- */
-export function catalogFromLine(fields: Readonly<Record<string, unknown>>): CatalogRecord | string {
+/** The catalog of a line's fields. Whether its model is served and takes its choices shows when it decides. */
+export function catalogFromLine(fields: Readonly<Record<string, unknown>>): Parsed<CatalogRecord> {
   const { id, model, choices, version, visibility, created_at: createdAt, calibrations = {}, additions = {} } = fields;
   const { examples = '' } = fields;
-  if (typeof id !== 'string' || typeof model !== 'string' || model === '') return 'id and model must be texts';
+  if (typeof id !== 'string' || typeof model !== 'string' || model === '')
+    return { problem: 'id and model must be texts' };
   if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string'))
-    return 'choices must be a list of texts';
-  if (!areCalibrations(calibrations)) return 'calibrations must be positive numbers';
+    return { problem: 'choices must be a list of texts' };
+  if (!areCalibrations(calibrations)) return { problem: 'calibrations must be positive numbers' };
   for (const [name, value] of Object.entries({ version, visibility, created_at: createdAt })) {
-    if (value !== undefined && typeof value !== 'string') return `${name} must be a text`;
+    if (value !== undefined && typeof value !== 'string') return { problem: `${name} must be a text` };
   }
   const draft = {
     id,
@@ -32,10 +32,10 @@ export function catalogFromLine(fields: Readonly<Record<string, unknown>>): Cata
     visibility: visibility as string | undefined,
   };
   const fault = draftFault(draft);
-  if (fault !== undefined) return fault.message;
+  if (fault !== undefined) return { problem: fault.message };
   const problem = additionsProblem(additions, choices) ?? examplesProblem(examples, choices);
-  if (problem !== undefined) return problem;
-  return {
+  if (problem !== undefined) return { problem };
+  const value: CatalogRecord = {
     id,
     model,
     choices,
@@ -45,6 +45,7 @@ export function catalogFromLine(fields: Readonly<Record<string, unknown>>): Cata
     ...(Object.keys(calibrations).length === 0 ? {} : { calibrations }),
     ...(Object.keys(additions as object).length === 0 ? {} : { additions: additions as CatalogAdditions }),
   };
+  return { value };
 }
 
 function examplesProblem(examples: unknown, choices: readonly string[]): string | undefined {

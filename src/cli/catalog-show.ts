@@ -17,8 +17,8 @@ const OPTIONS = {
   json: { type: 'boolean', meaning: 'all of it as one line of JSON' },
 } as const;
 
-/** The command. */
-export const catalogShowCommand: Command = {
+/** `umpire catalogs show`. */
+export const CATALOG_SHOW_COMMAND: Command = {
   name: 'catalogs show',
   usage: '--owner NAME --catalog ID [--json]',
   summary: 'shows a catalog with its descriptions and what it learned',

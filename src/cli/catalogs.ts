@@ -1,4 +1,6 @@
-/** `umpire catalogs …`: an owner's catalogs in the operator's hands, one JSON object a line where they leave and enter. */
+/**
+ * `umpire catalogs …`: an owner's catalogs in the operator's hands, one JSON object a line where they leave and enter.
+ */
 import { readFile } from 'node:fs/promises';
 import { isCatalogId } from '../domain/catalog-rules.ts';
 import { listPackages } from '../engine/package-tools/check.ts';
@@ -14,8 +16,8 @@ import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 const OWNED = { owner: OWNER_OPTION } as const;
 const LIST = { ...OWNED, json: JSON_OPTION } as const;
 
-/** The commands. */
-export const catalogCommands: readonly Command[] = [
+/** `umpire catalogs list`, `umpire catalogs export`, `umpire catalogs import` and `umpire catalogs delete`. */
+export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalogs list',
     usage: '--owner NAME [--json]',
@@ -149,8 +151,8 @@ function recordFrom(line: string, place: number): { readonly record: CatalogReco
   }
   const fields = (value ?? {}) as Record<string, unknown>;
   const record = catalogFromLine(fields);
-  if (typeof record === 'string') throw new Error(`line ${place}: ${record}; nothing was imported`);
-  return { record, examples: examplesOfLine(fields) };
+  if ('problem' in record) throw new Error(`line ${place}: ${record.problem}; nothing was imported`);
+  return { record: record.value, examples: examplesOfLine(fields) };
 }
 
 async function nameForeignModels(records: readonly CatalogRecord[], terminal: Terminal): Promise<void> {

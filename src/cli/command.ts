@@ -11,7 +11,9 @@ export interface Terminal {
    * Writes to standard output as it is. Resolves when there is room for more, to false once nobody reads it.
    */
   write(text: string): Promise<boolean>;
-  /** Shows a line that the next one takes the place of; `''` takes it away. Only there if standard error is a terminal. */
+  /**
+   * Shows a line that the next one takes the place of; `''` takes it away. Only there if standard error is a terminal.
+   */
   readonly status?: (line: string) => void;
   /** The whole of standard input. */
   input(): Promise<string>;
@@ -52,7 +54,10 @@ export interface Command {
   readonly environment: readonly string[];
   /** What exit status 1 means here, beside that something failed. */
   readonly failure?: string;
-  /** Does it. Throws UsageError for bad arguments; other errors with a message for the operator end the command with status 1. */
+  /**
+   * Does it. Throws UsageError for bad arguments; other errors with a message for the operator end the command with
+   * status 1.
+   */
   run(args: readonly string[], terminal: Terminal): Promise<void>;
 }
 

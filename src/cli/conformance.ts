@@ -15,8 +15,8 @@ const OPTIONS = {
   list: { type: 'boolean', meaning: 'shows what each check promises and tries nothing; with --json for programs' },
 } as const;
 
-/** The command. */
-export const conformanceCommand: Command = {
+/** `umpire conformance`. */
+export const CONFORMANCE_COMMAND: Command = {
   name: 'conformance',
   usage: '--url URL [--grpc URL] [--model ID] [--ca FILE | --insecure] [--skip PREFIX]… [--json] [--list]',
   summary: 'tries what the contract promises on a deployment, also through proxies',
@@ -25,13 +25,13 @@ export const conformanceCommand: Command = {
   failure: 'a promise is broken',
   async run(args, terminal) {
     const { values } = readArguments(args, OPTIONS);
-    const { checks } = await import('../../conformance/checks.ts');
+    const { CHECKS } = await import('../../conformance/checks.ts');
     if (values.list === true && values.json === true) {
-      terminal.out(JSON.stringify(checks.map(({ id, section, promise, tried }) => ({ id, section, promise, tried }))));
+      terminal.out(JSON.stringify(CHECKS.map(({ id, section, promise, tried }) => ({ id, section, promise, tried }))));
       return;
     }
     if (values.list === true) {
-      for (const { id, section, promise, tried } of checks)
+      for (const { id, section, promise, tried } of CHECKS)
         terminal.out(`${id} (${section}): ${promise}. Tried: ${tried}`);
       return;
     }
@@ -53,7 +53,7 @@ export const conformanceCommand: Command = {
       await caller.http1({ path: '/health/live', once: true });
       if (values.model !== undefined) await kit.model();
       const report = values.json === true ? () => {} : (outcome: Outcome) => show(outcome, terminal);
-      const outcomes = await runChecks(checks, kit, { skip: values.skip ?? [], report });
+      const outcomes = await runChecks(CHECKS, kit, { skip: values.skip ?? [], report });
       if (values.json === true) terminal.out(JSON.stringify({ url: url.href, checks: outcomes.map(plain) }));
       const count = (kind: Outcome['kind']): number => outcomes.filter((outcome) => outcome.kind === kind).length;
       const sum = `${count('passed')} passed, ${count('failed')} failed, ${count('skipped')} skipped`;

@@ -34,8 +34,8 @@ const OPTIONS = {
 
 const MOST_AT_ONCE = 512;
 
-/** The command. */
-export const decideCommand: Command = {
+/** `umpire decide`. */
+export const DECIDE_COMMAND: Command = {
   name: 'decide',
   usage:
     '--url URL --model MODEL (--catalog ID | --choices FILE) [--instruction TEXT] [--key KEY | --key-file FILE] [--out FILE [--resume]] [--format json|csv] [--probabilities] [--at-once N] [--patience DURATION] [FILE]',

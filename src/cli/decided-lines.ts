@@ -28,7 +28,7 @@ export function unreadable({ line }: Entry, problem: string): Outcome {
 }
 
 /** The columns that a layout adds behind the record's own. */
-export function addedColumns(probabilities: boolean): readonly string[] {
+function addedColumns(probabilities: boolean): readonly string[] {
   return ADDED.filter((name) => probabilities || name !== 'probabilities');
 }
 

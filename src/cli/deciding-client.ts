@@ -1,6 +1,6 @@
 /** One decision through a running service, over HTTP with connections that are kept. */
 
-/** What is asked. */
+/** One decision to ask for, with choices or a catalog. */
 export interface Asked {
   readonly model: string;
   readonly input: string;
@@ -9,7 +9,7 @@ export interface Asked {
   readonly catalog?: string;
 }
 
-/** An answer. */
+/** A decision as the service answered it. */
 export interface Answered {
   readonly model: string;
   readonly choice: string;
@@ -38,7 +38,7 @@ export type Attempt =
   /** No text can be decided so. */
   | { readonly kind: 'hopeless'; readonly message: string };
 
-/** Makes attempts. */
+/** Asks a service for one decision at a time, without trying again. */
 export interface DecidingClient {
   /** Rejects only with the reason of `signal`. */
   attempt(asked: Asked, signal: AbortSignal): Promise<Attempt>;
@@ -64,7 +64,10 @@ const STATUSES_ALIKE_FOR_ALL: ReadonlySet<number> = new Set([401, 403, 404, 405]
 /** What proxies say for a service that is away or slow, beside 503. */
 const AWAY: ReadonlySet<number> = new Set([408, 500, 502, 504]);
 
-/** A client. `base`: the service's address, with a path if it is below one. `key` leaves this function in a header alone. */
+/**
+ * A client. `base`: the service's address, with a path if it is below one. `key` leaves this function in a header
+ * alone.
+ */
 export function createDecidingClient(base: URL, key: string | undefined): DecidingClient {
   const url = new URL('v1/decisions', base.href.endsWith('/') ? base : `${base.href}/`);
   const headers = {

@@ -1,4 +1,7 @@
-/** `umpire evaluate …`: how good a model's or a catalog's answers are on labelled examples, and from which confidence on to act on them. */
+/**
+ * `umpire evaluate …`: how good a model's or a catalog's answers are on labelled examples, and from which confidence on
+ * to act on them.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { createLearned } from '../domain/learned.ts';
 import { judge } from '../domain/learning/learn.ts';
@@ -25,8 +28,8 @@ const OPTIONS = {
   report: { type: 'string', value: 'FILE.html', meaning: 'writes a page with charts' },
 } as const;
 
-/** The command. */
-export const evaluateCommand: Command = {
+/** `umpire evaluate`. */
+export const EVALUATE_COMMAND: Command = {
   name: 'evaluate',
   usage:
     '(--owner NAME --catalog ID | --model M --choices FILE) [--instruction TEXT] [--json] [--report FILE.html] EXAMPLES',

@@ -1,11 +1,11 @@
 /**
- * Labelled examples from a file: JSON lines `{"input", "instruction", "label"}`, or CSV (RFC 4180) with a header that names these columns. Every problem
- * of the file is found at once, each with its line.
+ * Labelled examples from a file: JSON lines `{"input", "instruction", "label"}`, or CSV (RFC 4180) with a header that
+ * names these columns. Every problem of the file is found at once, each with its line.
  */
 import { createHash } from 'node:crypto';
 import { entriesOf } from './records.ts';
 
-/** One example. */
+/** A text whose right choice is known. `line` is its place in the file, from 1. */
 export interface Example {
   readonly line: number;
   readonly input: string;

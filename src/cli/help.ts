@@ -1,4 +1,7 @@
-/** The pages of help: one that lists the commands, and one for each command. No line is wider than a terminal of 80 columns. */
+/**
+ * The pages of help: one that lists the commands, and one for each command. No line is wider than a terminal of 80
+ * columns.
+ */
 import { SETTINGS } from '../config.ts';
 import type { Command, Option } from './command.ts';
 
@@ -41,7 +44,7 @@ export function overview(commands: readonly Command[]): readonly string[] {
   ];
 }
 
-/** A command's page. */
+/** The lines of the help for one command. */
 export function page(command: Command): readonly string[] {
   const { name, usage, summary, positionals = [], options, notes = [], environment, failure } = command;
   const section = (title: string, rows: readonly (readonly [string, string])[]): readonly string[] => {

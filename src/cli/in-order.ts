@@ -1,4 +1,7 @@
-/** Work on many things at one time whose results come out in the order of the things, with a bound on what is held meanwhile. */
+/**
+ * Work on many things at one time whose results come out in the order of the things, with a bound on what is held
+ * meanwhile.
+ */
 
 /** How much is read ahead of the first result that is not there yet. */
 export interface Ahead<T> {
@@ -7,7 +10,9 @@ export interface Ahead<T> {
   weigh(thing: T): number;
 }
 
-/** The results in order. Reads on while results are awaited. Throws what the source or, in its place, the work throws. */
+/**
+ * The results in order. Reads on while results are awaited. Throws what the source or, in its place, the work throws.
+ */
 export async function* inOrder<T, R>(
   source: AsyncIterator<T>,
   work: (thing: T, place: number) => Promise<R>,

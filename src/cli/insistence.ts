@@ -38,7 +38,9 @@ export function createInsistence(client: DecidingClient, pace: Pace, patience: n
     }
   };
 
-  /** Whether the text has to do with it, since others get answers meanwhile. Throws Error if none does, for too long. */
+  /**
+   * Whether the text has to do with it, since others get answers meanwhile. Throws Error if none does, for too long.
+   */
   function isItsOwn(attempt: Extract<Attempt, { kind: 'busy' | 'lost' }>, attempts: number, began: number): boolean {
     const isImpatient = performance.now() - began > patience;
     if (answeredAt > began) return attempt.kind === 'lost' ? attempts >= MOST_LOST : isImpatient;

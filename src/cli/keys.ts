@@ -48,8 +48,8 @@ const ROTATE = {
   label: { ...LABEL, otherwise: "the old key's" },
 } as const;
 
-/** The commands. */
-export const keyCommands: readonly Command[] = [
+/** `umpire keys create`, `umpire keys list`, `umpire keys rotate` and `umpire keys revoke`. */
+export const KEY_COMMANDS: readonly Command[] = [
   {
     name: 'keys create',
     usage: '--owner NAME [--label TEXT] [--rate RATE] [--concurrency N] [--quota N]',
@@ -115,7 +115,8 @@ export const keyCommands: readonly Command[] = [
             `${old.keyId} was rotated already and works until ${new Date(old.endsAt).toISOString()}; 'umpire keys revoke' ends it now`,
           );
         }
-        // The new one first, and shown whatever happens to the old one: no client may be locked out by a command that was cut off.
+        // The new one first, and shown whatever happens to the old one: no client may be locked out by a command that
+        // was cut off.
         const issued = await issue(keys, old.owner, old.limits, label ?? old.label);
         const endsAt = grace === 0 ? REVOKED : Date.now() + grace;
         try {

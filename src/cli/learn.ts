@@ -19,8 +19,8 @@ const OPTIONS = {
   forget: { type: 'boolean', meaning: 'takes back what was learned, and the kept examples' },
 } as const;
 
-/** The command. */
-export const learnCommand: Command = {
+/** `umpire learn`. */
+export const LEARN_COMMAND: Command = {
   name: 'learn',
   usage: '--catalog ID --owner NAME [--instruction TEXT] (EXAMPLES [--keep-examples] | --refresh | --forget)',
   summary: 'lets a catalog learn from labelled examples',

@@ -48,8 +48,8 @@ const OPTIONS = {
   choices: { type: 'string', value: 'N', meaning: "the models' limit", otherwise: DEFAULT_LIMITS.choices },
 } as const;
 
-/** The command. */
-export const mockCommand: Command = {
+/** `umpire mock`. */
+export const MOCK_COMMAND: Command = {
   name: 'mock',
   usage:
     '[--port PORT] [--model ID[@REVISION][=STATUS]]… [--fault SPEC:RATE]… [--seed N] [--input-tokens N] [--candidate-tokens N] [--choices N]',
@@ -96,8 +96,8 @@ export const mockCommand: Command = {
         ? Number(fault.slice(at + 1))
         : Number.NaN;
       if (Number.isNaN(rate)) throw new UsageError(`--fault ${fault}: must end in a rate from 0 to 1, such as 429:0.1`);
-      if (typeof spec === 'string') throw new UsageError(`--fault ${fault}: ${spec}`);
-      return { spec, rate };
+      if ('problem' in spec) throw new UsageError(`--fault ${fault}: ${spec.problem}`);
+      return { spec: spec.value, rate };
     });
     const level = LOG_LEVELS.find((level) => level === LOG_LEVEL) ?? 'warn';
     const logger = createLogger(level, { write: (line) => terminal.err(line.trimEnd()) });

@@ -1,5 +1,6 @@
 /** `umpire models …`: what is in the folder of model packages, and whether it works on this machine. */
-import { fileURLToPath } from 'node:url';
+import { MODEL_SETTINGS } from '../config.ts';
+import { readSettings } from '../domain/settings.ts';
 import {
   checkPackage,
   type ListedPackage,
@@ -7,18 +8,15 @@ import {
   type PackageSpeed,
   strayServers,
 } from '../engine/package-tools/check.ts';
-import { parseServers } from '../engine/packages/servers.ts';
-import { silentLog } from '../stores/log.ts';
+import { SILENT_LOG } from '../stores/log.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, JSON_OPTION, type Terminal } from './command.ts';
 import { printTable } from './table.ts';
 
-const MODELS_DIR = fileURLToPath(new URL('../../models', import.meta.url));
-
 const LIST = { json: JSON_OPTION } as const;
 
-/** The commands. */
-export const modelCommands: readonly Command[] = [
+/** `umpire models list` and `umpire models check`. */
+export const MODEL_COMMANDS: readonly Command[] = [
   {
     name: 'models list',
     usage: '[--json]',
@@ -66,7 +64,7 @@ export const modelCommands: readonly Command[] = [
       let broken = 0;
       let away = 0;
       for (const { id, revision } of chosen) {
-        const logger = { ...silentLog, debug: () => {} };
+        const logger = { ...SILENT_LOG, debug: () => {} };
         const outcome = await checkPackage({ modelsDir: folder, logger, inferenceServers }, id, revision);
         if (outcome.kind === 'broken') {
           broken++;
@@ -102,14 +100,16 @@ export function printSpeed(terminal: Terminal, { remote, decisions, choice, wors
 
 /** The folder of model packages that the environment names. */
 export function modelsFolder({ env }: Terminal): string {
-  return env.UMPIRE_MODELS_DIR?.trim() || MODELS_DIR;
+  const { UMPIRE_MODELS_DIR } = MODEL_SETTINGS;
+  return readSettings({ UMPIRE_MODELS_DIR }, env).value.UMPIRE_MODELS_DIR;
 }
 
 /** The addresses of inference servers that the environment names. @throws Error if they cannot be read. */
 export function inferenceServersOf({ env }: Terminal): ReadonlyMap<string, string> {
-  const servers = parseServers(env.UMPIRE_INFERENCE_SERVERS?.trim() ?? '');
-  if (typeof servers === 'string') throw new Error(`UMPIRE_INFERENCE_SERVERS: ${servers}`);
-  return servers;
+  const { UMPIRE_INFERENCE_SERVERS } = MODEL_SETTINGS;
+  const { value, problems } = readSettings({ UMPIRE_INFERENCE_SERVERS }, env);
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+  return value.UMPIRE_INFERENCE_SERVERS;
 }
 
 /** A package for programs. */

@@ -1,4 +1,7 @@
-/** `umpire keys export` and `umpire keys import`: from one store to another, as hashes, so that clients go on with the keys that they have. */
+/**
+ * `umpire keys export` and `umpire keys import`: from one store to another, as hashes, so that clients go on with the
+ * keys that they have.
+ */
 import { readFile } from 'node:fs/promises';
 import type { KeyRecord } from '../stores/key-store.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
@@ -8,8 +11,8 @@ import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
 const EXPORT = { owner: { type: 'string', value: 'NAME', meaning: 'of this owner alone' } } as const;
 
-/** The commands. */
-export const keyMovingCommands: readonly Command[] = [
+/** `umpire keys export` and `umpire keys import`. */
+export const KEY_MOVING_COMMANDS: readonly Command[] = [
   {
     name: 'keys export',
     usage: '[--owner NAME]',

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { createEngine } from '../engine/create-engine.ts';
 import type { Engine, ModelRevision, ScoreOutcome } from '../engine/engine.ts';
-import { silentLog } from '../stores/log.ts';
+import { SILENT_LOG } from '../stores/log.ts';
 import type { Terminal } from './command.ts';
 import { inferenceServersOf, modelsFolder } from './models.ts';
 
@@ -13,7 +13,9 @@ export type Scored = Extract<ScoreOutcome, { kind: 'scored' }>;
 export interface OwnEngine {
   readonly name: string;
   readonly revision: ModelRevision;
-  /** In the order of the texts. `choices` in code-unit order. What a text is refused for becomes a line of the error. */
+  /**
+   * In the order of the texts. `choices` in code-unit order. What a text is refused for becomes a line of the error.
+   */
   scoreAll(
     texts: readonly { readonly line: number; readonly input: string; readonly instruction: string }[],
     choices: readonly string[],
@@ -42,7 +44,7 @@ export async function withOwnEngine<T>(
     models: [model],
     engines,
     inferenceServers: inferenceServersOf(terminal),
-    logger: { ...silentLog, debug: () => {} },
+    logger: { ...SILENT_LOG, debug: () => {} },
   });
   const terms = () => ({
     signal: AbortSignal.timeout(DECISION_MS),

@@ -1,6 +1,6 @@
 /**
- * How many requests are under way at one time: few at first, more for as long as all are answered, half as many where the service says that it is too
- * much, and none while it asks to wait (additive increase, multiplicative decrease).
+ * How many requests are under way at one time: few at first, more for as long as all are answered, half as many where
+ * the service says that it is too much, and none while it asks to wait (additive increase, multiplicative decrease).
  */
 
 /** One place among the requests under way. */
@@ -11,7 +11,7 @@ export interface Turn {
   refused(wait: number): void;
 }
 
-/** Gives turns. */
+/** Decides when the next request may begin. */
 export interface Pace {
   /** The lowest `place` among those who wait is next. Rejects with the signal's reason once it is aborted. */
   turn(place: number): Promise<Turn>;

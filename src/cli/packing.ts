@@ -1,6 +1,6 @@
 /** `umpire models pack`: a package of an export. */
 import { DEFAULTS, packExport, USUAL_CANARY } from '../engine/package-tools/pack.ts';
-import { silentLog } from '../stores/log.ts';
+import { SILENT_LOG } from '../stores/log.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 import { modelsFolder, printSpeed } from './models.ts';
@@ -49,8 +49,8 @@ const OPTIONS = {
   default: { type: 'boolean', meaning: 'the plain name of the model means this revision, once it is loaded' },
 } as const;
 
-/** The command. */
-export const packCommand: Command = {
+/** `umpire models pack`. */
+export const PACK_COMMAND: Command = {
   name: 'models pack',
   usage:
     'EXPORT MODEL@REVISION [--pooling mean|cls|none] [--output NAME] [--input-tokens N] [--candidate-tokens N] [--choices N] [--temperature NUMBER] [--joint-weight NUMBER] [--canary FILE] [--owned-by NAME] [--default]',
@@ -89,7 +89,7 @@ export const packCommand: Command = {
       temperature: numberFrom('--temperature', values.temperature),
       jointWeight: numberFrom('--joint-weight', values['joint-weight']),
       canary: values.canary === undefined ? undefined : await canaryFrom(values.canary),
-      logger: { ...silentLog, debug: () => {} },
+      logger: { ...SILENT_LOG, debug: () => {} },
     });
     terminal.out(`${name} is in ${packed.folder}`);
     terminal.out(`  output ${packed.output}, pooling ${packed.pooling}`);

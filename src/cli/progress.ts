@@ -45,7 +45,7 @@ export function showProgress({ status }: Terminal, done: () => Done): Progress {
 }
 
 /** The line. `rate`: lines a second. `pace`: share of the whole a second. */
-export function progressLine({ lines, errors, share }: Done, rate: number, pace: number | undefined): string {
+function progressLine({ lines, errors, share }: Done, rate: number, pace: number | undefined): string {
   const counts = [
     `${lines} lines`,
     ...(errors > 0 ? [`${errors} errors`] : []),

@@ -1,12 +1,12 @@
 /** The quality of answers as lines for a terminal. */
 import type { AnswerQuality, Share } from '../domain/learning/quality.ts';
 
-/** `81.3 %`. */
+/** A share as `81.3 %`. */
 export function percent(value: number): string {
   return `${(100 * value).toFixed(1)} %`;
 }
 
-/** `81.3 % (95 % interval 78.0 to 84.2 %)`. */
+/** A share with its interval, as `81.3 % (95 % interval 78.0 to 84.2 %)`. */
 export function interval({ share, low, high }: Share): string {
   return `${percent(share)} (95 % interval ${(100 * low).toFixed(1)} to ${percent(high)})`;
 }

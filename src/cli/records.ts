@@ -1,6 +1,6 @@
 /**
- * Records of a file: JSON lines, or CSV (RFC 4180) with a header. The first sign tells them apart. What is broken is a record that says so, and those
- * behind it are read all the same: where a quote is not closed, from the next line on.
+ * Records of a file: JSON lines, or CSV (RFC 4180) with a header. The first sign tells them apart. What is broken is a
+ * record that says so, and those behind it are read all the same: where a quote is not closed, from the next line on.
  */
 import { type Line, linesOf, linesOfText } from './lines.ts';
 

@@ -14,7 +14,7 @@ const SIZE = 320;
 const STYLE =
   'body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #ddd}svg{max-width:100%}';
 
-/** The page. */
+/** The report as one HTML document that loads nothing else. */
 export function reportPage({ title, quality, answers, choices }: Report): string {
   const rows = quality.thresholds.map(({ target, threshold, coverage, accuracy }) =>
     threshold === undefined || coverage === undefined || accuracy === undefined

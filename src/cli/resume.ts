@@ -1,4 +1,7 @@
-/** What an interrupted `umpire decide` left in its file: whole lines that stay, and perhaps the beginning of one that is taken away. */
+/**
+ * What an interrupted `umpire decide` left in its file: whole lines that stay, and perhaps the beginning of one that is
+ * taken away.
+ */
 import { createReadStream } from 'node:fs';
 import { open, stat, truncate } from 'node:fs/promises';
 import { belongsTo, headOf, type Layout } from './decided-lines.ts';
@@ -17,7 +20,10 @@ export interface PickedUp {
 /** More than one line can have: what is not whole behind the last whole line is not more. */
 const MOST_BROKEN = 8 * 1024 * 1024;
 
-/** Steps over the records that have lines in `file`, which is cut behind the last whole one. Throws Error if the lines are not those of these records. */
+/**
+ * Steps over the records that have lines in `file`, which is cut behind the last whole one. Throws Error if the lines
+ * are not those of these records.
+ */
 export async function pickUp(file: string, layout: Layout, source: AsyncIterator<Entry>): Promise<PickedUp> {
   const size = await sizeOf(file);
   const head = Buffer.from(headOf(layout));

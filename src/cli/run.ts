@@ -1,38 +1,39 @@
 /** Finds the command that the arguments name and runs it. */
+import { messageOf } from '../engine/errors.ts';
 import { VERSION } from '../version.ts';
-import { addCommand } from './adding.ts';
-import { backupCommands } from './backup.ts';
-import { catalogDescriptionCommands } from './catalog-descriptions.ts';
-import { catalogShowCommand } from './catalog-show.ts';
-import { catalogCommands } from './catalogs.ts';
+import { ADD_COMMAND } from './adding.ts';
+import { BACKUP_COMMANDS } from './backup.ts';
+import { CATALOG_DESCRIPTION_COMMANDS } from './catalog-descriptions.ts';
+import { CATALOG_SHOW_COMMAND } from './catalog-show.ts';
+import { CATALOG_COMMANDS } from './catalogs.ts';
 import { type Command, Interrupted, type Terminal, UsageError } from './command.ts';
-import { conformanceCommand } from './conformance.ts';
-import { decideCommand } from './decide.ts';
-import { evaluateCommand } from './evaluate.ts';
+import { CONFORMANCE_COMMAND } from './conformance.ts';
+import { DECIDE_COMMAND } from './decide.ts';
+import { EVALUATE_COMMAND } from './evaluate.ts';
 import { overview, page } from './help.ts';
-import { keyCommands } from './keys.ts';
-import { learnCommand } from './learn.ts';
-import { mockCommand } from './mock.ts';
-import { modelCommands } from './models.ts';
-import { keyMovingCommands } from './moving-keys.ts';
-import { packCommand } from './packing.ts';
+import { KEY_COMMANDS } from './keys.ts';
+import { LEARN_COMMAND } from './learn.ts';
+import { MOCK_COMMAND } from './mock.ts';
+import { MODEL_COMMANDS } from './models.ts';
+import { KEY_MOVING_COMMANDS } from './moving-keys.ts';
+import { PACK_COMMAND } from './packing.ts';
 
 /** Every command of `umpire`. */
-export const commands: readonly Command[] = [
-  ...keyCommands,
-  ...keyMovingCommands,
-  ...catalogCommands,
-  catalogShowCommand,
-  ...catalogDescriptionCommands,
-  learnCommand,
-  evaluateCommand,
-  ...backupCommands,
-  ...modelCommands,
-  packCommand,
-  addCommand,
-  decideCommand,
-  mockCommand,
-  conformanceCommand,
+export const COMMANDS: readonly Command[] = [
+  ...KEY_COMMANDS,
+  ...KEY_MOVING_COMMANDS,
+  ...CATALOG_COMMANDS,
+  CATALOG_SHOW_COMMAND,
+  ...CATALOG_DESCRIPTION_COMMANDS,
+  LEARN_COMMAND,
+  EVALUATE_COMMAND,
+  ...BACKUP_COMMANDS,
+  ...MODEL_COMMANDS,
+  PACK_COMMAND,
+  ADD_COMMAND,
+  DECIDE_COMMAND,
+  MOCK_COMMAND,
+  CONFORMANCE_COMMAND,
 ];
 
 /** Runs one command. Resolves to the exit status: 0 done, 1 failed, 2 bad arguments, 130 interrupted. */
@@ -43,10 +44,10 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   }
   const asksHelp = args[0] === 'help' || args.includes('--help') || args.includes('-h');
   const words = args.filter((arg, place) => arg !== '--help' && arg !== '-h' && !(place === 0 && arg === 'help'));
-  const command = commands.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
+  const command = COMMANDS.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
   if (command === undefined) {
     if (words.length > 0 && !(asksHelp && words[0]?.startsWith('-'))) return unknown(words, asksHelp, terminal);
-    for (const line of overview(commands)) terminal.out(line);
+    for (const line of overview(COMMANDS)) terminal.out(line);
     return 0;
   }
   if (asksHelp) {
@@ -58,7 +59,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     await command.run(args.slice(name.split(' ').length), terminal);
     return 0;
   } catch (error) {
-    terminal.err(`umpire ${name}: ${error instanceof Error ? error.message : String(error)}`);
+    terminal.err(`umpire ${name}: ${messageOf(error)}`);
     if (error instanceof Interrupted) return 130;
     if (!(error instanceof UsageError)) return 1;
     terminal.err(`usage: umpire ${name} ${usage}`);
@@ -69,7 +70,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
 
 /** A group such as `keys` gets its commands, another word the command that it may have been meant for. */
 function unknown(words: readonly string[], asksHelp: boolean, terminal: Terminal): number {
-  const group = commands.filter(({ name }) => name.startsWith(`${words[0]} `));
+  const group = COMMANDS.filter(({ name }) => name.startsWith(`${words[0]} `));
   if (words.length === 1 && group.length > 0) {
     const print = asksHelp ? terminal.out : terminal.err;
     if (!asksHelp) print(`umpire: '${words[0]}' is no command by itself; these are:`);
@@ -77,8 +78,7 @@ function unknown(words: readonly string[], asksHelp: boolean, terminal: Terminal
     return asksHelp ? 0 : 2;
   }
   const asked = words.slice(0, group.length > 0 ? 2 : 1).join(' ');
-  const near = commands
-    .map(({ name }) => ({ name, distance: editDistance(asked, name) }))
+  const near = COMMANDS.map(({ name }) => ({ name, distance: editDistance(asked, name) }))
     .filter(({ distance }) => distance <= 3)
     .toSorted((a, b) => a.distance - b.distance)[0];
   const hint = near === undefined ? "'umpire help' lists them" : `did you mean 'umpire ${near.name}'?`;

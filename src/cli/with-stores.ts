@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { createStoreBudget, type StoreBudget } from '../stores/budget.ts';
 import { createStores } from '../stores/create-stores.ts';
 import { StoreWriteUnconfirmed } from '../stores/errors.ts';
-import { silentLog } from '../stores/log.ts';
+import { SILENT_LOG } from '../stores/log.ts';
 import { describeStore, parseStoreSettings } from '../stores/settings.ts';
 import type { Stores } from '../stores/stores.ts';
 import type { Terminal } from './command.ts';
@@ -26,9 +26,9 @@ export function patience(): StoreBudget {
 }
 
 /**
- * Does work on the stores and closes them; says on standard error which store it is. `creates`: whether the work may be the first that a store hears of.
- * Any other finds an embedded store there or fails: a folder that is misspelt must not look like a store without keys. Throws Error with a message
- * for the operator.
+ * Does work on the stores and closes them; says on standard error which store it is. `creates`: whether the work may be
+ * the first that a store hears of. Any other finds an embedded store there or fails: a folder that is misspelt must not
+ * look like a store without keys. Throws Error with a message for the operator.
  */
 export async function withStores<T>(
   terminal: Terminal,
@@ -43,7 +43,7 @@ export async function withStores<T>(
     throw new Error(`there is no store at ${place}; UMPIRE_DATA_DIR or REDIS_URL say where the server has its own`);
   }
   terminal.err(`store: ${place}${isNew ? ' (new)' : ''}`);
-  const stores = await createStores(value, silentLog);
+  const stores = await createStores(value, SILENT_LOG);
   try {
     return await work(stores);
   } catch (error) {

@@ -10,6 +10,7 @@
  * pushes a good key out nor makes the store work.
  */
 import { LRUCache } from 'lru-cache';
+import { retryAfterOf } from '../engine/errors.ts';
 import type { StoreBudget } from '../stores/budget.ts';
 import { StoreUnavailable } from '../stores/errors.ts';
 import type { KeyRecord, KeyStore } from '../stores/key-store.ts';
@@ -18,7 +19,6 @@ import { DomainError } from './errors.ts';
 import type { Rate } from './gcra.ts';
 import { judgeRate } from './gcra.ts';
 import { hashKey, isKey, KEY_LENGTH } from './keys.ts';
-import { wholeSeconds } from './limits.ts';
 import { storeFailure } from './store-failures.ts';
 
 /** Tells who sends a request. */
@@ -176,7 +176,7 @@ function createAddressRate(rate: Rate) {
 
 function tooManyBadKeys(waitMs: number): DomainError {
   return new DomainError('RATE_LIMIT_EXCEEDED', 'too many bad API keys from this address', {
-    retryAfter: wholeSeconds(waitMs),
+    retryAfter: retryAfterOf(waitMs),
   });
 }
 

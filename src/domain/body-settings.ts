@@ -3,7 +3,9 @@ import type { BodyRates } from './body-limits.ts';
 import { parseRate } from './limit-settings.ts';
 import { setting, type ValuesOf } from './settings.ts';
 
-/** Rates in MiB: 1 MiB takes this process some milliseconds, so that all together keep it busy for a fifth of its time. */
+/**
+ * Rates in MiB: 1 MiB takes this process some milliseconds, so that all together keep it busy for a fifth of its time.
+ */
 export const BODY_SETTINGS = {
   UMPIRE_BODIES_ANONYMOUS: setting(
     '4/s, burst 32',

@@ -5,6 +5,7 @@
  */
 import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import type { Parsed } from './settings.ts';
 
 /** Addresses of proxies whose `X-Forwarded-For` is believed. */
 export interface TrustedProxies {
@@ -13,33 +14,30 @@ export interface TrustedProxies {
 }
 
 /** No proxy is trusted. */
-export const noProxies: TrustedProxies = { has: () => false };
+export const NO_PROXIES: TrustedProxies = { has: () => false };
 
-/**
- * Reads a list of addresses and CIDR ranges, separated by commas or spaces. Returns what is wrong with it as a text.
- */
-export function parseTrustedProxies(text: string): TrustedProxies | string {
+/** Reads a list of addresses and CIDR ranges, separated by commas or spaces. */
+export function parseTrustedProxies(text: string): Parsed<TrustedProxies> {
   const ranges = new BlockList();
   for (const item of text.split(/[\s,]+/).filter((part) => part !== '')) {
     const [address = '', bits, ...rest] = item.split('/');
     const family = isIP(address);
-    if (family === 0 || rest.length > 0) return `'${item}' is neither an IP address nor a CIDR range`;
+    if (family === 0 || rest.length > 0) return { problem: `'${item}' is neither an IP address nor a CIDR range` };
     const type = family === 4 ? 'ipv4' : 'ipv6';
     if (bits === undefined) {
       ranges.addAddress(address, type);
       continue;
     }
     const width = /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
-    if (!(width <= (family === 4 ? 32 : 128))) return `'${item}' has no valid prefix length`;
+    if (!(width <= (family === 4 ? 32 : 128))) return { problem: `'${item}' has no valid prefix length` };
     ranges.addSubnet(address, width, type);
   }
-  return {
-    has(address) {
-      const plain = unmap(address);
-      const family = isIP(plain);
-      return family !== 0 && ranges.check(plain, family === 4 ? 'ipv4' : 'ipv6');
-    },
+  const has = (address: string): boolean => {
+    const plain = unmap(address);
+    const family = isIP(plain);
+    return family !== 0 && ranges.check(plain, family === 4 ? 'ipv4' : 'ipv6');
   };
+  return { value: { has } };
 }
 
 /**

@@ -70,7 +70,7 @@ export interface CatalogResolver {
   resolve(owner: string, id: string, budget: StoreBudget): Promise<DecidingCatalog | undefined>;
 }
 
-/** Makes decisions. */
+/** Resolves model and choices of a request and has the engine decide it. */
 export interface Decider {
   /**
    * Makes one decision.

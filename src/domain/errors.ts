@@ -44,7 +44,7 @@ const limited = row('RESOURCE_EXHAUSTED', 429, 'rate_limit_error');
 const transport = (http: number): ErrorRow => row('INVALID_ARGUMENT', http, 'invalid_request_error');
 
 /** The table. Its golden copy under `test/golden` is part of the frozen contract. */
-export const errorTable: Readonly<Record<ErrorReason, ErrorRow>> = {
+export const ERROR_TABLE: Readonly<Record<ErrorReason, ErrorRow>> = {
   INVALID_JSON: invalid,
   INVALID_MESSAGE: invalid,
   UNKNOWN_FIELD: invalid,

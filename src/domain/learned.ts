@@ -1,6 +1,6 @@
 /**
- * A learned state as decisions use it: softmax(scale · ln p + bias + weights · vector). It is applied in the serving process, in doubles and always in
- * one order, so that the engine process that scored the text leaves no trace.
+ * A learned state as decisions use it: softmax(scale · ln p + bias + weights · vector). It is applied in the serving
+ * process, in doubles and always in one order, so that the engine process that scored the text leaves no trace.
  */
 import { softmax } from '../engine/families/probabilities.ts';
 import type { LearnedRecord, LearnedWeights } from '../stores/catalog-additions.ts';
@@ -16,7 +16,10 @@ export interface Learned {
   readonly readsVector: boolean;
   /** What it takes in memory, about. */
   readonly bytes: number;
-  /** The distribution over the choices in code-unit order. Throws STORAGE_CORRUPT if the vector is not of the length that was learned on. */
+  /**
+   * The distribution over the choices in code-unit order. Throws STORAGE_CORRUPT if the vector is not of the length
+   * that was learned on.
+   */
   decide(probabilities: Float64Array, vector: Float32Array | undefined): Float64Array;
 }
 

@@ -3,6 +3,7 @@
  * Counted across replicas by the shared store if there is one; in this process where there is none or while it is away,
  * which the log says once each time.
  */
+import { retryAfterOf } from '../engine/errors.ts';
 import type { StoreBudget } from '../stores/budget.ts';
 import { StoreCorrupt, StoreUnavailable } from '../stores/errors.ts';
 import type { LimitDemand, LimitStore, LimitVerdict } from '../stores/limit-store.ts';
@@ -122,16 +123,16 @@ export function createLimits(options: LimitOptions): Limits {
     switch (verdict.by) {
       case 'rate':
         return new DomainError('RATE_LIMIT_EXCEEDED', 'too many requests', {
-          retryAfter: wholeSeconds(verdict.waitMs),
+          retryAfter: retryAfterOf(verdict.waitMs),
         });
       case 'quota':
         return new DomainError('QUOTA_EXCEEDED', "the day's quota of decisions is used up", {
-          retryAfter: wholeSeconds(verdict.waitMs),
+          retryAfter: retryAfterOf(verdict.waitMs),
         });
       case 'concurrency':
         // By then the oldest lease has gone on as long as the slowest of late did, so its place is free.
         return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many decisions in progress', {
-          retryAfter: wholeSeconds(Math.min(slowest.read(), LEASE_MS) - verdict.oldestMs),
+          retryAfter: retryAfterOf(Math.min(slowest.read(), LEASE_MS) - verdict.oldestMs),
         });
     }
   }
@@ -156,9 +157,4 @@ function createTrouble(log: StoreLog, clock: () => number): { here(error: unknow
       log.info({}, 'the shared store counts limits again');
     },
   };
-}
-
-/** Whole seconds that are at least as long, and at least 1. */
-export function wholeSeconds(milliseconds: number): number {
-  return Math.max(1, Math.ceil(milliseconds / 1000));
 }

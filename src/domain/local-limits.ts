@@ -3,9 +3,11 @@ import { LRUCache } from 'lru-cache';
 import type { LimitDemand, LimitVerdict } from '../stores/limit-store.ts';
 import { judgeRate } from './gcra.ts';
 
-/** Counts without waiting. */
+/** Counts in memory: it answers at once, and for this process alone. */
 export interface LocalLimits {
+  /** Judges a request and, if it is admitted, counts it and gives it the lease that it asked for. */
   take(demand: LimitDemand): LimitVerdict;
+  /** Ends a lease; one that is not there is ignored. */
   release(subject: string, lease: string): void;
 }
 
@@ -25,7 +27,7 @@ interface Count {
 const MAX_SUBJECTS = 100_000;
 
 /** The start of the next UTC day, milliseconds since the epoch. */
-export function nextDay(now: number): number {
+function nextDay(now: number): number {
   return (Math.floor(now / 86_400_000) + 1) * 86_400_000;
 }
 
@@ -37,7 +39,7 @@ export interface LimitClocks {
   readonly wallClock?: () => number;
 }
 
-/** Empty counts. */
+/** Counts of no subject yet; at most `maxSubjects` of them. */
 export function createLocalLimits(clocks: LimitClocks = {}, maxSubjects: number = MAX_SUBJECTS): LocalLimits {
   const { clock = () => performance.now(), wallClock = Date.now } = clocks;
   // Counted as sizes: with `max` the cache would take the memory of all of them, and its time, at the start.

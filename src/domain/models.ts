@@ -6,30 +6,11 @@ import { DomainError } from './errors.ts';
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
 /** Seconds after which a caller may try an unavailable model again: about one restart of an engine with its backoff. */
-export const UNAVAILABLE_RETRY_SECONDS = 2;
-
-type Index = ReadonlyMap<string, ModelRevision>;
-
-// The engine hands out the same array until something changes, so the index is built once for each change.
-const INDICES = new WeakMap<readonly ModelRevision[], Index>();
-
-function indexOf(models: readonly ModelRevision[]): Index {
-  let index = INDICES.get(models);
-  if (index === undefined) {
-    const entries = new Map<string, ModelRevision>();
-    for (const model of models) {
-      entries.set(`${model.id}@${model.revision}`, model);
-      if (model.isDefault) entries.set(model.id, model);
-    }
-    index = entries;
-    INDICES.set(models, index);
-  }
-  return index;
-}
+const UNAVAILABLE_RETRY_SECONDS = 2;
 
 /** The revision that a model string names, or undefined if none is served under it. */
 export function findModel(models: readonly ModelRevision[], name: string): ModelRevision | undefined {
-  return indexOf(models).get(name);
+  return models.find((model) => name === qualifiedName(model) || (model.isDefault && name === model.id));
 }
 
 /** The string that names a revision for good, as decisions carry it. */

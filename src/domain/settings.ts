@@ -3,13 +3,17 @@
  * default and what the environment says, so that the two cannot differ.
  */
 
-/** What a parser made of a text: its value, or what is wrong with it. */
+/**
+ * What a parser made of a text: its value, or what is wrong with it in words for whoever wrote the text. Every parser
+ * of one text returns this shape, also those that lie below and cannot import it; what reads many fields at once
+ * returns `value` with all `problems`.
+ */
 export type Parsed<T> = { readonly value: T } | { readonly problem: string };
 
 /** Reads the text of a setting, which is neither empty nor has spaces around it. */
 export type Parser<T> = (text: string) => Parsed<T>;
 
-/** One setting. */
+/** A row of a table of settings. */
 export interface Setting<T> {
   /** As one would write it; empty for none. */
   readonly default: string;
@@ -27,7 +31,7 @@ export type ValuesOf<S extends Settings> = {
   readonly [Name in keyof S]: S[Name] extends Setting<infer T> ? T : never;
 };
 
-/** A row of a table. */
+/** Makes a row; `otherwise` is the default as one would write it. */
 export function setting<T>(otherwise: string, parse: Parser<T>, meaning: string, unset?: () => T): Setting<T> {
   return { default: otherwise, meaning, parse, ...(unset === undefined ? {} : { unset }) };
 }
@@ -60,7 +64,7 @@ function defaultOf(name: string, { default: otherwise, parse, unset }: Setting<u
   throw new Error(`the default of ${name}: ${outcome.problem}`);
 }
 
-/** Any text. */
+/** Takes any text as it is. */
 export const text: Parser<string> = (value) => ({ value });
 
 /** A whole number; the value is as many `units`. */
@@ -85,13 +89,5 @@ export function oneOf<const T extends string>(values: readonly T[]): Parser<T> {
     return known === undefined
       ? { problem: `must be one of ${values.join(', ')}, not '${written}'` }
       : { value: known };
-  };
-}
-
-/** A parser that returns what is wrong as a text. */
-export function orProblem<T extends object>(parse: (text: string) => T | string): Parser<T> {
-  return (written) => {
-    const outcome = parse(written);
-    return typeof outcome === 'string' ? { problem: outcome } : { value: outcome };
   };
 }

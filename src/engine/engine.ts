@@ -69,8 +69,11 @@ export type PrepareOutcome =
   | { readonly kind: 'prepared' }
   | { readonly kind: 'choice_too_long'; readonly choice: string; readonly tokens: number; readonly limit: number };
 
+/** The most that one decision of a model may hold. */
 export interface ModelLimits {
+  /** Tokens of instruction and input together. */
   readonly inputTokens: number;
+  /** Tokens of one choice. */
   readonly candidateTokens: number;
   readonly choices: number;
 }

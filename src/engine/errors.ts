@@ -45,7 +45,7 @@ export class JobDeadlinePassed extends Error {
   }
 }
 
-/** The caller left. */
+/** The caller left before the decision was made: nobody waits for an answer. */
 export class JobCanceled extends Error {
   override readonly name = 'JobCanceled';
   constructor() {
@@ -69,6 +69,11 @@ export class EngineFailed extends Error {
 /** The engine ended while it worked on the job, and perhaps because of it: no other engine is given the job. */
 export class JobAbandoned extends Error {
   override readonly name = 'JobAbandoned';
+}
+
+/** The whole seconds after which a caller is told to try again, at least 1. */
+export function retryAfterOf(milliseconds: number): number {
+  return Math.max(1, Math.ceil(milliseconds / 1000));
 }
 
 /** What is known of something that was thrown: an error's message, or the thing itself as text. */

@@ -1,9 +1,11 @@
 /**
- * Probabilities at a temperature T: p^(1/T), normalised. T > 1 makes them more even, T < 1 more decided. Their order stays as it is, so no answer changes, only
- * how sure it is.
+ * Probabilities at a temperature T: p^(1/T), normalised. T > 1 makes them more even, T < 1 more decided. Their order
+ * stays as it is, so no answer changes, only how sure it is.
  */
 
-/** The probabilities at a temperature. At 1 the same object. The first of the highest stays the first of the highest. */
+/**
+ * The probabilities at a temperature. At 1 the same object. The first of the highest stays the first of the highest.
+ */
 export function applyTemperature(probabilities: Float64Array, temperature: number): Float64Array {
   if (temperature === 1) return probabilities;
   const winner = firstHighest(probabilities);

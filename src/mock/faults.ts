@@ -5,10 +5,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { DomainError, errorTable } from '../domain/errors.ts';
+import { DomainError, ERROR_TABLE } from '../domain/errors.ts';
+import type { Gate } from '../wire/call/gate.ts';
 import type { Exchange } from '../wire/http/exchange.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../wire/http/messages.ts';
-import type { Gate } from '../wire/call/gate.ts';
 import { type FaultSpec, parseFault } from './fault-spec.ts';
 import { fraction } from './word-overlap.ts';
 
@@ -19,7 +19,7 @@ export interface ChanceFault {
 }
 
 /** The header, and metadata, that asks for a fault. */
-export const FAULT_HEADER = 'umpire-mock';
+const FAULT_HEADER = 'umpire-mock';
 
 /** Names of `first=N; id=NAME` that are remembered. */
 const MAX_NAMES = 10_000;
@@ -35,8 +35,9 @@ export function withFaults(gate: Gate, chances: readonly ChanceFault[], seed: nu
   const asked = ({ request }: Exchange): FaultSpec | undefined => {
     const header = request.headers[FAULT_HEADER];
     if (header === undefined) return undefined;
-    const spec = parseFault(String(header));
-    if (typeof spec === 'string') throw new DomainError('MALFORMED_REQUEST', `${FAULT_HEADER}: ${spec}`);
+    const parsed = parseFault(String(header));
+    if ('problem' in parsed) throw new DomainError('MALFORMED_REQUEST', `${FAULT_HEADER}: ${parsed.problem}`);
+    const spec = parsed.value;
     if (spec.first === undefined) return spec;
     const count = (seen.get(spec.first.id) ?? 0) + 1;
     seen.set(spec.first.id, count);
@@ -67,8 +68,8 @@ async function strike(exchange: Exchange, { error, retryAfter, delay, cut }: Fau
 }
 
 /** Seconds that the service itself would name at least. */
-function usualWait(error: keyof typeof errorTable): number | null {
-  const { http } = errorTable[error];
+function usualWait(error: keyof typeof ERROR_TABLE): number | null {
+  const { http } = ERROR_TABLE[error];
   return (http === 429 || http === 503) && error !== 'QUOTA_EXCEEDED' ? 1 : null;
 }
 

@@ -1,5 +1,6 @@
 /** The mock's engine: any number of models that all decide by the overlap of words, within limits of their own. */
 import type { Engine, ModelLimits, ModelRevision, ModelStatus } from '../engine/engine.ts';
+import { byCodeUnits } from '../engine/packages/manifest.ts';
 import { createFunctionEngine } from './function-engine.ts';
 import { countTokens, overlapProbabilities } from './word-overlap.ts';
 
@@ -23,7 +24,7 @@ export function createMockEngine(models: readonly MockModel[], limits: ModelLimi
         limits: model.limits ?? limits,
       }),
     )
-    .sort((a, b) => compare(a.id, b.id) || compare(a.revision, b.revision));
+    .sort((a, b) => byCodeUnits(a.id, b.id) || byCodeUnits(a.revision, b.revision));
   const limitsOf = (id: string, revision: string): ModelLimits =>
     models.find((model) => model.id === id && model.revision === revision)?.limits ?? limits;
   const tooLong = (choices: readonly string[], limits: ModelLimits) => {
@@ -55,8 +56,4 @@ export function createMockEngine(models: readonly MockModel[], limits: ModelLimi
     prepare: async ({ model, revision, choices }) =>
       tooLong(choices, limitsOf(model, revision)) ?? { kind: 'prepared' },
   });
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

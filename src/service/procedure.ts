@@ -1,4 +1,6 @@
-/** One RPC as the wire sees it: its descriptor, which states the rules of its request, who may call it, and the handler. */
+/**
+ * One RPC as the wire sees it: its descriptor, which states the rules of its request, who may call it, and the handler.
+ */
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import type { Call } from './call.ts';
 
@@ -15,7 +17,10 @@ export interface Procedure<I extends DescMessage = DescMessage, O extends DescMe
   readonly access: 'anyone' | 'keyed';
   /** Which of the caller's limits the call counts against. */
   readonly limits: 'decision' | 'catalog' | 'none';
-  /** For a response that holds what is stored, which can be as large as the largest request: about how many bytes it has. */
+  /**
+   * For a response that holds what is stored, which can be as large as the largest request: about how many bytes it
+   * has.
+   */
   readonly sizeOf?: (response: MessageInitShape<O>) => number;
   readonly handle: Handler<I, O>;
 }

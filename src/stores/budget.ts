@@ -1,4 +1,6 @@
-/** How long a request may still wait for stores: one budget for all its store work together, whatever work lies between. */
+/**
+ * How long a request may still wait for stores: one budget for all its store work together, whatever work lies between.
+ */
 
 /** What a request has in all, milliseconds. */
 export const STORE_BUDGET_MS = 250;
@@ -20,7 +22,7 @@ export interface StoreCall {
 /** No request makes more calls; what an operator's command does is not looked at. */
 const MAX_CALLS = 16;
 
-/** A fresh budget. */
+/** The budget of one request that has not called a store yet. */
 export function createStoreBudget(milliseconds: number = STORE_BUDGET_MS): StoreBudget {
   return { remaining: milliseconds, calls: [] };
 }

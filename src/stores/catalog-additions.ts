@@ -1,10 +1,14 @@
 /**
- * What the operator adds to a catalog, kept beside it and gone with it: descriptions of its choices, which the model reads in their place, and what was
- * learned from labelled examples. What is broken, of another length or for other choices never decides.
+ * What the operator adds to a catalog, kept beside it and gone with it: descriptions of its choices, which the model
+ * reads in their place, and what was learned from labelled examples. What is broken, of another length or for other
+ * choices never decides.
  */
 import { hash } from 'node:crypto';
 
-/** Weights on a text's vector: eight-bit whole numbers in base64, a row for each choice, and what a row's are multiplied by. */
+/**
+ * Weights on a text's vector: eight-bit whole numbers in base64, a row for each choice, and what a row's are multiplied
+ * by.
+ */
 export interface LearnedWeights {
   readonly width: number;
   readonly row_scales: readonly number[];
@@ -19,7 +23,8 @@ export interface LearnedFigures {
 }
 
 /**
- * The learned state, as JSON. Decisions take softmax(scale · ln p + bias + weights · vector), with all lists in code-unit order of the choices.
+ * The learned state, as JSON. Decisions take softmax(scale · ln p + bias + weights · vector), with all lists in
+ * code-unit order of the choices.
  */
 export interface LearnedRecord {
   /** The revision that it belongs to: `<model_id>@<revision>`. */

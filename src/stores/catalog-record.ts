@@ -24,7 +24,7 @@ export interface WholeCatalogFields extends CatalogFields {
   readonly examples: string;
 }
 
-/** The fields' names. */
+/** The columns or hash fields of a catalog, but for its kept examples. */
 export const CATALOG_FIELDS = [
   'stamp',
   'model',
@@ -51,7 +51,7 @@ export function toFields(record: CatalogRecord): CatalogFields {
 }
 
 /** A stamp that no other write has. */
-export const newStamp = (): string => crypto.randomUUID();
+const newStamp = (): string => crypto.randomUUID();
 
 /** The record that the fields hold. Throws StoreCorrupt, which names the catalog and not its content. */
 export function fromFields(owner: string, id: string, fields: Readonly<Record<string, unknown>>): StampedCatalog {

@@ -2,7 +2,10 @@
 import type { StoreBudget } from './budget.ts';
 import type { CatalogAdditions } from './catalog-additions.ts';
 
-/** Temperatures by `<model_id>@<revision>`, as releases before `umpire learn` fitted them. They decide where nothing was learned. */
+/**
+ * Temperatures by `<model_id>@<revision>`, as releases before `umpire learn` fitted them. They decide where nothing was
+ * learned.
+ */
 export type Calibrations = Readonly<Record<string, number>>;
 
 /** A catalog as it is kept. */
@@ -21,7 +24,10 @@ export interface CatalogRecord {
   readonly additions?: CatalogAdditions;
 }
 
-/** A record with its stamp: random, drawn at every write, so that a deleted and re-created catalog is told from the first one. */
+/**
+ * A record with its stamp: random, drawn at every write, so that a deleted and re-created catalog is told from the
+ * first one.
+ */
 export interface StampedCatalog {
   readonly stamp: string;
   readonly record: CatalogRecord;
@@ -44,11 +50,14 @@ export type CatalogCreation =
   | { readonly kind: 'full'; readonly by: keyof CatalogBounds };
 
 /**
- * Catalogs by owner and id. Owners and ids are valid when they come here. Every method throws StoreUnavailable; those that write throw
- * StoreWriteUnconfirmed, those that read StoreCorrupt.
+ * Catalogs by owner and id. Owners and ids are valid when they come here. Every method throws StoreUnavailable; those
+ * that write throw StoreWriteUnconfirmed, those that read StoreCorrupt.
  */
 export interface CatalogStore {
-  /** Writes a catalog whole or not at all, unless the id is taken or the owner would be past `bounds`. Lasting when it resolves. */
+  /**
+   * Writes a catalog whole or not at all, unless the id is taken or the owner would be past `bounds`. Lasting when it
+   * resolves.
+   */
   create(
     owner: string,
     record: CatalogRecord,
@@ -61,8 +70,8 @@ export interface CatalogStore {
   /** The stamp alone, for telling whether a copy is still current; undefined if there is no catalog. */
   stamp(owner: string, id: string, budget: StoreBudget): Promise<string | undefined>;
   /**
-   * Replaces a catalog whole, under a new stamp, if it still has this one; its kept examples with it if `examples` are given, `''` for none. Whether it
-   * had. For operators: no bounds.
+   * Replaces a catalog whole, under a new stamp, if it still has this one; its kept examples with it if `examples` are
+   * given, `''` for none. Whether it had. For operators: no bounds.
    */
   replace(
     owner: string,

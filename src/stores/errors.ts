@@ -1,5 +1,10 @@
 /** The stores' own failures. The domain turns them into what a caller sees. */
 
+/** What a driver's error says, or the thing itself as text. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** The store did not answer, or refused for now. Nothing was written, or the call wrote nothing. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';

@@ -3,8 +3,9 @@ import { StoreCorrupt } from './errors.ts';
 import type { KeyLimits, KeyRecord } from './key-store.ts';
 
 /**
- * What is kept of a key beside its hash. `limits` is JSON. Beside these there are `ends_at` and `last_used_at`, milliseconds since the epoch, absent
- * or null while there is none. Keys that were written before there were labels lack `label` and `ended_by`.
+ * What is kept of a key beside its hash. `limits` is JSON. Beside these there are `ends_at` and `last_used_at`,
+ * milliseconds since the epoch, absent or null while there is none. Keys that were written before there were labels
+ * lack `label` and `ended_by`.
  */
 export interface KeyFields {
   readonly key_id: string;
@@ -17,7 +18,7 @@ export interface KeyFields {
   readonly ended_by: string;
 }
 
-/** The longest label. */
+/** Characters that a key's label may have. */
 export const MAX_LABEL = 100;
 
 /** A record's fields, but for its times. */

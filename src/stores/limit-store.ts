@@ -14,8 +14,8 @@ export interface LimitDemand {
 }
 
 /**
- * A refusal changes nothing. `waitMs`: after how long a caller that is alone on its limit is admitted. For concurrency only the age of the
- * oldest lease is known, `oldestMs`: how long it will go on depends on the work.
+ * A refusal changes nothing. `waitMs`: after how long a caller that is alone on its limit is admitted. For concurrency
+ * only the age of the oldest lease is known, `oldestMs`: how long it will go on depends on the work.
  */
 export type LimitVerdict =
   | { readonly kind: 'admitted' }

@@ -6,4 +6,4 @@ export interface StoreLog {
 }
 
 /** For tests and the operator's command. */
-export const silentLog: StoreLog = { info() {}, warn() {}, error() {} };
+export const SILENT_LOG: StoreLog = { info() {}, warn() {}, error() {} };

@@ -16,6 +16,7 @@ export interface RedisSettings {
   readonly waitReplicas: number;
 }
 
+/** A server's address; an IPv6 host is without brackets. */
 export interface HostPort {
   readonly host: string;
   readonly port: number;
@@ -25,11 +26,12 @@ export interface HostPort {
 export const DATABASE_FILE = 'umpire.db';
 
 /** Where the embedded store lives unless UMPIRE_DATA_DIR says otherwise. */
-export const DEFAULT_DATA_DIR = 'data';
+const DEFAULT_DATA_DIR = 'data';
 
 /**
- * Reads REDIS_URL, REDIS_SENTINELS, REDIS_SENTINEL_NAME, REDIS_CLUSTER, UMPIRE_REDIS_WAIT_REPLICAS and UMPIRE_DATA_DIR. Without any address
- * of Redis the store is the embedded one. `problems` names each setting that is wrong, never a password.
+ * Reads REDIS_URL, REDIS_SENTINELS, REDIS_SENTINEL_NAME, REDIS_CLUSTER, UMPIRE_REDIS_WAIT_REPLICAS and UMPIRE_DATA_DIR.
+ * Without any address of Redis the store is the embedded one. `problems` names each setting that is wrong, never a
+ * password.
  */
 export function parseStoreSettings(env: Readonly<Record<string, string | undefined>>): {
   readonly value: StoreSettings;

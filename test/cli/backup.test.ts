@@ -7,7 +7,7 @@ import { runCommand } from '../../src/cli/run.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { createStores } from '../../src/stores/create-stores.ts';
-import { silentLog } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { record } from '../stores/catalog-store-suite.ts';
@@ -30,7 +30,8 @@ async function umpire(env: Record<string, string>, ...args: string[]) {
 }
 
 const embedded = (name: string) => ({ UMPIRE_DATA_DIR: join(folder, name) });
-const opened = (env: Record<string, string>): Promise<Stores> => createStores(parseStoreSettings(env).value, silentLog);
+const opened = (env: Record<string, string>): Promise<Stores> =>
+  createStores(parseStoreSettings(env).value, SILENT_LOG);
 
 const keys = [
   keyOf('acme', { label: 'prod', limits: { quota: 7 }, lastUsedAt: 1_790_000_000_000 }),

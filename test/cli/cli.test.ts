@@ -11,7 +11,7 @@ import { hashKey, isKey } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { createStores } from '../../src/stores/create-stores.ts';
-import { silentLog } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
@@ -26,7 +26,7 @@ const places: Record<string, { env: Env; stores: Stores }> = {
   sqlite: { env: { UMPIRE_DATA_DIR: embedded.folder }, stores: embedded },
   redis: {
     env: { REDIS_URL: redis.url },
-    stores: await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog),
+    stores: await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG),
   },
 };
 test.after.always(async () => {

@@ -13,8 +13,8 @@ import test, { type ExecutionContext } from 'ava';
 import { entriesOf, type Fields } from '../../src/cli/records.ts';
 import { mintKey } from '../../src/domain/keys.ts';
 import { createLogger } from '../../src/logger.ts';
-import { type FaultSpec, parseFault } from '../../src/mock/fault-spec.ts';
 import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
+import { faultOf } from '../support/fault-of.ts';
 import { newUserEnv } from '../support/new-user.ts';
 import { runUmpire } from '../support/terminal.ts';
 
@@ -48,7 +48,7 @@ async function start(t: ExecutionContext, options: Partial<MockOptions> = {}) {
   return mock.url;
 }
 
-const fault = (spec: string, rate: number) => ({ spec: parseFault(spec) as FaultSpec, rate });
+const fault = (spec: string, rate: number) => ({ spec: faultOf(spec), rate });
 const record = (i: number) => ({ id: i, input: `the ${choices[i % 3]} one ${i}`, label: choices[i % 3] });
 const records = (count: number): string =>
   Array.from({ length: count }, (_, i) => `${JSON.stringify(record(i))}\n`).join('');

@@ -1,7 +1,7 @@
 /** The pages of help: one for every command, all of them true and no wider than a terminal. */
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { commands, runCommand } from '../../src/cli/run.ts';
+import { COMMANDS, runCommand } from '../../src/cli/run.ts';
 import { quiet } from '../support/terminal.ts';
 
 async function umpire(...args: string[]) {
@@ -15,7 +15,7 @@ test('without arguments, or asked for help, all commands with a line each', asyn
   const expected = await umpire('--help');
   for (const args of [[], ['help'], ['-h']]) t.deepEqual(await umpire(...args), expected);
   t.is(expected.status, 0);
-  for (const { name, summary } of commands) {
+  for (const { name, summary } of COMMANDS) {
     t.true(
       expected.out.some((line) => line.startsWith(`  ${name} `)),
       name,
@@ -25,7 +25,7 @@ test('without arguments, or asked for help, all commands with a line each', asyn
   for (const line of expected.out) t.true(line.length <= 80, line);
 });
 
-for (const { name, usage, options, environment } of commands) {
+for (const { name, usage, options, environment } of COMMANDS) {
   test(`umpire ${name} --help is a page of its own`, async (t) => {
     const { status, out, err } = await umpire(...name.split(' '), '--help');
     t.deepEqual([status, err], [0, []]);

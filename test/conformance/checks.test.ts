@@ -4,7 +4,7 @@
  */
 import anyTest, { type TestFn } from 'ava';
 import { createCaller } from '../../conformance/caller.ts';
-import { checks } from '../../conformance/checks.ts';
+import { CHECKS } from '../../conformance/checks.ts';
 import { mintKey } from '../../src/domain/keys.ts';
 import { createLogger } from '../../src/logger.ts';
 import { startMock } from '../../src/mock/start-mock.ts';
@@ -36,7 +36,7 @@ test.before(async (t) => {
     logger: createLogger('silent', { write: () => {} }),
   });
   const caller = createCaller({ url: new URL(mock.url) });
-  t.context = await record(checks, caller, keys);
+  t.context = await record(CHECKS, caller, keys);
   caller.close();
   await mock.stop();
 });
@@ -56,7 +56,7 @@ test('the answers as they were recorded pass, too', async (t) => {
 });
 
 test('ids are unique and say where they belong; every check has its breakages, and every breakage its check', (t) => {
-  const ids = checks.map(({ id }) => id);
+  const ids = CHECKS.map(({ id }) => id);
   t.deepEqual(ids, [...new Set(ids)]);
   for (const id of ids) t.regex(id, /^[a-z]+\.[a-z0-9-]+$/);
   t.deepEqual(rows.map(({ check }) => check).toSorted(), ids.toSorted());

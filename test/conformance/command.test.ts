@@ -3,16 +3,16 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { createCaller } from '../../conformance/caller.ts';
-import { checks } from '../../conformance/checks.ts';
+import { CHECKS } from '../../conformance/checks.ts';
 import { createKit } from '../../conformance/kit.ts';
 import { runChecks } from '../../conformance/run.ts';
 import { runCommand } from '../../src/cli/run.ts';
 import { mintKey } from '../../src/domain/keys.ts';
 import { createLogger } from '../../src/logger.ts';
-import { type FaultSpec, parseFault } from '../../src/mock/fault-spec.ts';
 import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { makeCertificate } from '../support/certificates.ts';
+import { faultOf } from '../support/fault-of.ts';
 import { issueKey } from '../support/issue-key.ts';
 import { startKeyedService } from '../support/keys.ts';
 import { startProxy } from '../support/nginx.ts';
@@ -65,7 +65,7 @@ test('the real service keeps every promise, and nothing is left in it', async (t
     'grpc.unavailable',
   ];
   t.deepEqual(names(out, 'skipped'), skipped);
-  t.regex(out, new RegExp(`\\n${checks.length - skipped.length} passed, 0 failed, ${skipped.length} skipped$`));
+  t.regex(out, new RegExp(`\\n${CHECKS.length - skipped.length} passed, 0 failed, ${skipped.length} skipped$`));
   for (const owner of ['acme', 'other'])
     t.deepEqual(await service.stores.catalogs.list(owner, createStoreBudget(5000)), []);
 });
@@ -88,7 +88,7 @@ test('without a key catalogs are skipped and not passed; parts can be left out; 
   t.is(status, 0);
   const report = JSON.parse(out) as { checks: { id: string; outcome: string; reason?: string }[] };
   const outcomes = Object.groupBy(report.checks, ({ outcome }) => outcome);
-  t.is(report.checks.length, checks.length);
+  t.is(report.checks.length, CHECKS.length);
   t.is(outcomes.failed, undefined);
   const passed = outcomes.passed?.map(({ id }) => id) ?? [];
   t.true(passed.includes('decisions.order') && passed.includes('keys.needed'));
@@ -155,7 +155,7 @@ test('through a real nginx with the configuration that is shipped, nothing fails
 });
 
 test('a limit that passes is waited for, one that lasts is a reason to skip', async (t) => {
-  const spec = parseFault('429; retry-after=1') as FaultSpec;
+  const spec = faultOf('429; retry-after=1');
   const { url } = await mock(t, { faults: [{ spec, rate: 0.01 }] });
   const waited = await conformance(`--url ${url}`);
   t.is(waited.status, 0, `${waited.out}\n${waited.err}`);
@@ -171,14 +171,14 @@ test('a deployment that falls silent is not waited for a hundred times', async (
   t.teardown(() => server.close().closeAllConnections());
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   const caller = createCaller({ url, timeout: 50 });
-  const outcomes = await runChecks(checks, createKit({ caller, key: mintKey() }));
+  const outcomes = await runChecks(CHECKS, createKit({ caller, key: mintKey() }));
   caller.close();
   const failed = outcomes.filter(({ kind }) => kind === 'failed');
   t.deepEqual(
     failed.map((outcome) => 'reason' in outcome && outcome.reason),
     ['live', 'ready', 'live'].map((path) => `GET /health/${path}: no answer within 0.05 s`),
   );
-  t.is(outcomes.filter(({ kind }) => kind === 'skipped').length, checks.length - 3);
+  t.is(outcomes.filter(({ kind }) => kind === 'skipped').length, CHECKS.length - 3);
 });
 
 test('where nobody listens one line says so, and bad arguments are said', async (t) => {
@@ -195,5 +195,5 @@ test('where nobody listens one line says so, and bad arguments are said', async 
   t.is((await conformance('--url http://a b')).status, 2);
   const { status, out } = await conformance('--list');
   t.is(status, 0);
-  t.is(out.split('\n').length, checks.length);
+  t.is(out.split('\n').length, CHECKS.length);
 });

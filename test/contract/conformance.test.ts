@@ -4,11 +4,11 @@
  */
 import test from 'ava';
 import { createCaller } from '../../conformance/caller.ts';
-import { checks } from '../../conformance/checks.ts';
+import { CHECKS } from '../../conformance/checks.ts';
 import { createKit } from '../../conformance/kit.ts';
 import { runChecks } from '../../conformance/run.ts';
 import { createStores } from '../../src/stores/create-stores.ts';
-import { silentLog } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
 import { openEmbedded } from '../support/embedded.ts';
 import { issueKey } from '../support/issue-key.ts';
@@ -31,14 +31,14 @@ for (const kind of ['sqlite', 'redis'] as const) {
     const redis = kind === 'redis' ? await startRedis() : undefined;
     if (redis !== undefined) t.teardown(() => redis.stop());
     const embedded = redis === undefined ? await openEmbedded() : undefined;
-    const stores = embedded ?? (await createStores(parseStoreSettings({ REDIS_URL: redis?.url }).value, silentLog));
+    const stores = embedded ?? (await createStores(parseStoreSettings({ REDIS_URL: redis?.url }).value, SILENT_LOG));
     t.teardown(() => embedded?.remove() ?? stores.close());
     const service = await startService({}, { stores });
     t.teardown(service.stop);
     const [{ key }, { key: otherKey }] = [await issueKey(stores, 'acme'), await issueKey(stores, 'umbrella')];
     const caller = createCaller({ url: new URL(service.url) });
     t.teardown(() => caller.close());
-    const outcomes = await runChecks(checks, createKit({ caller, key, otherKey }));
+    const outcomes = await runChecks(CHECKS, createKit({ caller, key, otherKey }));
     t.deepEqual(
       outcomes
         .filter(({ kind }) => kind === 'failed')

@@ -5,7 +5,7 @@ import { createStoreBudget } from '../../src/stores/budget.ts';
 import { basisOf, digestOf, type LearnedRecord } from '../../src/stores/catalog-additions.ts';
 import { type CatalogRecord, UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { createStores } from '../../src/stores/create-stores.ts';
-import { silentLog } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
 import { openEmbedded } from '../support/embedded.ts';
 import { callGrpc, openGrpc } from '../support/grpc.ts';
@@ -107,7 +107,7 @@ test('the digest is in the header, the metadata, the log line, the span and the 
 test('a state that was tampered with never decides: 500 storage_corrupt, until it is replaced', async (t) => {
   const embedded = await openEmbedded();
   const redis = await startRedis();
-  const inRedis = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog);
+  const inRedis = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG);
   t.teardown(async () => {
     await inRedis.close();
     await redis.stop();

@@ -5,7 +5,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import test from 'ava';
 import { procedures } from '../../scripts/openapi/document.ts';
 import { type Example, examples } from '../../scripts/openapi/examples.ts';
-import { DomainError, errorTable } from '../../src/domain/errors.ts';
+import { DomainError, ERROR_TABLE } from '../../src/domain/errors.ts';
 import { fieldRules } from '../../src/domain/field-rules.ts';
 import { digestOf } from '../../src/stores/catalog-additions.ts';
 import { createRoutes, type Route } from '../../src/wire/rest/routes.ts';
@@ -88,13 +88,13 @@ test('every code that REST can send stands at an operation, under its status', (
   for (const { operation } of operations) {
     for (const [status, response] of Object.entries(operation.responses)) {
       for (const code of response['x-error-codes'] ?? []) {
-        const reason = code.toUpperCase() as keyof typeof errorTable;
-        t.is(String(errorTable[reason].http), status, `${operation.operationId} ${code}`);
+        const reason = code.toUpperCase() as keyof typeof ERROR_TABLE;
+        t.is(String(ERROR_TABLE[reason].http), status, `${operation.operationId} ${code}`);
         documented.add(reason);
       }
     }
   }
-  const expected = Object.keys(errorTable).filter((reason) => ![...elsewhere, ...unrouted].includes(reason));
+  const expected = Object.keys(ERROR_TABLE).filter((reason) => ![...elsewhere, ...unrouted].includes(reason));
   t.deepEqual([...documented].sort(), expected.sort());
 });
 
@@ -109,7 +109,7 @@ test('every status of an error shows each of its codes, with the type and the fi
       t.deepEqual(shown.map(({ error }) => error.code).toSorted(), [...codes].sort(), place);
       for (const value of shown) {
         t.true(validate(value), place);
-        t.is(value.error.type, errorTable[value.error.code.toUpperCase() as keyof typeof errorTable].type, place);
+        t.is(value.error.type, ERROR_TABLE[value.error.code.toUpperCase() as keyof typeof ERROR_TABLE].type, place);
         t.true(value.error.message.length > 3, place);
       }
     }
@@ -219,7 +219,7 @@ function faultsOf(operation: Operation, answer: Answer): readonly string[] {
   const error = body.error as { code: string; type: string } | undefined;
   if (codes === undefined) return faults;
   if (!codes.includes(error?.code ?? '')) faults.push(`code ${error?.code} is not documented`);
-  const row = errorTable[error?.code.toUpperCase() as keyof typeof errorTable];
+  const row = ERROR_TABLE[error?.code.toUpperCase() as keyof typeof ERROR_TABLE];
   return row?.type === error?.type ? faults : [...faults, `type ${error?.type}`];
 }
 

@@ -7,7 +7,7 @@ import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { mintKey } from '../../src/domain/keys.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { createStores } from '../../src/stores/create-stores.ts';
-import { silentLog } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { type Answer, json, validBody } from '../support/answers.ts';
@@ -50,7 +50,7 @@ test.before(async (t) => {
     folder: embedded.folder,
     places: {
       sqlite: await place({ UMPIRE_DATA_DIR: embedded.folder, LOG_LEVEL: 'trace' }, embedded),
-      redis: await place(redisEnv, await createStores(parseStoreSettings(redisEnv).value, silentLog)),
+      redis: await place(redisEnv, await createStores(parseStoreSettings(redisEnv).value, SILENT_LOG)),
     },
   };
 });

@@ -4,7 +4,7 @@
  */
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { createStores } from '../../src/stores/create-stores.ts';
-import { silentLog } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { type Answer, isError, validBody } from '../support/answers.ts';
@@ -27,7 +27,7 @@ let ids = 0;
 
 test.before(async (t) => {
   const redis = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always', '--aof-use-rdb-preamble', 'yes']);
-  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog);
+  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG);
   const key = await issueKey(stores, 'acme');
   // With limits, so that every decision has something to ask of Redis.
   const limits = { UMPIRE_RATE_ANONYMOUS: '10000/s', UMPIRE_RATE_KEY: '10000/s', UMPIRE_CONCURRENCY_KEY: '100' };

@@ -6,7 +6,7 @@ import test from 'ava';
 import { parse } from 'yaml';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import type { App } from '../../src/app.ts';
-import { errorTable } from '../../src/domain/errors.ts';
+import { ERROR_TABLE } from '../../src/domain/errors.ts';
 import { writeInferencePackage } from '../engine/support/inference-packages.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';
 import { encoderGraph } from '../engine/support/packages.ts';
@@ -160,7 +160,7 @@ test('every metric, label and value that an expression names is in a scrape', as
 });
 
 test('what burns the error budget is every reason that is 500 or 503, in every window', (t) => {
-  const ours = Object.entries(errorTable).filter(([, { http }]) => http === 500 || http === 503);
+  const ours = Object.entries(ERROR_TABLE).filter(([, { http }]) => http === 500 || http === 503);
   const expected = ours.map(([reason]) => reason.toLowerCase()).sort();
   const records = rules.filter(({ record }) => record?.startsWith('umpire:failures:'));
   t.is(records.length, 4);

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import anyTest, { type TestFn } from 'ava';
 import { createStores } from '../../src/stores/create-stores.ts';
-import { silentLog } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { decisionOf, grpcFault, restFault } from '../support/decision-calls.ts';
@@ -30,7 +30,7 @@ const LIMIT = 12;
 
 test.before(async (t) => {
   const redis = await startRedis();
-  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog);
+  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG);
   const replicas = await startReplicas({
     REDIS_URL: redis.url,
     UMPIRE_TRUSTED_PROXIES: '127.0.0.1',

@@ -1,11 +1,16 @@
 /** Whose address counts. */
 import test from 'ava';
-import { clientAddress, noProxies, parseTrustedProxies, type TrustedProxies } from '../../src/domain/client-address.ts';
+import {
+  clientAddress,
+  NO_PROXIES,
+  parseTrustedProxies,
+  type TrustedProxies,
+} from '../../src/domain/client-address.ts';
 
 const trusting = (text: string): TrustedProxies => {
   const proxies = parseTrustedProxies(text);
-  if (typeof proxies === 'string') throw new Error(proxies);
-  return proxies;
+  if ('problem' in proxies) throw new Error(proxies.problem);
+  return proxies.value;
 };
 const proxies = trusting('10.0.0.0/8, 192.168.1.1 2001:db8:ffff::/48,::1');
 
@@ -44,13 +49,13 @@ for (const [peer, forwarded, expected] of [
 }
 
 test('nobody is trusted unless that is said', (t) => {
-  t.is(clientAddress('10.0.0.1', '198.51.100.7', noProxies), '10.0.0.1');
+  t.is(clientAddress('10.0.0.1', '198.51.100.7', NO_PROXIES), '10.0.0.1');
   t.is(clientAddress('10.0.0.1', '198.51.100.7', trusting('')), '10.0.0.1');
 });
 
 test('lists of proxies that are wrong name the item', (t) => {
   for (const item of ['localhost', '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0', '10.0.0.0/-1']) {
-    const problem = parseTrustedProxies(`127.0.0.1, ${item}`);
-    t.true(typeof problem === 'string' && problem.includes(`'${item}'`), String(problem));
+    const parsed = parseTrustedProxies(`127.0.0.1, ${item}`);
+    t.true('problem' in parsed && parsed.problem.includes(`'${item}'`), JSON.stringify(parsed));
   }
 });

@@ -34,11 +34,11 @@ function setUp(catalogs: Record<string, DecidingCatalog> = {}, script: Script = 
     caller,
     signal: new AbortController().signal,
     deadline: performance.now() + 10_000,
+    storeBudget: createStoreBudget(),
     retain: () => {
       retained.push('held');
       return () => retained.push('released');
     },
-    storeBudget: createStoreBudget(),
   });
   return {
     engine,

@@ -1,8 +1,8 @@
 import test from 'ava';
 import { ErrorReason } from '../../gen/umpire/v1/error_reason_pb.ts';
-import { DomainError, errorTable, type ErrorReason as Reason } from '../../src/domain/errors.ts';
+import { DomainError, ERROR_TABLE, type ErrorReason as Reason } from '../../src/domain/errors.ts';
 
-const rows = Object.entries(errorTable) as [Reason, (typeof errorTable)[Reason]][];
+const rows = Object.entries(ERROR_TABLE) as [Reason, (typeof ERROR_TABLE)[Reason]][];
 
 test('every reason of the proto has a row, and no row is without a reason', (t) => {
   const reasons = Object.keys(ErrorReason).filter((name) => Number.isNaN(Number(name)) && name !== 'UNSPECIFIED');

@@ -10,9 +10,9 @@ import anyTest, { type TestFn } from 'ava';
 import { runCommand } from '../../src/cli/run.ts';
 import { isKey, mintKey } from '../../src/domain/keys.ts';
 import { createLogger } from '../../src/logger.ts';
-import { type FaultSpec, parseFault } from '../../src/mock/fault-spec.ts';
 import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
 import { isError, json, validBody } from '../support/answers.ts';
+import { faultOf } from '../support/fault-of.ts';
 import { callGrpc, errorDetails, type GrpcClients, openGrpc } from '../support/grpc.ts';
 import { decide, openSession, send, sendH2, sendRaw } from '../support/http.ts';
 import { quiet } from '../support/terminal.ts';
@@ -198,7 +198,7 @@ test('a fault strikes only what would have been let in, and a spec that is none 
 });
 
 test('chance follows from the seed', async (t) => {
-  const spec = parseFault('429') as FaultSpec;
+  const spec = faultOf('429');
   const statusesOf = async (seed: number) => {
     const { port, stop } = await start({ faults: [{ spec, rate: 0.3 }], seed });
     const statuses: number[] = [];

@@ -22,7 +22,7 @@ export interface ReplicaPlace {
 }
 
 /** Three addresses of this machine. */
-export const LOCAL_PLACES: readonly ReplicaPlace[] = ['127.0.0.11', '127.0.0.12', '127.0.0.13'].map((host) => ({
+const LOCAL_PLACES: readonly ReplicaPlace[] = ['127.0.0.11', '127.0.0.12', '127.0.0.13'].map((host) => ({
   host,
 }));
 

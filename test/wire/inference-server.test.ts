@@ -1,6 +1,6 @@
 /** A whole service whose only model is scored by a server: what callers and operators see of it while it is there and while it is not. */
 import test from 'ava';
-import { modelCommands } from '../../src/cli/models.ts';
+import { MODEL_COMMANDS } from '../../src/cli/models.ts';
 import { writeInferencePackage } from '../engine/support/inference-packages.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';
 import { encoderGraph, modelsFolder } from '../engine/support/packages.ts';
@@ -75,7 +75,7 @@ test.serial('umpire models check asks the server', async (t) => {
   const server = await startInferenceServer(t, served);
   const modelsDir = await modelsFolder(t);
   await writeInferencePackage(modelsDir, 'nowhere.example:1', { manifest: { limits } });
-  const command = modelCommands.find(({ name }) => name === 'models check');
+  const command = MODEL_COMMANDS.find(({ name }) => name === 'models check');
   const check = async (address: string): Promise<string> => {
     const lines: string[] = [];
     const env = { UMPIRE_MODELS_DIR: modelsDir, UMPIRE_INFERENCE_SERVERS: address };

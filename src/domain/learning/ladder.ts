@@ -1,6 +1,7 @@
 /**
- * The ladder, from the least to the most: the model as it is, a temperature, a bias for each choice, weights on the vector of the text. A rung is taken
- * only if it beats the one taken before on examples that were held out, by more than the standard error of the difference.
+ * The ladder, from the least to the most: the model as it is, a temperature, a bias for each choice, weights on the
+ * vector of the text. A rung is taken only if it beats the one taken before on examples that were held out, by more
+ * than the standard error of the difference.
  */
 import { goldenSection } from './golden-section.ts';
 import {
@@ -13,9 +14,8 @@ import {
   toProbabilities,
 } from './regression.ts';
 
-/** The rungs. */
-export const RUNGS = ['zero-shot', 'temperature', 'bias', 'weights'] as const;
-export type Rung = (typeof RUNGS)[number];
+/** A rung of the ladder, from the model as it is to weights on the text's vector. */
+export type Rung = 'zero-shot' | 'temperature' | 'bias' | 'weights';
 
 /** What a rung came to on held-out examples. */
 export interface RungResult {
@@ -29,7 +29,7 @@ export interface RungResult {
   readonly taken: boolean;
 }
 
-/** What was learned. */
+/** The rung that was taken, what was fitted on it, and how each rung did on held-out examples. */
 export interface Learning {
   readonly rung: Rung;
   readonly parameters: Parameters;
@@ -140,7 +140,10 @@ function hasFit({ bias, weights }: Pulls): boolean {
   return bias !== undefined || weights !== undefined;
 }
 
-/** Whether the examples were picked to be as many of each choice: how often a choice comes then says nothing of how often it will. */
+/**
+ * Whether the examples were picked to be as many of each choice: how often a choice comes then says nothing of how
+ * often it will.
+ */
 export function isStratified({ labels, choices }: RegressionData): boolean {
   const counts = new Array<number>(choices).fill(0);
   for (const label of labels) counts[label] = (counts[label] as number) + 1;
@@ -234,7 +237,7 @@ function result(data: RegressionData, rung: Rung, from: HeldOut, to: HeldOut, ta
 }
 
 /** Share of examples whose label has the highest probability. */
-export function accuracyOf({ examples, choices, labels }: RegressionData, probabilities: Float64Array): number {
+function accuracyOf({ examples, choices, labels }: RegressionData, probabilities: Float64Array): number {
   let right = 0;
   for (let i = 0; i < examples; i++) {
     const own = probabilities[(labels[i] as number) * examples + i] as number;

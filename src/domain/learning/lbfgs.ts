@@ -1,11 +1,12 @@
 /**
- * Limited-memory BFGS (Nocedal and Wright, Numerical Optimization, algorithm 7.5) for smooth convex functions, with a diagonal first guess of the
- * curvature and a backtracking line search. The same start gives the same end, bit for bit.
+ * Limited-memory BFGS (Nocedal and Wright, Numerical Optimization, algorithm 7.5) for smooth convex functions, with a
+ * diagonal first guess of the curvature and a backtracking line search. The same start gives the same end, bit for bit.
  */
 
 /** A function to minimise: its value, and its gradient into `gradient`. */
 export type Objective = (at: Float64Array, gradient: Float64Array) => number;
 
+/** Where a minimisation starts its scale, and where it ends. */
 export interface LbfgsOptions {
   /** About the second derivative by each variable; all over 0. */
   readonly curvature: Float64Array;

@@ -1,8 +1,11 @@
-/** Products of matrices, in doubles and always in the same order, so that equal numbers in give equal numbers out, bit for bit. Row-major. */
+/**
+ * Products of matrices, in doubles and always in the same order, so that equal numbers in give equal numbers out, bit
+ * for bit. Row-major.
+ */
 
 /**
- * out [rows, columns] = a [rows, inner] · b [columns, inner]ᵀ. Blocks of two rows by four columns: eight sums that do not wait for each other, and each
- * number that is read is used more than once.
+ * out [rows, columns] = a [rows, inner] · b [columns, inner]ᵀ. Blocks of two rows by four columns: eight sums that do
+ * not wait for each other, and each number that is read is used more than once.
  */
 export function timesTransposed(
   a: Float64Array,

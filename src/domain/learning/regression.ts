@@ -3,8 +3,9 @@
  *
  *     z = a ln p + b + W (x - mean),   P = softmax(z)
  *
- * p are the model's probabilities and x its vector of the text. a is given; b and W are fitted, each pulled towards 0, so that few examples change
- * little and a choice without any goes on being decided by its name. Where a is fitted together with W, it grows on what W has learned by heart.
+ * p are the model's probabilities and x its vector of the text. a is given; b and W are fitted, each pulled towards 0,
+ * so that few examples change little and a choice without any goes on being decided by its name. Where a is fitted
+ * together with W, it grows on what W has learned by heart.
  */
 import { type LbfgsOptions, minimise } from './lbfgs.ts';
 import { timesTransposed, transposed } from './matrix.ts';
@@ -21,7 +22,7 @@ export interface RegressionData {
   readonly vectors: VectorData | undefined;
 }
 
-/** What vectors add. */
+/** The examples' vectors, centred. */
 export interface VectorData {
   readonly width: number;
   readonly mean: Float64Array;
@@ -43,8 +44,9 @@ export type Effort = Pick<LbfgsOptions, 'mostSteps' | 'tolerance'>;
 /** Parameters in one list: a, b, then W row by row where there are weights. */
 export type Parameters = Float64Array;
 
-/** How far a fit is driven. What only compares candidates needs less. */
-export const FINAL: Effort = { mostSteps: 40, tolerance: 1e-4 };
+/** How far the fit is driven that is kept. */
+const FINAL: Effort = { mostSteps: 40, tolerance: 1e-4 };
+/** How far a fit is driven that only compares candidates. */
 export const COMPARING: Effort = { mostSteps: 12, tolerance: 1e-3 };
 
 /** Makes data of what the model said of each example. */
@@ -125,8 +127,8 @@ export function toProbabilities({ examples, choices, labels }: RegressionData, z
 }
 
 /**
- * The parameters with the least loss over the examples that `counts` (1 or 0 each), with the pulls. `from`: parameters to begin at, which are not
- * changed.
+ * The parameters with the least loss over the examples that `counts` (1 or 0 each), with the pulls. `from`: parameters
+ * to begin at, which are not changed.
  */
 export function fitParameters(
   data: RegressionData,

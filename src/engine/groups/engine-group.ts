@@ -62,7 +62,7 @@ export interface EngineGroup {
 /** How long a process may take to end once it has nothing to do, milliseconds. */
 const ENDING_GRACE = 5000;
 
-/** Starts the processes. */
+/** A group whose processes are being started. */
 export function createEngineGroup({
   settings,
   concurrency,

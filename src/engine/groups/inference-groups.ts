@@ -10,7 +10,7 @@ import type { Revision, Revisions } from '../packages/revisions.ts';
 import { clearTokenAddress, concurrencyOf, tokenVariableOf } from '../packages/servers.ts';
 import { createEngineGroup, type EngineGroup, type GroupObserver } from './engine-group.ts';
 
-/** The groups. */
+/** The groups of all remote models that are served. */
 export interface InferenceGroups {
   /** Starts a group for every revision that needs one. */
   rollOut(): void;

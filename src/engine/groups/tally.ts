@@ -3,7 +3,9 @@ import type { EngineStats } from '../engine.ts';
 import type { Death } from '../processes/deaths.ts';
 import type { JobResult } from '../worker/messages.ts';
 
+/** Counts what a group has done since its start, for `EngineStats`. */
 export interface Tally {
+  /** A job is over; only one that was scored counts. */
   finished(result: JobResult): void;
   /** A process was replaced because it was too large. */
   replaced(): void;
@@ -11,6 +13,7 @@ export interface Tally {
   ended(death: Death): void;
   /** A job was given up because its engine ended with it. */
   abandoned(death: Death): void;
+  /** The counts so far, with the state that the caller knows. */
   read(now: Pick<EngineStats, 'queue' | 'engines' | 'inference'>): EngineStats;
 }
 

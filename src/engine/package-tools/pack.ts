@@ -27,7 +27,7 @@ export interface PackRequest extends PackagePlace {
   readonly logger: EngineLogger;
 }
 
-/** What was packed. */
+/** The new package's folder, what was found out for its manifest, and how fast it is on this machine. */
 export interface Packed {
   readonly folder: string;
   readonly pooling: Pooling;

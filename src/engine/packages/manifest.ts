@@ -33,8 +33,8 @@ export interface Canary {
 }
 
 /**
- * How much less sure a model is of a text that it has no words for: of a share of unread tokens beyond `bound` its probabilities get the temperature
- * exp(pull · (share − bound)).
+ * How much less sure a model is of a text that it has no words for: of a share of unread tokens beyond `bound` its
+ * probabilities get the temperature exp(pull · (share − bound)).
  */
 export interface UnreadRule {
   readonly bound: number;

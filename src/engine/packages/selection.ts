@@ -9,8 +9,8 @@ import type { FoundPackage } from './scan.ts';
 /** Takes the packages that are to be served out of those that were found. */
 export type PackageSelection = (packages: readonly FoundPackage[]) => readonly FoundPackage[];
 
-/** Reads names with commas between them; none stands for all packages. What is wrong, as a string. */
-export function parseSelection(text: string): readonly string[] | string {
+/** Reads names with commas between them; none stands for all packages. */
+export function parseSelection(text: string): { readonly value: readonly string[] } | { readonly problem: string } {
   const names = text
     .split(',')
     .map((name) => name.trim())
@@ -19,8 +19,8 @@ export function parseSelection(text: string): readonly string[] | string {
     (name) => !/^[^@]+(@[^@]+)?$/.test(name) || !name.split('@').every((n) => NAME_PATTERN.test(n)),
   );
   return wrong === undefined
-    ? names
-    : `'${wrong}' is not a model, as 'umpire-mini', or a revision, as 'umpire-mini@r5'`;
+    ? { value: names }
+    : { problem: `'${wrong}' is not a model, as 'umpire-mini', or a revision, as 'umpire-mini@r5'` };
 }
 
 /**

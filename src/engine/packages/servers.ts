@@ -64,21 +64,20 @@ export function straysOf(
   return [...servers.keys()].filter((name) => !names.has(name));
 }
 
-/**
- * Reads `<model>=<host:port>, …`, a model being `<id>` or `<id>@<revision>`, or nothing; a string is what is wrong with
- * it.
- */
-export function parseServers(text: string): ReadonlyMap<string, string> | string {
+/** Reads `<model>=<host:port>, …`, a model being `<id>` or `<id>@<revision>`, or nothing. */
+export function parseServers(
+  text: string,
+): { readonly value: ReadonlyMap<string, string> } | { readonly problem: string } {
   const servers = new Map<string, string>();
   for (const entry of text === '' ? [] : text.split(',')) {
     const [, model, address] = /^\s*([a-z0-9][a-z0-9._-]*(?:@[a-z0-9][a-z0-9._-]*)?)\s*=\s*(\S+)\s*$/.exec(entry) ?? [];
     if (model === undefined || address === undefined || !ADDRESS_PATTERN.test(address)) {
-      return `must be <model>=<host>:<port>,…, not '${entry.trim()}'`;
+      return { problem: `must be <model>=<host>:<port>,…, not '${entry.trim()}'` };
     }
-    if (servers.has(model)) return `names '${model}' twice`;
+    if (servers.has(model)) return { problem: `names '${model}' twice` };
     servers.set(model, address);
   }
-  return servers;
+  return { value: servers };
 }
 
 function objectOf(value: unknown): Readonly<Record<string, unknown>> {

@@ -1,16 +1,17 @@
 /**
- * The room for one process more than there are engines: what loads models beside those that serve takes turns in it.
+ * The place of one process more than there are engines: processes that load models beside those that serve take turns
+ * in it.
  */
 
-/** The room. */
+/** A place for one process at a time. */
 export interface SparePlace {
-  /** Whether somebody is in it or waits for it. */
+  /** Whether a task has it or waits for it. */
   readonly taken: boolean;
-  /** Runs a task once everybody before has left; the room is taken until its promise settles. */
+  /** Runs a task once all before it are done; it has the place until its promise settles. */
   use(task: () => Promise<void>): Promise<void>;
 }
 
-/** An empty room. */
+/** A place that nobody has taken. */
 export function createSparePlace(): SparePlace {
   let last = Promise.resolve();
   let users = 0;

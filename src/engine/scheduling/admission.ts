@@ -3,7 +3,7 @@
  * a flood it is known of most requests before they are read that they are not.
  */
 import type { CallerTerms } from '../engine.ts';
-import { DeadlineTooShort, EngineOverloaded } from '../errors.ts';
+import { DeadlineTooShort, EngineOverloaded, retryAfterOf } from '../errors.ts';
 import type { EngineSettings } from '../options.ts';
 import type { EngineProcess } from '../processes/engine-process.ts';
 import type { EngineSlot } from '../processes/engine-slot.ts';
@@ -44,7 +44,7 @@ export interface AdmissionCase {
 /** Admitted, or refused with the whole seconds until it would probably be admitted, at least 1. */
 export type Verdict = { readonly kind: 'admitted' } | { readonly kind: 'refused'; readonly retryAfter: number };
 
-/** Judges a job. */
+/** Admits a job if it can probably be done before its deadline and the queue has room for it. */
 export function admit(job: AdmissionCase): Verdict {
   const { keyed, bytes, cost, ahead, engines, outage, timeLeft, all, anonymous, maxJobs, maxBytes } = job;
   const share = keyed ? 1 : ANONYMOUS_SHARE;
@@ -59,11 +59,6 @@ export function admit(job: AdmissionCase): Verdict {
 
 function refused(milliseconds: number): Verdict {
   return { kind: 'refused', retryAfter: retryAfterOf(milliseconds) };
-}
-
-/** The whole seconds after which a caller is told to come again, at least 1. */
-export function retryAfterOf(milliseconds: number): number {
-  return Math.max(1, Math.ceil(milliseconds / 1000));
 }
 
 /** The admission of one queue. */

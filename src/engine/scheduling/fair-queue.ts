@@ -11,7 +11,7 @@ export interface QueueItem extends RingItem {
   readonly bytes: number;
 }
 
-/** How much waits. */
+/** Sums over what waits. */
 export interface Backlog {
   readonly jobs: number;
   readonly bytes: number;
@@ -19,7 +19,7 @@ export interface Backlog {
   readonly cost: number;
 }
 
-/** The waiting items. */
+/** Items that wait, in fair order. `T` is a job in the service, less in tests. */
 export interface FairQueue<T extends QueueItem> {
   add(item: T): void;
   /** Whether it was waiting. */

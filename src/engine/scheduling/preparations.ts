@@ -12,13 +12,13 @@ import {
   JobCanceled,
   JobDeadlinePassed,
   ModelUnavailable,
+  retryAfterOf,
 } from '../errors.ts';
 import type { Revision } from '../packages/revisions.ts';
 import type { Death } from '../processes/deaths.ts';
 import type { EngineProcess } from '../processes/engine-process.ts';
 import { type ChoiceSet, choiceSetOf } from '../processes/known-choice-sets.ts';
 import type { JobResult } from '../worker/messages.ts';
-import { retryAfterOf } from './admission.ts';
 import { createDeadlines, type Deadlines } from './deadlines.ts';
 import { createPreparationLane, type LaneItem, type PreparationLane } from './preparation-lane.ts';
 

@@ -62,7 +62,7 @@ function shortened(word: string, longest: number): string {
 }
 
 /** Characters that other tokenizers are given at once: more than the tokens of any model's limit have in most texts. */
-export const WHOLE_LENGTH = 1 << 15;
+const WHOLE_LENGTH = 1 << 15;
 
 /**
  * Reads by any other tokenizer's rules, of which `encode` is given no more than a part of the text: a text of up to

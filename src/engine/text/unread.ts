@@ -1,6 +1,7 @@
 /**
- * Which tokens of a text a model has no words for. A WordPiece vocabulary has words and pieces of words; a word that is cut into three pieces or more, has a letter
- * of a script other than Latin, or is unknown as a whole is not read but spelt. Words with digits (numbers, order ids) say nothing either way, nor does punctuation.
+ * Which tokens of a text a model has no words for. A WordPiece vocabulary has words and pieces of words; a word that is
+ * cut into three pieces or more, has a letter of a script other than Latin, or is unknown as a whole is not read but
+ * spelt. Words with digits (numbers, order ids) say nothing either way, nor does punctuation.
  */
 
 /** The share of a text's tokens, 0 to 1, that are not read; 0 where no token is a word's. */

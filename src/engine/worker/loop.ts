@@ -30,7 +30,10 @@ export class WorkerLoop {
   #lastProgress = 0;
   #draining = false;
 
-  /** `send` delivers to the pool; `end` is called once after a drain, when all work is done; `resident` measures the process. */
+  /**
+   * `send` delivers to the pool; `end` is called once after a drain, when all work is done; `resident` measures the
+   * process.
+   */
   constructor(cacheBytes: number, send: (message: FromEngine) => void, end: () => void, resident: () => number) {
     this.#models = createLoadedModels(cacheBytes, (key, problems) => send({ kind: 'unready', key, problems }));
     this.#send = send;

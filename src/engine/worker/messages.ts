@@ -31,7 +31,7 @@ export interface LoadMessage {
   readonly profile: CostProfile | undefined;
 }
 
-/** Make one decision. */
+/** Asks for one decision. */
 export interface ScoreMessage {
   readonly kind: 'score';
   readonly job: number;
@@ -101,7 +101,7 @@ export type JobResult =
   /** The engine lives on, but the model's runtime failed. */
   | { readonly kind: 'failed'; readonly message: string };
 
-/** A decision. */
+/** A decision that was made; times in milliseconds. */
 export interface ScoredResult {
   readonly kind: 'scored';
   readonly probabilities: Float64Array;

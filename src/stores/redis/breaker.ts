@@ -1,11 +1,13 @@
 /**
- * A circuit breaker for one server. It opens after three calls or heartbeats in a row without an answer, or at once when told so; while it is
- * open nobody waits for the server; a heartbeat that is answered closes it.
+ * A circuit breaker for one server. It opens after three calls or heartbeats in a row without an answer, or at once
+ * when told so; while it is open nobody waits for the server; a heartbeat that is answered closes it.
  */
 export interface Breaker {
   /** Since when it has been open, on the clock of `performance.now()`; undefined while it is closed. */
   readonly openSince: number | undefined;
-  /** The server answered a call: failures so far are forgotten. An open breaker stays open, the answer may be of before. */
+  /**
+   * The server answered a call: failures so far are forgotten. An open breaker stays open, the answer may be of before.
+   */
   answered(): void;
   /** The server did not answer. */
   silent(reason: string): void;
@@ -23,10 +25,10 @@ export interface BreakerEvents {
 
 const FAILURES = 3;
 
-/** A breaker that is open, or closed, from the start. */
-export function createBreaker(events: BreakerEvents, open: boolean): Breaker {
+/** A breaker, closed at first. */
+export function createBreaker(events: BreakerEvents): Breaker {
   let failures = 0;
-  let openSince = open ? performance.now() : undefined;
+  let openSince: number | undefined;
   const breaker: Breaker = {
     get openSince() {
       return openSince;

@@ -4,7 +4,7 @@ import type { CatalogStore } from '../catalog-store.ts';
 import type { RedisLink } from './link.ts';
 import { CATALOG_IDS_PATTERN, catalogIdsName, catalogName, catalogSizesName, ownerOfCatalogIds } from './names.ts';
 import { scanNames } from './scan.ts';
-import { createCatalog, deleteCatalog, replaceCatalog } from './scripts.ts';
+import { CREATE_CATALOG, DELETE_CATALOG, REPLACE_CATALOG } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
 
 /** A store that reads on a line and writes through a writer. */
@@ -23,7 +23,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       const reply = await writer.write(
         budget,
         key,
-        (connection) => createCatalog.run(connection, [key, catalogIdsName(owner), catalogSizesName(owner)], args),
+        (connection) => CREATE_CATALOG.run(connection, [key, catalogIdsName(owner), catalogSizesName(owner)], args),
         (result) => result === 'created',
       );
       if (reply === 'created') return { kind: 'created', stamp: fields.stamp };
@@ -32,7 +32,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     },
     async read(owner, id, budget) {
       const key = catalogName(owner, id);
-      const reply = await link.call('read', key, budget, (connection) =>
+      const reply = await link.call('repeatable', key, budget, (connection) =>
         connection.send(key, ['HMGET', key, ...CATALOG_FIELDS]),
       );
       const values = Array.isArray(reply) ? reply : [];
@@ -43,7 +43,9 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     async stamp(owner, id, budget) {
       const key = catalogName(owner, id);
       // A hash without a stamp is unreadable: read() says so, and create() finds it there.
-      const stamp = await link.call('read', key, budget, (connection) => connection.send(key, ['HGET', key, 'stamp']));
+      const stamp = await link.call('repeatable', key, budget, (connection) =>
+        connection.send(key, ['HGET', key, 'stamp']),
+      );
       return typeof stamp === 'string' ? stamp : undefined;
     },
     async replace(owner, stamp, record, budget, examples) {
@@ -54,14 +56,14 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       const reply = await writer.write(
         budget,
         key,
-        (connection) => replaceCatalog.run(connection, [key, catalogSizesName(owner)], args),
+        (connection) => REPLACE_CATALOG.run(connection, [key, catalogSizesName(owner)], args),
         (result) => result === 1,
       );
       return reply === 1;
     },
     async examples(owner, id, budget) {
       const key = catalogName(owner, id);
-      const found = await link.call('read', key, budget, (connection) =>
+      const found = await link.call('repeatable', key, budget, (connection) =>
         connection.send(key, ['HGET', key, 'examples']),
       );
       return typeof found === 'string' ? found : '';
@@ -71,18 +73,18 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       const reply = await writer.write(
         budget,
         key,
-        (connection) => deleteCatalog.run(connection, [key, catalogIdsName(owner), catalogSizesName(owner)], [id]),
+        (connection) => DELETE_CATALOG.run(connection, [key, catalogIdsName(owner), catalogSizesName(owner)], [id]),
         (result) => result === 1,
       );
       return reply === 1;
     },
     async list(owner, budget) {
       const key = catalogIdsName(owner);
-      const reply = await link.call('read', key, budget, (connection) => connection.send(key, ['SMEMBERS', key]));
+      const reply = await link.call('repeatable', key, budget, (connection) => connection.send(key, ['SMEMBERS', key]));
       return [...(reply as Iterable<string>)].sort();
     },
     owners: (budget) =>
-      link.call('read', undefined, budget, async (connection) => {
+      link.call('repeatable', undefined, budget, async (connection) => {
         const owners: string[] = [];
         for await (const name of scanNames(connection, CATALOG_IDS_PATTERN)) owners.push(ownerOfCatalogIds(name));
         return owners.sort();

@@ -1,6 +1,7 @@
 /**
- * Connections to Redis in its three shapes, behind one small interface. They never reconnect a lost plain connection by themselves: link.ts
- * opens a new one, so that a name is resolved and a Sentinel asked again each time. This folder alone imports `redis`.
+ * Connections to Redis in its three shapes, behind one small interface. They never reconnect a lost plain connection by
+ * themselves: link.ts opens a new one, so that a name is resolved and a Sentinel asked again each time. This folder
+ * alone imports `redis`.
  */
 import { isIP } from 'node:net';
 import { createClient, ErrorReply, type RedisClientOptions } from 'redis';
@@ -68,8 +69,9 @@ export function socketOptions(url: URL, address: { readonly host: string; readon
 let first: ReturnType<typeof createClient> | undefined;
 
 /**
- * A client that is not connected yet. Each that is created outright builds a class with all of Redis's commands, which takes tens of milliseconds
- * and would hold up the process at every attempt to connect; a duplicate uses the first one's class.
+ * A client that is not connected yet. Each that is created outright builds a class with all of Redis's commands, which
+ * takes tens of milliseconds and would hold up the process at every attempt to connect; a duplicate uses the first
+ * one's class.
  */
 export function newClient(options: RedisClientOptions): ReturnType<typeof createClient> {
   first ??= createClient();
@@ -81,7 +83,10 @@ export function addressOf(url: URL): { readonly host: string; readonly port: num
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? 6379 : Number(url.port) };
 }
 
-/** Opens one connection to one server, which must be a master and stay one: on a replica every write fails, and reads are of the past. */
+/**
+ * Opens one connection to one server, which must be a master and stay one: on a replica every write fails, and reads
+ * are of the past.
+ */
 export async function openNode(
   url: URL,
   address: { readonly host: string; readonly port: number },

@@ -1,11 +1,14 @@
-/** Keys in Redis: one hash each, named by the key's SHA-256. There is no index of them: operators' commands walk all servers. */
+/**
+ * Keys in Redis: one hash each, named by the key's SHA-256. There is no index of them: operators' commands walk all
+ * servers.
+ */
 import { byOwnerAndAge, fromKeyFields, toKeyFields } from '../key-record.ts';
 import type { KeyRecord, KeyStore } from '../key-store.ts';
 import type { RedisConnection } from './connection.ts';
 import type { RedisLink } from './link.ts';
 import { KEY_PREFIX, keyName } from './names.ts';
 import { scanNames } from './scan.ts';
-import { addKey, endKey, useKey } from './scripts.ts';
+import { ADD_KEY, END_KEY, USE_KEY } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
 
 const FIELDS = ['key_id', 'owner', 'limits', 'created_at', 'label', 'ends_at', 'ended_by', 'last_used_at'] as const;
@@ -13,7 +16,7 @@ const FIELDS = ['key_id', 'owner', 'limits', 'created_at', 'label', 'ends_at', '
 /** A store that reads on a line and writes through a writer. */
 export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeyStore {
   return {
-    find: (hash, budget) => link.call('read', keyName(hash), budget, (connection) => read(connection, hash)),
+    find: (hash, budget) => link.call('repeatable', keyName(hash), budget, (connection) => read(connection, hash)),
     async add(record, budget) {
       const fields = Object.entries(toKeyFields(record)).filter(([, text]) => text !== '');
       const times = Object.entries({ ends_at: record.endsAt, last_used_at: record.lastUsedAt });
@@ -21,7 +24,7 @@ export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeySt
       const args = [...fields.flat(), ...kept];
       const key = keyName(record.hash);
       const isAdded = (reply: unknown): boolean => reply === 1;
-      return isAdded(await writer.write(budget, key, (connection) => addKey.run(connection, [key], args), isAdded));
+      return isAdded(await writer.write(budget, key, (connection) => ADD_KEY.run(connection, [key], args), isAdded));
     },
     async end(hash, endsAt, endedBy, budget) {
       const key = keyName(hash);
@@ -30,7 +33,7 @@ export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeySt
         await writer.write(
           budget,
           key,
-          (connection) => endKey.run(connection, [key], [String(endsAt), endedBy]),
+          (connection) => END_KEY.run(connection, [key], [String(endsAt), endedBy]),
           isThere,
         ),
       );
@@ -39,11 +42,11 @@ export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeySt
       // What a failover loses of this nobody misses: no replica is waited for.
       for (const [hash, at] of uses) {
         const key = keyName(hash);
-        await link.call('write', key, budget, (connection) => useKey.run(connection, [key], [String(at)]));
+        await link.call('write', key, budget, (connection) => USE_KEY.run(connection, [key], [String(at)]));
       }
     },
     list: (budget) =>
-      link.call('read', undefined, budget, async (connection) => {
+      link.call('repeatable', undefined, budget, async (connection) => {
         const records: KeyRecord[] = [];
         for await (const name of scanNames(connection, `${KEY_PREFIX}*`)) {
           const record = await read(connection, name.slice(KEY_PREFIX.length));

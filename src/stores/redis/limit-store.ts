@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../errors.ts';
 import type { LimitStore, LimitVerdict } from '../limit-store.ts';
 import type { RedisLink } from './link.ts';
 import { limitNames } from './names.ts';
-import { takeLimits } from './scripts.ts';
+import { TAKE_LIMITS } from './scripts.ts';
 
 /** Counts on a line. */
 export function createRedisLimitStore(link: RedisLink): LimitStore {
@@ -18,15 +18,18 @@ export function createRedisLimitStore(link: RedisLink): LimitStore {
         String(concurrency?.leaseMs ?? 0),
         String(quota ?? 0),
       ];
-      // A count that was perhaps made is no harm: `read`, as far as errors go.
       const names = limitNames(subject);
-      const reply = await link.call('read', names[0], budget, (connection) => takeLimits.run(connection, names, args));
+      const reply = await link.call('repeatable', names[0], budget, (connection) =>
+        TAKE_LIMITS.run(connection, names, args),
+      );
       return verdictOf(reply);
     },
     release(subject, lease) {
       const [, leases] = limitNames(subject);
       link
-        .call('read', leases, createStoreBudget(), (connection) => connection.send(leases, ['ZREM', leases, lease]))
+        .call('repeatable', leases, createStoreBudget(), (connection) =>
+          connection.send(leases, ['ZREM', leases, lease]),
+        )
         .catch(() => {});
     },
   };

@@ -1,7 +1,7 @@
 /**
- * The line to Redis. It keeps one connection open for as long as it lives, opens a new one when that is lost, and spares requests a server
- * that does not answer: every call is raced against its budget, and each server has a breaker, so that one node of a cluster that is away
- * takes nobody but its own owners along.
+ * The line to Redis. It keeps one connection open for as long as it lives, opens a new one when that is lost, and
+ * spares requests a server that does not answer: every call is raced against its budget, and each server has a breaker,
+ * so that one node of a cluster that is away takes nobody but its own owners along.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type StoreBudget, spend } from '../budget.ts';
@@ -9,13 +9,15 @@ import { StoreUnavailable } from '../errors.ts';
 import type { StoreLog } from '../log.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import { type OpenRedis, type RedisConnection, within } from './connection.ts';
-import { race, tooLate } from './race.ts';
+import { race, TOO_LATE } from './race.ts';
 import { type CallKind, isWrongServer, storeError } from './reply-errors.ts';
 
+/** One service's line to Redis, over all connections that it has one after the other. Ended by `close`. */
 export interface RedisLink {
   /**
-   * Does one piece of work on the connection. `key`: a key that it is about; undefined for what walks all servers. Throws StoreUnavailable,
-   * StoreCorrupt, or for a write that was cut off StoreWriteUnconfirmed. What the work itself throws of these goes through.
+   * Does one piece of work on the connection. `key`: a key that it is about; undefined for what walks all servers.
+   * Throws StoreUnavailable, StoreCorrupt, or for a write that was cut off StoreWriteUnconfirmed. What the work itself
+   * throws of these goes through.
    */
   call<T>(
     kind: CallKind,
@@ -27,12 +29,14 @@ export interface RedisLink {
   opened(milliseconds: number): Promise<boolean>;
   /** Whether every server answers. */
   readonly up: boolean;
+  /** Connections after the first. */
   readonly reconnects: number;
   /** Of the last heartbeat, milliseconds. */
   readonly latencyMs: number | undefined;
   close(): Promise<void>;
 }
 
+/** How a line opens connections, and who hears of them. */
 export interface RedisLinkOptions {
   readonly open: OpenRedis;
   readonly log: StoreLog;
@@ -111,7 +115,7 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
       breaker?.answered();
       return result;
     } catch (error) {
-      if (error === tooLate && milliseconds >= FAIR_MS) breaker?.silent('Redis does not answer in time');
+      if (error === TOO_LATE && milliseconds >= FAIR_MS) breaker?.silent('Redis does not answer in time');
       if (isWrongServer(error)) {
         breaker?.trip('Redis is read-only: it is not the master any more');
         drop(used);
@@ -124,13 +128,10 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
     let breaker = breakers.get(shard);
     if (breaker === undefined) {
       const fields = shard === '' ? { store: 'redis' } : { store: 'redis', node: shard };
-      breaker = createBreaker(
-        {
-          opened: (reason) => log.warn(fields, `${reason}: catalogs wait, inline decisions go on`),
-          closed: (openMs) => log.info({ ...fields, downMs: Math.round(openMs) }, 'Redis answers again'),
-        },
-        false,
-      );
+      breaker = createBreaker({
+        opened: (reason) => log.warn(fields, `${reason}: catalogs wait, inline decisions go on`),
+        closed: (openMs) => log.info({ ...fields, downMs: Math.round(openMs) }, 'Redis answers again'),
+      });
       breakers.set(shard, breaker);
     }
     return breaker;

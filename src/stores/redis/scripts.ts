@@ -1,16 +1,19 @@
-/** Lua that runs in Redis: each script is atomic and one round trip. Its keys share a hash tag, so that a cluster has them on one server. */
+/**
+ * Lua that runs in Redis: each script is atomic and one round trip. Its keys share a hash tag, so that a cluster has
+ * them on one server.
+ */
 import { createHash } from 'node:crypto';
 import type { RedisConnection } from './connection.ts';
 import { isMissingScript } from './reply-errors.ts';
 
-/** One script. */
+/** Lua that the server keeps by its SHA-1. */
 export interface RedisScript {
   /** Runs it; sends its source only if the server does not know it. */
   run(connection: RedisConnection, keys: readonly [string, ...string[]], args: readonly string[]): Promise<unknown>;
 }
 
 /** A script from its source. */
-export function createScript(source: string): RedisScript {
+function createScript(source: string): RedisScript {
   const sha = createHash('sha1').update(source).digest('hex');
   return {
     async run(connection, keys, args) {
@@ -18,7 +21,8 @@ export function createScript(source: string): RedisScript {
       try {
         return await connection.send(keys[0], ['EVALSHA', sha, ...rest]);
       } catch (error) {
-        // A server that was restarted or promoted has no scripts. The script did not run, so running it now is no second time.
+        // A server that was restarted or promoted has no scripts. The script did not run, so running it now is no
+        // second time.
         if (!isMissingScript(error)) throw error;
         return connection.send(keys[0], ['EVAL', source, ...rest]);
       }
@@ -27,11 +31,12 @@ export function createScript(source: string): RedisScript {
 }
 
 /**
- * KEYS: catalog, ids of the owner, their sizes. ARGV: most catalogs, most bytes, what the owner's catalog names begin with, id, bytes of the
- * choices, then fields and values. Replies `created`, `exists`, `too_many` or `too_large`. Catalogs that were written before sizes were kept are
- * measured first: they have the same slot as the keys that are named.
+ * KEYS: catalog, ids of the owner, their sizes. ARGV: most catalogs, most bytes, what the owner's catalog names begin
+ * with, id, bytes of the choices, then fields and values. Replies `created`, `exists`, `too_many` or `too_large`.
+ * Catalogs that were written before sizes were kept are measured first: they have the same slot as the keys that are
+ * named.
  */
-export const createCatalog = createScript(`
+export const CREATE_CATALOG = createScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then return 'exists' end
 local ids = redis.call('SCARD', KEYS[2])
 if redis.call('SISMEMBER', KEYS[2], ARGV[4]) == 0 and ids >= tonumber(ARGV[1]) then return 'too_many' end
@@ -49,8 +54,11 @@ redis.call('HSET', KEYS[1], unpack(ARGV, 6))
 return 'created'
 `);
 
-/** KEYS: catalog, sizes of the owner's. ARGV: stamp, id, bytes of the choices, then fields and values. Replies 1 if the catalog had the stamp. */
-export const replaceCatalog = createScript(`
+/**
+ * KEYS: catalog, sizes of the owner's. ARGV: stamp, id, bytes of the choices, then fields and values. Replies 1 if the
+ * catalog had the stamp.
+ */
+export const REPLACE_CATALOG = createScript(`
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
 redis.call('HSET', KEYS[1], unpack(ARGV, 4))
@@ -58,7 +66,7 @@ return 1
 `);
 
 /** KEYS: catalog, ids of the owner, their sizes. ARGV: id. Replies 1 if there was one. */
-export const deleteCatalog = createScript(`
+export const DELETE_CATALOG = createScript(`
 local there = redis.call('UNLINK', KEYS[1])
 redis.call('SREM', KEYS[2], ARGV[1])
 redis.call('HDEL', KEYS[3], ARGV[1])
@@ -66,17 +74,17 @@ return there
 `);
 
 /**
- * KEYS: key. ARGV: fields and values. Replies 1 if it was added, 0 if it was there. Like the next one it runs in a Redis that is full, where a
- * leaked key must still be replaced and revoked; that flag asks for Redis 7.
+ * KEYS: key. ARGV: fields and values. Replies 1 if it was added, 0 if it was there. Like the next one it runs in a
+ * Redis that is full, where a leaked key must still be replaced and revoked; that flag asks for Redis 7.
  */
-export const addKey = createScript(`#!lua flags=allow-oom
+export const ADD_KEY = createScript(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV))
 return 1
 `);
 
 /** KEYS: key. ARGV: end in milliseconds, why. Replies 1 if the key is there. */
-export const endKey = createScript(`#!lua flags=allow-oom
+export const END_KEY = createScript(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local set = tonumber(redis.call('HGET', KEYS[1], 'ends_at') or '')
 if not set or set > tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'ends_at', ARGV[1], 'ended_by', ARGV[2]) end
@@ -84,7 +92,7 @@ return 1
 `);
 
 /** KEYS: key. ARGV: when it was used, in milliseconds. */
-export const useKey = createScript(`
+export const USE_KEY = createScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local noted = tonumber(redis.call('HGET', KEYS[1], 'last_used_at') or '') or 0
 if noted < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'last_used_at', ARGV[1]) end
@@ -92,11 +100,12 @@ return 1
 `);
 
 /**
- * KEYS: TAT, leases, quota of one subject. ARGV: interval in ms (0: no rate), burst, limit of leases (0: none), lease, its length in ms,
- * quota (0: none). Replies {0} admitted; {1, wait ms} beyond the rate; {2, age of the oldest lease in ms}; {3, wait ms} quota used up.
- * The rate is GCRA as in domain/gcra.ts. The server's clock counts, so replicas need not agree on theirs. Nothing is taken unless all is.
+ * KEYS: TAT, leases, quota of one subject. ARGV: interval in ms (0: no rate), burst, limit of leases (0: none), lease,
+ * its length in ms, quota (0: none). Replies {0} admitted; {1, wait ms} beyond the rate; {2, age of the oldest lease in
+ * ms}; {3, wait ms} quota used up. The rate is GCRA as in domain/gcra.ts. The server's clock counts, so replicas need
+ * not agree on theirs. Nothing is taken unless all is.
  */
-export const takeLimits = createScript(`
+export const TAKE_LIMITS = createScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local interval, burst = tonumber(ARGV[1]), tonumber(ARGV[2])

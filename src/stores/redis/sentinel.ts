@@ -1,13 +1,16 @@
 /**
- * Redis behind Sentinels: each connection begins with asking them where the master is. The first one that knows answers for all; that the
- * server really is a master is checked on it, when the connection opens and at every heartbeat.
+ * Redis behind Sentinels: each connection begins with asking them where the master is. The first one that knows answers
+ * for all; that the server really is a master is checked on it, when the connection opens and at every heartbeat.
  */
 import type { HostPort } from '../settings.ts';
 import { newClient, nodeOptions, openNode, type RedisConnection, socketOptions, within } from './connection.ts';
 
 const ASK_TIMEOUT_MS = 1_000;
 
-/** Opens a connection to the present master. The URL carries user, password, TLS and database for it; Sentinels are asked without. */
+/**
+ * Opens a connection to the present master. The URL carries user, password, TLS and database for it; Sentinels are
+ * asked without.
+ */
 export async function openSentinel(
   url: URL,
   topology: { readonly sentinels: readonly HostPort[]; readonly name: string },

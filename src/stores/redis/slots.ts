@@ -1,6 +1,7 @@
 /**
- * Which of a cluster's 16,384 slots a key is in: CRC-16 (XMODEM) of the part in the first pair of braces, or of the whole key if there is
- * none or it is empty, as the cluster specification of Redis says. Needed to know which server a call would go to before it is made.
+ * Which of a cluster's 16,384 slots a key is in: CRC-16 (XMODEM) of the part in the first pair of braces, or of the
+ * whole key if there is none or it is empty, as the cluster specification of Redis says. Needed to know which server a
+ * call would go to before it is made.
  */
 
 const SLOTS = 16_384;

@@ -1,16 +1,18 @@
 /**
- * Writes, and where the operator wants it the wait for replicas. WAIT counts the writes of its own connection and holds that up, so writes
- * then have a line of their own. One WAIT confirms all that was written before it, so concurrent writes share it.
+ * Writes, and where the operator wants it the wait for replicas. WAIT counts the writes of its own connection and holds
+ * that up, so writes then have a line of their own. One WAIT confirms all that was written before it, so concurrent
+ * writes share it.
  */
 import type { StoreBudget } from '../budget.ts';
 import { StoreWriteUnconfirmed } from '../errors.ts';
 import type { RedisConnection, RedisNodeConnection } from './connection.ts';
 import type { RedisLink } from './link.ts';
 
+/** Makes writes that are confirmed by as many replicas as the settings ask for. */
 export interface RedisWriter {
   /**
-   * Does one write and, if it `changed` something, sees that enough replicas have it. `key`: a key that it wrote. Throws
-   * StoreWriteUnconfirmed if they do not say so in time: the write is made, but a failover may lose it.
+   * Does one write and, if it `changed` something, sees that enough replicas have it. `key`: a key that it wrote.
+   * Throws StoreWriteUnconfirmed if they do not say so in time: the write is made, but a failover may lose it.
    */
   write<T>(
     budget: StoreBudget,

@@ -1,13 +1,14 @@
 /**
- * The embedded store's file: one SQLite database in the data folder, in WAL mode so that the operator's command and a second server can use
- * it beside the first. `synchronous=FULL`: what a caller was told is on the disk, also after a power cut.
+ * The embedded store's file: one SQLite database in the data folder, in WAL mode so that the operator's command and a
+ * second server can use it beside the first. `synchronous=FULL`: what a caller was told is on the disk, also after a
+ * power cut.
  */
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StoreBudget } from '../budget.ts';
 import { spend } from '../budget.ts';
-import { StoreCorrupt, StoreUnavailable } from '../errors.ts';
+import { messageOf, StoreCorrupt, StoreUnavailable } from '../errors.ts';
 import { DATABASE_FILE } from '../settings.ts';
 import { sqliteFailure } from './failures.ts';
 import { makeFolder } from './folder.ts';
@@ -62,8 +63,8 @@ const MIGRATIONS = [
 ];
 
 /**
- * Opens, and where needed creates, `umpire.db` in the folder; the folder is created for its user alone. Throws StoreUnavailable or
- * StoreCorrupt with a message for the operator.
+ * Opens, and where needed creates, `umpire.db` in the folder; the folder is created for its user alone. Throws
+ * StoreUnavailable or StoreCorrupt with a message for the operator.
  */
 export function openDatabase(folder: string): EmbeddedDatabase {
   const file = join(folder, DATABASE_FILE);
@@ -73,7 +74,7 @@ export function openDatabase(folder: string): EmbeddedDatabase {
     closeSync(openSync(file, 'a', 0o600));
     chmodSync(file, 0o600);
   } catch (error) {
-    throw new StoreUnavailable(`cannot open ${file}: ${text(error)}`, { cause: error });
+    throw new StoreUnavailable(`cannot open ${file}: ${messageOf(error)}`, { cause: error });
   }
   const connection = connect(file);
 
@@ -98,15 +99,19 @@ export function openDatabase(folder: string): EmbeddedDatabase {
   };
 }
 
-/** A connection to a database of the newest schema. On a full disk, where opening it takes room as well, with the reserve. */
+/**
+ * A connection to a database of the newest schema. On a full disk, where opening it takes room as well, with the
+ * reserve.
+ */
 function connect(file: string): DatabaseSync {
   try {
     return prepare(file);
   } catch (error) {
     const failure = sqliteFailure(error);
-    if (failure instanceof StoreCorrupt) throw new StoreCorrupt(`${file} is damaged: ${text(error)}`, { cause: error });
+    if (failure instanceof StoreCorrupt)
+      throw new StoreCorrupt(`${file} is damaged: ${messageOf(error)}`, { cause: error });
     if (failure instanceof StoreUnavailable && createReserve(file).giveUp()) return connect(file);
-    throw new StoreUnavailable(`cannot use ${file}: ${text(error)}`, { cause: error });
+    throw new StoreUnavailable(`cannot use ${file}: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -125,10 +130,6 @@ function prepare(file: string): DatabaseSync {
     connection.close();
     throw error;
   }
-}
-
-function text(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function versionOf(connection: DatabaseSync): number {

@@ -1,5 +1,5 @@
 /** What SQLite's errors mean. */
-import { StoreCorrupt, StoreUnavailable } from '../errors.ts';
+import { messageOf, StoreCorrupt, StoreUnavailable } from '../errors.ts';
 
 /** SQLite's primary result codes. */
 const BUSY = 5;
@@ -19,11 +19,14 @@ export function isFull(error: unknown): boolean {
   return primaryCode(error) === FULL;
 }
 
-/** SQLite's failures as the stores' sentinels: a damaged file is StoreCorrupt, a full disk and the like StoreUnavailable. Others as they are. */
+/**
+ * SQLite's failures as the stores' sentinels: a damaged file is StoreCorrupt, a full disk and the like
+ * StoreUnavailable. Others as they are.
+ */
 export function sqliteFailure(error: unknown): unknown {
   const code = primaryCode(error);
   if (code === undefined) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (code === CORRUPT || code === NOT_A_DATABASE) return new StoreCorrupt(message, { cause: error });
   return new StoreUnavailable(message, { cause: error });
 }

@@ -8,8 +8,8 @@ import { isLocked } from './failures.ts';
 const CLAIM_FILE = 'server.lock';
 
 /**
- * Makes the folder for its user alone, and the folders above it that are missing. Throws the system's error. Node's own `recursive` tries for ever
- * where a file system refuses with ENOENT, as /proc does, so each folder is tried once here.
+ * Makes the folder for its user alone, and the folders above it that are missing. Throws the system's error. Node's own
+ * `recursive` tries for ever where a file system refuses with ENOENT, as /proc does, so each folder is tried once here.
  */
 export function makeFolder(folder: string): void {
   const missing: string[] = [];
@@ -32,8 +32,9 @@ export interface FolderClaim {
 }
 
 /**
- * Claims the folder, which exists, for this process. The claim is a lock of SQLite's, so it goes with the process, however that ends. It refuses
- * nobody: two servers may share the folder, but each counts limits for itself, so the second one wants to know.
+ * Claims the folder, which exists, for this process. The claim is a lock of SQLite's, so it goes with the process,
+ * however that ends. It refuses nobody: two servers may share the folder, but each counts limits for itself, so the
+ * second one wants to know.
  */
 export function claimFolder(folder: string): FolderClaim {
   const file = join(folder, CLAIM_FILE);

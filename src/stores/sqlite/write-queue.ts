@@ -1,4 +1,7 @@
-/** The way to the thread that writes: orders go in, acknowledgements come back. One that died is replaced by the next write. */
+/**
+ * The way to the thread that writes: orders go in, acknowledgements come back. One that died is replaced by the next
+ * write.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { type StoreBudget, spend } from '../budget.ts';
@@ -20,7 +23,10 @@ export interface Acknowledgement {
     | { readonly kind: 'unavailable' | 'corrupt'; readonly message: string };
 }
 
-/** Milliseconds on the one clock that all threads of a process share and that nobody can set: `performance.now()` begins anew in each. */
+/**
+ * Milliseconds on the one clock that all threads of a process share and that nobody can set: `performance.now()` begins
+ * anew in each.
+ */
 export function sharedNow(): number {
   return Number(process.hrtime.bigint() / 1_000_000n);
 }
@@ -28,10 +34,11 @@ export function sharedNow(): number {
 /** The number of no order: the thread has opened the database. */
 export const READY = -1;
 
+/** Hands writes to the thread that makes them, and waits for the disk. */
 export interface WriteQueue {
   /**
-   * Makes one write; on the disk when it resolves. Throws StoreUnavailable or StoreCorrupt if it was not made, StoreWriteUnconfirmed if that
-   * is not known, because the disk took too long or the thread died.
+   * Makes one write; on the disk when it resolves. Throws StoreUnavailable or StoreCorrupt if it was not made,
+   * StoreWriteUnconfirmed if that is not known, because the disk took too long or the thread died.
    */
   write(budget: StoreBudget, write: Write): Promise<WriteResult>;
   /** Resolves when the thread is there. Rejects with StoreUnavailable if it cannot be. */
@@ -41,8 +48,9 @@ export interface WriteQueue {
 }
 
 /**
- * How long a write may wait for its turn, however small its budget, and then for the disk. Giving up on the machine's own disk would make
- * nothing faster and leave the caller not knowing, so this is more than a request waits for a server elsewhere.
+ * How long a write may wait for its turn, however small its budget, and then for the disk. Giving up on the machine's
+ * own disk would make nothing faster and leave the caller not knowing, so this is more than a request waits for a
+ * server elsewhere.
  */
 const TURN_MS = 1_000;
 const DISK_MS = 4_000;

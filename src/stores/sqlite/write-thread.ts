@@ -1,6 +1,7 @@
 /**
- * The thread that writes to the embedded store. A commit waits for the disk, milliseconds at a time, and must not hold the event loop up that
- * answers requests. What has queued up meanwhile is committed together, so that a hundred writes at once wait for the disk once.
+ * The thread that writes to the embedded store. A commit waits for the disk, milliseconds at a time, and must not hold
+ * the event loop up that answers requests. What has queued up meanwhile is committed together, so that a hundred writes
+ * at once wait for the disk once.
  */
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -80,7 +81,10 @@ function commit(batch: readonly Order[]): void {
   reserve.keep();
 }
 
-/** Refuses what only takes room, and puts the rest of a batch in front again: alone it may fit, and if not, then in place of the reserve. */
+/**
+ * Refuses what only takes room, and puts the rest of a batch in front again: alone it may fit, and if not, then in
+ * place of the reserve.
+ */
 function makeUrgent(batch: readonly Order[], full: unknown): void {
   const [growing, urgent] = [batch.filter(isGrowth), batch.filter((order) => !isGrowth(order))];
   acknowledge(growing, failure(full));

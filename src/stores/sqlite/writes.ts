@@ -5,7 +5,7 @@ import type { CatalogBounds } from '../catalog-store.ts';
 import type { KeyFields } from '../key-record.ts';
 import type { KeyEnd } from '../key-store.ts';
 
-/** One write. */
+/** What the thread is asked to write; structured-clonable. */
 export type Write =
   | {
       readonly kind: 'create_catalog';

@@ -4,7 +4,7 @@
  */
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import { clientAddress, noProxies, type TrustedProxies } from '../../domain/client-address.ts';
+import { clientAddress, NO_PROXIES, type TrustedProxies } from '../../domain/client-address.ts';
 import { type HttpRequest, isHttp2 } from '../http/messages.ts';
 import { type Account, type Accounts, take } from './accounts.ts';
 import { type Connection, closeConnection, type OpenRequest } from './open-request.ts';
@@ -82,7 +82,7 @@ export function createConnections(options: {
       }
       const account = trustedProxies.has(remoteAddress)
         ? undefined
-        : accounts.of(clientAddress(remoteAddress, undefined, noProxies));
+        : accounts.of(clientAddress(remoteAddress, undefined, NO_PROXIES));
       const refused = refusal(account, now);
       if (refused !== undefined) {
         tally.refused[refused] += 1;

@@ -1,5 +1,5 @@
 /** The contract's ErrorResponse and the headers that go with it. */
-import { type DomainError, errorTable, type StatusName } from '../../domain/errors.ts';
+import { type DomainError, ERROR_TABLE, type StatusName } from '../../domain/errors.ts';
 import type { Exchange } from './exchange.ts';
 import { respond } from './response.ts';
 
@@ -21,7 +21,7 @@ export const STATUS_NUMBERS: Readonly<Record<StatusName, number>> = {
 
 /** The JSON text of an ErrorResponse. */
 export function envelopeBody(error: DomainError): string {
-  const { type } = errorTable[error.reason];
+  const { type } = ERROR_TABLE[error.reason];
   return JSON.stringify({ error: { message: error.message, type, code: error.code, param: error.param } });
 }
 
@@ -35,7 +35,7 @@ export function errorHeaders(error: DomainError): Record<string, string> {
 
 /** The HTTP status of an error. */
 export function httpStatus(error: DomainError): number {
-  return errorTable[error.reason].http;
+  return ERROR_TABLE[error.reason].http;
 }
 
 /** Sends an error in the contract's envelope. */

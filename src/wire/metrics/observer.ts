@@ -1,5 +1,5 @@
 /** Counts exchanges that are over. */
-import { errorTable } from '../../domain/errors.ts';
+import { ERROR_TABLE } from '../../domain/errors.ts';
 import { STORE_BUDGET_MS } from '../../stores/budget.ts';
 import type { Exchange, Observer, Protocol } from '../http/exchange.ts';
 import type { RequestMetrics } from './registry.ts';
@@ -34,7 +34,7 @@ function known<K, V>(map: Map<K, V>, key: K, make: (key: K) => V): V {
 /** The HTTP status; of a failure over gRPC, where all are 200, the one that REST has for it; 0 where the caller left before there was one. */
 function statusOf({ response, record: { protocol, reason } }: Exchange): number {
   if (!response.headersSent) return 0;
-  return protocol === 'grpc' && reason !== undefined ? errorTable[reason].http : response.statusCode;
+  return protocol === 'grpc' && reason !== undefined ? ERROR_TABLE[reason].http : response.statusCode;
 }
 
 /** An observer that counts in `metrics`. */

@@ -3,7 +3,7 @@
  * and stages, never an owner, a key, a catalog, an input or a request.
  */
 import { Counter, collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
-import { errorTable } from '../../domain/errors.ts';
+import { ERROR_TABLE } from '../../domain/errors.ts';
 import type { Engine, EngineStats } from '../../engine/engine.ts';
 import type { StoreHealth } from '../../stores/stores.ts';
 import { VERSION } from '../../version.ts';
@@ -38,7 +38,7 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
     labelNames: ['reason'],
   });
   // From zero, or the first failure of its kind would be no increase.
-  for (const reason of Object.keys(errorTable)) errors(reason.toLowerCase());
+  for (const reason of Object.keys(ERROR_TABLE)) errors(reason.toLowerCase());
   return {
     errors,
     requests: addCounts(registry, {

@@ -4,7 +4,7 @@
  */
 import { ConnectError } from '@connectrpc/connect';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
-import { DomainError, errorTable } from '../../domain/errors.ts';
+import { DomainError, ERROR_TABLE } from '../../domain/errors.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { STATUS_NUMBERS } from '../http/fault.ts';
 import { respond } from '../http/response.ts';
@@ -18,7 +18,7 @@ const PUSHBACK = 'grpc-retry-pushback-ms';
 
 /** Converts. The result carries everything that the error is on the wire, in both protocols. */
 export function toConnectError(error: DomainError): ConnectError {
-  const { status } = errorTable[error.reason];
+  const { status } = ERROR_TABLE[error.reason];
   const metadata = new Headers();
   const details: ConstructorParameters<typeof ConnectError>[3] = [
     {
@@ -101,7 +101,7 @@ export function answerConnectFault(exchange: Exchange, fault: DomainError, closi
 /** What Connect's clients are told by the status alone is the 4xx family; the code is in the body. */
 function connectStatus({ reason }: DomainError): number {
   if (reason === 'UNIMPLEMENTED') return 404;
-  return reason === 'DEADLINE_EXCEEDED' ? 504 : errorTable[reason].http;
+  return reason === 'DEADLINE_EXCEEDED' ? 504 : ERROR_TABLE[reason].http;
 }
 
 /** What is wrong with a request for an RPC as HTTP, so that no protocol of RPCs has words for it: it is told in the envelope, with these headers. */

@@ -3,7 +3,7 @@
  * an input, a choice, a key, an owner or a catalog; a path would hold one, so only its template is told. Over gRPC and Connect the attributes
  * that the conventions had before RPC became stable are there beside the stable ones.
  */
-import { errorTable, type StatusName } from '../../domain/errors.ts';
+import { ERROR_TABLE, type StatusName } from '../../domain/errors.ts';
 import type { Exchange, Protocol } from '../http/exchange.ts';
 import { STATUS_NUMBERS } from '../http/fault.ts';
 
@@ -54,7 +54,7 @@ export function attributesOf(exchange: Exchange, scheme: string): Attributes {
 /** Whether the exchange failed by the server's fault rather than its caller's, as each protocol's conventions see it. */
 export function isServerFault({ record: { protocol, reason } }: Exchange): boolean {
   if (reason === undefined) return false;
-  const { http, status } = errorTable[reason];
+  const { http, status } = ERROR_TABLE[reason];
   return protocol === 'rest' ? http >= 500 : SERVER_FAULTS.has(status);
 }
 
@@ -68,7 +68,7 @@ function describeHttp(attributes: Attributes, exchange: Exchange, scheme: string
 }
 
 function describeRpc(attributes: Attributes, { record: { protocol, route, reason } }: Exchange): void {
-  const status = reason === undefined ? undefined : errorTable[reason].status;
+  const status = reason === undefined ? undefined : ERROR_TABLE[reason].status;
   attributes['rpc.system.name'] = systemOf(protocol);
   attributes['rpc.system'] = protocol === 'grpc' ? 'grpc' : 'connect_rpc';
   attributes['rpc.status_code'] = protocol === 'grpc' ? (status ?? 'OK') : (connectCode(status) ?? 'ok');

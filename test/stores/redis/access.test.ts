@@ -6,7 +6,7 @@ import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { createStores } from '../../../src/stores/create-stores.ts';
 import { StoreUnavailable } from '../../../src/stores/errors.ts';
-import { silentLog } from '../../../src/stores/log.ts';
+import { SILENT_LOG } from '../../../src/stores/log.ts';
 import { parseStoreSettings } from '../../../src/stores/settings.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { createRecordedLog } from '../../support/log.ts';
@@ -33,7 +33,7 @@ await redis.command('ACL', 'SETUSER', 'umpire', 'on', `>${PASSWORD}`, ...rights)
 const login = `umpire:${encodeURIComponent(PASSWORD)}@`;
 const stores = await createStores(
   parseStoreSettings({ REDIS_URL: `redis://${login}127.0.0.1:${redis.port}/3` }).value,
-  silentLog,
+  SILENT_LOG,
 );
 const { limits } = stores;
 if (limits === undefined) throw new Error('Redis counts limits');

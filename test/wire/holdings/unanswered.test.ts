@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { noProxies } from '../../../src/domain/client-address.ts';
+import { NO_PROXIES } from '../../../src/domain/client-address.ts';
 import { readSettings } from '../../../src/domain/settings.ts';
 import { createLogger } from '../../../src/logger.ts';
 import { createHoldings, type Holdings } from '../../../src/wire/holdings/holdings.ts';
@@ -38,7 +38,7 @@ async function countOn(t: ExecutionContext, server: Server, holdings: Holdings):
 function holdingsOf(t: ExecutionContext): Holdings {
   const holdings = createHoldings({
     settings: settingsOf(readSettings(HOLDING_SETTINGS, {}).value),
-    trustedProxies: noProxies,
+    trustedProxies: NO_PROXIES,
     logger: createLogger('error', { write: () => {} }),
     mostTime: MOST_TIME,
   });

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { createStores } from '../../../src/stores/create-stores.ts';
-import { silentLog } from '../../../src/stores/log.ts';
+import { SILENT_LOG } from '../../../src/stores/log.ts';
 import { parseStoreSettings } from '../../../src/stores/settings.ts';
 import { type Call, send } from '../../support/http.ts';
 import { issueKey } from '../../support/issue-key.ts';
@@ -35,7 +35,7 @@ async function traced(
 test('calls to the store lie in the stage that made them, and say nothing of the owner or the catalog', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
-  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, silentLog);
+  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG);
   const { headers } = await issueKey(stores, 'secret-owner');
   await stores.close();
   const service = await startTraced(

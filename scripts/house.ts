@@ -1,0 +1,112 @@
+/**
+ * Measures how the code is laid out, as Markdown tables with a column for each checkout: `npm run house [CHECKOUT…]`, by default
+ * this one. A checkout needs its `node_modules`. Counted are
+ * - files and lines of each room of `src`, `test` and `conformance`;
+ * - the way of one decision (see `house/decision-way.ts`), unless `--static` is given;
+ * - circles of files and folders, and arrows that run up (see `house/imports.ts`);
+ * - exports without a doc comment and functions over 80 lines (see `house/sources.ts`), in `src` and `conformance`.
+ */
+import { parseArgs } from 'node:util';
+import { printTable } from '../bench/report/table.ts';
+import { ROOT } from './attacks/target.ts';
+import { type DecisionWay, followDecision, PROTOCOLS } from './house/decision-way.ts';
+import { arrowsUp, betweenRooms, circlesOf } from './house/imports.ts';
+import { readSources, type Source } from './house/sources.ts';
+
+/** Lines of a function that is read without scrolling. */
+const LONG = 80;
+
+interface Measured {
+  readonly rooms: ReadonlyMap<string, { readonly files: number; readonly lines: number }>;
+  readonly figures: ReadonlyMap<string, string>;
+  /** What the figures count, by name, for whoever mends it. */
+  readonly details: readonly (readonly [title: string, lines: readonly string[]])[];
+}
+
+async function measure(checkout: string, withDecisions: boolean): Promise<Measured> {
+  const sources = readSources(checkout);
+  const rooms = new Map<string, { files: number; lines: number }>();
+  for (const { room, lines, layer } of sources) {
+    for (const name of [room, `${layer}, all`]) {
+      const { files, lines: before } = rooms.get(name) ?? { files: 0, lines: 0 };
+      rooms.set(name, { files: files + 1, lines: before + lines });
+    }
+  }
+  const own = sources.filter(({ layer }) => layer !== 'test');
+  const imports = own.flatMap((source) => source.imports);
+  const circles = circlesOf(imports);
+  const folderCircles = circlesOf(betweenRooms(imports));
+  const upward = arrowsUp(imports);
+  const bare = own.flatMap(({ file, bareExports }) => bareExports.map((name) => `${file}: ${name}`));
+  const long = own
+    .flatMap(({ functions }: Source) => functions)
+    .filter(({ lines }) => lines > LONG)
+    .sort((one, other) => other.lines - one.lines);
+  const decisions: DecisionWay[] = [];
+  if (withDecisions) for (const protocol of PROTOCOLS) decisions.push(await followDecision(checkout, protocol));
+  return {
+    rooms,
+    figures: new Map([
+      ...decisions.flatMap(({ protocol, serving, engine, lines, crossings }): [string, string][] => [
+        [`files entered by a decision over ${protocol}`, String(serving.length + engine.length)],
+        [`of them in the engine process, ${protocol}`, String(engine.length)],
+        [`lines of the files entered over ${protocol}`, String(lines)],
+        [`calls over a layer's border, ${protocol}`, String(crossings.length)],
+      ]),
+      ['circles of files', String(circles.length)],
+      ['circles of folders', String(folderCircles.length)],
+      ['arrows that run up', String(upward)],
+      ['exports without a doc comment', String(bare.length)],
+      [`functions over ${LONG} lines`, String(long.length)],
+      ['lines of the longest', String(long[0]?.lines ?? 0)],
+    ]),
+    details: [
+      ...decisions.flatMap(({ protocol, serving, engine, crossings }): [string, string[]][] => [
+        [`Files entered over ${protocol}`, [...serving, ...engine.map((file) => `${file} (engine process)`)]],
+        [`Calls over a layer's border, ${protocol}`, [...crossings]],
+      ]),
+      ['Circles of files', circles.map((circle) => circle.join(', '))],
+      ['Circles of folders', folderCircles.map((circle) => circle.join(', '))],
+      ['Exports without a doc comment', bare],
+      [`Functions over ${LONG} lines`, long.map(({ name, place, lines }) => `${lines} ${place} ${name}`)],
+    ],
+  };
+}
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { static: { type: 'boolean' }, details: { type: 'boolean' } },
+});
+const checkouts = positionals.length > 0 ? positionals : [ROOT.replace(/\/$/, '')];
+const measured: Measured[] = [];
+for (const checkout of checkouts) measured.push(await measure(checkout, values.static !== true));
+
+/** One row for each name that any checkout has. */
+const rowsOf = <V>(maps: readonly ReadonlyMap<string, V>[], cells: (value: V | undefined) => readonly string[]) =>
+  [...new Set(maps.flatMap((map) => [...map.keys()]))].map((name) => [
+    name,
+    ...maps.flatMap((map) => cells(map.get(name))),
+  ]);
+const titles = checkouts.map((checkout) => checkout.split('/').at(-1) as string);
+
+printTable(
+  ['', ...titles],
+  rowsOf(
+    measured.map(({ figures }) => figures),
+    (figure) => [figure ?? ''],
+  ),
+);
+console.log();
+printTable(
+  ['room', ...titles.flatMap((title) => [`${title}: files`, 'lines'])],
+  rowsOf(
+    measured.map(({ rooms }) => rooms),
+    (room) => [String(room?.files ?? ''), String(room?.lines ?? '')],
+  ).sort(([one], [other]) => ((one as string) < (other as string) ? -1 : 1)),
+);
+if (values.details === true) {
+  for (const [index, { details }] of measured.entries()) {
+    for (const [title, lines] of details)
+      console.log(`\n${titles[index]}: ${title}\n${lines.map((line) => `  ${line}`).join('\n')}`);
+  }
+}

@@ -1,0 +1,117 @@
+/** The TypeScript files of a checkout, read by the compiler's own parser: their size, imports, exports and functions. */
+import { globSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
+import { API } from 'typescript/unstable/sync';
+import type { Import } from './imports.ts';
+
+/** A function, method or accessor with a body. */
+export interface FunctionShape {
+  /** Its own name or that of what it is assigned to. */
+  readonly name: string;
+  /** `file:line`. */
+  readonly place: string;
+  /** From its first line, the doc comment left out, to its last. */
+  readonly lines: number;
+}
+
+/** One file. */
+export interface Source {
+  /** Its path from the root of the checkout. */
+  readonly file: string;
+  /** `src`, `test` or `conformance`. */
+  readonly layer: string;
+  /** The folder that it is counted in; two levels below `src` in the layers that have rooms, one elsewhere. */
+  readonly room: string;
+  readonly lines: number;
+  /** Imports of other files of the checkout, those of types and those at run time included. */
+  readonly imports: readonly Import[];
+  /** Names of what it declares and exports without a doc comment. */
+  readonly bareExports: readonly string[];
+  readonly functions: readonly FunctionShape[];
+}
+
+/** Reads all files of `src`, `test` and `conformance`. @throws Error if the compiler does not know one of them. */
+export function readSources(checkout: string): readonly Source[] {
+  const api = new API({ cwd: checkout });
+  try {
+    const [project] = api.updateSnapshot({ openProject: join(checkout, 'tsconfig.json') }).getProjects();
+    return globSync('{src,test,conformance}/**/*.ts', { cwd: checkout })
+      .sort()
+      .map((file) => {
+        const parsed = project?.program.getSourceFile(join(checkout, file));
+        if (parsed === undefined) throw new Error(`${file} is not part of the project`);
+        return readSource(checkout, file, parsed);
+      });
+  } finally {
+    api.close();
+  }
+}
+
+function readSource(checkout: string, file: string, parsed: SourceFile): Source {
+  const [layer = '', folder, inner] = file.split('/').slice(0, -1);
+  const depth = ['src/engine', 'src/wire'].includes(`${layer}/${folder}`) ? [layer, folder, inner] : [layer, folder];
+  const imports: Import[] = [];
+  const functions: FunctionShape[] = [];
+  const visit = (node: Node): void => {
+    const specifier = importedBy(node);
+    if (specifier?.startsWith('.')) {
+      const to = relative(checkout, resolve(checkout, dirname(file), specifier));
+      if (to.endsWith('.ts') && !to.startsWith('gen/')) imports.push({ from: file, to });
+    }
+    if (FUNCTIONS.has(node.kind) && 'body' in node && node.body !== undefined) {
+      const [first, last] = [node.getStart(), node.end].map((at) => parsed.getLineAndCharacterOfPosition(at).line);
+      const line = (first as number) + 1;
+      functions.push({ name: nameOf(node), place: `${file}:${line}`, lines: (last as number) - line + 2 });
+    }
+    node.forEachChild(visit);
+  };
+  visit(parsed);
+  return {
+    file,
+    layer,
+    room: depth.filter((part) => part !== undefined).join('/'),
+    lines: parsed.text.split('\n').length - 1,
+    imports,
+    bareExports: parsed.statements.filter(isBareExport).map(nameOf),
+    functions,
+  };
+}
+
+const FUNCTIONS: ReadonlySet<SyntaxKind> = new Set([
+  SyntaxKind.FunctionDeclaration,
+  SyntaxKind.FunctionExpression,
+  SyntaxKind.ArrowFunction,
+  SyntaxKind.MethodDeclaration,
+  SyntaxKind.Constructor,
+  SyntaxKind.GetAccessor,
+  SyntaxKind.SetAccessor,
+]);
+
+/** What an import, a re-export or a call of `import()` names. */
+function importedBy(node: Node): string | undefined {
+  if (node.kind === SyntaxKind.ImportDeclaration || node.kind === SyntaxKind.ExportDeclaration) {
+    return /['"]([^'"]+)['"];?$/.exec(node.getText().trim())?.[1];
+  }
+  return node.kind === SyntaxKind.CallExpression ? /^import\('([^']+)'\)$/.exec(node.getText())?.[1] : undefined;
+}
+
+/** Whether a statement declares something, exports it and says nothing of it. */
+function isBareExport(statement: Node): boolean {
+  const { modifiers } = statement as { readonly modifiers?: readonly Node[] };
+  if (!modifiers?.some(({ kind }) => kind === SyntaxKind.ExportKeyword)) return false;
+  const before = statement.getSourceFile().text.slice(statement.pos, statement.getStart());
+  return !before.includes('/**');
+}
+
+/** The name of a declaration, or of the variable or property that an expression is the value of. */
+function nameOf(node: Node): string {
+  const { name, declarationList } = node as {
+    readonly name?: Node;
+    readonly declarationList?: { readonly declarations: readonly Node[] };
+  };
+  if (declarationList !== undefined) return declarationList.declarations.map(nameOf).join(', ');
+  if (name !== undefined) return name.getText();
+  const parent = (node.parent ?? {}) as { readonly name?: Node };
+  return parent.name?.getText() ?? '(anonymous)';
+}
