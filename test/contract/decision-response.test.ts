@@ -1,9 +1,9 @@
-/** Contract 2.2 to 2.4 and 9: decisions of the real model beyond what the conformance kit tries: an independent client, many at a time, ties, tokens. */
+/** Contract 2.2 to 2.4, 8 and 9: decisions of the real model beyond what the conformance kit tries: an independent client, many at a time, ties, tokens. */
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import anyTest, { type TestFn } from 'ava';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
-import { json, validBody } from '../support/answers.ts';
+import { isError, json, validBody } from '../support/answers.ts';
 import { decide } from '../support/http.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -54,11 +54,6 @@ test('Connect’s own client, over Connect and gRPC, in protobuf and JSON', asyn
   }
 });
 
-test('a customer who was charged twice belongs to billing', async (t) => {
-  const answer = await decide(t.context.service.port, validBody);
-  t.is((json(answer) as unknown as Decision).output.choice, 'billing');
-});
-
 // Before the others: it takes all that the one engine can do.
 test.serial('a decision alone is the one among 32 at a time', async (t) => {
   const { port } = t.context.service;
@@ -93,4 +88,17 @@ test('usage counts instruction and input, whatever the choices are and however o
   t.is(await tokens({ choices: hundred }), base);
   t.is(await tokens({ input: `${validBody.input} again` }), base + 1);
   t.is(await tokens({ instruction: `${validBody.instruction} again` }), base + 1);
+});
+
+test('an input of exactly the limit is legal, and what was counted is what usage says', async (t) => {
+  const { port } = t.context.service;
+  const words = (count: number) => decide(port, { ...validBody, input: 'word '.repeat(count) });
+  const [, tokens] = /have (\d+) tokens.* at most 500/.exec((await words(600)).text) ?? [];
+  const room = 500 - (Number(tokens) - 600);
+  const most = await words(room);
+  t.is(most.status, 200, most.text);
+  t.like(json(most), { usage: { input_tokens: 500 } });
+  const refused = { status: 400, code: 'input_tokens_exceeded', param: 'input' };
+  isError(t, await words(room + 1), { ...refused, message: /have 501 tokens/ });
+  isError(t, await words(180_000), { ...refused, message: /more than \d+.* at most 500/ });
 });

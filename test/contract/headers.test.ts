@@ -58,3 +58,12 @@ test('nothing says what the server is made of', async (t) => {
     for (const name of ['server', 'x-powered-by']) t.is(headers[name], undefined);
   }
 });
+
+test('a caller’s own X-Request-ID is logged, cut, and not sent back', async (t) => {
+  const { service } = t.context;
+  const own = `theirs-${'x'.repeat(500)}`;
+  const { headers } = await decide(service.port, validBody, { 'x-request-id': own });
+  t.regex(String(headers['x-request-id']), /^req_[A-Za-z0-9_-]+$/);
+  const line = service.log.find(({ requestId }) => requestId === headers['x-request-id']);
+  t.is(line?.callerRequestId, own.slice(0, 128));
+});

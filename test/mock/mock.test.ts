@@ -70,44 +70,6 @@ test('the choice whose words stand in the input is chosen, always with the same 
   });
 });
 
-test('models, their statuses and limits are those that were asked for', async (t) => {
-  const { data } = json(await send(t.context.port, { path: '/v1/models' })) as { data: Record<string, unknown>[] };
-  t.deepEqual(
-    data.map(({ id, status }) => [id, status]),
-    [
-      ['gone', 'unavailable'],
-      ['mock', 'ready'],
-      ['off', 'disabled'],
-    ],
-  );
-  t.deepEqual(data[1]?.limits, { input_tokens: 20, candidate_tokens: 4, choices: 30 });
-  isError(t, await decide(t.context.port, { ...question, input: 'word '.repeat(30) }), {
-    status: 400,
-    code: 'input_tokens_exceeded',
-    param: 'input',
-  });
-  isError(t, await decide(t.context.port, { ...question, choices: ['a', 'one two three four five'] }), {
-    status: 400,
-    code: 'candidate_tokens_exceeded',
-    param: 'choices',
-  });
-  isError(t, await decide(t.context.port, { ...question, model: 'gone' }), {
-    status: 503,
-    code: 'model_unavailable',
-    param: 'model',
-    type: 'model_error',
-  });
-});
-
-test('its key keeps catalogs', async (t) => {
-  const headers = { authorization: `Bearer ${key}` };
-  const { choices, input, instruction, model } = question;
-  const body = JSON.stringify({ id: 'c', model, choices });
-  t.is((await send(t.context.port, { path: '/v1/catalogs', headers, body })).status, 201);
-  const answer = await decide(t.context.port, { model, input, instruction, catalog: 'c' }, headers);
-  t.deepEqual(json(answer).output, json(await decide(t.context.port, question)).output);
-});
-
 const errors: readonly (readonly [spec: string, status: number, code: string, grpc: number, retry?: number])[] = [
   ['429', 429, 'rate_limit_exceeded', 8, 1],
   ['429; retry-after=7', 429, 'rate_limit_exceeded', 8, 7],
