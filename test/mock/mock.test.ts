@@ -13,6 +13,7 @@ import { createLogger } from '../../src/logger.ts';
 import { type FaultSpec, parseFault } from '../../src/mock/fault-spec.ts';
 import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
 import { isError, json, validBody } from '../support/answers.ts';
+import { CHILD_ENV } from '../support/child-env.ts';
 import { callGrpc, errorDetails, type GrpcClients, openGrpc } from '../support/grpc.ts';
 import { decide, openSession, send, sendH2, sendRaw } from '../support/http.ts';
 import { quiet } from '../support/terminal.ts';
@@ -182,7 +183,7 @@ test('the command serves until it is told to stop, then leaves nothing behind', 
   const temp = mkdtempSync(join(tmpdir(), 'umpire-mock-test-'));
   t.teardown(() => rmSync(temp, { recursive: true, force: true }));
   // A Redis of the environment's must not be touched.
-  const env = { PATH: process.env.PATH, TMPDIR: temp, REDIS_URL: 'redis://127.0.0.1:1', LOG_LEVEL: 'info' };
+  const env = { ...CHILD_ENV, TMPDIR: temp, REDIS_URL: 'redis://127.0.0.1:1', LOG_LEVEL: 'info' };
   const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] });
   const exited = once(child, 'exit');
   let output = '';
