@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 // Engines abort when they are ended during a run, so test files are processes of their own and never worker threads.
@@ -7,8 +6,6 @@ export default {
   extensions: ['ts'],
   workerThreads: false,
   timeout: '2m',
-  // One more than there are cores: some files mostly wait, for a deadline of the service or for Redis to be back.
-  concurrency: availableParallelism() + 1,
   // Every file, and every server and engine that it starts, reads the same sources: without it half of a start's time goes into stripping their types.
   environmentVariables: {
     NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compile', import.meta.url)),

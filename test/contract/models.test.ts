@@ -1,18 +1,14 @@
 /** Contract 2.5, 2.6, 4.2 and 4.3: of model discovery what takes models of several revisions and statuses. */
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import { isError, json } from '../support/answers.ts';
-import { callGrpc, errorDetails, type GrpcClients, openGrpc } from '../support/grpc.ts';
+import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, send } from '../support/http.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 
-const test = anyTest as TestFn<{ service: TestService; grpc: GrpcClients }>;
-
-test.before(async (t) => {
-  const service = await startService({}, { engine: createScriptedEngine() });
-  t.context = { service, grpc: openGrpc(service.port) };
-});
-test.after.always(async ({ context: { service, grpc } }) => {
+const service = await startService({}, { engine: createScriptedEngine() });
+const grpc = openGrpc(service.port);
+test.after.always(async () => {
   grpc.close();
   await service.stop();
 });
@@ -27,7 +23,7 @@ const described = (id: string, status: string, choices = 300): object => ({
 });
 
 test('the list has each model once, with its default revision’s limits', async (t) => {
-  const answer = await send(t.context.service.port, { path: '/v1/models' });
+  const answer = await send(service.port, { path: '/v1/models' });
   t.is(answer.status, 200);
   t.is(answer.headers['content-type'], 'application/json');
   t.deepEqual(json(answer), {
@@ -38,7 +34,7 @@ test('the list has each model once, with its default revision’s limits', async
 
 test('a model by its id, and each of its revisions', async (t) => {
   const get = async (name: string): Promise<unknown> => {
-    const answer = await send(t.context.service.port, { path: `/v1/models/${name}` });
+    const answer = await send(service.port, { path: `/v1/models/${name}` });
     t.is(answer.status, 200, answer.text);
     return json(answer);
   };
@@ -52,7 +48,7 @@ test('a model by its id, and each of its revisions', async (t) => {
 });
 
 test('over gRPC', async (t) => {
-  const { models } = t.context.grpc;
+  const { models } = grpc;
   const one = await callGrpc(models, 'GetModel', { model: 'minilm-l6@r2' });
   t.like(one.response, { model: { id: 'minilm-l6', limits: { ...limits, choices: 10 } } });
   for (const model of ['', '__proto__']) {
@@ -63,7 +59,7 @@ test('over gRPC', async (t) => {
 });
 
 test('a decision names either form; a revision’s own limits hold; the answer names the revision', async (t) => {
-  const { port } = t.context.service;
+  const { port } = service;
   const ask = (model: string, count = 3) =>
     decide(port, {
       model,

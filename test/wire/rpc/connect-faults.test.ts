@@ -1,18 +1,14 @@
 /** Connect requests that are wrong: the protocol's error with ErrorInfo and never a 5xx, or an envelope where it is no Connect at all. */
 import { gzipSync } from 'node:zlib';
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import { isError, json, validBody } from '../../support/answers.ts';
 import { type Call, send } from '../../support/http.ts';
 import { DECIDE, frame, validMessage } from '../../support/raw-rpc.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService, type TestService } from '../../support/service.ts';
+import { startService } from '../../support/service.ts';
 
-const test = anyTest as TestFn<{ service: TestService }>;
-
-test.before(async (t) => {
-  t.context = { service: await startService({}, { engine: createScriptedEngine() }) };
-});
-test.after.always(({ context: { service } }) => service.stop());
+const service = await startService({}, { engine: createScriptedEngine() });
+test.after.always(() => service.stop());
 
 const text = JSON.stringify(validBody);
 const proto = { 'content-type': 'application/proto' };
@@ -81,7 +77,7 @@ const cases: Readonly<Record<string, readonly [Call, Fault | 200]>> = {
 
 for (const [what, [call, expected]] of Object.entries(cases)) {
   test(what, async (t) => {
-    const answer = await send(t.context.service.port, { path: DECIDE, ...call });
+    const answer = await send(service.port, { path: DECIDE, ...call });
     t.regex(String(answer.headers['x-request-id']), /^req_/);
     if (expected === 200) {
       t.is(answer.status, 200, answer.text);
@@ -95,7 +91,7 @@ for (const [what, [call, expected]] of Object.entries(cases)) {
 }
 
 test('what is no Connect at all gets the envelope', async (t) => {
-  const { port } = t.context.service;
+  const { port } = service;
   const unsupported = { status: 415, code: 'unsupported_media_type', param: null };
   for (const contentType of [
     'application/connect+json',
@@ -120,7 +116,7 @@ test('what is no Connect at all gets the envelope', async (t) => {
 });
 
 test('an answer is not compressed, whatever the caller accepts', async (t) => {
-  const answer = await send(t.context.service.port, {
+  const answer = await send(service.port, {
     path: DECIDE,
     body: text,
     headers: { 'accept-encoding': 'gzip, br' },
