@@ -2,6 +2,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { DecisionService } from '../gen/umpire/v1/decision_service_pb.ts';
 import type { Answer } from './answer.ts';
+import { ODD_CHOICES } from './checks/decisions.ts';
 import type { Decided, Kit, Question } from './kit.ts';
 import { grpcMessage, rpcOf } from './rpc.ts';
 
@@ -12,6 +13,12 @@ export const CREATE_DECISION = rpcOf(DecisionService.method.createDecision);
 export async function questionMessage(kit: Kit): Promise<Question & { readonly choices: string[] }> {
   const { choices, ...question } = await kit.question();
   return { ...question, choices: [...choices] };
+}
+
+/** The same with its own choices, and with odd ones. */
+export async function questionMessages(kit: Kit): Promise<readonly (Question & { readonly choices: string[] })[]> {
+  const question = await questionMessage(kit);
+  return [question, { ...question, choices: ODD_CHOICES.slice(0, (await kit.model()).limits.choices) }];
 }
 
 /** The decision in an answer by gRPC that must be one. */

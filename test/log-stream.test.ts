@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { createLogStream } from '../src/log-stream.ts';
+import { CHILD_ENV } from './support/child-env.ts';
 import { send } from './support/http.ts';
 import { modelsDir } from './support/models-dir.ts';
 import { until } from './support/redis.ts';
@@ -88,7 +89,7 @@ test('a server whose log nobody reads answers, and ends when it is told to', asy
   t.timeout(60_000);
   const child = spawn(process.execPath, [fileURLToPath(new URL('../src/main.ts', import.meta.url))], {
     env: {
-      PATH: process.env.PATH,
+      ...CHILD_ENV,
       PORT: '0',
       HOST: '127.0.0.1',
       UMPIRE_ENGINES: '1',

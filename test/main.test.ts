@@ -11,6 +11,7 @@ import test from 'ava';
 import { mintKey } from '../src/domain/keys.ts';
 import { validBody } from './support/answers.ts';
 import { makeCertificate } from './support/certificates.ts';
+import { CHILD_ENV } from './support/child-env.ts';
 import { callGrpc, openGrpc } from './support/grpc.ts';
 import { decide, openSession, send, sendH2 } from './support/http.ts';
 import { modelsDir } from './support/models-dir.ts';
@@ -24,7 +25,7 @@ const folder = (): string => mkdtempSync(join(tmpdir(), 'umpire-main-'));
 async function runToEnd(
   env: Record<string, string>,
 ): Promise<{ status: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [ENTRY], { env: { PATH: process.env.PATH, ...env } });
+  const child = spawn(process.execPath, [ENTRY], { env: { ...CHILD_ENV, ...env } });
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (text) => {
     stdout += text;
@@ -210,7 +211,7 @@ test('SIGHUP reads the certificate again; one that is broken changes nothing', a
   place('first');
   const child = spawn(process.execPath, [ENTRY], {
     env: {
-      PATH: process.env.PATH,
+      ...CHILD_ENV,
       PORT: '0',
       HOST: '127.0.0.1',
       UMPIRE_ENGINES: '1',

@@ -1,9 +1,11 @@
 /** Contract 2.7 and 8: what a catalog must be. Each row is one wrong catalog and the error that it gets. */
+import { CatalogService } from '../../gen/umpire/v1/catalog_service_pb.ts';
 import { MAX_CHOICES, MAX_ID, MAX_VERSION } from '../bounds.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses } from '../expect.ts';
-import type { ListedModel } from '../kit.ts';
+import type { Kit, ListedModel } from '../kit.ts';
 import { Skipped } from '../outcome.ts';
+import { type WrongMessage, wrongMessages } from '../wrong-messages.ts';
 import { tooLong } from './decision-requests.ts';
 import { numbered } from './decisions.ts';
 
@@ -44,6 +46,13 @@ const ROWS: readonly WrongCatalog[] = [
         ...[1, null, true],
       ].map((id) => ({ ...draft, id })),
     refusal: { code: 'invalid_catalog_id', param: 'id' },
+  },
+  {
+    id: 'catalogs.empty-model',
+    promise: 'model has at least one character',
+    tried: 'model is ""',
+    bodies: (draft) => [{ ...draft, model: '' }],
+    refusal: { code: 'invalid_value', param: 'model' },
   },
   {
     id: 'catalogs.bad-model',
@@ -94,6 +103,13 @@ const ROWS: readonly WrongCatalog[] = [
     refusal: { code: 'invalid_value', param: 'version' },
   },
   {
+    id: 'catalogs.type-of-version',
+    promise: 'version is a string; nothing is converted',
+    tried: 'version is null, 1, true, [] and {}',
+    bodies: (draft) => [null, 1, true, [], {}].map((version) => ({ ...draft, version })),
+    refusal: { code: 'invalid_type', param: 'version' },
+  },
+  {
     id: 'catalogs.bad-visibility',
     promise: 'private is the only visibility',
     tried: 'public and an empty one',
@@ -124,6 +140,7 @@ export const CATALOG_REQUEST_CHECKS: readonly Check[] = [
         for (const body of bodies(draft, model)) {
           refuses(await kit.catalog('POST', body), { status: 400, ...refusal });
         }
+        hasStatus(await kit.catalog('GET', draft.id), 404);
       },
     }),
   ),
@@ -144,3 +161,11 @@ export const CATALOG_REQUEST_CHECKS: readonly Check[] = [
     },
   },
 ];
+
+/** The wrong catalogs that a message can carry. */
+export async function wrongCatalogs(kit: Kit): Promise<readonly WrongMessage[]> {
+  const model = await kit.model();
+  const draft = { id: kit.newCatalogId(), model: model.id, choices: ['billing', 'shipping'] };
+  const { input } = CatalogService.method.createCatalog;
+  return ROWS.flatMap(({ bodies, refusal }) => wrongMessages(input, () => bodies(draft, model), refusal));
+}

@@ -30,8 +30,12 @@ async function make(kit: Kit, extra: object = {}): Promise<Made> {
 
 const asking = ({ question: { model, input, instruction }, id }: Made) => ({ model, input, instruction, catalog: id });
 
-/** A body without the id that was asked for, which a message may repeat. */
-const nameless = ({ body }: Answer, id: string): string => body.toString().replaceAll(id, 'ID');
+/** Status, names of headers and the body without the id that was asked for, which a message may repeat. */
+const nameless = ({ status, headers, body }: Answer, id: string): object => ({
+  status,
+  headers: Object.keys(headers).toSorted(),
+  body: body.toString().replaceAll(id, 'ID'),
+});
 
 const NEEDS_KEY = ['key'] as const;
 
@@ -69,13 +73,15 @@ export const CATALOG_CHECKS: readonly Check[] = [
     id: 'catalogs.labels',
     section: '2.7',
     promise: 'version is the caller’s label, and private is a visibility',
-    tried: 'a catalog of version "2026-11 ü" and visibility private, created and read',
+    tried: 'catalogs of version "2026-11 ü" and of an empty one, and visibility private, created and read',
     needs: NEEDS_KEY,
     async run(kit) {
-      const labels = { version: '2026-11 \u00fc', visibility: 'private' };
-      const { id } = await make(kit, labels);
-      const { version, visibility } = jsonOf(await kit.catalog('GET', id));
-      same('labels', { version, visibility }, labels);
+      for (const label of ['2026-11 \u00fc', '']) {
+        const labels = { version: label, visibility: 'private' };
+        const { id } = await make(kit, labels);
+        const { version, visibility } = jsonOf(await kit.catalog('GET', id));
+        same('labels', { version, visibility }, labels);
+      }
     },
   },
   {
@@ -194,10 +200,10 @@ export const CATALOG_CHECKS: readonly Check[] = [
     id: 'catalogs.unknown',
     section: '4.5',
     promise: 'a catalog that does not exist is 404, also under a name that no catalog can have',
-    tried: 'GET and DELETE of an unknown id and of a b',
+    tried: 'GET and DELETE of an unknown id, of a b, a:b and {a}, and of 129 characters',
     needs: NEEDS_KEY,
     async run(kit) {
-      for (const id of [kit.newCatalogId(), 'a b']) {
+      for (const id of [kit.newCatalogId(), 'a b', 'a:b', '{a}', 'x'.repeat(129)]) {
         refuses(await kit.catalog('GET', id), NOT_FOUND);
         refuses(await kit.catalog('DELETE', id), NOT_FOUND);
       }
@@ -207,10 +213,21 @@ export const CATALOG_CHECKS: readonly Check[] = [
     id: 'catalogs.unknown-decides',
     section: '4.1',
     promise: 'a decision with a catalog that does not exist is 400',
-    tried: 'a question with an unknown catalog and the key',
+    tried: 'a question with an unknown catalog and the key, and with what no catalog can be called',
     needs: NEEDS_KEY,
     async run(kit) {
-      refuses(await kit.decide(asking({ id: kit.newCatalogId(), question: await kit.question() }), kit.key), UNKNOWN);
+      const question = await kit.question();
+      for (const id of [
+        kit.newCatalogId(),
+        '../c',
+        '\u00fc',
+        '__proto__',
+        '{acme}:catalog:c',
+        '\0',
+        'x'.repeat(5000),
+      ]) {
+        refuses(await kit.decide(asking({ id, question }), kit.key), UNKNOWN);
+      }
     },
   },
   {
@@ -231,7 +248,8 @@ export const CATALOG_CHECKS: readonly Check[] = [
     id: 'catalogs.foreign',
     section: '5',
     promise: 'another owner’s catalog looks exactly like one that does not exist',
-    tried: 'GET, DELETE and a decision with the key of another owner, compared with an id that nobody has',
+    tried:
+      'GET, DELETE and a decision with the key of another owner, also when it is gone, compared with an id that nobody has',
     needs: ['key', 'other-key'],
     async run(kit) {
       const made = await make(kit);
@@ -249,6 +267,12 @@ export const CATALOG_CHECKS: readonly Check[] = [
       refuses(first, UNKNOWN);
       same('body of a decision', nameless(first, foreign), nameless(second, missing));
       hasStatus(await kit.catalog('GET', foreign), 200);
+      hasStatus(await kit.catalog('DELETE', foreign), 204);
+      const [gone, never] = [
+        await kit.catalog('GET', foreign, kit.otherKey),
+        await kit.catalog('GET', missing, kit.otherKey),
+      ];
+      same('body of a deleted one', nameless(gone, foreign), nameless(never, missing));
     },
   },
   {

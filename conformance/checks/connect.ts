@@ -6,10 +6,12 @@ import type { Check } from '../check.ts';
 import { hasStatus, matches, same } from '../expect.ts';
 import type { Decided } from '../kit.ts';
 import { callConnect, connectRefuses, rpcOf } from '../rpc.ts';
-import { CREATE_DECISION, protoDecided, questionMessage } from '../rpc-decisions.ts';
+import { CREATE_DECISION, protoDecided, questionMessages } from '../rpc-decisions.ts';
+import { wrongQuestions } from './decision-requests.ts';
+import { wrongTexts } from './json-bodies.ts';
+import { WRONG_KEYS } from './keys.ts';
 
 const GET_CATALOG = rpcOf(CatalogService.method.getCatalog);
-const BOTH_SENT = { code: 3, reason: 'CHOICES_OR_CATALOG', param: 'choices' } as const;
 const KEY_MISSING = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
 
 /** The contract over the Connect protocol. */
@@ -18,51 +20,72 @@ export const CONNECT_CHECKS: readonly Check[] = [
     id: 'connect.decide-json',
     section: '12',
     promise: 'a decision by Connect in JSON is that of REST, number for number',
-    tried: 'one question by both',
+    tried: 'a question with plain and one with odd choices by both',
     async run(kit) {
-      const question = await questionMessage(kit);
-      const wanted = kit.decided(await kit.decide(question));
-      const answer = await callConnect(kit, CREATE_DECISION, { json: question });
-      hasStatus(answer, 200);
-      const { model, output, usage } = objectAt(jsonOf(answer), 'decision') as never as {
-        readonly model: string;
-        readonly output: Omit<Decided, 'inputTokens' | 'model'>;
-        readonly usage: { readonly inputTokens: number };
-      };
-      same('decision', { ...output, model, inputTokens: usage?.inputTokens }, wanted);
+      for (const question of await questionMessages(kit)) {
+        const wanted = kit.decided(await kit.decide(question));
+        const answer = await callConnect(kit, CREATE_DECISION, { json: question });
+        hasStatus(answer, 200);
+        const { model, output, usage } = objectAt(jsonOf(answer), 'decision') as never as {
+          readonly model: string;
+          readonly output: Omit<Decided, 'inputTokens' | 'model'>;
+          readonly usage: { readonly inputTokens: number };
+        };
+        same('decision', { ...output, model, inputTokens: usage?.inputTokens }, wanted);
+      }
     },
   },
   {
     id: 'connect.decide-proto',
     section: '12',
     promise: 'a decision by Connect as a protobuf is that of REST, number for number',
-    tried: 'one question by both',
+    tried: 'a question with plain and one with odd choices by both',
     async run(kit) {
-      const question = await questionMessage(kit);
-      const wanted = kit.decided(await kit.decide(question));
-      const answer = await callConnect(kit, CREATE_DECISION, { message: question });
-      hasStatus(answer, 200);
-      matches('Content-Type', answer.headers['content-type'], /^application\/proto$/);
-      same('decision', protoDecided(answer.body), wanted);
+      for (const question of await questionMessages(kit)) {
+        const wanted = kit.decided(await kit.decide(question));
+        const answer = await callConnect(kit, CREATE_DECISION, { message: question });
+        hasStatus(answer, 200);
+        matches('Content-Type', answer.headers['content-type'], /^application\/proto$/);
+        same('decision', protoDecided(answer.body), wanted);
+      }
     },
   },
   {
     id: 'connect.invalid',
     section: '12',
     promise: 'a bad request is 400 invalid_argument with ErrorInfo',
-    tried: 'choices and catalog together',
+    tried: 'every wrong question that REST is asked and a message can carry',
     async run(kit) {
-      const json = { ...(await kit.question()), catalog: 'c' };
-      connectRefuses(await callConnect(kit, CREATE_DECISION, { json }), 400, BOTH_SENT);
+      for (const { request, status, ...refusal } of await wrongQuestions(kit)) {
+        const code = status === 401 ? KEY_MISSING.code : 3;
+        connectRefuses(await callConnect(kit, CREATE_DECISION, { json: request }), status, { code, ...refusal });
+      }
+    },
+  },
+  {
+    id: 'connect.bodies',
+    section: '12',
+    promise: 'a body that is no JSON object is refused as over REST',
+    tried: 'the wrong bodies of REST',
+    async run(kit) {
+      for (const { body, reason, param } of wrongTexts(JSON.stringify(await kit.question()))) {
+        const refusal = { code: 3, reason: reason === 'INVALID_JSON' ? 'INVALID_MESSAGE' : reason, ...param };
+        connectRefuses(await kit.http1({ path: CREATE_DECISION.path, body }), 400, refusal);
+      }
     },
   },
   {
     id: 'connect.unauthenticated',
     section: '12',
-    promise: 'a missing key is 401 unauthenticated',
-    tried: 'GetCatalog without a key',
+    promise: 'a missing and a wrong key are 401 unauthenticated, and say which scheme is meant',
+    tried: 'GetCatalog without a key, decisions with wrong ones',
     async run(kit) {
       connectRefuses(await callConnect(kit, GET_CATALOG, { json: { id: 'any' } }), 401, KEY_MISSING);
+      for (const authorization of WRONG_KEYS) {
+        const answer = await kit.http1({ path: CREATE_DECISION.path, body: '{', headers: { authorization } });
+        connectRefuses(answer, 401, KEY_MISSING);
+        same('WWW-Authenticate', answer.headers['www-authenticate'], 'Bearer');
+      }
     },
   },
   {

@@ -1,12 +1,11 @@
-/**
- * Contract 2.1, 7 and 8: what a request for a decision must be. Each row is one wrong request and the error that it
- * gets.
- */
+/** Contract 2.1, 7 and 8: what a request for a decision must be. Each row is one wrong request and the error that it gets. */
+import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { DECISION_PROPERTIES, MAX_CHOICES, MIN_CHOICES } from '../bounds.ts';
 import type { Check } from '../check.ts';
 import { holds, type Refusal, refuses } from '../expect.ts';
-import type { ListedModel, Question } from '../kit.ts';
+import type { Kit, ListedModel, Question } from '../kit.ts';
 import { Skipped } from '../outcome.ts';
+import { type WrongMessage, wrongMessages } from '../wrong-messages.ts';
 import { numbered } from './decisions.ts';
 
 /** A wrong request. */
@@ -36,6 +35,12 @@ export function tooLong(limit: number): string {
   if (text.length > MAX_TEXT) throw new Skipped(`${limit} tokens do not fit into a request`);
   return text;
 }
+
+/** What names no model that is served, however much it looks like one that is. */
+export const unservedNames = (id: string): readonly string[] => [
+  ...['no-such-model', `${id}@no-such-revision`, `${id}@`, `${id}@r1@r1`, '@r1', ` ${id} `, `../${id}`, `${id}\0`],
+  ...['NO MODEL', '__proto__', 'constructor', '-', '\u{1f600}', 'm'.repeat(100_000)],
+];
 
 const fieldRows = (['model', 'input', 'instruction'] as const).flatMap((name): readonly WrongQuestion[] => [
   {
@@ -85,26 +90,37 @@ const ROWS: readonly WrongQuestion[] = [
     id: 'requests.unknown-property',
     promise: 'a property that the contract does not have is refused, whatever its value',
     tried:
-      'temperature, Model, constructor, toString, hasOwnProperty, $typeName and an empty name beside a valid question',
+      'temperature, Model, constructor, __proto__, toString, hasOwnProperty, $typeName and an empty name beside a valid question',
     bodies: (question) =>
-      ['temperature', 'Model', 'constructor', 'toString', 'hasOwnProperty', '$typeName', ''].map((name) => ({
-        ...question,
-        [name]: null,
-      })),
+      ['temperature', 'Model', 'constructor', '__proto__', 'toString', 'hasOwnProperty', '$typeName', ''].map(
+        (name) => ({
+          ...question,
+          [name]: null,
+        }),
+      ),
     refusal: { code: 'unknown_field' },
   },
   {
     id: 'requests.both',
     promise: 'choices and catalog exclude each other, judged by the properties that are there',
-    tried: 'both, catalog beside an empty and a null choices, a null catalog beside choices, and both null',
+    tried:
+      'both, catalog beside an empty and a null choices, a null catalog beside choices, both null, and both numbers',
     bodies: (question) => [
       { ...question, catalog: 'c' },
       { ...question, catalog: 'c', choices: [] },
       { ...question, catalog: 'c', choices: null },
       { ...question, catalog: null },
       { ...question, catalog: null, choices: null },
+      { ...question, catalog: 1, choices: 1 },
     ],
     refusal: { code: 'choices_or_catalog', param: 'choices' },
+  },
+  {
+    id: 'requests.empty-catalog',
+    promise: 'catalog has at least one character',
+    tried: 'catalog is ""',
+    bodies: (question) => [{ ...without(question, 'choices'), catalog: '' }],
+    refusal: { code: 'invalid_value', param: 'catalog' },
   },
   {
     id: 'requests.neither',
@@ -170,8 +186,12 @@ const ROWS: readonly WrongQuestion[] = [
     id: 'requests.long-input',
     section: '8',
     promise: 'an input of more tokens than the model’s limit is refused, never cut, and the message names the limit',
-    tried: 'limits.input_tokens + 1 words',
-    bodies: (question, { limits }) => [{ ...question, input: tooLong(limits.input_tokens) }],
+    tried: 'limits.input_tokens + 1 words as the input and as the instruction, and an input of 900,000 characters',
+    bodies: (question, { limits }) => [
+      { ...question, input: tooLong(limits.input_tokens) },
+      { ...question, instruction: tooLong(limits.input_tokens) },
+      { ...question, input: 'word '.repeat(MAX_TEXT / 5) },
+    ],
     refusal: { code: 'input_tokens_exceeded', param: 'input' },
     says: ({ limits }) => new RegExp(`\\b${limits.input_tokens}\\b`),
   },
@@ -187,9 +207,8 @@ const ROWS: readonly WrongQuestion[] = [
   {
     id: 'requests.unknown-model',
     promise: 'a model or revision that is not served is refused',
-    tried: 'no-such-model, a revision that does not exist, and what is no name at all',
-    bodies: (question) =>
-      ['no-such-model', `${question.model}@no-such-revision`, 'NO MODEL'].map((model) => ({ ...question, model })),
+    tried: 'no-such-model, revisions that do not exist, and what is no name at all',
+    bodies: (question) => unservedNames(question.model).map((model) => ({ ...question, model })),
     refusal: { code: 'unknown_model', param: 'model' },
   },
   {
@@ -266,6 +285,13 @@ export const DECISION_REQUEST_CHECKS: readonly Check[] = [
   statusRow('unavailable', { status: 503, code: 'model_unavailable', type: 'model_error', param: 'model' }),
   statusRow('disabled', { status: 400, code: 'model_disabled', param: 'model' }),
 ];
+
+/** The wrong requests that a message can carry. */
+export async function wrongQuestions(kit: Kit): Promise<readonly WrongMessage[]> {
+  const [question, model] = [await kit.question(), await kit.model()];
+  const { input } = DecisionService.method.createDecision;
+  return ROWS.flatMap(({ bodies, refusal }) => wrongMessages(input, () => bodies(question, model), refusal));
+}
 
 function unknownIn(body: unknown): string | null {
   return Object.keys(body as object).find((name) => !DECISION_PROPERTIES.includes(name)) ?? null;

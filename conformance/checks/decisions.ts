@@ -7,21 +7,26 @@ import { distributionFault, winnerOf } from '../distribution.ts';
 import { hasStatus, holds, matches, same } from '../expect.ts';
 
 /** Choices that somewhere on the way might be trimmed, normalised, reordered or taken for something else. */
-const ODD_CHOICES = [
-  '__proto__',
-  'constructor',
-  '10',
-  '2',
-  ' billing',
-  'billing ',
-  'Billing',
-  'caf\u00e9',
-  'cafe\u0301',
-  'a "quoted" \\ one',
-  'line\nbreak\ttab',
-  '\u{1f4e6} parcel',
-  '\u0000\u001f',
-  '<b>&amp;</b>',
+export const ODD_CHOICES: readonly string[] = [
+  ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', 'model', 'choices', 'null', 'true', 'NaN'],
+  ...['10', '9', '2', '0', '-1', '01', '1.0', '4294967295'],
+  ...[' ', '  ', '\t', '\n', '\r\n', '\u00a0', '\u3000', 'billing', ' billing', 'billing ', 'Billing', 'BILLING'],
+  ...[
+    'caf\u00e9',
+    'cafe\u0301',
+    '\u{1f4e6} parcel',
+    '👩‍👩‍👧‍👦',
+    '🇩🇪',
+    '☺',
+    '☺\ufe0f',
+    '\u{10ffff}',
+    '\ue000',
+    '\ud7ff',
+  ],
+  ...['[SEP]', '[CLS]', '[UNK]', '[PAD]', '[MASK]', '</s>', '<s>', '<|endoftext|>', '##ing'],
+  ...['\0', '\u0000\u001f', '\u007f', '\u2028', '\u2029', '\ufeff', '\ufffd', '\uffff', 'line\nbreak\ttab'],
+  ...['"', "'", '\\', '\\n', '\\u0061', '/', '{}', '[]', '%00', 'a=b&c', '<b>&amp;</b>', 'a "quoted" \\ one'],
+  ...['שלום', 'مرحبا', '\u202eabc', '\u200b', '\u200f'],
 ];
 
 /** Numbered choices, short in every tokenizer. */
@@ -186,7 +191,7 @@ export const DECISION_CHECKS: readonly Check[] = [
     id: 'decisions.byte-for-byte',
     section: '2.3',
     promise: 'choices come back byte for byte, whatever they are called',
-    tried: `${ODD_CHOICES.length} odd choices: __proto__, 10, spaces at either end, two spellings of é, controls`,
+    tried: `${ODD_CHOICES.length} odd choices: __proto__, 10, spaces at either end, two spellings of é, controls, special tokens`,
     async run(kit) {
       const choices = ODD_CHOICES.slice(0, (await kit.model()).limits.choices);
       const { probabilities } = kit.decided(await kit.decide({ ...(await kit.question()), choices }));

@@ -10,7 +10,10 @@ import { hasStatus, holds, matches, same } from '../expect.ts';
 import type { ListedModel } from '../kit.ts';
 import { Skipped } from '../outcome.ts';
 import { callGrpc, frameOf, grpcMessage, grpcRefuses, retrySeconds, rpcOf } from '../rpc.ts';
-import { CREATE_DECISION, grpcDecided, questionMessage } from '../rpc-decisions.ts';
+import { CREATE_DECISION, grpcDecided, questionMessage, questionMessages } from '../rpc-decisions.ts';
+import { wrongCatalogs } from './catalog-requests.ts';
+import { wrongQuestions } from './decision-requests.ts';
+import { WRONG_KEYS } from './keys.ts';
 
 const LIST_MODELS = rpcOf(ModelService.method.listModels);
 const GET_MODEL = rpcOf(ModelService.method.getModel);
@@ -41,11 +44,12 @@ export const GRPC_CHECKS: readonly Check[] = [
     id: 'grpc.decide',
     section: '11',
     promise: 'a decision by gRPC is that of REST, number for number',
-    tried: 'one question by both',
+    tried: 'a question with plain and one with odd choices by both',
     async run(kit) {
-      const question = await questionMessage(kit);
-      const wanted = kit.decided(await kit.decide(question));
-      same('decision', grpcDecided(await callGrpc(kit, CREATE_DECISION, question)), wanted);
+      for (const question of await questionMessages(kit)) {
+        const wanted = kit.decided(await kit.decide(question));
+        same('decision', grpcDecided(await callGrpc(kit, CREATE_DECISION, question)), wanted);
+      }
     },
   },
   {
@@ -103,13 +107,50 @@ export const GRPC_CHECKS: readonly Check[] = [
     id: 'grpc.invalid',
     section: '11',
     promise: 'a bad request is INVALID_ARGUMENT with the reason and the field in ErrorInfo',
-    tried: 'choices and catalog together',
+    tried: 'every wrong question that REST is asked and a message can carry',
     async run(kit) {
-      grpcRefuses(await callGrpc(kit, CREATE_DECISION, { ...(await questionMessage(kit)), catalog: 'c' }), {
-        code: 3,
-        reason: 'CHOICES_OR_CATALOG',
-        param: 'choices',
-      });
+      for (const { request, status, ...refusal } of await wrongQuestions(kit)) {
+        const code = status === 401 ? KEY_MISSING.code : 3;
+        grpcRefuses(await callGrpc(kit, CREATE_DECISION, request), { code, ...refusal });
+      }
+    },
+  },
+  {
+    id: 'grpc.invalid-catalogs',
+    section: '11',
+    promise: 'a bad catalog is INVALID_ARGUMENT with the reason and the field in ErrorInfo',
+    tried: 'every wrong catalog that REST is sent and a message can carry',
+    needs: ['key'],
+    async run(kit) {
+      for (const { request, status: _, ...refusal } of await wrongCatalogs(kit)) {
+        grpcRefuses(await callGrpc(kit, CREATE_CATALOG, request, { key: kit.key }), { code: 3, ...refusal });
+      }
+    },
+  },
+  {
+    id: 'grpc.foreign-catalogs',
+    section: '5',
+    promise: 'another owner’s catalog looks exactly like one that does not exist, by gRPC, too',
+    tried: 'GetCatalog and DeleteCatalog with the key of another owner, compared with an id that nobody has',
+    needs: ['key', 'other-key'],
+    async run(kit) {
+      const { id: model } = await kit.model();
+      const [foreign, missing] = [kit.newCatalogId(), kit.newCatalogId()];
+      hasStatus(await kit.catalog('POST', { id: foreign, model, choices: ['a', 'b'] }), 201);
+      const terms = { key: kit.otherKey };
+      for (const call of [
+        (id: string) => callGrpc(kit, GET_CATALOG, { id }, terms),
+        (id: string) => callGrpc(kit, DELETE_CATALOG, { id }, terms),
+      ]) {
+        const messages = [];
+        for (const id of [foreign, missing]) {
+          const answer = await call(id);
+          grpcRefuses(answer, { code: 5, reason: 'CATALOG_NOT_FOUND', param: 'id' });
+          messages.push(decodeURIComponent(String(answer.trailers['grpc-message'])).replaceAll(id, 'ID'));
+        }
+        same('messages', messages[0], messages[1]);
+      }
+      hasStatus(await kit.catalog('GET', foreign), 200);
     },
   },
   {
@@ -126,10 +167,13 @@ export const GRPC_CHECKS: readonly Check[] = [
     id: 'grpc.unauthenticated',
     section: '11',
     promise: 'a missing and a wrong key are UNAUTHENTICATED',
-    tried: 'GetCatalog without a key, a decision with a wrong one',
+    tried: 'GetCatalog without a key, decisions with wrong ones',
     async run(kit) {
       grpcRefuses(await callGrpc(kit, GET_CATALOG, { id: 'any' }), KEY_MISSING);
-      grpcRefuses(await callGrpc(kit, CREATE_DECISION, await questionMessage(kit), { key: 'not-a-key' }), KEY_MISSING);
+      for (const authorization of WRONG_KEYS) {
+        const answer = await callGrpc(kit, CREATE_DECISION, await questionMessage(kit), { headers: { authorization } });
+        grpcRefuses(answer, KEY_MISSING);
+      }
     },
   },
   {

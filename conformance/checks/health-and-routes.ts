@@ -65,21 +65,24 @@ export const HEALTH_AND_ROUTE_CHECKS: readonly Check[] = [
     id: 'routes.unknown',
     section: '7',
     promise: 'a path that does not exist is 404 in the envelope',
-    tried: 'GET /v1, /v1/none, /v1/decisions/ and /health',
+    tried: 'paths above, beside and below those that exist, and a slash at their ends',
     async run(kit) {
-      for (const path of ['/v1', '/v1/none', '/v1/decisions/', '/health']) {
+      const above = ['/v1', '/v1/', '/health', '/health/', '/v1/none', '/v2/models', '/v1/decision', '/favicon.ico'];
+      for (const path of [...above, '/v1/decisions/', '/v1/models/', '/v1/models/a/b', '/health/live/']) {
         refuses(await kit.http1({ path }), { status: 404, code: 'route_not_found' });
       }
+      refuses(await kit.http1({ path: '/v1/none', body: '{}' }), { status: 404, code: 'route_not_found' });
     },
   },
   {
     id: 'routes.methods',
     section: '4',
     promise: 'a method that a resource does not have is 405 in the envelope, and Allow names those that it has',
-    tried: 'PUT and OPTIONS to every resource',
+    tried: 'GET, POST, PUT, PATCH, DELETE and OPTIONS to every resource that has them not',
     async run(kit) {
       for (const [path, allow] of Object.entries(ALLOWED)) {
-        for (const method of ['PUT', 'OPTIONS']) {
+        for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+          if (allow.split(', ').includes(method)) continue;
           const answer = await kit.http1({ path, method });
           refuses(answer, { status: 405, code: 'method_not_allowed' });
           same(`Allow of ${path}`, answer.headers.allow, allow);
@@ -114,16 +117,24 @@ export const HEALTH_AND_ROUTE_CHECKS: readonly Check[] = [
       const path = '/v1/decisions';
       same('decision', kit.decided(await kit.http2({ path, body: JSON.stringify(question) })), wanted);
       refuses(await kit.http2({ path, body: '{}' }), { status: 400, code: 'missing_field', param: 'model' });
-      refuses(await kit.http2({ path: '/v1/none' }), { status: 404, code: 'route_not_found' });
+      const unknown = await kit.http2({ path: '/v1/none' });
+      refuses(unknown, { status: 404, code: 'route_not_found' });
+      matches('X-Request-ID', unknown.headers['x-request-id'], REQUEST_ID);
     },
   },
   {
     id: 'answers.request-id',
     section: '2.9',
     promise: 'every answer carries X-Request-ID, errors and health included',
-    tried: 'answers of seven kinds',
+    tried: 'answers of seven kinds, a HEAD of nothing, and Connect’s',
     async run(kit) {
-      for (const [what, answer] of Object.entries(await variousAnswers(kit))) {
+      const others = {
+        'a HEAD of nothing': await kit.http1({ path: '/v1/none', method: 'HEAD' }),
+        Connect: await kit.http1({ path: '/umpire.v1.ModelService/ListModels', body: '{}' }),
+        'Connect, refused': await kit.http1({ path: '/umpire.v1.DecisionService/CreateDecision', body: '{}' }),
+        'Connect, unknown': await kit.http1({ path: '/umpire.v1.DecisionService/None', body: '{}' }),
+      };
+      for (const [what, answer] of Object.entries({ ...(await variousAnswers(kit)), ...others })) {
         matches(`X-Request-ID of ${what}`, answer.headers['x-request-id'], REQUEST_ID);
       }
     },

@@ -19,49 +19,79 @@ const ROWS: readonly WrongBody[] = [
   {
     id: 'bodies.json',
     promise: 'a body that is no JSON object is refused',
-    tried: 'an empty body, half an object, a trailing comma, a list and a string',
-    calls: (valid) => ['', valid.slice(0, -1), '{"model":"a",}', `[${valid}]`, '"text"'].map((body) => ({ body })),
+    tried: 'nothing, half an object and two, a list, other values, what only looks like JSON, a form, a gzip stream',
+    calls: (valid) =>
+      [
+        ...[
+          '',
+          ' \r\n\t ',
+          valid.slice(0, -1),
+          valid + valid,
+          `${valid}\n${valid}`,
+          `[${valid}]`,
+          'null',
+          '1',
+          '"text"',
+        ],
+        ...['{"model":"a",}', "{'model':'x'}", `/* */${valid}`, '{"model":NaN}', '{"model":"a\nb"}', '{"model":"\0"}'],
+        ...['{"model":"\\x41"}', '{"model":"\\u12"}', 'model=a&input=b', gzipSync(valid)],
+      ].map((body) => ({ body })),
     refusal: INVALID,
   },
   {
     id: 'bodies.utf8',
     promise: 'a body that is not UTF-8 is refused, not mended',
-    tried: 'a byte that UTF-8 does not have inside a string',
-    calls: (valid) => [{ body: Buffer.from(valid.replace('twice', 'tw\u00efce'), 'latin1') }],
+    tried: 'a byte that UTF-8 does not have, an overlong form, a surrogate, a sequence cut off, UTF-16 and UTF-32',
+    calls: (valid) => [
+      { body: Buffer.from(valid.replace('twice', 'tw\u00efce'), 'latin1') },
+      ...['fffe', 'c0af', 'eda0bd', 'e282'].map((bytes) => ({
+        body: Buffer.from(`7b226d6f64656c223a22${bytes}227d`, 'hex'),
+      })),
+      ...[valid, `\ufeff${valid}`].map((text) => ({ body: Buffer.from(text, 'utf16le') })),
+      { body: Buffer.from('0000007b0000007d', 'hex') },
+    ],
     refusal: INVALID,
   },
   {
     id: 'bodies.byte-order-mark',
     promise: 'a body with a byte order mark is refused',
-    tried: 'a valid body behind U+FEFF',
-    calls: (valid) => [{ body: `\ufeff${valid}` }],
+    tried: 'a valid body behind U+FEFF, and U+FEFF alone',
+    calls: (valid) => [valid, ''].map((text) => ({ body: `\ufeff${text}` })),
     refusal: INVALID,
   },
   {
     id: 'bodies.repeated-property',
     promise: 'a property that is given twice is refused, so that two readers never see different requests',
-    tried: 'model twice, once behind an escape',
-    calls: (valid) => ['"model":"a"', '"\\u006dodel":"a"'].map((extra) => ({ body: `{${extra},${valid.slice(1)}` })),
+    tried: 'model twice, before and behind, with escapes and with the same value',
+    calls: (valid) => [
+      ...['"model":"a"', '"\\u006dodel":"a"'].map((extra) => ({ body: `{${extra},${valid.slice(1)}` })),
+      ...[valid, '{"\\u006dodel":"a"}'].map((text) => ({ body: text.replace(/}$/, `,"mode\\u006c":"a"}`) })),
+      { body: valid.replace(/}$/, `,${/"model":"[^"]*"/.exec(valid)?.[0]}}`) },
+    ],
     refusal: { status: 400, code: 'duplicate_field', param: 'model' },
   },
   {
     id: 'bodies.content-type',
     promise: 'a body that is not announced as application/json in UTF-8 is 415',
-    tried: 'no Content-Type, text/plain, and another charset',
+    tried: 'no Content-Type, other types, lists of types, and other charsets',
     calls: (body) =>
-      [undefined, 'text/plain', 'application/json; charset=iso-8859-1'].map((type) => ({
-        body,
-        headers: { 'content-type': type },
-      })),
+      [
+        ...[undefined, '', ';', 'text/plain', 'text/json', 'application/xml', 'application/problem+json'],
+        ...['application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/json, text/plain'],
+        ...['utf-16', 'iso-8859-1', ''].map((charset) => `application/json; charset=${charset}`),
+      ].map((type) => ({ body, headers: { 'content-type': type } })),
     refusal: { status: 415, code: 'unsupported_media_type' },
   },
   {
     id: 'bodies.compressed',
     promise: 'a compressed body is 415',
-    tried: 'Content-Encoding: gzip',
+    tried: 'Content-Encoding: gzip, in capitals, beside identity, other codings and one that is none',
     calls: (valid) => {
       const body = gzipSync(valid);
-      return [{ body, headers: { 'content-encoding': 'gzip' } }];
+      return ['gzip', 'GZIP', 'gzip, identity', 'br', 'deflate', 'zstd', 'x-unknown'].map((encoding) => ({
+        body,
+        headers: { 'content-encoding': encoding },
+      }));
     },
     refusal: { status: 415, code: 'unsupported_encoding' },
   },
@@ -81,6 +111,28 @@ const ROWS: readonly WrongBody[] = [
   },
 ];
 
+/** A body that is wrong as a text, with its error over REST, and the reason and the field of that in other protocols. */
+interface WrongText {
+  readonly body: string | Uint8Array;
+  readonly refusal: Refusal;
+  readonly reason: string;
+  readonly param: { readonly param?: string };
+}
+
+/** Those bodies; `valid` is the text of a good one. */
+export function wrongTexts(valid: string): readonly WrongText[] {
+  return ROWS.filter(({ refusal }) => refusal.status === 400).flatMap(({ calls, refusal }) =>
+    calls(valid).map(({ body = '' }) => ({
+      body,
+      refusal,
+      reason: refusal.code.toUpperCase(),
+      param: typeof refusal.param === 'string' ? { param: refusal.param } : {},
+    })),
+  );
+}
+
+const parameter = (text: string): string => `application/json;${text}`;
+
 /** What a JSON body must be. */
 export const BODY_CHECKS: readonly Check[] = [
   ...ROWS.map(
@@ -99,11 +151,23 @@ export const BODY_CHECKS: readonly Check[] = [
     id: 'bodies.charset',
     section: '10',
     promise: 'UTF-8 may be named, in any case, and the type may be spelt in capitals',
-    tried: 'Content-Type: Application/JSON; Charset=UTF-8',
+    tried: 'Application/JSON; Charset=UTF-8, the charset in quotes and without a space, another parameter',
     async run(kit) {
-      const headers = { 'content-type': 'Application/JSON; Charset=UTF-8' };
       const body = JSON.stringify(await kit.question());
-      hasStatus(await kit.http1({ path: '/v1/decisions', body, headers }), 200);
+      for (const type of ['Application/JSON; Charset=UTF-8', ...['charset="utf-8"', 'profile=x'].map(parameter)]) {
+        hasStatus(await kit.http1({ path: '/v1/decisions', body, headers: { 'content-type': type } }), 200);
+      }
+    },
+  },
+  {
+    id: 'bodies.http2',
+    section: '7',
+    promise: 'over HTTP/2 bodies are judged the same',
+    tried: 'the wrong bodies of HTTP/1.1',
+    async run(kit) {
+      for (const { body, refusal } of wrongTexts(JSON.stringify(await kit.question()))) {
+        refuses(await kit.http2({ path: '/v1/decisions', body }), refusal);
+      }
     },
   },
 ];

@@ -2,11 +2,16 @@
 import type { Call } from '../call.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses, same } from '../expect.ts';
-import { bearer } from '../kit.ts';
 
 const REFUSAL: Refusal = { status: 401, code: 'authentication_required' };
-/** The first has the form of no key, the second that of one with a wrong checksum. */
-const WRONG = ['Bearer not-a-key', `Bearer ump_live_${'0'.repeat(49)}`, 'Basic dTpw', 'Bearer', ''];
+/** The form of a key with a wrong checksum. */
+const FALSE_KEY = `ump_live_${'0'.repeat(49)}`;
+/** Headers that hold no good key; the first has the form of none. */
+export const WRONG_KEYS: readonly string[] = [
+  ...['Bearer not-a-key', `Bearer ${FALSE_KEY}`, `Bearer ${FALSE_KEY.slice(0, 20)}`, FALSE_KEY, 'Basic dTpw'],
+  ...['Bearer', 'Bearer  ', '', `Bearer "${FALSE_KEY}"`, `Bearer ${FALSE_KEY}, Bearer ${FALSE_KEY}`],
+  ...[`Bearer ${FALSE_KEY} ${FALSE_KEY}`, `Bearer ${'x'.repeat(4_000)}`],
+];
 
 const CATALOG_CALLS: readonly Call[] = [
   { path: '/v1/catalogs', body: '{"id":"a","model":"b","choices":["c","d"]}' },
@@ -43,7 +48,7 @@ export const KEY_CHECKS: readonly Check[] = [
     tried: 'POST, GET and DELETE of catalogs with a wrong key',
     async run(kit) {
       for (const call of CATALOG_CALLS) {
-        refuses(await kit.http1({ ...call, headers: { authorization: WRONG[1] } }), REFUSAL);
+        refuses(await kit.http1({ ...call, headers: { authorization: WRONG_KEYS[1] } }), REFUSAL);
       }
     },
   },
@@ -51,10 +56,10 @@ export const KEY_CHECKS: readonly Check[] = [
     id: 'keys.wrong-for-decisions',
     section: '5',
     promise: 'a wrong key is 401 also where none is needed: nobody is served as anonymous by mistake',
-    tried: 'decisions with keys of a wrong form, another scheme, no key behind Bearer, and an empty header',
+    tried: 'decisions with keys of a wrong form, two keys, another scheme, no key behind Bearer, and an empty header',
     async run(kit) {
       const body = JSON.stringify(await kit.question());
-      for (const authorization of WRONG) {
+      for (const authorization of [...WRONG_KEYS, 'Bearer \u00e9\u00ff']) {
         refuses(await kit.http1({ path: '/v1/decisions', body, headers: { authorization } }), REFUSAL);
       }
     },
@@ -66,7 +71,7 @@ export const KEY_CHECKS: readonly Check[] = [
     tried: 'the list and one model with a wrong key',
     async run(kit) {
       for (const path of ['/v1/models', '/v1/models/any']) {
-        refuses(await kit.http1({ path, headers: { authorization: WRONG[0] } }), REFUSAL);
+        refuses(await kit.http1({ path, headers: { authorization: WRONG_KEYS[0] } }), REFUSAL);
       }
     },
   },
@@ -82,11 +87,14 @@ export const KEY_CHECKS: readonly Check[] = [
   {
     id: 'keys.good-for-models',
     section: '5',
-    promise: 'a key is accepted for models',
-    tried: 'the list with the key',
+    promise: 'a key is accepted for models, however its scheme is written',
+    tried: 'the list with the key behind Bearer, bearer, BEARER and several spaces',
     needs: ['key'],
     async run(kit) {
-      hasStatus(await kit.http1({ path: '/v1/models', headers: bearer(kit.key) }), 200);
+      for (const scheme of ['Bearer ', 'bearer ', 'BEARER ', 'Bearer   ']) {
+        const headers = { authorization: scheme + kit.key };
+        hasStatus(await kit.http1({ path: '/v1/models', headers }), 200);
+      }
     },
   },
 ];

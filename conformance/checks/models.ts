@@ -88,10 +88,12 @@ export const MODEL_CHECKS: readonly Check[] = [
     id: 'models.unknown',
     section: '4.3',
     promise: 'a model that does not exist is 404 in the envelope',
-    tried: 'GET /v1/models/ of a name and of a revision that are not served',
+    tried: 'GET /v1/models/ of names and revisions that are not served, and of what is no name at all',
     async run(kit) {
-      for (const name of ['no-such-model', `${(await kit.model()).id}@no-such-revision`]) {
-        const answer = await kit.http1({ path: `/v1/models/${name}` });
+      const { id } = await kit.model();
+      const odd = ['__proto__', 'constructor', ' ', '-', '*', '\u{1f600}', 'm'.repeat(5000)];
+      for (const name of ['no-such-model', `${id}@no-such-revision`, `${id}@`, '@r1', 'NO-MODEL', ...odd]) {
+        const answer = await kit.http1({ path: `/v1/models/${encodeURIComponent(name)}` });
         refuses(answer, { status: 404, code: 'model_not_found', param: 'model' });
       }
     },

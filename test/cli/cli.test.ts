@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { runCommand } from '../../src/cli/run.ts';
 import { hashKey, isKey } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
@@ -17,7 +16,7 @@ import type { Stores } from '../../src/stores/stores.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
 import { openEmbedded } from '../support/embedded.ts';
 import { startRedis } from '../support/redis.ts';
-import { quiet } from '../support/terminal.ts';
+import { runUmpire } from '../support/terminal.ts';
 
 type Env = Record<string, string>;
 const embedded = await openEmbedded();
@@ -38,16 +37,11 @@ test.after.always(async () => {
 const run = (env: Env, args: string, input = '') => runWords(env, args.split(' '), input);
 
 async function runWords(env: Env, args: readonly string[], input = '') {
-  const [out, err] = [[] as string[], [] as string[]];
-  const status = await runCommand(args, {
-    env,
-    out: (line) => out.push(line),
-    err: (line) => err.push(line),
-    ...quiet,
-    input: async () => input,
-  });
-  return { status, out, err };
+  const { status, out, err } = await runUmpire(args, { env, input });
+  return { status, out: linesOf(out), err: linesOf(err) };
 }
+
+const linesOf = (text: string): readonly string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
 
 /** The id in the line that announces a key. */
 const idIn = (lines: readonly string[]): string => /key_[0-9A-Za-z]{16}/.exec(lines.join('\n'))?.[0] ?? '';

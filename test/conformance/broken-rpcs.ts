@@ -3,8 +3,8 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { frameOf } from '../../conformance/rpc.ts';
 import { HealthCheckResponse_ServingStatus, HealthCheckResponseSchema } from '../../gen/health/v1/health_pb.ts';
 import { ListModelsResponseSchema } from '../../gen/umpire/v1/model_service_pb.ts';
-import { header, json, on, protoConfidence, status, trailer, type When } from './breaking.ts';
-import { and, type Row, succeeds } from './rows.ts';
+import { type Change, header, json, protoConfidence, status, trailer, type When } from './breaking.ts';
+import { answered, type Row } from './rows.ts';
 import type { SeenRequest } from './tape.ts';
 
 const DECIDE = '/umpire.v1.DecisionService/CreateDecision';
@@ -13,198 +13,118 @@ const rpc =
   (protocol: SeenRequest['protocol'], path: string, when: (request: SeenRequest) => boolean = () => true): When =>
   (request) =>
     request.protocol === protocol && request.path.endsWith(path) && when(request);
-/** The table. */
-export const brokenRpcs: readonly Row[] = [
-  {
-    check: 'grpc.decide',
-    breakages: [
-      on(
-        rpc('http2', DECIDE, ({ headers }) => !('authorization' in headers) && !('grpc-timeout' in headers)),
-        (answer, request) => (answer.trailers['grpc-status'] === '0' ? protoConfidence(true)(answer, request) : answer),
-      ),
-    ],
-  },
-  {
-    check: 'grpc.request-id',
-    breakages: [
-      on(rpc('http2', DECIDE), (answer, request) =>
-        trailer('x-request-id', undefined)(header('x-request-id', undefined)(answer, request), request),
-      ),
-    ],
-  },
-  {
-    check: 'grpc.models',
-    breakages: [
-      on(rpc('http2', '/ListModels'), (answer) => ({
-        ...answer,
-        body: frameOf(toBinary(ListModelsResponseSchema, create(ListModelsResponseSchema, { data: [] }))),
-      })),
-    ],
-  },
-  {
-    check: 'grpc.catalogs',
-    breakages: [
-      on(rpc('http2', '/DeleteCatalog'), trailer('grpc-status', '5')),
-      on(
-        rpc('http2', DECIDE, ({ headers }) => String(headers.authorization).startsWith('Bearer ump_')),
-        protoConfidence(true),
-      ),
-    ],
-  },
-  {
-    check: 'grpc.invalid',
-    breakages: [
-      on(
-        rpc('http2', DECIDE, ({ body }) => body.length > 20),
-        (answer, request) =>
-          answer.trailers['grpc-status'] === '3'
-            ? trailer('grpc-status-details-bin', undefined)(answer, request)
-            : answer,
-      ),
-      on(
-        rpc('http2', DECIDE, ({ body }) => body.length > 20),
-        (answer, request) =>
-          answer.trailers['grpc-status'] === '3' ? trailer('grpc-status', '2')(answer, request) : answer,
-      ),
-      // A Status without details.
-      on(
-        rpc('http2', DECIDE, ({ body }) => body.length > 20),
-        (answer, request) =>
-          answer.trailers['grpc-status'] === '3' ? trailer('grpc-status-details-bin', 'CAM')(answer, request) : answer,
-      ),
-    ],
-  },
-  {
-    check: 'grpc.unreadable',
-    breakages: [
-      on(
-        rpc('http2', DECIDE, ({ body }) => body.length === 8),
-        trailer('grpc-status', '13'),
-      ),
-    ],
-  },
-  {
-    check: 'grpc.unauthenticated',
-    breakages: [
-      on(
-        rpc('http2', '/GetCatalog', ({ headers }) => !('authorization' in headers)),
-        trailer('grpc-status', '7'),
-      ),
-      on(
-        rpc('http2', DECIDE, ({ headers }) => headers.authorization === 'Bearer not-a-key'),
-        trailer('grpc-status', '0'),
-      ),
-    ],
-  },
-  {
-    check: 'grpc.not-found',
-    breakages: [
-      on(
-        rpc('http2', '/GetModel', ({ body }) => body.includes('no-such-model')),
-        trailer('grpc-status', '2'),
-      ),
-    ],
-  },
-  {
-    check: 'grpc.unavailable',
-    breakages: [
-      on(
-        rpc('http2', DECIDE, ({ body }) => body.includes('gone')),
-        trailer('grpc-retry-pushback-ms', undefined),
-      ),
-      on(
-        rpc('http2', DECIDE, ({ body }) => body.includes('gone')),
-        trailer('grpc-status', '2'),
-      ),
-    ],
-  },
-  {
-    check: 'grpc.unimplemented',
-    breakages: [
-      on(rpc('http2', '/NoSuchMethod'), (answer, request) => ({
-        ...header('content-type', 'text/html')(answer, request),
-        status: 404,
-      })),
-    ],
-  },
-  {
-    check: 'grpc.deadline',
-    breakages: [
-      on(
-        rpc('http2', DECIDE, ({ headers }) => 'grpc-timeout' in headers),
-        trailer('grpc-status', '0'),
-      ),
-    ],
-  },
-  {
-    check: 'grpc.health',
-    breakages: [
-      on(
-        rpc('http2', '/Check', ({ body }) => body.includes('CatalogService')),
-        (answer) => ({
-          ...answer,
-          body: frameOf(
-            toBinary(
-              HealthCheckResponseSchema,
-              create(HealthCheckResponseSchema, { status: HealthCheckResponse_ServingStatus.NOT_SERVING }),
-            ),
-          ),
-        }),
-      ),
-    ],
-  },
-  {
-    check: 'grpc.health-unknown',
-    breakages: [
-      on(
-        rpc('http2', '/Check', ({ body }) => body.includes('no.such')),
-        trailer('grpc-status', '0'),
-      ),
-    ],
-  },
-  {
-    check: 'connect.decide-json',
-    breakages: [
-      on(
-        and(
-          succeeds,
-          rpc('http1', DECIDE, ({ headers }) => !('content-type' in headers)),
-        ),
-        json((body) => ({ decision: { ...body.decision, output: { ...body.decision.output, confidence: 0.1 } } })),
-      ),
-    ],
-  },
-  {
-    check: 'connect.decide-proto',
-    breakages: [
-      on(
-        rpc('http1', DECIDE, ({ headers }) => headers['content-type'] === 'application/proto'),
-        protoConfidence(false),
-      ),
-    ],
-  },
-  {
-    check: 'connect.invalid',
-    breakages: [
-      json((body) => ({ ...body, details: [] })),
-      json((body) => ({ ...body, code: 'unknown' })),
-      status(500),
-    ].map((change) =>
-      on(
-        rpc('http1', DECIDE, ({ json: body }) => 'catalog' in body),
-        change,
-      ),
-    ),
-  },
-  { check: 'connect.unauthenticated', breakages: [on(rpc('http1', '/GetCatalog'), status(403))] },
-  {
-    check: 'connect.unknown-property',
-    breakages: [
-      on(
-        rpc('http1', DECIDE, ({ json: body }) => 'temperature' in body),
-        status(200),
-      ),
-    ],
-  },
-  { check: 'connect.unimplemented', breakages: [on(rpc('http1', '/NoSuchMethod'), status(501))] },
+/** A call by gRPC whose answer has the status. */
+const ended =
+  (grpcStatus: number, path: string, when: (request: SeenRequest) => boolean = () => true): When =>
+  (request, { trailers }) =>
+    trailers['grpc-status'] === String(grpcStatus) && rpc('http2', path, when)(request, undefined as never, []);
+
+const keyless = ({ headers }: SeenRequest): boolean => !('authorization' in headers);
+/** A refusal of another status, of none that can be read, and a Status without details. */
+const wrongStatuses = [
+  trailer('grpc-status', '2'),
+  trailer('grpc-status-details-bin', undefined),
+  trailer('grpc-status-details-bin', 'CAM'),
 ];
+const connectRefusals: readonly Change[] = [
+  json((body) => ({ ...body, details: [] })),
+  json((body) => ({ ...body, code: 'unknown' })),
+  status(500),
+];
+const NOT_SERVING = { status: HealthCheckResponse_ServingStatus.NOT_SERVING };
+const messageOf =
+  (bytes: Uint8Array): Change =>
+  (answer) => ({ ...answer, body: frameOf(bytes) });
+
+const grpc: readonly Row[] = [
+  [
+    'grpc.decide',
+    ended(0, DECIDE, (request) => keyless(request) && !('grpc-timeout' in request.headers)),
+    protoConfidence(true),
+  ],
+  [
+    'grpc.request-id',
+    rpc('http2', DECIDE),
+    (answer, request) =>
+      trailer('x-request-id', undefined)(header('x-request-id', undefined)(answer, request), request),
+  ],
+  [
+    'grpc.models',
+    rpc('http2', '/ListModels'),
+    messageOf(toBinary(ListModelsResponseSchema, create(ListModelsResponseSchema, { data: [] }))),
+  ],
+  ['grpc.catalogs', ended(0, '/DeleteCatalog'), trailer('grpc-status', '5')],
+  [
+    'grpc.catalogs',
+    rpc('http2', DECIDE, ({ headers }) => String(headers.authorization).startsWith('Bearer ump_')),
+    (answer, request) => (answer.trailers['grpc-status'] === '0' ? protoConfidence(true)(answer, request) : answer),
+  ],
+  ['grpc.invalid', ended(3, DECIDE, ({ body }) => body.length > 20), wrongStatuses],
+  ['grpc.invalid-catalogs', ended(3, '/CreateCatalog'), wrongStatuses],
+  [
+    'grpc.foreign-catalogs',
+    ended(5, '/GetCatalog', ({ body }) => body.includes('foreign-catalogs-0')),
+    [trailer('grpc-status', '7'), trailer('grpc-message', 'this catalog is not yours')],
+  ],
+  ['grpc.unreadable', rpc('http2', DECIDE, ({ body }) => body.length === 8), trailer('grpc-status', '13')],
+  ['grpc.unauthenticated', rpc('http2', '/GetCatalog', keyless), trailer('grpc-status', '7')],
+  [
+    'grpc.unauthenticated',
+    rpc('http2', DECIDE, ({ headers }) => headers.authorization === 'Bearer not-a-key'),
+    trailer('grpc-status', '0'),
+  ],
+  [
+    'grpc.not-found',
+    rpc('http2', '/GetModel', ({ body }) => body.includes('no-such-model')),
+    trailer('grpc-status', '2'),
+  ],
+  [
+    'grpc.unavailable',
+    rpc('http2', DECIDE, ({ body }) => body.includes('gone')),
+    [trailer('grpc-retry-pushback-ms', undefined), trailer('grpc-status', '2')],
+  ],
+  [
+    'grpc.unimplemented',
+    rpc('http2', '/NoSuchMethod'),
+    (answer, request) => ({ ...header('content-type', 'text/html')(answer, request), status: 404 }),
+  ],
+  ['grpc.deadline', rpc('http2', DECIDE, ({ headers }) => 'grpc-timeout' in headers), trailer('grpc-status', '0')],
+  [
+    'grpc.health',
+    rpc('http2', '/Check', ({ body }) => body.includes('CatalogService')),
+    messageOf(toBinary(HealthCheckResponseSchema, create(HealthCheckResponseSchema, NOT_SERVING))),
+  ],
+  ['grpc.health-unknown', rpc('http2', '/Check', ({ body }) => body.includes('no.such')), trailer('grpc-status', '0')],
+];
+
+const connect: readonly Row[] = [
+  [
+    'connect.decide-json',
+    answered(
+      200,
+      rpc('http1', DECIDE, ({ headers }) => !('content-type' in headers)),
+    ),
+    json((body) => ({ decision: { ...body.decision, output: { ...body.decision.output, confidence: 0.1 } } })),
+  ],
+  [
+    'connect.decide-proto',
+    rpc('http1', DECIDE, ({ headers }) => headers['content-type'] === 'application/proto'),
+    protoConfidence(false),
+  ],
+  ['connect.invalid', rpc('http1', DECIDE, ({ json: body }) => 'catalog' in body), connectRefusals],
+  ['connect.bodies', rpc('http1', DECIDE, ({ body }) => body.toString() === '"text"'), connectRefusals],
+  ['connect.unauthenticated', rpc('http1', '/GetCatalog'), status(403)],
+  [
+    'connect.unauthenticated',
+    answered(
+      401,
+      rpc('http1', DECIDE, ({ body }) => body.toString() === '{'),
+    ),
+    connectRefusals,
+  ],
+  ['connect.unknown-property', rpc('http1', DECIDE, ({ json: body }) => 'temperature' in body), status(200)],
+  ['connect.unimplemented', rpc('http1', '/NoSuchMethod'), status(501)],
+];
+
+/** The table. */
+export const brokenRpcs: readonly Row[] = [...grpc, ...connect];

@@ -7,6 +7,7 @@ import { createCaller } from '../../conformance/caller.ts';
 import { CHECKS } from '../../conformance/checks.ts';
 import { createKit } from '../../conformance/kit.ts';
 import { runChecks } from '../../conformance/run.ts';
+import { createStoreBudget } from '../../src/stores/budget.ts';
 import { createStores } from '../../src/stores/create-stores.ts';
 import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
@@ -53,5 +54,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
       UNTRIED,
     );
     t.true(outcomes.length > 100);
+    for (const owner of ['acme', 'umbrella'])
+      t.deepEqual(await stores.catalogs.list(owner, createStoreBudget(5000)), [], 'nothing is left in it');
   });
 }

@@ -1,11 +1,11 @@
-/** Contract 2.2 to 2.4 and 9: decisions of the real model beyond what the conformance kit tries: an independent client, many at a time, ties, tokens. */
+/** Contract 2.2 to 2.4, 8 and 9: decisions of the real model beyond what the conformance kit tries: an independent client, many at a time, ties, tokens. */
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
-import { json, validBody } from '../support/answers.ts';
+import { isError, json, validBody } from '../support/answers.ts';
 import { decide } from '../support/http.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 
 interface Decision {
   readonly id: string;
@@ -19,12 +19,8 @@ interface Decision {
   readonly usage: { readonly input_tokens: number };
 }
 
-const test = anyTest as TestFn<{ service: TestService }>;
-
-test.before(async (t) => {
-  t.context = { service: await startService() };
-});
-test.after.always(({ context: { service } }) => service.stop());
+const service = await startService();
+test.after.always(() => service.stop());
 
 const hundred = Array.from({ length: 100 }, (_, index) => `department number ${index}`);
 
@@ -32,7 +28,6 @@ const hundred = Array.from({ length: 100 }, (_, index) => `department number ${i
 const substance = ({ object, model, output, usage }: Decision): object => ({ object, model, output, usage });
 
 test('Connect’s own client, over Connect and gRPC, in protobuf and JSON', async (t) => {
-  const { service } = t.context;
   const rest = json(await decide(service.port, validBody)) as unknown as Decision;
   for (const transport of [
     createConnectTransport({ baseUrl: service.url, httpVersion: '1.1', useBinaryFormat: true }),
@@ -54,14 +49,9 @@ test('Connect’s own client, over Connect and gRPC, in protobuf and JSON', asyn
   }
 });
 
-test('a customer who was charged twice belongs to billing', async (t) => {
-  const answer = await decide(t.context.service.port, validBody);
-  t.is((json(answer) as unknown as Decision).output.choice, 'billing');
-});
-
 // Before the others: it takes all that the one engine can do.
 test.serial('a decision alone is the one among 32 at a time', async (t) => {
-  const { port } = t.context.service;
+  const { port } = service;
   const alone = substance(json(await decide(port, validBody)) as unknown as Decision);
   const others = Array.from({ length: 31 }, (_, index) =>
     decide(port, {
@@ -77,15 +67,13 @@ test.serial('a decision alone is the one among 32 at a time', async (t) => {
 
 test('an exact tie goes to the first in code-unit order', async (t) => {
   // Neither emoji is in the model's vocabulary, so both read the same to it.
-  const { output } = json(
-    await decide(t.context.service.port, { ...validBody, choices: ['😃', '😀'] }),
-  ) as unknown as Decision;
+  const { output } = json(await decide(service.port, { ...validBody, choices: ['😃', '😀'] })) as unknown as Decision;
   t.is(output.choice, '😀');
   t.deepEqual(output.probabilities, { '😀': 0.5, '😃': 0.5 });
 });
 
 test('usage counts instruction and input, whatever the choices are and however often it is asked', async (t) => {
-  const { port } = t.context.service;
+  const { port } = service;
   const tokens = async (body: object): Promise<number> =>
     (json(await decide(port, { ...validBody, ...body })) as unknown as Decision).usage.input_tokens;
   const base = await tokens({});
@@ -93,4 +81,17 @@ test('usage counts instruction and input, whatever the choices are and however o
   t.is(await tokens({ choices: hundred }), base);
   t.is(await tokens({ input: `${validBody.input} again` }), base + 1);
   t.is(await tokens({ instruction: `${validBody.instruction} again` }), base + 1);
+});
+
+test('an input of exactly the limit is legal, and what was counted is what usage says', async (t) => {
+  const { port } = service;
+  const words = (count: number) => decide(port, { ...validBody, input: 'word '.repeat(count) });
+  const [, tokens] = /have (\d+) tokens.* at most 500/.exec((await words(600)).text) ?? [];
+  const room = 500 - (Number(tokens) - 600);
+  const most = await words(room);
+  t.is(most.status, 200, most.text);
+  t.like(json(most), { usage: { input_tokens: 500 } });
+  const refused = { status: 400, code: 'input_tokens_exceeded', param: 'input' };
+  isError(t, await words(room + 1), { ...refused, message: /have 501 tokens/ });
+  isError(t, await words(180_000), { ...refused, message: /more than \d+.* at most 500/ });
 });

@@ -1,5 +1,5 @@
 /** Contract 2.8 and 7: failures that are the service's own, in every protocol: status, type, code, and when to try again. */
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import {
   DeadlineTooShort,
   EngineClosing,
@@ -10,12 +10,10 @@ import {
 } from '../../src/engine/errors.ts';
 import { StoreCorrupt, StoreUnavailable } from '../../src/stores/errors.ts';
 import { type ExpectedError, isError, json, validBody } from '../support/answers.ts';
-import { callGrpc, errorDetails, type GrpcClients, openGrpc } from '../support/grpc.ts';
+import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, send } from '../support/http.ts';
-import { type KeyedService, startKeyedService } from '../support/keys.ts';
+import { startKeyedService } from '../support/keys.ts';
 import { createScriptedEngine, type Script } from '../support/scripted-engine.ts';
-
-const test = anyTest as TestFn<{ service: KeyedService; grpc: GrpcClients }>;
 
 const SECRET = 'the-secret-of-an-exception';
 
@@ -136,24 +134,21 @@ engine.script = (job, terms) => (failures[job.input] as Failure).script(job, ter
 
 let keysFail: Error | undefined;
 
-test.before(async (t) => {
-  const service = await startKeyedService({}, { engine }, (stores) => ({
-    ...stores,
-    keys: {
-      ...stores.keys,
-      find: (hash, budget) => (keysFail === undefined ? stores.keys.find(hash, budget) : Promise.reject(keysFail)),
-    },
-  }));
-  t.context = { service, grpc: openGrpc(service.port) };
-});
-test.after.always(async ({ context: { service, grpc } }) => {
+const service = await startKeyedService({}, { engine }, (stores) => ({
+  ...stores,
+  keys: {
+    ...stores.keys,
+    find: (hash, budget) => (keysFail === undefined ? stores.keys.find(hash, budget) : Promise.reject(keysFail)),
+  },
+}));
+const grpc = openGrpc(service.port);
+test.after.always(async () => {
   grpc.close();
   await service.stop();
 });
 
 for (const [what, { rest, grpc: code, connect, retry }] of Object.entries(failures)) {
   test(what, async (t) => {
-    const { service, grpc } = t.context;
     const body = { ...validBody, input: what };
     const answer = await decide(service.port, body);
     isError(t, answer, rest);
@@ -187,7 +182,6 @@ for (const [what, { rest, grpc: code, connect, retry }] of Object.entries(failur
 }
 
 test('a bug is logged with its message under the id that the caller was given', async (t) => {
-  const { service } = t.context;
   const answer = await decide(service.port, { ...validBody, input: 'a bug' });
   const id = answer.headers['x-request-id'];
   const line = service.log.find(({ requestId }) => requestId === id);
@@ -196,7 +190,6 @@ test('a bug is logged with its message under the id that the caller was given', 
 });
 
 test.serial('keys that cannot be looked up are 503, never 401, and stop nobody who sends none', async (t) => {
-  const { service, grpc } = t.context;
   const headers = { authorization: `Bearer ${service.key}` };
   keysFail = new StoreUnavailable('away');
   const away = await decide(service.port, validBody, headers);
@@ -209,41 +202,4 @@ test.serial('keys that cannot be looked up are 503, never 401, and stop nobody w
   keysFail = new StoreCorrupt('unreadable');
   isError(t, await decide(service.port, validBody, headers), serverError('storage_corrupt', 500));
   keysFail = undefined;
-});
-
-test('unknown paths and methods', async (t) => {
-  const { port } = t.context.service;
-  const notFound = { status: 404, code: 'route_not_found', param: null };
-  for (const path of [
-    '/v1',
-    '/v1/',
-    '/v2/models',
-    '/v1/decision',
-    '/v1/decisions/',
-    '/v1/models/',
-    '/v1/models/a/b',
-    '/favicon.ico',
-    '/health',
-    '/health/',
-    '/health/live/',
-  ])
-    isError(t, await send(port, { path }), notFound, path);
-  isError(t, await send(port, { path: '/v1/unknown', body: '{}' }), notFound);
-  const allowed: Readonly<Record<string, string>> = {
-    '/v1/decisions': 'POST',
-    '/v1/models': 'GET, HEAD',
-    '/v1/models/minilm-l6': 'GET, HEAD',
-    '/v1/catalogs': 'POST',
-    '/v1/catalogs/c': 'DELETE, GET, HEAD',
-    '/health/live': 'GET, HEAD',
-    '/health/ready': 'GET, HEAD',
-  };
-  for (const [path, allow] of Object.entries(allowed)) {
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']) {
-      if (allow.split(', ').includes(method)) continue;
-      const answer = await send(port, { path, method });
-      isError(t, answer, { status: 405, code: 'method_not_allowed', param: null }, `${method} ${path}`);
-      t.is(answer.headers.allow, allow);
-    }
-  }
 });

@@ -1,19 +1,14 @@
 /** What answers over REST carry in their headers, and what they do not. */
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import { validBody } from '../support/answers.ts';
 import { openEmbedded } from '../support/embedded.ts';
 import { decide, send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 
-type Stores = Awaited<ReturnType<typeof openEmbedded>>;
-const test = anyTest as TestFn<{ service: TestService; stores: Stores }>;
-
-test.before(async (t) => {
-  const stores = await openEmbedded();
-  t.context = { service: await startService({}, { stores }), stores };
-});
-test.after.always(async ({ context: { service, stores } }) => {
+const stores = await openEmbedded();
+const service = await startService({}, { stores });
+test.after.always(async () => {
   await service.stop();
   await stores.remove();
 });
@@ -21,28 +16,28 @@ test.after.always(async ({ context: { service, stores } }) => {
 const ALWAYS = ['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'x-request-id'];
 
 test('a decision', async (t) => {
-  const { headers, text } = await decide(t.context.service.port, validBody);
+  const { headers, text } = await decide(service.port, validBody);
   t.is(headers['content-type'], 'application/json');
   t.is(headers['content-length'], String(Buffer.byteLength(text)));
   t.deepEqual(Object.keys(headers).toSorted(), ALWAYS);
 });
 
 test('a decision for a key says where its time went; one without does not', async (t) => {
-  const { headers: key } = await issueKey(t.context.stores, 'owner');
-  const { headers } = await send(t.context.service.port, { body: JSON.stringify(validBody), headers: key });
+  const { headers: key } = await issueKey(stores, 'owner');
+  const { headers } = await send(service.port, { body: JSON.stringify(validBody), headers: key });
   t.regex(String(headers['server-timing']), /^queue;dur=\d+\.\d\d, tokenize;dur=\d+\.\d\d, infer;dur=\d+\.\d\d$/);
   t.deepEqual(Object.keys(headers).toSorted(), [...ALWAYS, 'server-timing'].sort());
 });
 
 test('a body of characters beyond ASCII has its length in bytes', async (t) => {
   for (const choices of [['ja', 'größer 包裹'], Array.from({ length: 40 }, (_, index) => `größer 包裹 ${index}`)]) {
-    const { headers, text } = await decide(t.context.service.port, { ...validBody, choices });
+    const { headers, text } = await decide(service.port, { ...validBody, choices });
     t.is(headers['content-length'], String(Buffer.byteLength(text)));
   }
 });
 
 test('errors have no headers of a decision, and only those of their own', async (t) => {
-  const { port } = t.context.service;
+  const { port } = service;
   const bad = await decide(port, {});
   for (const name of ['server-timing', 'retry-after', 'www-authenticate', 'allow', 'location'])
     t.is(bad.headers[name], undefined, name);
@@ -52,9 +47,17 @@ test('errors have no headers of a decision, and only those of their own', async 
 });
 
 test('nothing says what the server is made of', async (t) => {
-  const { port } = t.context.service;
+  const { port } = service;
   for (const path of ['/v1/models', '/none', '/health/live']) {
     const { headers } = await send(port, { path });
     for (const name of ['server', 'x-powered-by']) t.is(headers[name], undefined);
   }
+});
+
+test('a caller’s own X-Request-ID is logged, cut, and not sent back', async (t) => {
+  const own = `theirs-${'x'.repeat(500)}`;
+  const { headers } = await decide(service.port, validBody, { 'x-request-id': own });
+  t.regex(String(headers['x-request-id']), /^req_[A-Za-z0-9_-]+$/);
+  const line = service.log.find(({ requestId }) => requestId === headers['x-request-id']);
+  t.is(line?.callerRequestId, own.slice(0, 128));
 });

@@ -132,3 +132,20 @@ test('bad keys from one address are 401 sixty times a minute, then 429; a good o
     t.is((await decide(unlimited.port, validBody, { authorization: 'Bearer junk' })).status, 401);
   }
 });
+
+test('past the cap of catalogs it is 429 without Retry-After; over gRPC the pushback says never', async (t) => {
+  const service = await start(t, { UMPIRE_CATALOGS_PER_OWNER: '2' });
+  const grpc = openGrpc(service.port);
+  t.teardown(() => grpc.close());
+  const headers = { authorization: `Bearer ${service.key}` };
+  const draft = (id: string) => ({ id, model: 'minilm-l6', choices: ['a', 'b'] });
+  const create = (id: string) => send(service.port, { path: '/v1/catalogs', headers, body: JSON.stringify(draft(id)) });
+  for (const id of ['one', 'two']) t.is((await create(id)).status, 201);
+  const refused = await create('three');
+  isError(t, refused, limited('quota_exceeded'));
+  t.is(refused.headers['retry-after'], undefined);
+  const { error, trailers } = await callGrpc(grpc.catalogs, 'CreateCatalog', draft('four'), { metadata: headers });
+  t.is(error?.code, 8);
+  t.is(errorDetails(trailers).retrySeconds, undefined);
+  t.deepEqual(trailers.get('grpc-retry-pushback-ms'), ['-1']);
+});

@@ -9,16 +9,9 @@ import {
   JobDeadlinePassed,
   ModelUnavailable,
 } from '../../src/engine/errors.ts';
+import { slow } from '../support/slow-package.ts';
 import { job, startEngine, terms } from './support/engine.ts';
-import { modelsFolder, slowEncoderGraph, writePackage } from './support/packages.ts';
-
-// One run of the slow model: long enough to watch, short enough to wait for.
-const slow = {
-  id: 'slow',
-  graph: slowEncoderGraph(6),
-  options: { joint_weight: 0 },
-  manifest: { limits: { input_tokens: 40, candidate_tokens: 12, choices: 30 } },
-};
+import { modelsFolder, writePackage } from './support/packages.ts';
 
 const slowJob = (choices: readonly string[] = ['abc', 'xyz']) => job({ model: 'slow', choices });
 const many = (count: number, from = 0): readonly string[] => Array.from({ length: count }, (_, i) => `c${from + i}`);

@@ -6,14 +6,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import { runCommand } from '../../src/cli/run.ts';
 import { isKey, mintKey } from '../../src/domain/keys.ts';
 import { createLogger } from '../../src/logger.ts';
 import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
 import { isError, json, validBody } from '../support/answers.ts';
+import { CHILD_ENV } from '../support/child-env.ts';
 import { faultOf } from '../support/fault-of.ts';
-import { callGrpc, errorDetails, type GrpcClients, openGrpc } from '../support/grpc.ts';
+import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, openSession, send, sendH2, sendRaw } from '../support/http.ts';
 import { quiet } from '../support/terminal.ts';
 
@@ -41,12 +42,9 @@ async function start(options: Partial<MockOptions> = {}) {
   return { ...mock, port: Number(new URL(mock.url).port) };
 }
 
-const test = anyTest as TestFn<{ port: number; stop: () => Promise<void>; grpc: GrpcClients }>;
-test.before(async (t) => {
-  const { port, stop } = await start();
-  t.context = { port, stop, grpc: openGrpc(port) };
-});
-test.after.always(async ({ context: { stop, grpc } }) => {
+const { port, stop } = await start();
+const grpc = openGrpc(port);
+test.after.always(async () => {
   grpc.close();
   await stop();
 });
@@ -58,54 +56,16 @@ const connectPath = '/umpire.v1.DecisionService/CreateDecision';
 test('the choice whose words stand in the input is chosen, always with the same numbers', async (t) => {
   for (const choice of question.choices) {
     const body = { ...question, input: `it is about ${choice.toUpperCase()}.` };
-    const [first, second] = [json(await decide(t.context.port, body)), json(await decide(t.context.port, body))];
+    const [first, second] = [json(await decide(port, body)), json(await decide(port, body))];
     t.is((first.output as { choice: string }).choice, choice);
     t.is(first.model, 'mock@r2');
     t.deepEqual({ ...first, id: second.id }, second);
   }
   // Of a page that explains the mock: the numbers may not change from one release to the next.
-  t.like(json(await decide(t.context.port, question)), {
+  t.like(json(await decide(port, question)), {
     output: { choice: 'billing', confidence: 0.406136 },
     usage: { input_tokens: 13 },
   });
-});
-
-test('models, their statuses and limits are those that were asked for', async (t) => {
-  const { data } = json(await send(t.context.port, { path: '/v1/models' })) as { data: Record<string, unknown>[] };
-  t.deepEqual(
-    data.map(({ id, status }) => [id, status]),
-    [
-      ['gone', 'unavailable'],
-      ['mock', 'ready'],
-      ['off', 'disabled'],
-    ],
-  );
-  t.deepEqual(data[1]?.limits, { input_tokens: 20, candidate_tokens: 4, choices: 30 });
-  isError(t, await decide(t.context.port, { ...question, input: 'word '.repeat(30) }), {
-    status: 400,
-    code: 'input_tokens_exceeded',
-    param: 'input',
-  });
-  isError(t, await decide(t.context.port, { ...question, choices: ['a', 'one two three four five'] }), {
-    status: 400,
-    code: 'candidate_tokens_exceeded',
-    param: 'choices',
-  });
-  isError(t, await decide(t.context.port, { ...question, model: 'gone' }), {
-    status: 503,
-    code: 'model_unavailable',
-    param: 'model',
-    type: 'model_error',
-  });
-});
-
-test('its key keeps catalogs', async (t) => {
-  const headers = { authorization: `Bearer ${key}` };
-  const { choices, input, instruction, model } = question;
-  const body = JSON.stringify({ id: 'c', model, choices });
-  t.is((await send(t.context.port, { path: '/v1/catalogs', headers, body })).status, 201);
-  const answer = await decide(t.context.port, { model, input, instruction, catalog: 'c' }, headers);
-  t.deepEqual(json(answer).output, json(await decide(t.context.port, question)).output);
 });
 
 const errors: readonly (readonly [spec: string, status: number, code: string, grpc: number, retry?: number])[] = [
@@ -125,7 +85,6 @@ const errors: readonly (readonly [spec: string, status: number, code: string, gr
 
 for (const [spec, status, code, grpcCode, retry] of errors) {
   test(`${spec} over REST, Connect and gRPC`, async (t) => {
-    const { port, grpc } = t.context;
     const param = code === 'model_unavailable' ? 'model' : null;
     const answer = await decide(port, question, asking(spec));
     isError(t, answer, { status, code, param, ...(param === null ? {} : { type: 'model_error' }) });
@@ -140,12 +99,11 @@ for (const [spec, status, code, grpcCode, retry] of errors) {
 
 test('a delay comes before the answer, and is none of the deadline’s business', async (t) => {
   const began = performance.now();
-  t.is((await decide(t.context.port, question, asking('delay=120'))).status, 200);
+  t.is((await decide(port, question, asking('delay=120'))).status, 200);
   t.true(performance.now() - began >= 119);
 });
 
 test('a connection that is cut instead of the answer, or in the middle of it', async (t) => {
-  const { port, grpc } = t.context;
   for (const spec of ['cut=answer', 'cut=body', '503; cut=body']) {
     await t.throwsAsync(decide(port, question, asking(spec)), { code: 'ECONNRESET' }, spec);
     await t.throwsAsync(send(port, { path: connectPath, body: JSON.stringify(question), headers: asking(spec) }));
@@ -170,14 +128,14 @@ test('a connection that is cut instead of the answer, or in the middle of it', a
 test('the first requests of a name fail, then one gets through', async (t) => {
   const headers = asking('503; first=2; id=retry');
   const statuses: number[] = [];
-  for (let turn = 0; turn < 4; turn += 1) statuses.push((await decide(t.context.port, question, headers)).status);
+  for (let turn = 0; turn < 4; turn += 1) statuses.push((await decide(port, question, headers)).status);
   t.deepEqual(statuses, [503, 503, 200, 200]);
 });
 
 test('a fault strikes only what would have been let in, and a spec that is none is said', async (t) => {
   const headers = { authorization: 'Bearer wrong', ...asking('503') };
-  t.is((await decide(t.context.port, question, headers)).status, 401);
-  t.is((await send(t.context.port, { path: '/health/ready', headers: asking('503') })).status, 200);
+  t.is((await decide(port, question, headers)).status, 401);
+  t.is((await send(port, { path: '/health/ready', headers: asking('503') })).status, 200);
   for (const spec of [
     '418',
     'OVERLOADED',
@@ -190,7 +148,7 @@ test('a fault strikes only what would have been let in, and a spec that is none 
     'a=1',
     '',
   ])
-    isError(t, await decide(t.context.port, question, asking(spec)), {
+    isError(t, await decide(port, question, asking(spec)), {
       status: 400,
       code: 'malformed_request',
       param: null,
@@ -220,7 +178,7 @@ test('the command serves until it is told to stop, then leaves nothing behind', 
   const temp = mkdtempSync(join(tmpdir(), 'umpire-mock-test-'));
   t.teardown(() => rmSync(temp, { recursive: true, force: true }));
   // A Redis of the environment's must not be touched.
-  const env = { PATH: process.env.PATH, TMPDIR: temp, REDIS_URL: 'redis://127.0.0.1:1', LOG_LEVEL: 'info' };
+  const env = { ...CHILD_ENV, TMPDIR: temp, REDIS_URL: 'redis://127.0.0.1:1', LOG_LEVEL: 'info' };
   const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] });
   const exited = once(child, 'exit');
   let output = '';

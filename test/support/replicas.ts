@@ -1,5 +1,4 @@
 /** Replicas of one service: whole servers, each on an address of its own, so that one which starts again finds its port free. */
-import { fileURLToPath } from 'node:url';
 import { modelsDir } from './models-dir.ts';
 import { freePort } from './redis.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
@@ -32,13 +31,11 @@ export async function startReplicas(
   places: readonly ReplicaPlace[] = LOCAL_PLACES,
 ): Promise<readonly Replica[]> {
   const models = modelsDir('minilm-l6');
-  // Each is started several times.
-  const cache = { NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compile', import.meta.url)) };
   return Promise.all(
     places.map(async ({ host, within }) => {
       const port = await freePort();
       const start = (): Promise<ServerProcess> =>
-        startServer({ ...cache, UMPIRE_MODELS_DIR: models, ...env, HOST: host, PORT: String(port) }, within);
+        startServer({ UMPIRE_MODELS_DIR: models, ...env, HOST: host, PORT: String(port) }, within);
       let server = await start();
       return {
         at: `${host}:${port}`,

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { CHILD_ENV } from './child-env.ts';
 import { send } from './http.ts';
 import { until } from './redis.ts';
 
@@ -37,7 +38,7 @@ export async function startServer(
   const child = spawn(command, [...prefix, ...flags, ENTRY], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      PATH: process.env.PATH,
+      ...CHILD_ENV,
       PORT: '0',
       HOST: '127.0.0.1',
       UMPIRE_ENGINES: '1',

@@ -4,7 +4,7 @@
  */
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import { makeCertificate } from '../support/certificates.ts';
 import { send } from '../support/http.ts';
 import { OPENINGS, SEQUELS } from '../support/http2-crash-cases.ts';
@@ -12,20 +12,11 @@ import { PREFACE, settings } from '../support/http2-frames.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-const test = anyTest as TestFn<{ plain: TestService; secure: TestService }>;
-
-test.before(async (t) => {
-  const { certFile, keyFile } = makeCertificate('crash');
-  const engine = createScriptedEngine();
-  const env = { LOG_LEVEL: 'warn' };
-  t.context = {
-    plain: await startService(env, { engine }),
-    secure: await startService({ ...env, TLS_CERT: certFile, TLS_KEY: keyFile }, { engine }),
-  };
-});
-test.after.always(async ({ context: { plain, secure } }) => {
-  await Promise.all([plain.stop(), secure.stop()]);
-});
+const { certFile, keyFile } = makeCertificate('crash');
+const engine = createScriptedEngine();
+const plain = await startService({ LOG_LEVEL: 'warn' }, { engine });
+const secure = await startService({ LOG_LEVEL: 'warn', TLS_CERT: certFile, TLS_KEY: keyFile }, { engine });
+test.after.always(() => Promise.all([plain.stop(), secure.stop()]));
 
 /** Milliseconds that an answer may take before the connection is closed from this side. */
 const SHORT = 15;
@@ -76,7 +67,6 @@ const together = Object.values(OPENINGS).flatMap((opening) =>
 );
 
 test.serial('every request with every frame behind it, in one segment with the preface', async (t) => {
-  const { plain } = t.context;
   t.true(together.length > 1400);
   await throwAll(() => connect(plain.port, '127.0.0.1'), together);
   t.is((await send(plain.port, { path: '/health/live' })).status, 200);
@@ -89,7 +79,6 @@ const unread =
 
 // What goes unheard is an error of the request's, which Node emits with its connection's end: ava fails for it as an uncaught exception.
 test.serial('calls in a pipeline whose connection ends before their turn', async (t) => {
-  const { plain } = t.context;
   const cases = [unread + unread, unread.repeat(4), `${unread.repeat(2)}\0\r\n\r\n`].map((text) => [Buffer.from(text)]);
   await throwAll(() => connect(plain.port, '127.0.0.1'), [...cases, ...cases, ...cases]);
   await throwAll(() => {
@@ -104,7 +93,6 @@ test.serial('calls in a pipeline whose connection ends before their turn', async
 const expecting = [...Object.entries(OPENINGS)].filter(([name]) => name.startsWith('Expect') || name === 'CONNECT');
 
 test.serial('the same in two reads, the preface cut anywhere', async (t) => {
-  const { plain } = t.context;
   const cases = expecting.flatMap(([, opening]) =>
     ['RST 8', 'RST 0', 'DATA with broken padding', 'GOAWAY 1'].flatMap((sequel) => {
       const rest = Buffer.concat([PREFACE, settings(), opening, SEQUELS[sequel] as Buffer]);
@@ -116,7 +104,6 @@ test.serial('the same in two reads, the preface cut anywhere', async (t) => {
 });
 
 test.serial('behind TLS', async (t) => {
-  const { secure } = t.context;
   const open = (): Socket =>
     connectSecure({ port: secure.port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] });
   const cases = [

@@ -1,22 +1,17 @@
 /** Valid requests, changed at random: what is still valid is decided, what is not is refused in the envelope, and nothing is ever the server's fault. */
-import type { ClientHttp2Session } from 'node:http2';
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import fc from 'fast-check';
 import { type Answer, envelopeFault, json, validBody } from '../support/answers.ts';
 import { openSession, send, sendH2, sendRaw } from '../support/http.ts';
 import { DECIDE, frame, sendGrpc, validMessage } from '../support/raw-rpc.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 
-/** `instant` decides at once, for requests of which none is expected to be decided well. */
-const test = anyTest as TestFn<{ service: TestService; instant: TestService; session: ClientHttp2Session }>;
-
-test.before(async (t) => {
-  const service = await startService();
-  const instant = await startService({}, { engine: createScriptedEngine() });
-  t.context = { service, instant, session: openSession(service.port) };
-});
-test.after.always(async ({ context: { service, instant, session } }) => {
+const service = await startService();
+// Decides at once, for requests of which none is expected to be decided well.
+const instant = await startService({}, { engine: createScriptedEngine() });
+const session = openSession(service.port);
+test.after.always(async () => {
   session.destroy();
   await Promise.all([service.stop(), instant.stop()]);
 });
@@ -71,7 +66,7 @@ function isValid(body: ReadonlyMap<string, unknown>): boolean {
 }
 
 test('a body whose properties are changed is decided exactly if the contract says that it is valid', async (t) => {
-  const { port } = t.context.service;
+  const { port } = service;
   let decided = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 3 }), async (changes) => {
@@ -150,7 +145,6 @@ function changed(bytes: Uint8Array, changes: readonly { at: number; remove: numb
 const byteChanges = fc.array(byteChange, { minLength: 1, maxLength: 4 });
 
 test('a body whose bytes are changed, over REST and Connect, HTTP/1.1 and HTTP/2', async (t) => {
-  const { service, session } = t.context;
   await fc.assert(
     fc.asyncProperty(byteChanges, async (changes) => {
       const body = changed(Buffer.from(text), changes);
@@ -169,7 +163,6 @@ test('a body whose bytes are changed, over REST and Connect, HTTP/1.1 and HTTP/2
 });
 
 test('a protobuf or a frame whose bytes are changed', async (t) => {
-  const { service, session } = t.context;
   // What is the caller's fault, or the deadline's; UNIMPLEMENTED is a compression that a changed flag asks for.
   const allowed = new Set(['0', '3', '4', '12', '16']);
   await fc.assert(
@@ -199,7 +192,6 @@ function side<T>(arbitrary: fc.Arbitrary<T>, check: (value: T) => Promise<unknow
 }
 
 test('a whole HTTP request whose bytes are changed', async (t) => {
-  const { instant } = t.context;
   const head =
     'POST /v1/decisions?x=1 HTTP/1.1\r\nHost: a\r\nContent-Type: application/json; charset=utf-8\r\nX-Request-ID: theirs\r\n' +
     `Connection: close\r\nContent-Length: ${text.length}\r\n\r\n`;
@@ -223,7 +215,6 @@ test('a whole HTTP request whose bytes are changed', async (t) => {
 });
 
 test('any method, path and header', async (t) => {
-  const { instant } = t.context;
   const token = fc.stringMatching(/^[A-Za-z!#$%&'*+.^_`|~-]{1,12}$/);
   const method = fc.oneof(fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PRI'), token);
   const segment = fc.oneof(
@@ -302,7 +293,6 @@ test('any method, path and header', async (t) => {
 });
 
 test.after('the log has no fault of the server’s', (t) => {
-  const { service, instant } = t.context;
   t.deepEqual(
     [...service.log, ...instant.log].filter(({ level }) => level === 'error' || level === 'fatal'),
     [],

@@ -1,18 +1,14 @@
 /** Requests that are odd as HTTP/2: an envelope where the framing lets a request through, and the connection lives on. */
-import { type ClientHttp2Session, connect } from 'node:http2';
-import anyTest, { type TestFn } from 'ava';
+import { connect } from 'node:http2';
+import test from 'ava';
 import { type Answer, type ExpectedError, isError, validBody } from '../support/answers.ts';
 import { openSession, send, sendH2 } from '../support/http.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 
-const test = anyTest as TestFn<{ service: TestService; session: ClientHttp2Session }>;
-
-test.before(async (t) => {
-  const service = await startService({}, { engine: createScriptedEngine() });
-  t.context = { service, session: openSession(service.port) };
-});
-test.after.always(async ({ context: { service, session } }) => {
+const service = await startService({}, { engine: createScriptedEngine() });
+const session = openSession(service.port);
+test.after.always(async () => {
   session.destroy();
   await service.stop();
 });
@@ -52,7 +48,7 @@ const cases: Readonly<Record<string, readonly [call: Parameters<typeof sendH2>[1
 
 for (const [what, [call, expected]] of Object.entries(cases)) {
   test(what, async (t) => {
-    const answer = await sendH2(t.context.session, call);
+    const answer = await sendH2(session, call);
     if (expected === 200) t.is(answer.status, 200, answer.text);
     else isError(t, answer, expected);
     t.is(answer.headers.connection, undefined);
@@ -60,7 +56,6 @@ for (const [what, [call, expected]] of Object.entries(cases)) {
 }
 
 test('a method of any length is cut in the log', async (t) => {
-  const { service, session } = t.context;
   const answer = await sendH2(session, { path: '/v1/models', method: 'X'.repeat(10_000) });
   t.is(answer.status, 405);
   const line = service.log.find(({ requestId }) => requestId === answer.headers['x-request-id']);
@@ -68,7 +63,7 @@ test('a method of any length is cut in the log', async (t) => {
 });
 
 test('CONNECT', async (t) => {
-  const stream = t.context.session.request({ ':method': 'CONNECT', ':authority': 'a:443' });
+  const stream = session.request({ ':method': 'CONNECT', ':authority': 'a:443' });
   const answer = await new Promise<Answer>((resolve, reject) => {
     let text = '';
     let headers: Record<string, unknown> = {};
@@ -86,7 +81,6 @@ test('CONNECT', async (t) => {
 });
 
 test('thousands of requests that are taken back at once do not trouble others', async (t) => {
-  const { service } = t.context;
   const session = connect(service.url);
   session.on('error', () => {});
   for (let index = 0; index < 5000 && !session.destroyed && !session.closed; index += 1) {
@@ -96,12 +90,12 @@ test('thousands of requests that are taken back at once do not trouble others', 
     if (index % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
   }
   t.is((await send(service.port, { path: '/v1/models' })).status, 200);
-  t.is((await sendH2(t.context.session, { path: '/v1/models' })).status, 200);
+  t.is((await sendH2(session, { path: '/v1/models' })).status, 200);
   session.destroy();
 });
 
 test('more requests than streams are allowed, on one connection', async (t) => {
-  const session = openSession(t.context.service.port);
+  const session = openSession(service.port);
   const answers = await Promise.all(Array.from({ length: 250 }, () => sendH2(session, { body })));
   t.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
   session.destroy();

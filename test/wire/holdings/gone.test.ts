@@ -1,26 +1,22 @@
 /** Whatever a peer has sent when its connection ends: what was counted for its requests is given back at once, and each has its line in the log. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import { JobCanceled } from '../../../src/engine/errors.ts';
 import { validBody } from '../../support/answers.ts';
 import { untilHeld } from '../../support/held.ts';
 import { openSession } from '../../support/http.ts';
 import { DECIDE, frame, validMessage } from '../../support/raw-rpc.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService, type TestService } from '../../support/service.ts';
+import { startService } from '../../support/service.ts';
 
-const test = anyTest as TestFn<{ service: TestService }>;
-
-test.before(async (t) => {
-  // Decisions last until their caller is gone.
-  const engine = createScriptedEngine(async (_, { signal }) => {
-    await once(signal, 'abort');
-    throw new JobCanceled();
-  });
-  t.context = { service: await startService({}, { engine }) };
+// Decisions last until their caller is gone.
+const engine = createScriptedEngine(async (_, { signal }) => {
+  await once(signal, 'abort');
+  throw new JobCanceled();
 });
-test.after.always(({ context: { service } }) => service.stop());
+const service = await startService({}, { engine });
+test.after.always(() => service.stop());
 
 const BODY = JSON.stringify(validBody);
 const get = (headers = '', method = 'GET', target = '/v1/models'): string =>
@@ -60,7 +56,6 @@ const PARALLEL = 128;
 
 for (const [how, leave] of Object.entries(ENDS)) {
   test.serial(`a pipeline of any three, whose client leaves ${how}`, async (t) => {
-    const { service } = t.context;
     const pieces = Object.entries(PIECES);
     const pipelines = pieces.flatMap(([a, first]) =>
       pieces.flatMap(([b, second]) =>
@@ -89,7 +84,6 @@ for (const [how, leave] of Object.entries(ENDS)) {
 test.serial(
   'requests behind which a CONNECT came have their lines in the log, and no work goes on for them',
   async (t) => {
-    const { service } = t.context;
     const named = (id: string): string => `Content-Length: ${BODY.length}\r\nX-Request-ID: ${id}\r\n`;
     const socket = connect(service.port, '127.0.0.1').on('error', () => {});
     socket.write(post(named('gone-1')) + post(named('gone-2')) + post(named('gone-3')) + get('', 'CONNECT', 'a:443'));
@@ -109,7 +103,6 @@ test.serial(
 );
 
 test.serial('a session that ends with streams of every state gives them back', async (t) => {
-  const { service } = t.context;
   for (const leave of ['destroy', 'close'] as const) {
     const session = openSession(service.port);
     const json = { ':method': 'POST', ':path': '/v1/decisions', 'content-type': 'application/json' };

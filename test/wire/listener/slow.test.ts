@@ -6,27 +6,22 @@
 import { connect as connectSession } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure, type TLSSocket } from 'node:tls';
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import { type Answer, type ExpectedError, isError } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { parseAnswers } from '../../support/http.ts';
 import { DECIDE } from '../../support/raw-rpc.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService, type TestService } from '../../support/service.ts';
+import { startService } from '../../support/service.ts';
 
-const test = anyTest as TestFn<{ plain: TestService; secure: TestService }>;
-
-test.before(async (t) => {
-  const { certFile, keyFile } = makeCertificate('slow');
-  const engine = createScriptedEngine();
-  t.context = {
-    plain: await startService({}, { engine }),
-    secure: await startService({ TLS_CERT: certFile, TLS_KEY: keyFile }, { engine }),
-  };
-});
-test.after.always(async ({ context: { plain, secure } }) => {
-  await Promise.all([plain.stop(), secure.stop()]);
-});
+const { certFile, keyFile } = makeCertificate('slow');
+const engine = createScriptedEngine();
+const services = {
+  plain: await startService({}, { engine }),
+  secure: await startService({ TLS_CERT: certFile, TLS_KEY: keyFile }, { engine }),
+};
+const { plain, secure } = services;
+test.after.always(() => Promise.all([plain.stop(), secure.stop()]));
 
 /** Milliseconds after which an open connection is a failure, whatever the machine is busy with. */
 const PATIENCE = 60_000;
@@ -81,7 +76,7 @@ const slow: Readonly<Record<string, readonly [parts: readonly string[], least: n
 for (const [what, [parts, least, most]] of Object.entries(slow)) {
   for (const kind of ['plain', 'secure'] as const) {
     test(`${kind}: ${what}`, async (t) => {
-      const { port } = t.context[kind];
+      const { port } = services[kind];
       const socket =
         kind === 'plain'
           ? connect(port, '127.0.0.1')
@@ -95,7 +90,7 @@ for (const [what, [parts, least, most]] of Object.entries(slow)) {
 }
 
 test('a second request that never comes whole', async (t) => {
-  const { answers } = await untilClosed(connect(t.context.plain.port, '127.0.0.1'), [
+  const { answers } = await untilClosed(connect(plain.port, '127.0.0.1'), [
     'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n',
     'GET /',
   ]);
@@ -104,7 +99,6 @@ test('a second request that never comes whole', async (t) => {
 });
 
 test('sockets that say nothing, half a preface, or nothing of TLS', async (t) => {
-  const { plain, secure } = t.context;
   const ends = await Promise.all([
     untilClosed(connect(plain.port, '127.0.0.1'), []),
     untilClosed(connect(plain.port, '127.0.0.1'), ['PRI * HTT']),
@@ -131,7 +125,6 @@ const unfinished: Readonly<Record<string, readonly Buffer[]>> = {
 
 for (const [what, parts] of Object.entries(unfinished)) {
   test(`HTTP/2: ${what}`, async (t) => {
-    const { plain, secure } = t.context;
     const sockets = [
       connect(plain.port, '127.0.0.1'),
       connectSecure({ port: secure.port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] }),
@@ -143,7 +136,7 @@ for (const [what, parts] of Object.entries(unfinished)) {
 }
 
 test('HTTP/2: a session that is only idle stays', async (t) => {
-  const session = connectSession(t.context.plain.url);
+  const session = connectSession(plain.url);
   let closed = false;
   session.on('close', () => {
     closed = true;
@@ -155,7 +148,7 @@ test('HTTP/2: a session that is only idle stays', async (t) => {
 });
 
 test('HTTP/2: bodies that never come whole', async (t) => {
-  const session = connectSession(t.context.plain.url);
+  const session = connectSession(plain.url);
   session.on('error', () => {});
   const ask = (path: string, type: string): Promise<Record<string, unknown>> =>
     new Promise((resolve, reject) => {

@@ -6,23 +6,19 @@ import { connect as connectSocket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { type Answer, isError, json, validBody } from '../../support/answers.ts';
-import { type Certificate, makeCertificate } from '../../support/certificates.ts';
+import { makeCertificate } from '../../support/certificates.ts';
 import { sendH2, sendRaw } from '../../support/http.ts';
 import { DECIDE } from '../../support/raw-rpc.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService, type TestService } from '../../support/service.ts';
+import { startService } from '../../support/service.ts';
 
-const test = anyTest as TestFn<{ service: TestService; certificate: Certificate }>;
-
-test.before(async (t) => {
-  const certificate = makeCertificate('first');
-  const env = { TLS_CERT: certificate.certFile, TLS_KEY: certificate.keyFile };
-  t.context = { certificate, service: await startService(env, { engine: createScriptedEngine() }) };
-});
-test.after.always(({ context: { service } }) => service.stop());
+const certificate = makeCertificate('first');
+const env = { TLS_CERT: certificate.certFile, TLS_KEY: certificate.keyFile };
+const service = await startService(env, { engine: createScriptedEngine() });
+test.after.always(() => service.stop());
 
 function open(port: number, options: object = {}): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
@@ -40,7 +36,7 @@ const nameOf = async (port: number): Promise<string> => {
 };
 
 test('ALPN picks the protocol; a client without it gets HTTP/1.1', async (t) => {
-  const { port } = t.context.service;
+  const { port } = service;
   for (const [offered, chosen] of [
     [['h2', 'http/1.1'], 'h2'],
     [['http/1.1'], 'http/1.1'],
@@ -57,7 +53,6 @@ test('ALPN picks the protocol; a client without it gets HTTP/1.1', async (t) => 
 });
 
 test('the certificate is the one of the files, and verifies', async (t) => {
-  const { service, certificate } = t.context;
   const answer = await new Promise<number | undefined>((resolve, reject) => {
     request(
       { port: service.port, host: 'localhost', path: '/health/live', ca: certificate.cert, agent: false },
@@ -73,7 +68,6 @@ test('the certificate is the one of the files, and verifies', async (t) => {
 });
 
 test('REST, Connect and gRPC behind TLS', async (t) => {
-  const { service, certificate } = t.context;
   const nodeOptions = { ca: certificate.cert };
   const session = connectSession(`https://localhost:${service.port}`, nodeOptions);
   const rest = await sendH2(session, { body: JSON.stringify(validBody) });
@@ -90,7 +84,7 @@ test('REST, Connect and gRPC behind TLS', async (t) => {
 });
 
 test('what is wrong with a request is said behind TLS as everywhere', async (t) => {
-  const { port } = t.context.service;
+  const { port } = service;
   const raw = async (text: string): Promise<Answer> =>
     (await sendRaw(port, text, { connect: () => connect({ port, host: '127.0.0.1', rejectUnauthorized: false }) }))
       .answers[0] as Answer;
@@ -114,7 +108,7 @@ test('what is wrong with a request is said behind TLS as everywhere', async (t) 
 });
 
 test('no TLS 1.1, and no cleartext', async (t) => {
-  const { port } = t.context.service;
+  const { port } = service;
   await t.throwsAsync(open(port, { maxVersion: 'TLSv1.1', minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' }));
   const { bytes } = await sendRaw(port, 'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n', {
     connect: () => connectSocket(port, '127.0.0.1'),
@@ -123,7 +117,7 @@ test('no TLS 1.1, and no cleartext', async (t) => {
 });
 
 test('a reload uses the new certificate for new connections, keeps the old ones, and refuses a broken one', async (t) => {
-  const { certFile, keyFile } = t.context.certificate;
+  const { certFile, keyFile } = certificate;
   const engine = createScriptedEngine();
   const service = await startService({ TLS_CERT: certFile, TLS_KEY: keyFile }, { engine });
   t.teardown(service.stop);

@@ -1,22 +1,18 @@
 /** gRPC requests that are wrong: always HTTP 200 with a status of the caller's fault and ErrorInfo, or an envelope where it is no gRPC at all. */
-import { type ClientHttp2Session, connect } from 'node:http2';
+import { connect } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 import { Metadata } from '@grpc/grpc-js';
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import { envelopeFault, validBody } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { openSession } from '../../support/http.ts';
 import { DECIDE, frame, type RawRpcCall, sendGrpc, validMessage } from '../../support/raw-rpc.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService, type TestService } from '../../support/service.ts';
+import { startService } from '../../support/service.ts';
 
-const test = anyTest as TestFn<{ service: TestService; session: ClientHttp2Session }>;
-
-test.before(async (t) => {
-  const service = await startService({}, { engine: createScriptedEngine() });
-  t.context = { service, session: openSession(service.port) };
-});
-test.after.always(async ({ context: { service, session } }) => {
+const service = await startService({}, { engine: createScriptedEngine() });
+const session = openSession(service.port);
+test.after.always(async () => {
   session.destroy();
   await service.stop();
 });
@@ -104,7 +100,7 @@ const cases: Readonly<Record<string, readonly [RawRpcCall, Fault | undefined]>> 
 
 for (const [what, [call, fault]] of Object.entries(cases)) {
   test(what, async (t) => {
-    const answer = await sendGrpc(t.context.session, call);
+    const answer = await sendGrpc(session, call);
     t.is(answer.status, 200, answer.body.toString());
     t.regex(String(answer.headers['content-type']), /^application\/grpc/);
     t.regex(String(answer.headers['x-request-id']), /^req_/);
@@ -127,14 +123,14 @@ for (const contentType of [
   'application/grpcx',
 ]) {
   test(`${contentType} is not served`, async (t) => {
-    const { status, headers, body } = await sendGrpc(t.context.session, { headers: type(contentType) as never });
+    const { status, headers, body } = await sendGrpc(session, { headers: type(contentType) as never });
     t.is(status, 415);
     t.is(envelopeFault({ status, headers, text: body.toString() }), undefined);
   });
 }
 
 test('two keys are refused as one that is wrong is', async (t) => {
-  const session = connect(t.context.service.url, { strictSingleValueFields: false } as object);
+  const session = connect(service.url, { strictSingleValueFields: false } as object);
   const raw = [':method', 'POST', ':path', DECIDE, ':scheme', 'http', ':authority', 'a', 'te', 'trailers'];
   const stream = session.request([
     ...raw,
@@ -157,13 +153,12 @@ test('two keys are refused as one that is wrong is', async (t) => {
 });
 
 test('a GET is not a call', async (t) => {
-  const { status, headers, body } = await sendGrpc(t.context.session, { headers: { ':method': 'PUT' } });
+  const { status, headers, body } = await sendGrpc(session, { headers: { ':method': 'PUT' } });
   t.is(status, 405);
   t.is(envelopeFault({ status, headers, text: body.toString() }), undefined);
 });
 
 test('the session outlives all that was wrong with its calls', async (t) => {
-  const { session } = t.context;
   for (let index = 0; index < 300; index += 1) {
     const call = Object.values(cases)[index % 20] as readonly [RawRpcCall, unknown];
     await sendGrpc(session, call[0]);
@@ -198,7 +193,7 @@ test('a flood is refused in one frame each, unread, and the session outlives it'
 });
 
 test('messages read as they were written, not percent-encoded', async (t) => {
-  const grpc = openGrpc(t.context.service.port);
+  const grpc = openGrpc(service.port);
   const { error, trailers } = await callGrpc(grpc.models, 'GetModel', { model: 'none' });
   t.is(error?.details, errorDetails(trailers).message);
   t.notRegex(String(error?.details), /%/);
@@ -206,7 +201,7 @@ test('messages read as they were written, not percent-encoded', async (t) => {
 });
 
 test('a client that speaks to a service of another version learns so', async (t) => {
-  const grpc = openGrpc(t.context.service.port);
+  const grpc = openGrpc(service.port);
   const { error } = await callGrpc(grpc.health, 'Check', { service: 'umpire.v2.DecisionService' });
   t.is(error?.code, 5);
   grpc.close();
