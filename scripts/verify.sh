@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs npm's packages, then runs every check. The first that fails ends it.
+# Installs what the checks need, then runs every check. The first that fails ends it.
 set -eu
 cd "$(dirname "$0")/.."
 sh scripts/install.sh
