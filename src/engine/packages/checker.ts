@@ -12,8 +12,8 @@ export interface Checker {
   flag(field: string, fallback: boolean): boolean;
   /** A list of strings with at least `least` items; empty with a problem otherwise. */
   texts(field: string, least: number): readonly string[];
-  /** A list of `count` finite numbers; empty with a problem otherwise. */
-  numbers(field: string, count: number): readonly number[];
+  /** A list of `count` finite numbers, or of any number from 1 on; empty with a problem otherwise. */
+  numbers(field: string, count?: number): readonly number[];
   /** A nested object; an empty one with a problem otherwise. */
   object(field: string): Checker;
   /** A list of at least `least` objects; empty with a problem otherwise. */
@@ -86,8 +86,9 @@ export function createChecker(value: unknown, place: string, problems: string[])
     },
     numbers(field, count) {
       const found = ask(field);
-      if (Array.isArray(found) && found.length === count && found.every(Number.isFinite)) return found;
-      problem(`must be a list of ${count} numbers`, field);
+      const isLong = Array.isArray(found) && (count === undefined ? found.length > 0 : found.length === count);
+      if (isLong && found.every(Number.isFinite)) return found;
+      problem(count === undefined ? 'must be a list of numbers' : `must be a list of ${count} numbers`, field);
       return [];
     },
     object(field) {

@@ -80,7 +80,7 @@ export function readTwoStageOptions(raw: unknown): TwoStageOptions {
       carriedInstruction: windows.integer('carried_instruction_tokens', 0, 100_000),
       segment: windows.integer('segment_tokens', 1, 100_000),
       least: windows.integer('least_tokens', 1, 100_000),
-      stops: windows.numbers('stop_tokens', 3),
+      stops: windows.numbers('stop_tokens'),
       finder: windows.text('finder', /./u),
       read: windows.integer('read', 1, 1000),
       firstLead: windows.number('first_lead', -1e6, 1e6),

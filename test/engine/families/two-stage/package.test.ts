@@ -37,7 +37,7 @@ const small = {
         carried_instruction_tokens: 10,
         segment_tokens: 12,
         least_tokens: 4,
-        stop_tokens: [1, 2, 3],
+        stop_tokens: [1, 2, 3, 4],
         finder: 'finder.json',
         first_lead: 1,
         read: 3,
