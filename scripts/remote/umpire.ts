@@ -145,8 +145,7 @@ export async function writeLocalPackage(models: string): Promise<void> {
   await cp(shipped, join(models, 'minilm-l6', 'r1'), { recursive: true });
 }
 
-/** Starts a service with the models of a folder, and waits until these of them are ready. */
-export async function startUmpire(models: string, ready: readonly string[]): Promise<Umpire> {
+async function startUmpire(models: string, ready: readonly string[]): Promise<Umpire> {
   const child = spawn(process.execPath, [join(root, 'src', 'main.ts')], {
     env: {
       ...process.env,
@@ -187,6 +186,20 @@ export async function startUmpire(models: string, ready: readonly string[]): Pro
     );
   }
   return umpire;
+}
+
+/** Does work while a service with the models of a folder runs, once these of them are ready; it ends with the work. */
+export async function withUmpire(
+  models: string,
+  ready: readonly string[],
+  work: (umpire: Umpire) => Promise<void>,
+): Promise<void> {
+  const umpire = await startUmpire(models, ready);
+  try {
+    await work(umpire);
+  } finally {
+    await umpire.stop();
+  }
 }
 
 async function decide(base: string, model: string, asked: Asked): Promise<Got> {
