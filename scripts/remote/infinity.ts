@@ -36,6 +36,8 @@ const SAMPLE: readonly Asked[] = texts.flatMap((input) =>
   choiceSets.map((choices) => ({ input, instruction: 'What does the writer want?', choices: [...choices].sort() })),
 );
 
+const [FIRST] = SAMPLE as readonly [Asked];
+
 /** Numbers of the checkpoints without a server, for each line that is asked. */
 async function numbersOf(asked: readonly unknown[]): Promise<readonly unknown[]> {
   const program = [join(bin, 'python'), 'infinity_direct.py', checkpoints];
@@ -81,7 +83,7 @@ async function compare(umpire: Umpire, numbers: readonly unknown[]): Promise<voi
 /** The server cuts silently: the limits of the package decide. */
 async function tooLong(umpire: Umpire): Promise<void> {
   for (const model of ['reranker', 'encoder']) {
-    const { outcome, message } = await umpire.decide(model, { ...(SAMPLE[0] as Asked), input: 'a '.repeat(2000) });
+    const { outcome, message } = await umpire.decide(model, { ...FIRST, input: 'a '.repeat(2000) });
     say(`${model}: 2000 words get ${outcome}: ${message}`);
     if (outcome !== '400 input_tokens_exceeded') complain('a text that is too long was decided');
   }
@@ -92,38 +94,34 @@ async function tooLong(umpire: Umpire): Promise<void> {
     complain('a package whose server cuts silently was loaded without a tokenizer');
 }
 
-await withFolder(async (work) => {
-  const port = await freePort();
+function serverOn(port: number): RealServer {
   const model = (name: string): readonly string[] => [
     ...['--model-id', join(checkpoints, name), '--served-model-name', name],
     ...['--engine', 'torch', '--device', 'cpu', '--dtype', 'float32'],
     ...['--no-bettertransformer', '--no-compile', '--no-model-warmup'],
   ];
-  const server = new RealServer((key) => ({
+  return new RealServer((key) => ({
     program: join(bin, 'infinity_emb'),
     args: [
-      'v2',
-      ...model('reranker'),
-      ...model('encoder'),
-      '--host',
-      '127.0.0.1',
-      '--port',
-      String(port),
-      '--api-key',
-      key,
+      ...['v2', ...model('reranker'), ...model('encoder')],
+      ...['--host', '127.0.0.1', '--port', String(port), '--api-key', key],
     ],
     env: { HF_HUB_OFFLINE: '1', DO_NOT_TRACK: '1', INFINITY_ANONYMOUS_USAGE_STATS: '0', OMP_NUM_THREADS: '1' },
     health: `http://127.0.0.1:${port}/health`,
   }));
-  const models = join(work, 'models');
-  await writeLocalPackage(models);
+}
+
+/** Writes the packages `reranker`, `encoder` and `untold`, which has no tokenizer; the folder of the first. */
+async function writePackages(models: string, port: number, choice: string): Promise<string> {
   const common = {
     // Small, so that a machine which does much beside is done with a batch in time.
     limits: { input_tokens: 64, candidate_tokens: 8, choices: 8 },
     tokenizer: true,
     beside: { token: KEY },
+    canary: { ...FIRST, choice },
   };
   const serverAt = (path: string) => ({ address: `127.0.0.1:${port}`, path, token_file: 'token' });
+  const bounds = { batch: { rows: 4 }, timeout_ms: 30_000 };
   const reranker = {
     dialect: 'rerank',
     server: serverAt('/rerank'),
@@ -131,40 +129,40 @@ await withFolder(async (work) => {
     templates: { query: '{instruction} {input}', document: '{choice}' },
     tokenizer: 'tokenizer.json',
     temperature: TEMPERATURES.reranker,
-    batch: { rows: 4 },
-    timeout_ms: 30_000,
+    ...bounds,
   };
+  const folder = await writeRemotePackage(models, { ...common, id: 'reranker', options: reranker });
+  await writeRemotePackage(models, {
+    ...{ ...common, id: 'untold', tokenizer: false },
+    options: { ...reranker, tokenizer: undefined, bytes_per_token: 2 },
+  });
+  await writeRemotePackage(models, {
+    ...common,
+    id: 'encoder',
+    canary: { ...FIRST, choice: 'billing' },
+    options: {
+      ...{ dialect: 'embeddings', server: serverAt('/embeddings'), model: 'encoder', cuts: 'silently' },
+      templates: { choice: '{choice}', input: '{input}' },
+      ...{ tokenizer: 'tokenizer.json', temperature: TEMPERATURES.encoder, ...bounds },
+    },
+  });
+  return folder;
+}
+
+await withFolder(async (work) => {
+  const port = await freePort();
+  const server = serverOn(port);
+  const models = join(work, 'models');
+  await writeLocalPackage(models);
   await withServer(server, KEY, async () => {
-    const [first] = SAMPLE as readonly [Asked];
     const numbers = await numbersOfSample();
     const logits = numbers[0] as readonly number[];
-    const canary = { ...first, choice: first.choices[logits.indexOf(Math.max(...logits))] ?? '' };
-    const folder = await writeRemotePackage(models, { ...common, id: 'reranker', canary, options: reranker });
-    await writeRemotePackage(models, {
-      ...{ ...common, id: 'untold', canary, tokenizer: false },
-      options: { ...reranker, tokenizer: undefined, bytes_per_token: 2 },
-    });
-    await writeRemotePackage(models, {
-      ...common,
-      id: 'encoder',
-      canary: { ...first, choice: 'billing' },
-      options: {
-        dialect: 'embeddings',
-        server: serverAt('/embeddings'),
-        model: 'encoder',
-        cuts: 'silently',
-        templates: { choice: '{choice}', input: '{input}' },
-        tokenizer: 'tokenizer.json',
-        temperature: TEMPERATURES.encoder,
-        batch: { rows: 4 },
-        timeout_ms: 30_000,
-      },
-    });
-    say(`infinity: ready after ${(await server.ready()).toFixed(1)} s`);
+    const folder = await writePackages(models, port, FIRST.choices[logits.indexOf(Math.max(...logits))] ?? '');
+    await server.ready();
     await withUmpire(models, ['minilm-l6', 'reranker', 'encoder'], async (umpire) => {
       await compare(umpire, numbers);
       await tooLong(umpire);
-      const scene = { umpire, server, model: 'reranker', asked: first, key: KEY };
+      const scene = { umpire, server, model: 'reranker', asked: FIRST, key: KEY };
       await calm(scene);
       await killed(scene);
       await frozen(scene);
