@@ -131,6 +131,7 @@ async function measure(umpire: Umpire, sets: ReadonlyMap<string, readonly Row[]>
       const scores = cosines[all.indexOf(row)] ?? [];
       const expected = row.choices[scores.indexOf(Math.max(...scores))];
       const got = await umpire.decide('e5', row);
+      if (got.outcome !== '200') complain(`${name}: ${got.outcome}: ${got.message}`);
       sums.took += got.took / 1000;
       if (got.choice === row.label) counts.there++;
       if (expected === row.label) counts.here++;

@@ -202,12 +202,12 @@ export async function withUmpire(
   }
 }
 
-async function decide(base: string, model: string, asked: Asked): Promise<Got> {
+async function decide(base: string, model: string, { input, instruction, choices }: Asked): Promise<Got> {
   const began = performance.now();
   const response = await fetch(`${base}/v1/decisions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model, ...asked }),
+    body: JSON.stringify({ model, input, instruction, choices }),
   });
   const body = (await response.json()) as {
     readonly output?: { readonly choice: string; readonly probabilities: Readonly<Record<string, number>> };
