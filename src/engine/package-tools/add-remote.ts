@@ -5,6 +5,7 @@
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ModelLimits } from '../engine.ts';
+import { messageOf } from '../errors.ts';
 import type { JsonObject } from '../families/remote/http/reading.ts';
 import { readServer } from '../families/remote/server-options.ts';
 import type { EngineLogger } from '../logger.ts';
@@ -112,8 +113,11 @@ export async function addRemote(request: AddRequest): Promise<Added> {
     if (request.fit === undefined) return;
     await writeTemperature(folder, await request.fit(modelsDir, survey.temperature));
   };
-  const placed = await placePackage(request, { write, settle, logger: request.logger });
-  return { ...placed, lines: linesOf(request, { survey, options, limits, cap, longTexts: line }) };
+  const lines = linesOf(request, { survey, options, limits, cap, longTexts: line });
+  const placed = await placePackage(request, { write, settle, logger: request.logger }).catch((error: unknown) => {
+    throw new Error([messageOf(error), 'what was found:', ...lines.map((each) => `  ${each}`)].join('\n'));
+  });
+  return { ...placed, lines };
 }
 
 /** What is said of the package, beside what the survey has to say. */
