@@ -8,7 +8,7 @@ import { noProxies, parseTrustedProxies, type TrustedProxies } from './domain/cl
 import { LIMIT_SETTINGS, type LimitSettings, limitsOf } from './domain/limit-settings.ts';
 import { oneOf, optional, orProblem, readSettings, seconds, setting, text, whole } from './domain/settings.ts';
 import { parseSelection } from './engine/packages/selection.ts';
-import { parseServers } from './engine/packages/servers.ts';
+import { parseServers, TOKEN_VARIABLE_PATTERN } from './engine/packages/servers.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
 import type { CatalogBounds } from './stores/catalog-store.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
@@ -160,12 +160,15 @@ export const SETTINGS: readonly Setting[] = [
 /** What commands that call a service read from their environment, which may be the server's. */
 export const CALLER_VARIABLES: readonly string[] = ['UMPIRE_KEY', 'UMPIRE_OTHER_KEY'];
 
-/** Reads the settings. @throws ConfigError with every problem, an unknown `UMPIRE_` variable included. */
+/**
+ * Reads the settings. Tokens for models at servers (`UMPIRE_TOKEN_…`) are for the engine process of the package that
+ * names them, and are not read here. @throws ConfigError with every problem, an unknown `UMPIRE_` variable included.
+ */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const env = withoutServiceLinks(environment);
   const known = new Set([...SETTINGS.map((setting) => setting.name), ...CALLER_VARIABLES]);
   const problems = Object.keys(env)
-    .filter((name) => name.startsWith('UMPIRE_') && !known.has(name))
+    .filter((name) => name.startsWith('UMPIRE_') && !known.has(name) && !TOKEN_VARIABLE_PATTERN.test(name))
     .map((name) => `${name}: there is no such setting`);
   const settings = readSettings(TABLE, env);
   const { value } = settings;

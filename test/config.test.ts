@@ -97,6 +97,8 @@ const wrong: readonly (readonly [env: Record<string, string>, problem: RegExp])[
   [{ TLS_CERT: '/nowhere/cert.pem' }, /TLS_CERT and TLS_KEY belong together/],
   [{ TLS_CERT: '/nowhere/cert.pem', TLS_KEY: '/nowhere/key.pem' }, /^TLS_CERT: .*ENOENT/],
   [{ UMPIRE_PROT: '1' }, /^UMPIRE_PROT: there is no such setting/],
+  [{ UMPIRE_TOKEN: '1' }, /^UMPIRE_TOKEN: there is no such setting/],
+  [{ UMPIRE_TOKEN_lower: '1' }, /^UMPIRE_TOKEN_lower: there is no such setting/],
 ];
 
 for (const [env, problem] of wrong) {
@@ -178,3 +180,7 @@ const WORDS = {
   UMPIRE_ENGINES: String(availableParallelism()),
   UMPIRE_MODELS_DIR: fileURLToPath(new URL('../models', import.meta.url)),
 };
+
+test("tokens for models at servers are nobody else's to name", (t) => {
+  t.deepEqual(problemsOf({ UMPIRE_TOKEN_RERANKER: 'secret' }), []);
+});

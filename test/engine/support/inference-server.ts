@@ -51,6 +51,8 @@ export interface Behaviour {
   delay: number;
   /** Whether it answers nothing at all, not even whether it is ready. */
   frozen: boolean;
+  /** The bearer token that every call must bring; undefined for none. */
+  token: string | undefined;
   /** The gRPC status of inferences, with details; undefined for answers. */
   status: { readonly code: number; readonly details: string } | undefined;
   /** So many inferences that fail with that status; then it is cleared. */
@@ -106,6 +108,7 @@ export async function startInferenceServer(
     modelReady: true,
     delay: 0,
     frozen: false,
+    token: undefined,
     status: undefined,
     statusFor: Number.POSITIVE_INFINITY,
     falsify: (response) => response,
@@ -197,8 +200,12 @@ export async function startInferenceServer(
   const implementation = Object.fromEntries(
     Object.entries(handlers).map(([name, handle]) => [
       name,
-      ((call: never, answer: never) => {
-        if (!behaviour.frozen) handle(call, answer);
+      ((call: ServerUnaryCall<never, never>, answer: sendUnaryData<never>) => {
+        if (behaviour.frozen) return;
+        const { token } = behaviour;
+        const [said] = call.metadata.get('authorization');
+        if (token === undefined || said === `Bearer ${token}`) handle(call, answer);
+        else answer({ code: 16, details: 'who asks?' });
       }) as UntypedHandleCall,
     ]),
   );

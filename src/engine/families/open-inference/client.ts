@@ -25,6 +25,7 @@ import {
 import { CallFailed, malformed } from '../remote/call-failed.ts';
 import type { CallTerms } from '../remote/calls.ts';
 import type { TlsCredentials } from '../remote/credentials.ts';
+import { withoutToken } from '../remote/token.ts';
 
 /** Where the server is. */
 export interface ClientOptions {
@@ -107,7 +108,9 @@ export function createInferenceClient({ address, tls, token, messageBytes }: Cli
         { deadline: Date.now() + within },
         (error: ServiceError | null, bytes?: Buffer) => {
           signal.removeEventListener('abort', leave);
-          if (error !== null) return reject(failureOf(error, method.name));
+          if (error !== null) {
+            return reject(failureOf({ code: error.code, details: withoutToken(error.details, token) }, method.name));
+          }
           try {
             resolve(fromBinary(method.output, bytes ?? Buffer.alloc(0)));
           } catch {
@@ -143,16 +146,16 @@ const ABOUT_THE_REQUEST: ReadonlySet<number> = new Set([
   status.RESOURCE_EXHAUSTED,
   status.OUT_OF_RANGE,
 ]);
-const TOKEN_REFUSED: ReadonlySet<number> = new Set([status.UNAUTHENTICATED, status.PERMISSION_DENIED]);
 
 /** The failure that a call which ended with an error is. */
-export function failureOf({ code, details }: ServiceError, method: string): CallFailed {
+export function failureOf({ code, details }: Pick<ServiceError, 'code' | 'details'>, method: string): CallFailed {
   const message = `${method} ended as ${status[code] ?? code}`;
   if (code === status.CANCELLED) return new CallFailed('canceled', message, { details, code });
   if (code === status.DEADLINE_EXCEEDED) return new CallFailed('timed_out', message, { details, code });
   if (code === status.UNAVAILABLE) return new CallFailed('unavailable', message, { details, code });
-  if (TOKEN_REFUSED.has(code)) {
-    return new CallFailed('refused', `${message}: it refuses who asks`, { details, code, blame: 'unfit' });
+  if (code === status.UNAUTHENTICATED) {
+    const why = 'the token was refused, or there is none';
+    return new CallFailed('refused', `${message}: ${why}`, { details, code, blame: 'unfit' });
   }
   return new CallFailed('refused', message, {
     details,

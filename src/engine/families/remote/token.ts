@@ -24,6 +24,11 @@ export async function readToken(source: TokenSource | undefined, folder: string)
   return token;
 }
 
+/** What a server said, without the token, which some quote when they refuse it. */
+export function withoutToken(said: string, token: string | undefined): string {
+  return token === undefined ? said : said.replaceAll(token, '[token]');
+}
+
 async function fileText(file: string, folder: string): Promise<string> {
   try {
     return await readFile(resolve(folder, file), 'utf8');

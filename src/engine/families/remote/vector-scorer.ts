@@ -19,8 +19,13 @@ export interface RemoteEncoder {
   premise(premise: Premise, call: JobCall): Promise<readonly Float64Array[]>;
 }
 
-/** `jointWeight`: the share of the premise's second vector, if there are two. `keeps`: whether vectors may be kept. */
+/**
+ * `jointWeight`: the share of the premise's second vector, if there are two. `keeps`: whether vectors may be kept.
+ * Vectors have the width of the first ones for good: with another one the server has another model.
+ */
 export function createVectorScorer(encoder: RemoteEncoder, jointWeight: number, keeps: boolean): Scorer {
+  let width: number | undefined;
+
   const encodeMissing = (choices: readonly ReadChoice[], call: JobCall): Promise<readonly Float64Array[]> =>
     encoder.choices(choices, call).catch((error: unknown) => {
       throw ofChoices(error, choices);
@@ -44,6 +49,9 @@ export function createVectorScorer(encoder: RemoteEncoder, jointWeight: number, 
       if (first === undefined || [...all, second ?? first].some(({ length }) => length !== first.length)) {
         throw malformed('the server returned vectors of several lengths');
       }
+      width ??= first.length;
+      if (first.length !== width)
+        throw malformed(`the server returned vectors of ${first.length} numbers, not ${width}`);
       const vector = second === undefined ? first : mixed(first, second, jointWeight);
       return { logits: Float64Array.from(all, (each) => dot(vector, each)), read, vector };
     },

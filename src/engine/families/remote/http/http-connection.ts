@@ -41,10 +41,11 @@ const PATIENCE = 2000;
 /** Connects with the first call. Rejects with an Error that names what of the package's TLS or token cannot be used. */
 export async function openHttpConnection({ server, folder, bounds }: HttpConnectionOptions): Promise<HttpConnection> {
   const { address, path, health } = server;
+  const token = await readToken(server.token, folder);
   const client = createHttpClient({
     address,
     tls: await readCredentials(server.tls, folder),
-    token: await readToken(server.token, folder),
+    token,
     requests: bounds.requests,
     answerBytes: bounds.messageBytes,
   });
@@ -64,7 +65,7 @@ export async function openHttpConnection({ server, folder, bounds }: HttpConnect
     modelProblems: async () => [],
     async post(body, terms) {
       const answer = await client.exchange({ method: 'POST', path, body }, terms);
-      if (answer.status !== 200) throw failureOf(answer, path);
+      if (answer.status !== 200) throw failureOf(answer, path, token);
       return parseJson(answer.body);
     },
     close: () => client.close(),

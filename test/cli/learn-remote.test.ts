@@ -1,0 +1,74 @@
+/** Catalogs of models at servers learn: by vectors where the server gives them, by what they say otherwise. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { runCommand } from '../../src/cli/run.ts';
+import { type ServedDialect, startHttpModelServer } from '../engine/support/http-models/server.ts';
+import { modelsFolder } from '../engine/support/packages.ts';
+import {
+  rerankOptions,
+  servedEncoder,
+  servedReranker,
+  textEmbeddingOptions,
+  writeRemotePackage,
+} from '../engine/support/remote-packages.ts';
+import { startService } from '../support/service.ts';
+import { quiet } from '../support/terminal.ts';
+
+const texts = Array.from({ length: 60 }, (_, i) => `${['abc', 'mno', 'xyz'][i % 3]} ${'defghijkl'.slice(i % 7)} ${i}`);
+// Another choice than the one whose letters a text has: only examples can say so.
+const labels = texts.map((_, i) => ['mno', 'xyz', 'abc'][i % 3] as string);
+const token = 'UMPIRE_TOKEN_LEARNING';
+
+const cases: readonly (readonly [string, () => Promise<ServedDialect>, Readonly<Record<string, unknown>>, RegExp])[] = [
+  ['an encoder', () => servedEncoder(), textEmbeddingOptions, /learned weights for remote@r1/],
+  ['a reranker', () => servedReranker('llama.cpp'), rerankOptions['llama.cpp'], /learned temperature for remote@r1/],
+];
+for (const [name, served, options, said] of cases) {
+  test.serial(`${name}, whose token is in the environment`, async (t) => {
+    t.timeout(180_000);
+    process.env[token] = 'right-one';
+    const server = await startHttpModelServer(t, await served());
+    server.behaviour.token = 'right-one';
+    const modelsDir = await modelsFolder(t);
+    const canary = { input: 'zzz', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
+    await writeRemotePackage(modelsDir, server.address, {
+      options: { ...options, server: { token_env: token } },
+      manifest: { canary },
+    });
+    const data = mkdtempSync(join(tmpdir(), 'umpire-learn-'));
+    const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
+    const service = await startService(env);
+    t.teardown(async () => {
+      await service.stop();
+      rmSync(data, { recursive: true, force: true });
+      delete process.env[token];
+    });
+    const umpire = async (...args: string[]) => {
+      const [out, err] = [[] as string[], [] as string[]];
+      const terminal = { env, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
+      const status = await runCommand(args, { ...terminal, ...quiet });
+      return { status, out: out.join('\n'), err: err.join('\n') };
+    };
+    const key = (await umpire('keys', 'create', '--owner', 'acme')).out.split('\n').at(-1) ?? '';
+    const call = (path: string, body: object) =>
+      fetch(service.url + path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const made = await call('/v1/catalogs', { id: 'letters', model: 'remote', choices: ['xyz', 'abc', 'mno'] });
+    t.is(made.status, 201, await made.text());
+    const file = join(data, 'labels.jsonl');
+    const lines = texts.map((input, i) => JSON.stringify({ input, instruction: 'which', label: labels[i] }));
+    writeFileSync(file, `${lines.join('\n')}\n`);
+    const taught = await umpire('learn', '--catalog', 'letters', '--owner', 'acme', file);
+    t.regex(taught.out + taught.err, said);
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const asked = { model: 'remote', input: texts[0], instruction: 'which', catalog: 'letters' };
+    const decided = await call('/v1/decisions', asked);
+    t.is(decided.status, 200);
+    t.is(decided.headers.get('x-umpire-learned') !== null, taught.status === 0);
+  });
+}

@@ -1,0 +1,117 @@
+/** Texts that a server does not read whole, scores that tell nothing apart, and tokens that are refused. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { eventually, job, terms } from '../../support/engine.ts';
+import { embeddingsDialect } from '../../support/http-models/embeddings.ts';
+import { createEncoder } from '../../support/http-models/text-models.ts';
+import { problemsIn } from '../../support/inference-scene.ts';
+import {
+  rerankOptions,
+  servedReranker,
+  startRemoteScene,
+  textEmbeddingOptions,
+} from '../../support/remote-packages.ts';
+
+const canary = { input: 'abc', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
+/** Counts by bytes what the server counts by letters: a quarter of it. */
+const byBytes = { tokenizer: undefined, bytes_per_token: 4 };
+const small = { input_tokens: 20, candidate_tokens: 8, choices: 300 };
+
+for (const server of ['vllm', 'llama.cpp', 'sglang', 'tei'] as const) {
+  test.serial(`${server} refuses a text: the caller gets both counts, and the server is well`, async (t) => {
+    const options = { ...rerankOptions[server], ...byBytes };
+    const manifest = { canary, limits: small };
+    const scene = await startRemoteScene(t, await servedReranker(server, 48), { options, manifest });
+    const long = job({ model: 'remote', input: 'z'.repeat(70), choices: ['a', 'zz'] });
+    for (let i = 0; i < 6; i++) {
+      const outcome = await scene.engine.score(long, terms());
+      // The pair has three special tokens, and 'it is' before the choice.
+      t.deepEqual(outcome, { kind: 'input_too_long', tokens: 70 + 3 + 4 + 1, limit: 48, atLeast: false });
+    }
+    t.is((await scene.engine.score(job({ model: 'remote', choices: ['a', 'zz'] }), terms())).kind, 'scored');
+  });
+}
+
+test.serial('a choice that an encoder refuses is named, as a decision is made and before', async (t) => {
+  const served = embeddingsDialect({
+    ...{ encoder: await createEncoder(), models: { encoder: '' } },
+    ...{ maxTokens: 26, tooLong: 'vllm' as const },
+  });
+  const options = { ...textEmbeddingOptions, ...byBytes, cuts: 'refuses', batch: { independent: true } };
+  const { engine } = await startRemoteScene(t, served, { options, manifest: { limits: small } });
+  const choices = ['abc', 'z'.repeat(30)];
+  const expected = { kind: 'choice_too_long', choice: choices[1], tokens: 32, limit: 26 } as const;
+  t.deepEqual(await engine.score(job({ model: 'remote', choices }), terms()), expected);
+  const long = await engine.score(job({ model: 'remote', input: 'z'.repeat(60) }), terms());
+  t.like(long, { kind: 'input_too_long', limit: 26, atLeast: false });
+});
+
+test.serial('limits beyond what the server reads are a problem of the package', async (t) => {
+  const options = { ...rerankOptions.vllm };
+  const source = { options, manifest: { canary } };
+  const { engine, status } = await startRemoteScene(t, await servedReranker('vllm', 30), source, { until: 'started' });
+  const told = () => problemsIn(engine, 'a model cannot be served');
+  await eventually(() => /candidate_tokens are more than the server reads: .* \d+ tokens of 30/.test(told()));
+  t.is(status(), 'unavailable');
+});
+
+const logistic = (digits: number) => (answer: { results: { relevance_score: number }[] }) => ({
+  ...answer,
+  results: answer.results.map((each) => ({
+    ...each,
+    relevance_score: Number((1 / (1 + Math.exp(-3 * each.relevance_score))).toFixed(digits)),
+  })),
+});
+const alike = (answer: { results: object[] }) => ({
+  results: answer.results.map((each) => ({ ...each, relevance_score: 2 })),
+});
+const cut = (answer: { results: { relevance_score: number }[] }) => ({
+  ...answer,
+  results: answer.results.map((each) => ({ ...each, relevance_score: Math.max(1, each.relevance_score) })),
+});
+const four = { ...canary, choices: ['a', 'b', 'c', 'zz'] };
+for (const [name, change, falsify, problem] of [
+  ['rounded to 0 and 1', { scores: 'probability', raw: undefined }, logistic(0), /are saturated: 4 of the canary's 4/],
+  ['cut off', {}, cut, /are cut off: most of the canary's are exactly 1/],
+  ['all alike', {}, alike, /exactly 2/],
+] as const) {
+  test.serial(`scores ${name}: the package does not serve, and the log says why`, async (t) => {
+    const options = { ...rerankOptions['llama.cpp'], ...change, batch: { rows: 4 } };
+    const source = { options, manifest: { canary: four, limits: { ...small, choices: 4 } } };
+    const scene = await startRemoteScene(t, await servedReranker('llama.cpp'), source, {
+      until: 'started',
+      before: ({ behaviour }) => {
+        behaviour.falsify = falsify as never;
+      },
+    });
+    await eventually(() => problem.test(problemsIn(scene.engine, 'a model cannot be served')));
+    t.is(scene.status(), 'unavailable');
+  });
+}
+
+test.serial('a token that is refused makes the model unavailable at once, and a new one ready again', async (t) => {
+  const options = { ...rerankOptions.tei, server: { token_file: 'token' } };
+  const scene = await startRemoteScene(
+    t,
+    await servedReranker('tei'),
+    { options, manifest: { canary } },
+    {
+      until: 'started',
+      before: ({ behaviour }) => {
+        behaviour.token = 'first-token';
+      },
+    },
+  );
+  const told = () => problemsIn(scene.engine, 'a model cannot be served');
+  await eventually(() => /'token' cannot be read/.test(told()));
+  await writeFile(join(scene.folder, 'token'), 'first-token');
+  await eventually(() => scene.status() === 'ready');
+  scene.server.behaviour.token = 'second-token';
+  await t.throwsAsync(scene.engine.score(job({ model: 'remote', choices: ['a', 'zz'] }), terms()));
+  await eventually(() => scene.status() === 'unavailable');
+  await eventually(() => /the token was refused/.test(told()));
+  await writeFile(join(scene.folder, 'token'), 'second-token');
+  await eventually(() => scene.status() === 'ready');
+  t.notRegex(JSON.stringify(scene.engine.log), /first-token|second-token/);
+});
