@@ -2,15 +2,17 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { eventually, job, terms } from '../../support/engine.ts';
+import { eventually, job, startEngine, terms } from '../../support/engine.ts';
 import { embeddingsDialect } from '../../support/http-models/embeddings.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
 import { problemsIn } from '../../support/inference-scene.ts';
+import { modelsFolder } from '../../support/packages.ts';
 import {
   rerankOptions,
   servedReranker,
   startRemoteScene,
   textEmbeddingOptions,
+  writeRemotePackage,
 } from '../../support/remote-packages.ts';
 
 const canary = { input: 'abc', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
@@ -114,4 +116,19 @@ test.serial('a token that is refused makes the model unavailable at once, and a 
   await writeFile(join(scene.folder, 'token'), 'second-token');
   await eventually(() => scene.status() === 'ready');
   t.notRegex(JSON.stringify(scene.engine.log), /first-token|second-token/);
+});
+
+test.serial('a token that would travel in clear is told of', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  const options = { ...rerankOptions.tei, server: { token_env: 'UMPIRE_TOKEN_THAT_IS_NOT_SET' } };
+  await writeRemotePackage(modelsDir, 'nowhere.example:80', { options, manifest: { canary } });
+  const engine = await startEngine(t, { modelsDir }, 'started');
+  await eventually(() =>
+    /UMPIRE_TOKEN_THAT_IS_NOT_SET is not set/.test(problemsIn(engine, 'a model cannot be served')),
+  );
+  const told = engine.log.filter(({ message }) => message === 'a token is sent in clear: give its server tls');
+  t.deepEqual(
+    told.map(({ level, fields }) => ({ level, ...fields })),
+    [{ level: 'warn', model: 'remote@r1', address: 'nowhere.example:80' }],
+  );
 });
