@@ -88,8 +88,11 @@ test('every command runs, in the order of the page, on what the quick start serv
     // The figures are the real ones.
     for (const [, figure = ''] of readme.matchAll(/^\| (?:by the names|learned from).*?\| ([\d.]+) %/gm))
       t.true(learned?.includes(`right answers: ${figure} %`), figure);
-    const [, coverage, threshold] = /([\d.]+) % of the messages, at a confidence of (\.\d+)/.exec(readme) ?? [];
-    t.regex(learned ?? '', new RegExp(`^90.0 % +0\\${threshold} +${coverage} %`, 'm'));
+    // What is learned differs in the last digits from one kind of processor to another, and thresholds by more.
+    const said = /([\d.]+) % of the messages, at a confidence of about (\.\d+)/.exec(readme) ?? [];
+    const found = /^90\.0 % +([\d.]+) +([\d.]+) %/m.exec(learned ?? '') ?? [];
+    t.true(Math.abs(Number(found[1]) - Number(said[2])) <= 0.01, `${said[2]}, found ${found[1]}`);
+    t.true(Math.abs(Number(found[2]) - Number(said[1])) <= 2, `${said[1]} %, found ${found[2]} %`);
     const answers = (decided ?? '').split('\n').map((line) => JSON.parse(line));
     t.is(answers.length, 60);
     t.true(answers.every(({ learned: digest }) => /^[0-9a-f]{16}$/.test(digest)));

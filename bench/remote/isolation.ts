@@ -17,8 +17,14 @@ export interface IsolationOptions {
   readonly seconds: number;
 }
 
+/** What became of a decision; milliseconds until it may be asked again. */
+interface Decided {
+  readonly status: number;
+  readonly retryAfter: number;
+}
+
 const CALLERS = 8;
-/** Between two decisions of the local model, and before a caller of the remote one tries again. Milliseconds. */
+/** Between two decisions of one caller. Milliseconds. */
 const PAUSE = 10;
 /** How long the remote model may take to serve again. Milliseconds. */
 const PATIENCE = 30_000;
@@ -28,17 +34,17 @@ export async function measureIsolation({ url, server, choices, rounds, seconds }
   const alone: number[] = [];
   const beside: number[] = [];
   const statuses = new Map<number, number>();
-  const decide = async (model: string, input: string): Promise<number> => {
+  const decide = async (model: string, input: string): Promise<Decided> => {
     const body = JSON.stringify({ model, input, instruction: 'What does the customer want?', choices });
     const headers = { 'content-type': 'application/json' };
     const response = await fetch(`${url}/v1/decisions`, { method: 'POST', headers, body });
     await response.arrayBuffer();
-    return response.status;
+    return { status: response.status, retryAfter: 1000 * Number(response.headers.get('retry-after') ?? 0) };
   };
   const turn = async (samples: number[]): Promise<void> => {
     for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
       const began = performance.now();
-      const status = await decide('minilm-l6', 'my card was not accepted at the shop');
+      const { status } = await decide('minilm-l6', 'my card was not accepted at the shop');
       if (status !== 200) throw new Error(`the local model answered ${status}`);
       samples.push(performance.now() - began);
       await delay(PAUSE);
@@ -49,9 +55,10 @@ export async function measureIsolation({ url, server, choices, rounds, seconds }
     server.hang(true);
     const callers = Array.from({ length: CALLERS }, async () => {
       while (!done) {
-        const status = await decide('shortlisted', 'where is my card');
+        const { status, retryAfter } = await decide('shortlisted', 'where is my card');
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        await delay(PAUSE);
+        // As clients do that are told when to come back.
+        await delay(status === 503 ? retryAfter : PAUSE);
       }
     });
     await work();
@@ -59,7 +66,7 @@ export async function measureIsolation({ url, server, choices, rounds, seconds }
     server.hang(false);
     await Promise.all(callers);
     const end = performance.now() + PATIENCE;
-    while ((await decide('shortlisted', 'where is my card')) !== 200) {
+    while ((await decide('shortlisted', 'where is my card')).status !== 200) {
       if (performance.now() > end) throw new Error('the remote model does not come back');
       await delay(100);
     }

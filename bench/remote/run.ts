@@ -24,6 +24,8 @@ import { LOCAL, writeModels } from './packages.ts';
 const MOST_CHOICES = 300;
 /** Of the labels that fill up a set, characters. */
 const LONGEST_LABEL = 40;
+/** Rows between two signs of progress. */
+const PROGRESS = 50;
 /** How long a model may take to be served, milliseconds. */
 const PATIENCE = 120_000;
 
@@ -113,7 +115,9 @@ async function compare(
   const times = new Map<Contender, number[]>(contenders.map((each) => [each, []]));
   const before = { ...server.asked };
   let held = 0;
-  for (const row of rows) {
+  const accuracyOf = (each: Contender): number =>
+    measure({ ...set, rows: rows.slice(0, answers.get(each)?.length) }, answers.get(each) ?? []).accuracy;
+  for (const [place, row] of rows.entries()) {
     for (const each of contenders) {
       const began = performance.now();
       const [answer] = await askAll({ url: each.url, concurrency: 1 }, each.model, [row]);
@@ -121,17 +125,31 @@ async function compare(
       answers.get(each)?.push(answer as Answer);
     }
     if (server.asked.last.includes(row.label)) held++;
+    // On a busy machine a set takes minutes.
+    if ((place + 1) % PROGRESS === 0) {
+      console.error(
+        `${set.name}, ${place + 1} rows: ${contenders.map((each) => accuracyOf(each).toFixed(3)).join(' ')}`,
+      );
+    }
   }
+  const rightOf = (each: Contender, place: number, label: string): number => {
+    const answer = answers.get(each)?.[place];
+    return answer?.kind === 'decided' && answer.choice === label ? 1 : 0;
+  };
   console.log(`\n${set.name}: ${rows[0]?.choices.length} choices, ${rows.length} rows\n`);
   printTable(
-    ['', 'accuracy', '± (1 s.e.)', 'ECE', 'Brier', 'p50, ms', 'p99, ms'],
+    ['', 'accuracy', 'more than the first ± 1 s.e.', 'ECE', 'Brier', 'p50, ms', 'p99, ms'],
     contenders.map((each) => {
       const { accuracy, ece, brier } = measure(set, answers.get(each) ?? []);
-      const error = Math.sqrt((accuracy * (1 - accuracy)) / rows.length);
+      const gains = rows.map(({ label }, i) => rightOf(each, i, label) - rightOf(contenders[0] as Contender, i, label));
+      const gain = gains.reduce((sum, one) => sum + one, 0) / rows.length;
+      const spread = gains.reduce((sum, one) => sum + (one - gain) ** 2, 0) / rows.length;
       const taken = times.get(each) ?? [];
       return [
         each.name,
-        ...[accuracy, error, ece, brier].map((value) => value.toFixed(3)),
+        accuracy.toFixed(3),
+        `${gain.toFixed(3)} ± ${Math.sqrt(spread / rows.length).toFixed(3)}`,
+        ...[ece, brier].map((value) => value.toFixed(3)),
         ...[median(taken), quantile(taken, 0.99)].map((value) => value.toFixed(1)),
       ];
     }),
