@@ -66,6 +66,7 @@ const FINAL: Readonly<Record<string, Fault>> = {
   'an answer without an end': { kind: 'endless' },
 };
 
+// Tests that mostly wait run side by side, after the others.
 for (const [name, dialect] of Object.entries(dialectCases)) {
   test.serial(`${name}: batches keep to the bound, and the same decision makes the same requests`, async (t) => {
     const scene = await startScene(t, dialect);
@@ -150,33 +151,30 @@ for (const [name, dialect] of Object.entries(dialectCases)) {
     t.notRegex(JSON.stringify(scene.engine.log), /secret/);
   });
 
-  test.serial(
-    `${name}: a wait that the server asks for is kept if there is time, and told at once if not`,
-    async (t) => {
-      const scene = await startScene(t, dialect);
-      const { engine, server } = scene;
-      const sound = await decide(scene);
-      Object.assign(server.behaviour, { fault: reply(503, { 'retry-after': '1' }), faultFor: 1 });
-      let began = performance.now();
-      t.deepEqual(await decide(scene), sound);
-      t.true(performance.now() - began >= 990);
-      Object.assign(server.behaviour, {
-        fault: reply(429, { 'retry-after': '600' }),
-        faultFor: Number.POSITIVE_INFINITY,
-      });
-      const from = server.requests.length;
-      began = performance.now();
-      await t.throwsAsync(engine.score(request, terms({ within: 60_000 })), { instanceOf: ModelUnavailable });
-      t.true(performance.now() - began < 20_000);
-      // At most the requests of one decision: nothing was made again.
-      t.true(server.requests.length - from <= 2, String(server.requests.length - from));
-      server.behaviour.fault = undefined;
-      await eventually(() => scene.status() === 'ready');
-      t.deepEqual(await decide(scene), sound);
-    },
-  );
+  test(`${name}: a wait that the server asks for is kept if there is time, and told at once if not`, async (t) => {
+    const scene = await startScene(t, dialect);
+    const { engine, server } = scene;
+    const sound = await decide(scene);
+    Object.assign(server.behaviour, { fault: reply(503, { 'retry-after': '1' }), faultFor: 1 });
+    let began = performance.now();
+    t.deepEqual(await decide(scene), sound);
+    t.true(performance.now() - began >= 990);
+    Object.assign(server.behaviour, {
+      fault: reply(429, { 'retry-after': '600' }),
+      faultFor: Number.POSITIVE_INFINITY,
+    });
+    const from = server.requests.length;
+    began = performance.now();
+    await t.throwsAsync(engine.score(request, terms({ within: 60_000 })), { instanceOf: ModelUnavailable });
+    t.true(performance.now() - began < 20_000);
+    // At most the requests of one decision: nothing was made again.
+    t.true(server.requests.length - from <= 2, String(server.requests.length - from));
+    server.behaviour.fault = undefined;
+    await eventually(() => scene.status() === 'ready');
+    t.deepEqual(await decide(scene), sound);
+  });
 
-  test.serial(`${name}: a deadline holds while the server dawdles, and who leaves is given up there`, async (t) => {
+  test(`${name}: a deadline holds while the server dawdles, and who leaves is given up there`, async (t) => {
     const scene = await startScene(t, dialect);
     const { engine, server } = scene;
     const sound = await decide(scene);
@@ -202,7 +200,7 @@ for (const [name, dialect] of Object.entries(dialectCases)) {
     t.deepEqual(await decide(scene), sound);
   });
 
-  test.serial(`${name}: a server that is killed, frozen or unwell is found out, and found again`, async (t) => {
+  test(`${name}: a server that is killed, frozen or unwell is found out, and found again`, async (t) => {
     const scene = await startScene(t, dialect);
     const { engine, server, status } = scene;
     const sound = await decide(scene);
