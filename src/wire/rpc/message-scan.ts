@@ -2,7 +2,8 @@
  * Goes through a unary request's message before Connect reads it, in time linear in its bytes, so that what Connect then makes of it is bounded: strict
  * JSON of the request's own properties, or protobuf of no more fields than a request can need.
  */
-import type { DescMessage } from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { DomainError } from '../../domain/errors.ts';
 import { fieldRules } from '../../domain/field-rules.ts';
 import { checkedValue, compileBodyScan, jsonKind } from '../http/request-json.ts';
@@ -32,6 +33,7 @@ export function compileMessageScan(desc: DescMessage): MessageScan {
     const items = fieldKind === 'list' ? rules[name]?.items : undefined;
     return items === undefined ? [] : [{ number, items }];
   });
+  const wireTypes = new Map(desc.fields.map((field) => [field.number, wireTypesOf(field)] as const));
   const scan = compileBodyScan(fields, shape);
 
   return {
@@ -43,7 +45,7 @@ export function compileMessageScan(desc: DescMessage): MessageScan {
       }
     },
     protobuf(message) {
-      const counts = countFields(message);
+      const counts = countFields(message, wireTypes);
       if (counts.all <= MAX_OCCURRENCES) return;
       for (const { number, items } of lists) {
         const fault = items(counts.of(number));
@@ -67,37 +69,67 @@ function strictly<T>(scan: () => T): T {
 /** Field numbers that are counted apart; requests have no higher ones. */
 const COUNTED = 16;
 
-/** Counts the fields of a protobuf up to its end, to where they are too many, or to where it is malformed, which Connect then finds at once. */
-function countFields(message: Uint8Array): { readonly all: number; of(number: number): number } {
+/** The wire types that a field of a message may have. */
+function wireTypesOf(field: DescField): readonly WireType[] {
+  if (field.fieldKind === 'map') return [WireType.LengthDelimited];
+  if (field.fieldKind === 'list' && field.listKind !== 'message') {
+    // Numbers may come one by one and packed, whatever the field says.
+    const one = field.listKind === 'enum' ? WireType.Varint : scalarWireType(field.scalar);
+    return [one, WireType.LengthDelimited];
+  }
+  if (field.message !== undefined) return [field.delimitedEncoding ? WireType.StartGroup : WireType.LengthDelimited];
+  return [field.fieldKind === 'scalar' ? scalarWireType(field.scalar) : WireType.Varint];
+}
+
+function scalarWireType(scalar: ScalarType): WireType {
+  switch (scalar) {
+    case ScalarType.STRING:
+    case ScalarType.BYTES:
+      return WireType.LengthDelimited;
+    case ScalarType.DOUBLE:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return WireType.Bit64;
+    case ScalarType.FLOAT:
+    case ScalarType.FIXED32:
+    case ScalarType.SFIXED32:
+      return WireType.Bit32;
+    default:
+      return WireType.Varint;
+  }
+}
+
+/**
+ * Counts the fields of a protobuf, those within unknown groups too, up to its end, to where they are too many, or to where it is malformed, which Connect
+ * then finds at once. It reads by the library's own reader, so that both see the same fields: the library takes a known field for what it is declared as,
+ * whatever its wire type, so one of another wire type is refused here. @throws DomainError.
+ */
+function countFields(
+  message: Uint8Array,
+  wireTypes: ReadonlyMap<number, readonly WireType[]>,
+): { readonly all: number; of(number: number): number } {
   const counts = new Uint32Array(COUNTED);
+  const reader = new BinaryReader(message);
   let all = 0;
-  let at = 0;
-  const varint = (): number => {
-    let value = 0;
-    for (let shift = 0; shift < 70; shift += 7) {
-      const byte = message[at];
-      if (byte === undefined) return Number.NaN;
-      at += 1;
-      value += (byte & 0x7f) * 2 ** shift;
-      if (byte < 0x80) return value;
-    }
-    return Number.NaN;
-  };
-  while (at < message.length && all <= MAX_OCCURRENCES) {
-    const tag = varint();
-    const number = Math.floor(tag / 8);
+  let groups = 0;
+  const readOne = (): boolean => {
+    const [number, wireType] = reader.tag();
     all += 1;
-    if (number < COUNTED) counts[number] = (counts[number] as number) + 1;
-    const type = tag % 8;
-    if (type === 0) varint();
-    else if (type === 1) at += 8;
-    else if (type === 2) {
-      const length = varint();
-      at += length;
-    } else if (type === 5) at += 4;
-    // Groups are counted as they open and close; any other type ends the reading.
-    else if (type !== 3 && type !== 4) break;
-    if (Number.isNaN(at)) break;
+    if (groups === 0) {
+      if (number < COUNTED) counts[number] = (counts[number] as number) + 1;
+      if (wireTypes.get(number)?.includes(wireType) === false) {
+        throw new DomainError('INVALID_MESSAGE', `the message has field ${number} with the wire type ${wireType}`);
+      }
+    }
+    if (wireType === WireType.StartGroup) groups += 1;
+    else if (wireType === WireType.EndGroup) groups -= 1;
+    else reader.skip(wireType);
+    return groups >= 0;
+  };
+  try {
+    while (reader.pos < reader.len && all <= MAX_OCCURRENCES && readOne());
+  } catch (error) {
+    if (error instanceof DomainError) throw error;
   }
   return { all, of: (number) => counts[number] ?? 0 };
 }

@@ -46,6 +46,38 @@ test('one of more fields than a request can need does not', (t) => {
   );
 });
 
+test('what the library would read otherwise than it is written is refused, and hides no fields behind it', (t) => {
+  const many = Buffer.alloc(5000 * 2, Buffer.from([0x78, 0x01]));
+  const disguises = {
+    'a string with the wire type of 32 bits, whose length the library reads': [0x1d, 0x79, 0x3d, 0x9a, 0x2a, 0x06],
+    'a string that is a group': [0x2b, 0x2c],
+    'a string as a number': [0x08, 0x01],
+  };
+  for (const [what, bytes] of Object.entries(disguises)) {
+    t.is(
+      reasonOf(() => scan.protobuf(Buffer.concat([Buffer.from(bytes), many]))),
+      'INVALID_MESSAGE',
+      what,
+    );
+    t.is(
+      reasonOf(() => scan.protobuf(Buffer.from(bytes))),
+      'INVALID_MESSAGE',
+      what,
+    );
+  }
+  const overlong = {
+    'a length beyond 32 bits': [0x7a, 0x80, 0x80, 0x80, 0x80, 0x10],
+    'a number of 12 bytes': [0x78, ...Array.from({ length: 11 }, () => 0x80), 0x01],
+  };
+  for (const [what, bytes] of Object.entries(overlong)) {
+    t.is(
+      reasonOf(() => scan.protobuf(Buffer.concat([Buffer.from(bytes), many]))),
+      'INVALID_MESSAGE',
+      what,
+    );
+  }
+});
+
 const kinds = { json: hostileBodies, protobuf: hostileMessages };
 for (const kind of ['json', 'protobuf'] as const) {
   for (const [what, make] of Object.entries(kinds[kind])) {
