@@ -3,7 +3,7 @@
  * and moved into its place in one step, so that a service that runs sees it whole or not at all.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ModelLimits } from '../engine.ts';
 import type { EngineLogger } from '../logger.ts';
@@ -34,6 +34,11 @@ export interface PackageWriter {
   readonly logger: EngineLogger;
 }
 
+/** How the name of a folder begins in which a package is made. No model's does: the service does not look into it. */
+const STAGING = '.packing-';
+/** No package takes so long to be made, milliseconds: what is older was left by a command that was ended. */
+const LONGEST_MAKING = 3_600_000;
+
 const LOWER = 'lower limits help: --choices, --candidate-tokens, --input-tokens';
 
 /** The folder that is to be. Throws Error for a name that no package may have, and for one that there is already. */
@@ -57,8 +62,8 @@ export async function placePackage(
   const { modelsDir, id, revision } = place;
   const folder = await newFolder(place);
   await mkdir(modelsDir, { recursive: true });
-  // No model's name begins so: the service does not look into it.
-  const staging = await mkdtemp(join(modelsDir, '.packing-'));
+  await removeLeftovers(modelsDir);
+  const staging = await mkdtemp(join(modelsDir, STAGING));
   try {
     const staged = join(staging, id, revision);
     await mkdir(staged, { recursive: true });
@@ -75,6 +80,16 @@ export async function placePackage(
     return { folder, speed: check.speed };
   } finally {
     await rm(staging, { recursive: true, force: true });
+  }
+}
+
+/** Removes what commands that were ended in the middle have left. */
+async function removeLeftovers(modelsDir: string): Promise<void> {
+  const names = (await readdir(modelsDir)).filter((name) => name.startsWith(STAGING));
+  for (const folder of names.map((name) => join(modelsDir, name))) {
+    // Another command may remove it, too.
+    const { mtimeMs } = await stat(folder).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
+    if (Date.now() - mtimeMs > LONGEST_MAKING) await rm(folder, { recursive: true, force: true });
   }
 }
 

@@ -1,5 +1,5 @@
 /** Packages that are made of exports: they decide as the model does, and hold nothing that a package must not have. */
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { checkPackage } from '../../../src/engine/package-tools/check.ts';
@@ -39,12 +39,17 @@ const requestOf = (exported: string, modelsDir: string, changes: Partial<PackReq
 test('an ordinary export becomes a package that decides as the model does', async (t) => {
   const [exported, modelsDir] = [await modelsFolder(t), await modelsFolder(t)];
   await writeExport(exported, { LICENSE: 'words' });
+  // A command that was ended hours ago has left one of these; another is at work.
+  const [left, atWork] = [join(modelsDir, '.packing-left'), join(modelsDir, '.packing-at-work')];
+  for (const folder of [left, atWork]) await mkdir(join(folder, 'mine', 'r1'), { recursive: true });
+  const hoursAgo = new Date(Date.now() - 7_200_000);
+  await utimes(left, hoursAgo, hoursAgo);
   const packed = await packExport(requestOf(exported, modelsDir));
   t.like(packed, { pooling: 'mean', output: 'last_hidden_state', removed: ['[UNK]', '[CLS]', '[SEP]'] });
   // 64 positions, three of which are for special tokens.
   t.deepEqual(packed.limits, { inputTokens: 61, candidateTokens: 61, choices: 300 });
   t.deepEqual((await readdir(packed.folder)).sort(), ['LICENSE', 'model.json', 'model.onnx', 'tokenizer.json']);
-  t.deepEqual(await readdir(modelsDir), ['mine'], 'nothing is left beside it');
+  t.deepEqual((await readdir(modelsDir)).sort(), ['.packing-at-work', 'mine'], 'nothing else is left beside it');
   t.is((await checkPackage({ modelsDir, logger }, 'mine', 'r1')).kind, 'sound');
 
   await writePackage(modelsDir);
