@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { circlesOf } from '../scripts/house/imports.ts';
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url));
 const KIT = fileURLToPath(new URL('../conformance', import.meta.url));
@@ -156,28 +157,6 @@ test('the rooms of the wire import what the table says, and all of that', (t) =>
     [...table].map(([room, others]) => `${room}: ${[...others].sort().join(', ')}`).sort();
   t.deepEqual(sorted(found), sorted(Object.entries(WIRE)));
 });
-
-/** The groups of two or more nodes that can all be reached from one another. */
-function circlesOf(arrows: readonly Import[]): readonly (readonly string[])[] {
-  const next = Map.groupBy(arrows, ({ from }) => from);
-  const reach = (start: string): Set<string> => {
-    const seen = new Set<string>();
-    const open = [start];
-    for (let at = open.pop(); at !== undefined; at = open.pop()) {
-      for (const { to } of next.get(at) ?? []) {
-        if (seen.has(to)) continue;
-        seen.add(to);
-        open.push(to);
-      }
-    }
-    return seen;
-  };
-  const reached = new Map([...next.keys()].map((node) => [node, reach(node)]));
-  const circles = [...reached].flatMap(([node, seen]) =>
-    seen.has(node) ? [[...seen].filter((other) => reached.get(other)?.has(node)).sort()] : [],
-  );
-  return [...new Map(circles.map((circle) => [circle.join(), circle])).values()];
-}
 
 const betweenRooms = (arrows: readonly Import[]): readonly Import[] =>
   arrows.map(({ from, to }) => ({ from: roomOf(from), to: roomOf(to) })).filter(({ from, to }) => from !== to);

@@ -1,40 +1,17 @@
 /** Runs Umpire against MLServer, as scripts/mlserver.sh says. The argument is the folder of the installed programs. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DescMessage } from '@bufbuild/protobuf';
 import { file_inference_grpc_predict_v2 } from '../../gen/inference/grpc_predict_v2_pb.ts';
+import { freePort, pause, root, say, until } from '../remote/umpire.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const bin = process.argv[2] ?? '';
 const work = await mkdtemp(join(tmpdir(), 'umpire-mlserver-'));
 const delayFile = join(work, 'delay');
 const package_ = join(root, 'models', 'minilm-l6', 'r1');
-
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
-const say = (text: string): boolean => process.stdout.write(`${text}\n`);
-
-async function until(holds: () => Promise<boolean> | boolean, patience = 120_000): Promise<number> {
-  const began = performance.now();
-  while (!(await holds())) {
-    if (performance.now() - began > patience) throw new Error(`did not come to hold: ${holds}`);
-    await pause(25);
-  }
-  return (performance.now() - began) / 1000;
-}
-
-async function freePort(): Promise<number> {
-  return await new Promise((resolve) => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
-    });
-  });
-}
 
 // MLServer's folder: the server's settings, the model's, and the runtime.
 const [grpcPort, httpPort] = [await freePort(), await freePort()];

@@ -6,6 +6,10 @@ import { sceneOf } from '../support/models-add.ts';
 
 const tensor = (name: string, datatype: string, ...shape: number[]) => ({ name, datatype, shape: shape.map(BigInt) });
 
+/** What the operator says of a model whose tokenizer lies there. */
+const argsOf = (tokenizer: string): readonly string[] =>
+  `--model encoder --tokenizer ${tokenizer} --input-tokens 40 --candidate-tokens 12 --choices 20`.split(' ');
+
 test.serial(
   'of the Open Inference Protocol: inputs and output from its metadata, special tokens from the tokenizer',
   async (t) => {
@@ -18,18 +22,7 @@ test.serial(
     const named = await add(server, 'open-inference', '--tokenizer', tokenizer);
     t.regex(named.err, /--model names the model at the server/);
 
-    const args = [
-      '--model',
-      'encoder',
-      '--tokenizer',
-      tokenizer,
-      '--input-tokens',
-      '40',
-      '--candidate-tokens',
-      '12',
-      '--choices',
-      '20',
-    ];
+    const args = argsOf(tokenizer);
     const { status, out, err } = await add(server, 'open-inference', ...args);
     t.is(status, 0, err);
     const { options } = await manifest();
@@ -47,18 +40,7 @@ test.serial('of the Open Inference Protocol with classes: the operator says whic
   const server = await startInferenceServer(t, { graph: entailmentGraph('a'), output: 'logits', metadata });
   const { write, add, manifest } = await sceneOf(t);
   const tokenizer = await write('tokenizer.json', publishedTokenizer());
-  const args = [
-    '--model',
-    'encoder',
-    '--tokenizer',
-    tokenizer,
-    '--input-tokens',
-    '40',
-    '--candidate-tokens',
-    '12',
-    '--choices',
-    '20',
-  ];
+  const args = argsOf(tokenizer);
   const unsaid = await add(server, 'open-inference', ...args);
   t.regex(unsaid.err, /a row of the output has 3 numbers: --options has to say returns, and column and minus/);
   const own = await write('own.json', { returns: 'logit', column: 0, minus: 2 });
