@@ -33,6 +33,8 @@ KINDS = {
 # Kinds in languages other than English, of a reader that has them (multilingual.py).
 FAR_KINDS = {
     "far_meaning": ["far_meaning"],
+    "far_requests": ["far_requests"],
+    "far_claims": ["far_claims"],
     "far_feelings": ["far_sides", "far_emotions"],
     "far_everyday": ["far_everyday_routing", "far_everyday_ordinal", "far_everyday_yes_no", "far_everyday_reading"],
 }

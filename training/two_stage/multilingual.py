@@ -18,6 +18,7 @@ from .lists import Lists
 from .mix import Mix, Task
 from .records import CROSSED, Decision, read_folder
 from .tasks.feelings import polarity
+from .translated import Translated
 from .wordings import EMOTION, POLARITY, TOPIC, TOPICS, renamed
 
 # Of every language's pairs the first are held out, and of the emotions whole languages.
@@ -28,7 +29,9 @@ FOUR_EMOTIONS = ("anger", "fear", "joy", "sadness")
 # In characters: lines that say something, and that stage A reads whole. The other language may be one that needs few.
 SHORTEST, SHORTEST_OTHER, LONGEST = 12, 6, 240
 # Of the rows that are not from the everyday corpus, these tasks' shares.
-SHARES = {"spoken": 0.08, "meaning": 0.05, "same": 0.03, "twin": 0.12}
+SHARES = {"spoken": 0.05, "meaning": 0.03, "same": 0.02, "twin": 0.12}
+# Of the pairs of a twin, those that are requests (`translated`).
+REQUESTED = 0.4
 
 _LISTS = Lists("multilingual")
 MEANING, SAME, NOT_SAME = _LISTS.entries("meaning"), _LISTS.entries("same"), _LISTS.entries("not same")
@@ -85,9 +88,11 @@ class Multilingual:
         self.emotional = {language: rows for language, rows in emotional.items() if language not in HELD_LANGUAGES}
         self.held_emotional = {language: rows for language, rows in emotional.items() if language in HELD_LANGUAGES}
         self.languages = sorted(self.pairs)
+        self.translated = Translated(mix)
 
     def install(self) -> None:
         """Adds the tasks to the mix."""
+        self.translated.install()
         total = sum(task.weight for task in self.mix.tasks.values()) / (1 - sum(SHARES.values()))
         self.mix.tasks |= {name: Task(getattr(self, name), share * total) for name, share in SHARES.items()}
 
@@ -139,7 +144,7 @@ class Multilingual:
 
     def twin(self, rng: random.Random) -> Decision:
         """One question about both lines of a pair; what it is nobody answered."""
-        _, pair = self.pair(rng)
+        pair = self.translated.lines(rng) if rng.random() < REQUESTED else self.pair(rng)[1]
         draw = rng.random()
         if draw < 0.5 and self.mix.pool.corpus is not None:
             group = self.mix.pool.corpus.group(rng)
@@ -157,10 +162,16 @@ class Multilingual:
 
     def lines(self, count: int, rng: random.Random) -> list[tuple[str, str]]:
         """Pairs for tuning stage A."""
-        return [(pair["en"], pair["other"]) for _, pair in (self.pair(rng) for _ in range(count))]
+        found = []
+        for _ in range(count):
+            pair = self.translated.lines(rng) if rng.random() < REQUESTED else self.pair(rng)[1]
+            found.append((pair["en"], pair["other"]))
+        return found
 
     def held_out(self, count: int, seed: int) -> dict[str, list[Decision]]:
-        """Emotions and sides in languages that were left out, and held-out lines among others of the same language."""
+        """Emotions and sides in languages that were left out, held-out lines among others of the same language, and
+        what `translated` holds out.
+        """
         rng = random.Random(seed)
         lines = [(language, p) for language, pairs in sorted(self.held.items()) for p in pairs]
         meaning = []
@@ -182,4 +193,5 @@ class Multilingual:
                 replace(r, choices=FOUR_EMOTIONS, set="far_emotions")
                 for r in rng.sample([r for r in rows if r.label in FOUR_EMOTIONS], count)
             ],
+            **self.translated.held_out(count, seed),
         }

@@ -56,7 +56,7 @@ def usable(row: Decision) -> bool:
 
 
 # The same of a stage A for many languages, and how many pairs of lines there are for each row.
-MULTILINGUAL_TASKS = {**TASKS, "spoken": 6, "meaning": 6, "everyday": 20}
+MULTILINGUAL_TASKS = {**TASKS, "spoken": 6, "meaning": 6, "everyday": 20, "far_request": 16}
 PAIRS_A_ROW = 1.0
 
 

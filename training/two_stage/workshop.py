@@ -2,6 +2,7 @@
 
 import argparse
 import copy
+import hashlib
 import json
 import random
 import time
@@ -31,7 +32,7 @@ from .wordings import DOMAINS, NAMES, SERVICE_DOMAINS
 # Of everything that is drawn; a recipe that goes on from a package counts on from it.
 SEED = 11
 # Held-out sets that ask about the text, which stage A does not read: they say nothing about it.
-READ_SETS = ("yes_no", "negated", "or_not", "boolq", "mnli", "residual")
+READ_SETS = ("yes_no", "negated", "or_not", "boolq", "mnli", "residual", "far_claims")
 # Stage A's rounds of tuning: rows that are drawn for each, and minutes of one core's work.
 A_ROWS, A_MINUTES = 24000, (11.0, 11.0)
 # Rows of each set that the share of tuned weights is chosen on, and the shares that are tried.
@@ -61,6 +62,8 @@ WATCHED = (
     "far_meaning",
     "far_sides",
     "far_emotions",
+    "far_requests",
+    "far_claims",
     *everyday.FAR,
 )
 
@@ -104,8 +107,15 @@ class Workshop:
     def corpus(self, groups: list[everyday.Group]) -> everyday.Corpus:
         """Groups with the base model's vectors of their texts."""
         texts = everyday.texts_of(groups)
-        found = vectors(self.base, [framed(self.reader.plain(text)) for text in texts])
-        return everyday.Corpus(groups, dict(zip(texts, found, strict=True)))
+        return everyday.Corpus(groups, dict(zip(texts, self.base_vectors(texts), strict=True)))
+
+    def base_vectors(self, texts: list[str]) -> np.ndarray:
+        """The base model's vectors of texts as they are written, kept in the work folder."""
+        digest = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
+        path = self.work / f"vectors-{digest}.npy"
+        if not path.exists():
+            np.save(path, vectors(self.base, [framed(self.reader.plain(text)) for text in texts]))
+        return np.load(path)
 
     def held(self, count: int, seed: int) -> dict[str, list[Decision]]:
         """Up to `count` rows of every set that no stage is trained on, and as many questions that nothing answers."""
@@ -147,7 +157,7 @@ class Workshop:
         """Stage A after its rounds of light tuning (one, if it goes on from a package), not yet averaged."""
         encoder = self.origin_a()
         rounds = self.options.stage_a_minutes
-        for number, minutes in enumerate(rounds[:1] if self.start_from or self.many else rounds):
+        for number, minutes in enumerate(rounds[:1] if self.start_from else rounds):
             path = self.work / f"stage_a_tuned_{number}.pt"
             if not path.exists():
                 seed = SEED + number + (len(A_MINUTES) if self.start_from else 0)
@@ -224,7 +234,10 @@ class Workshop:
 
     def stage_b(self, settings: Settings) -> None:
         """Trains stage B; what it is trained with and on stands in `settings.json`."""
-        hashes = {**file_hashes(self.data / "train"), **file_hashes(everyday.FOLDER)}
+        folders = [self.data / "train", everyday.FOLDER]
+        if self.many:
+            folders += [everyday.FOLDER / "multi", everyday.FOLDER / "parallel"]
+        hashes = {name: digest for folder in folders for name, digest in file_hashes(folder).items()}
         (self.work / "settings.json").write_text(json.dumps({**asdict(settings), "data": hashes}, indent=1))
         rows = Rows(self.mix, self.reader, self.watched())
         train(rows, Stages(self.stage_a(), self.start_b(), self.teacher()), settings, self.work, log)
