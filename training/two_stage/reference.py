@@ -20,7 +20,7 @@ from .stack import FEATURES, Scored, Stack, Words, closeness, leaning
 from .stage_b import Pack, in_packs, pack
 from .tokens import CLS, SEP, Reader
 from .unread import Rule, share_of, tempered
-from .windows import FIRST, PREMISE, holds_first, join, readable, split_premise
+from .windows import FIRST, PREMISE, fits, holds_first, join, readable, split_premise
 
 
 def session(graph: Path | bytes) -> onnxruntime.InferenceSession:
@@ -128,10 +128,8 @@ class Package:
         order = sorted(range(len(choices)), key=lambda i: choices[i].encode("utf-16-be"))
         options = [self.reader.choice(choices[i]) for i in order]
         vectors = np.stack([self.vector(o, keep=True) for o in options])
-        question, lines = (
-            self.reader.plain(instruction),
-            [self.reader.plain(text)[:longest]] if longest else self.reader.lines(text),
-        )
+        question, whole = self.reader.plain(instruction), self.reader.plain(text)[:longest]
+        lines = [whole] if longest or fits(question, whole) else self.reader.lines(text)
         carried, windows = split_premise(question, lines)
         asked = self.vector(carried, keep=True)
         segments = np.stack([self.vector(w) for w in windows])
@@ -170,7 +168,7 @@ class Package:
             )
             for j, text in enumerate(texts)
         ]
-        return Parts(scored, weights, order, len(question) + sum(map(len, lines)))
+        return Parts(scored, weights, order, len(question) + len(whole))
 
     def decide(self, text: str, instruction: str, choices: list[str]) -> Answer:
         """Answers one request."""

@@ -40,6 +40,11 @@ FIRST = 5.0
 KAPPA = (4.0, 1.0)
 
 
+def fits(instruction: list[int], text: list[int]) -> bool:
+    """Whether both are read as one window."""
+    return len(instruction) + len(text) <= PREMISE - 3
+
+
 def split_premise(instruction: list[int], lines: Sequence[list[int]]) -> tuple[list[int], list[list[int]]]:
     """The instruction that every window carries, and the windows of the text, which comes line by line.
 
@@ -47,7 +52,7 @@ def split_premise(instruction: list[int], lines: Sequence[list[int]]) -> tuple[l
     """
     carried, lines = instruction[:CARRIED_INSTRUCTION], [instruction[CARRIED_INSTRUCTION:], *lines]
     text = [token for line in lines for token in line]
-    if len(text) <= PREMISE - 3 - len(carried):
+    if fits(carried, text):
         return carried, [text]
     segments = [segment for line in lines for segment in sentences(line)]
     return carried, segments if len(segments) <= -(-len(text) // LEAST) else sentences(text)

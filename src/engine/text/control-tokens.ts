@@ -21,8 +21,11 @@ export interface AddedToken {
   readonly special?: boolean;
 }
 
-/** How control tokens are written: in angle or square brackets. */
-const CONTROL = /^(<[^<>\s]{1,64}>|\[[A-Z0-9_]{2,64}\])$/;
+/**
+ * How control tokens are written: in angle or square brackets. Numbers in brackets, as notes are marked by, are pieces
+ * of a text like others.
+ */
+const CONTROL = /^(<[^<>\s]{1,64}>|\[(?![0-9_]*\])[A-Z0-9_]{2,64}\])$/;
 const MOST_NAMED = 5;
 
 /** Whether an added token is a control token: it says so, or it is written like one. */

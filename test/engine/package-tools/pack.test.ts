@@ -193,6 +193,19 @@ test('a vocabulary that is matched as it stands has its control tokens renamed',
   t.deepEqual(ids('a</s>'), [4, 5, 8, 9, 7, 10]);
 });
 
+test('numbers in brackets are pieces like others, names in brackets are control tokens', (t) => {
+  const unigram = (...pieces: readonly string[]) => ({
+    added_tokens: [],
+    normalizer: null,
+    pre_tokenizer: { type: 'Metaspace', replacement: '▁', prepend_scheme: 'always', split: true },
+    model: { type: 'Unigram', unk_id: 0, vocab: ['unknown', '▁', ...pieces].map((piece) => [piece, -1] as const) },
+  });
+  const { ids } = createTokenizer(unigram('[10]', '[1_0]', '[') as never);
+  t.deepEqual(ids('[10]'), [1, 2]);
+  for (const control of ['[SEP]', '[C10]', '[unused1]'.toUpperCase(), '<s>', '<10>'])
+    t.throws(() => createTokenizer(unigram(control) as never), { message: /reads control tokens in a text/ }, control);
+});
+
 test('a package with a tokenizer as it was published is refused', async (t) => {
   const modelsDir = await modelsFolder(t);
   const folder = await writePackage(modelsDir, { tokenizer: publishedTokenizer() });

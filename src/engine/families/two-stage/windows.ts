@@ -53,7 +53,8 @@ function sentencesOf(tokens: Ids, { segment, least, stops }: WindowOptions): rea
 
 /**
  * The tokens of a text line by line, or as one line if its lines are more than its tokens: then most of them say
- * nothing. `idsOf` reads a line of any length.
+ * nothing. `idsOf` reads a line of any length. A tokenizer that has a token for white space at the end of a text may
+ * find another number of tokens in all lines than in `tokens`.
  */
 export async function linesOf(
   text: string,
@@ -64,8 +65,7 @@ export async function linesOf(
   if (lines.length > tokens.length) return [tokens];
   const read: Ids[] = [];
   for (const line of lines) read.push(await idsOf(line));
-  // A tokenizer for which the end of a line is not the end of a word.
-  return read.reduce((sum, line) => sum + line.length, 0) === tokens.length ? read : [tokens];
+  return read;
 }
 
 /** Full packs that the windows of one request may take together, if there are more than one. */

@@ -146,7 +146,14 @@ test('a text is read line by line if its lines say something', async (t) => {
   t.deepEqual(await read('ab\n\n \nc\r\nde'), [ids('ab'), ids('c'), ids('de')]);
   t.deepEqual(await read('abc'), [ids('abc')]);
   t.deepEqual(await read('a\nx\nx'), [ids('a')], 'more lines than tokens');
-  t.deepEqual(await read('ab\ncd', ids('abcde')), [ids('abcde')], 'lines with other tokens than the text');
+});
+
+test('lines are kept where white space at the end of a text or a line is a token', async (t) => {
+  // As of Unigram: words begin with the mark of a space, and a space at the end is one.
+  const ids = (text: string): number[] => Array.from(`_${text.replace(/\s+/g, '_')}`, (letter) => letter.charCodeAt(0));
+  const read = (text: string) => linesOf(text, ids(text), async (line) => ids(line));
+  t.deepEqual(await read('ab\ncd\n'), [ids('ab'), ids('cd')]);
+  t.deepEqual(await read('ab \ncd'), [ids('ab '), ids('cd')]);
 });
 
 test('a segment matters by how far it stands out and by what kind of sentence it is', (t) => {
