@@ -1,6 +1,5 @@
-"""
-jevcompat's mock of a System One server, whose faults change while it runs: each line of standard input is {"faults": [names], "busy_every": n}. Arguments: the port and,
-if it wants one, the key.
+"""jevcompat's mock of a System One server, whose faults change while it runs: each line of standard input is {"faults":
+[names], "busy_every": n}. Arguments: the port and, if it wants one, the key.
 """
 
 import json

