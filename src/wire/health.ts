@@ -7,6 +7,7 @@ export interface Probe {
   readonly fault: DomainError | undefined;
 }
 
+/** Whether this process lives, and whether it is ready, for probes and watchers of any protocol. */
 export interface Health {
   readonly draining: boolean;
   /** Whether decisions can be made and the process is not shutting down. */

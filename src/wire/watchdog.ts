@@ -6,9 +6,11 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { memoryUsage } from 'node:process';
 
-/** The shares of a bound at which idle connections are closed, callers without a key are refused, and all are. */
+/** The share of a bound at which idle connections are closed. */
 export const IDLE_AT = 0.92;
+/** The share of a bound at which callers without a key are refused. */
 export const REFUSE_AT = 0.95;
+/** The share of the bound of memory at which all callers are refused. */
 export const REFUSE_ALL_AT = 1;
 
 /** Milliseconds of mean event-loop delay that count as the bound: every request waits several times that. */
@@ -30,6 +32,7 @@ export interface Vitals {
 /** Whose new work must be refused now. */
 export type Refused = 'nobody' | 'anonymous' | 'everybody';
 
+/** A look at the process twice a second, until `close`. */
 export interface Watchdog {
   readonly refused: Refused;
   /** Looks now, beside the looks that it takes by itself. */

@@ -18,6 +18,7 @@ export interface Account {
   blockedUntil: number;
 }
 
+/** The accounts of all addresses that hold something or have asked of late. */
 export interface Accounts {
   /** The account of an address, made when it is first asked for. */
   of(address: string): Account;

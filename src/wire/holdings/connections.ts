@@ -11,6 +11,7 @@ import { type Connection, closeConnection, type OpenRequest } from './open-reque
 import type { HoldingSettings } from './settings.ts';
 import type { HoldingTally } from './tally.ts';
 
+/** The open connections of a port, each found by its socket, its session or a request on it. */
 export interface Connections {
   /** Counts a new connection. Returns undefined, and closes it, if there is no room. */
   accept(socket: Socket, now: number): Connection | undefined;

@@ -39,6 +39,7 @@ export interface HoldingState {
   readonly tally: HoldingTally;
 }
 
+/** Counts what clients hold of the port, and says what there is no room for. */
 export interface Holdings {
   /** Counts a connection as it is accepted. Returns whether it may stay; else it has been closed. */
   accept(socket: Socket): boolean;

@@ -28,6 +28,7 @@ export interface RequestBounds {
   meter(request: OpenRequest): void;
 }
 
+/** A request from its first header until its response has left, counted for its connection and its address. */
 export class OpenRequest implements Place {
   readonly exchange: Exchange;
   readonly connection: Connection;

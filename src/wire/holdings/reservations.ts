@@ -9,6 +9,7 @@ import type { OpenRequest, RequestBounds } from './open-request.ts';
 import type { Bound } from './settings.ts';
 import type { Look } from './unread.ts';
 
+/** The bytes that are set aside for responses, of each request and of all together. */
 export interface Reservations extends Pick<RequestBounds, 'reserve' | 'settle'> {
   /** Gives back what the request has, and ends its wait. */
   release(request: OpenRequest): void;

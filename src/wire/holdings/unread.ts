@@ -21,6 +21,7 @@ const PROGRESS = 1024;
 /** Milliseconds after which a response may be given up for the room that it takes. */
 const LEAST_WAIT = 2000;
 
+/** What one look over the open requests measured. */
 export interface Look {
   /** Bytes that wait to be read, all together. */
   readonly unread: number;

@@ -8,6 +8,7 @@ import type { OpenRequest } from './open-request.ts';
 import type { HoldingSettings } from './settings.ts';
 import type { HoldingTally } from './tally.ts';
 
+/** The open watches of a port. */
 export interface Watches {
   /** Counts a watch, and calls `end` once when it has to go. Returns what tells that it is over. */
   open(request: OpenRequest, end: () => void): () => void;

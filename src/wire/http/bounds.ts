@@ -12,8 +12,9 @@ export const CHECK_INTERVAL = 500;
 export const KEEP_ALIVE_TIMEOUT = 75_000;
 /** Bytes that a body may have. */
 export const MAX_BODY_BYTES = 1024 * 1024;
-/** Milliseconds that a call has if its caller does not say, and those that it has at most. */
+/** Milliseconds that a call has if its caller does not say. */
 export const DEFAULT_TIMEOUT = 10_000;
+/** Milliseconds that a call has at most, whatever its caller says. */
 export const MAX_TIMEOUT = 30_000;
 /** Concurrent HTTP/2 streams on one connection. */
 export const MAX_STREAMS = 100;

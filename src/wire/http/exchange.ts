@@ -11,6 +11,7 @@ import { DEFAULT_TIMEOUT } from './bounds.ts';
 import type { HttpRequest, HttpResponse } from './messages.ts';
 import { parseTraceParent, type TraceContext } from './trace-parent.ts';
 
+/** What an exchange speaks. gRPC-Web, which Connect answers, counts as Connect. */
 export type Protocol = 'rest' | 'grpc' | 'connect';
 
 /** The room that an exchange takes in the process, beside its caller's limits. */

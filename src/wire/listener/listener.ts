@@ -31,6 +31,7 @@ export interface TlsFiles {
   readonly key: string;
 }
 
+/** What a listener is made of. */
 export interface ListenerOptions {
   readonly dispatch: Dispatch;
   readonly logger: Logger;
@@ -40,6 +41,7 @@ export interface ListenerOptions {
   readonly tls: TlsFiles | undefined;
 }
 
+/** The port that callers connect to, from `listen` to `close`. */
 export interface Listener {
   /** Resolves with the port once connections are accepted. @throws the system's error if the address cannot be had. */
   listen(port: number, host: string): Promise<number>;
@@ -63,6 +65,7 @@ const MAX_WAIT_FOR_EMPTY = 500;
 /** Sockets that wait for the system to accept them. */
 const BACKLOG = 1024;
 
+/** A listener that accepts nothing before `listen`. */
 export function createListener({ dispatch, logger, holdings, tls }: ListenerOptions): Listener {
   const sessions = createSessionWatch();
   const sockets = new Set<Socket>();

@@ -2,6 +2,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { HoldingState } from '../holdings/holdings.ts';
 
+/** Where these metrics are read from. */
 export interface HoldingSources {
   holdings(): HoldingState;
   /** Faults that nothing caught, by their reason. */

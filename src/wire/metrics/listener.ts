@@ -9,6 +9,7 @@ import type { Health } from '../health.ts';
 import { envelopeBody, errorHeaders, httpStatus } from '../http/fault.ts';
 import { listen } from '../http/listen.ts';
 
+/** The port that metrics are read at, from `listen` to `close`. */
 export interface MetricsListener {
   /** Resolves with the port. @throws the system's error. */
   listen(port: number, host: string): Promise<number>;

@@ -8,6 +8,7 @@ import { createMetricsListener, type MetricsListener } from './listener.ts';
 import { createObserver } from './observer.ts';
 import { addStateMetrics, createRequestMetrics, type StateSources } from './registry.ts';
 
+/** The port of the metrics, and the observer that counts exchanges for it. */
 export interface Metrics extends MetricsListener {
   readonly observe: Observer;
 }

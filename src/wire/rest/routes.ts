@@ -6,6 +6,7 @@ import { compileMessageReader, type MessageReader } from './message-reader.ts';
 import { compileMessageWriter } from './message-writer.ts';
 import { type PathTemplate, parsePathTemplate } from './path-template.ts';
 
+/** The HTTP methods that an annotation can bind an RPC to. */
 export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** One binding of an RPC. */

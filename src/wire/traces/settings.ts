@@ -51,12 +51,14 @@ export const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const;
 
+/** Which requests are traced. */
 export interface SamplerSettings {
   readonly name: (typeof SAMPLERS)[number];
   /** The share of traces, 0 to 1, where the name asks for one. */
   readonly ratio: number;
 }
 
+/** Where traces are exported, and how. */
 export interface TraceSettings {
   readonly url: string;
   /** Sent with every export. They may hold a secret: never logged. */

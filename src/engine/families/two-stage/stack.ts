@@ -24,6 +24,7 @@ export const FEATURE_NAMES = [
   'verdicts',
   'residual',
 ] as const;
+/** One of them. */
 export type FeatureName = (typeof FEATURE_NAMES)[number];
 
 /** The fitted rule of a package. */
