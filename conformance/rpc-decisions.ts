@@ -2,8 +2,8 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { DecisionService } from '../gen/umpire/v1/decision_service_pb.ts';
 import type { Answer } from './answer.ts';
-import { ODD_CHOICES } from './checks/decisions.ts';
 import type { Decided, Kit, Question } from './kit.ts';
+import { ODD_CHOICES } from './odd-choices.ts';
 import { grpcMessage, rpcOf } from './rpc.ts';
 
 /** The RPC that makes decisions. */

@@ -1,5 +1,5 @@
 /** For each check of health, routes, models and decisions: a service that breaks that promise. */
-import { ODD_CHOICES } from '../../conformance/checks/decisions.ts';
+import { ODD_CHOICES } from '../../conformance/odd-choices.ts';
 import { type Change, confidence, header, json, output, status, text, wrongRefusals } from './breaking.ts';
 import { answered, at, choicesOf, decided, decision, type Row, three } from './rows.ts';
 
