@@ -17,7 +17,7 @@ from .wordings import INTENT, RESIDUAL
 
 ENGLISH = "en"
 # One whole domain, and so many rows of claims, that nothing is trained on.
-HELD_DOMAIN, HELD_CLAIMS = "travel", 14
+HELD_DOMAIN, HELD_CLAIMS = "public_and_health", 14
 # Of all rows that are not from the everyday corpus.
 SHARES = {"far_request": 0.12, "far_request_yes_no": 0.02, "far_claim": 0.05}
 # How often the question is in the text's own language; how often the choices are, how often each is in any language
@@ -90,7 +90,8 @@ class Translated:
     def install(self) -> None:
         """Adds the tasks to the mix."""
         total = sum(task.weight for task in self.mix.tasks.values()) / (1 - sum(SHARES.values()))
-        self.mix.tasks |= {name: Task(getattr(self, name), share * total) for name, share in SHARES.items()}
+        shares = SHARES if self.claims else {name: share for name, share in SHARES.items() if name != "far_claim"}
+        self.mix.tasks |= {name: Task(getattr(self, name), share * total) for name, share in shares.items()}
 
     def said(self, rng: random.Random) -> tuple[Domain, str, dict[str, str], str]:
         """Of any domain a request: its intent, its wording in each language, and one of the languages."""
