@@ -7,7 +7,7 @@ import { MIN_EXAMPLES } from '../domain/learning/learn.ts';
 import { basisOf } from '../stores/catalog-additions.ts';
 import type { CatalogRecord, CatalogStore, StampedCatalog } from '../stores/catalog-store.ts';
 import { type Terminal, UsageError } from './command.ts';
-import { exampleLines, readExamples } from './examples.ts';
+import { exampleLines, problemLines, readExamples } from './examples.ts';
 import { lessonLines, lessonOf, taught, withoutLearned } from './lessons.ts';
 import { type OwnEngine, withOwnEngine } from './own-engine.ts';
 import { patience } from './with-stores.ts';
@@ -47,7 +47,8 @@ export async function replaceCatalog(
   examples?: string,
 ): Promise<void> {
   const done = await catalogs.replace(owner, stamp, record, patience(), examples);
-  if (!done) throw new Error(`catalog '${record.id}' was changed meanwhile; nothing was changed, run it again`);
+  if (!done)
+    throw new Error(`catalog '${record.id}' was changed or deleted while this ran, and stays as it is now; run it again`);
 }
 
 /**
@@ -64,7 +65,9 @@ export async function changeCatalog(
   const kept = await catalogs.examples(owner, id, patience());
   const all = readExamples(kept, record.choices);
   if (all.problems.length > 0)
-    throw new Error(`the examples that are kept beside '${id}' are broken: ${all.problems[0]}; nothing was changed`);
+    throw new Error(
+      `the examples that are kept beside '${id}' are broken: ${problemLines(all.problems)[0]}; nothing was changed`,
+    );
   const examples = all.examples.filter(({ label }) => next.choices.includes(label));
   const learned = record.additions?.learned;
   const reads = (each: CatalogRecord): string => basisOf(each.choices, each.additions?.descriptions);

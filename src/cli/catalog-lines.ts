@@ -4,7 +4,7 @@ import type { Parsed } from '../domain/settings.ts';
 import { additionsProblem, type CatalogAdditions } from '../stores/catalog-additions.ts';
 import { areCalibrations } from '../stores/catalog-record.ts';
 import type { CatalogRecord } from '../stores/catalog-store.ts';
-import { readExamples } from './examples.ts';
+import { problemLines, readExamples } from './examples.ts';
 
 /** The fields of the line. `examples`: those that are kept beside it, as JSON lines. */
 export function catalogLine(record: CatalogRecord, examples: string): object {
@@ -33,7 +33,7 @@ export function catalogFromLine(fields: Readonly<Record<string, unknown>>): Pars
   };
   const fault = draftFault(draft);
   if (fault !== undefined) return { problem: fault.message };
-  const problem = additionsProblem(additions, choices) ?? examplesProblem(examples, choices);
+  const problem = additionsProblem(additions, choices, model) ?? examplesProblem(examples, choices);
   if (problem !== undefined) return { problem };
   const value: CatalogRecord = {
     id,
@@ -50,7 +50,7 @@ export function catalogFromLine(fields: Readonly<Record<string, unknown>>): Pars
 
 function examplesProblem(examples: unknown, choices: readonly string[]): string | undefined {
   if (typeof examples !== 'string' || !/^(\{|$)/.test(examples)) return 'examples must be JSON lines in a text';
-  const [problem] = readExamples(examples, choices).problems;
+  const [problem] = problemLines(readExamples(examples, choices).problems);
   return problem === undefined ? undefined : `examples, ${problem}`;
 }
 

@@ -12,7 +12,7 @@ import { ownerFrom, readArguments } from './arguments.ts';
 import { existing } from './catalog-change.ts';
 import { choicesFrom } from './choices-file.ts';
 import { type Command, OWNER_OPTION, type Terminal, UsageError } from './command.ts';
-import { type Example, readExamples } from './examples.ts';
+import { type Example, type ExampleFile, readExamples } from './examples.ts';
 import { withOwnEngine } from './own-engine.ts';
 import { figureLines, thresholdLines } from './quality-lines.ts';
 import { reportPage } from './report-page.ts';
@@ -50,11 +50,10 @@ export const EVALUATE_COMMAND: Command = {
     const record = byCatalog
       ? await stored(terminal, ownerFrom(values.owner), catalog)
       : inline(model as string, await readFile(choices as string, 'utf8'));
-    const { examples, problems, notes } = readExamples(text, record.choices, instruction);
-    for (const note of notes) terminal.err(note);
-    if (problems.length > 0) throw new Error(problems.join('\n'));
-    if (examples.length === 0) throw new Error('there are no examples');
-    const { name, answers } = await decideAll(terminal, record, examples);
+    const file = readExamples(text, record.choices, instruction);
+    const { examples } = file;
+    for (const note of file.notes) terminal.err(note);
+    const { name, answers } = await decideAll(terminal, record, file);
     const quality = qualityOf(answers);
     if (values.report !== undefined) {
       await writeFile(
@@ -80,7 +79,8 @@ function inline(model: string, text: string): CatalogRecord {
   return { id: '', model, choices: choicesFrom(text), version: '', visibility: '', createdAt: '' };
 }
 
-async function decideAll(terminal: Terminal, record: CatalogRecord, examples: readonly Example[]) {
+async function decideAll(terminal: Terminal, record: CatalogRecord, file: ExampleFile) {
+  const { examples } = file;
   const sorted = record.choices.toSorted();
   const { descriptions = {}, learned } = record.additions ?? {};
   const read = createReadChoices(sorted, descriptions);
@@ -89,6 +89,9 @@ async function decideAll(terminal: Terminal, record: CatalogRecord, examples: re
     if (learned !== undefined && state === undefined) {
       terminal.err(`what the catalog learned is for ${learned.model}; it is measured zero-shot`);
     }
+    const problems = await engine.problemsOf(file);
+    if (problems.length > 0) throw new Error(problems.join('\n'));
+    if (examples.length === 0) throw new Error('there are no examples');
     const scored = await engine.scoreAll(examples, read.texts);
     const answers = scored.map(({ probabilities, vector }, i): JudgedAnswer => {
       const said = read.inOrder(probabilities);

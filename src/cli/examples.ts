@@ -13,42 +13,50 @@ export interface Example {
   readonly label: string;
 }
 
+/** What is wrong with a line of a file. */
+export interface LineProblem {
+  readonly line: number;
+  readonly problem: string;
+}
+
 /** What a file holds. */
 export interface ExampleFile {
   /** In an order that does not depend on the file's. */
   readonly examples: readonly Example[];
-  /** What keeps the file from being used. */
-  readonly problems: readonly string[];
+  /** What keeps the file from being used, as far as it can be told without a model. */
+  readonly problems: readonly LineProblem[];
+  /** All texts that can be read, whatever else is wrong with their lines: a model says which are too long. */
+  readonly texts: readonly Pick<Example, 'line' | 'input' | 'instruction'>[];
   /** What is worth knowing of it. */
   readonly notes: readonly string[];
 }
 
 /** Reads a file. `instruction`: for examples without one. */
 export function readExamples(text: string, choices: readonly string[], instruction?: string): ExampleFile {
-  const problems: string[] = [];
+  const problems: LineProblem[] = [];
+  const texts: Pick<Example, 'line' | 'input' | 'instruction'>[] = [];
   const examples: Example[] = [];
   for (const { line, fields } of entriesOf(text)) {
     if (typeof fields === 'string') {
-      problems.push(`line ${line}: ${fields}`);
+      problems.push({ line, problem: fields });
       continue;
     }
     const example = { instruction, ...withoutEmpty(fields) } as Readonly<Record<string, unknown>>;
     const missing = ['input', 'instruction', 'label'].filter(
       (name) => typeof example[name] !== 'string' || example[name] === '',
     );
-    if (missing.length > 0) problems.push(`line ${line}: ${missing.join(', ')} must be a text that is not empty`);
-    else if (!choices.includes(example.label as string)) {
-      problems.push(`line ${line}: the label ${JSON.stringify(example.label)} is not one of the choices`);
-    } else {
-      examples.push({
-        line,
-        input: example.input as string,
-        instruction: example.instruction as string,
-        label: example.label as string,
-      });
-    }
+    const { input, instruction: asked, label } = example as unknown as Omit<Example, 'line'>;
+    if (!missing.includes('input') && !missing.includes('instruction')) texts.push({ line, input, instruction: asked });
+    if (missing.length > 0) problems.push({ line, problem: `${missing.join(', ')} must be a text that is not empty` });
+    else if (choices.includes(label)) examples.push({ line, input, instruction: asked, label });
+    else problems.push({ line, problem: `the label ${JSON.stringify(label)} is not one of the choices` });
   }
-  return { problems, ...distinct(examples, choices) };
+  return { problems, texts, ...distinct(examples, choices) };
+}
+
+/** Problems as an operator reads them, by line. */
+export function problemLines(problems: readonly LineProblem[]): readonly string[] {
+  return problems.toSorted((a, b) => a.line - b.line).map(({ line, problem }) => `line ${line}: ${problem}`);
 }
 
 /** The labels of a file, for decisions among these alone: each once, in code-unit order. */

@@ -4,7 +4,7 @@ import { type AnswerQuality, qualityOf } from '../domain/learning/quality.ts';
 import { fitTemperature } from '../domain/learning/temperature.ts';
 import { applyTemperature } from '../engine/tempered.ts';
 import type { Terminal } from './command.ts';
-import { type Example, labelsIn, readExamples } from './examples.ts';
+import { type Example, labelsIn, problemLines, readExamples } from './examples.ts';
 import { withOwnEngine } from './own-engine.ts';
 import { figureLines } from './quality-lines.ts';
 
@@ -28,7 +28,7 @@ export function labelledExamples(text: string, instruction: string | undefined, 
   const choices = labelsIn(text);
   const { examples, problems, notes } = readExamples(text, choices, instruction);
   for (const note of notes) terminal.err(note);
-  if (problems.length > 0) throw new Error(problems.join('\n'));
+  if (problems.length > 0) throw new Error(problemLines(problems).join('\n'));
   if (choices.length < 2) throw new Error('examples need two labels or more: they are the choices');
   if (examples.length < MIN_EXAMPLES) {
     throw new Error(`${examples.length} examples are too few: ${MIN_EXAMPLES} are the least, a hundred are better`);

@@ -5,7 +5,7 @@ import type { CatalogStore, StampedCatalog } from '../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
 import { existing, replaceCatalog } from './catalog-change.ts';
 import { type Command, OWNER_OPTION, type Terminal, UsageError } from './command.ts';
-import { type Example, exampleLines, readExamples } from './examples.ts';
+import { type Example, type ExampleFile, exampleLines, readExamples } from './examples.ts';
 import { lessonLines, lessonOf, taught, withoutLearned } from './lessons.ts';
 import { withOwnEngine } from './own-engine.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
@@ -50,9 +50,10 @@ export const LEARN_COMMAND: Command = {
       }
       const kept = text ?? (await catalogs.examples(owner, id, patience()));
       if (kept === '') throw new Error(`no examples are kept beside '${id}'`);
-      const examples = sound(readExamples(kept, found.record.choices, instruction), terminal);
+      const examples = readExamples(kept, found.record.choices, instruction);
+      for (const note of examples.notes) terminal.err(note);
       // Those of an earlier lesson must not be taken for those of this one.
-      const others = values['keep-examples'] === true ? exampleLines(examples) : '';
+      const others = values['keep-examples'] === true ? exampleLines(examples.examples) : '';
       const keep = values.refresh === true ? undefined : others;
       await teach(catalogs, owner, found, examples, keep, terminal);
     });
@@ -71,12 +72,15 @@ async function teach(
   catalogs: CatalogStore,
   owner: string,
   found: StampedCatalog,
-  examples: readonly Example[],
+  file: ExampleFile,
   keep: string | undefined,
   terminal: Terminal,
 ): Promise<void> {
   const { record } = found;
+  const { examples } = file;
   await withOwnEngine(terminal, record.model, async (engine) => {
+    const problems = [...(await engine.problemsOf(file)), ...tooFew(examples)];
+    if (problems.length > 0) throw new Error(`${problems.join('\n')}\nnothing was changed`);
     terminal.out(`deciding ${examples.length} examples with ${engine.name}`);
     const lesson = await lessonOf(engine, record, examples);
     for (const line of lessonLines(lesson)) terminal.out(line);
@@ -92,14 +96,7 @@ async function teach(
   });
 }
 
-/** The examples of a file without problems, and enough of them. Notes go to standard error. */
-function sound({ examples, problems, notes }: ReturnType<typeof readExamples>, terminal: Terminal): readonly Example[] {
-  for (const note of notes) terminal.err(note);
-  if (problems.length > 0) throw new Error(`${problems.join('\n')}\nnothing was changed`);
-  if (examples.length < MIN_EXAMPLES) {
-    throw new Error(
-      `${examples.length} examples are too few: ${MIN_EXAMPLES} are the least, some for each choice are better`,
-    );
-  }
-  return examples;
+function tooFew({ length }: readonly Example[]): readonly string[] {
+  if (length >= MIN_EXAMPLES) return [];
+  return [`${length} examples are too few: ${MIN_EXAMPLES} are the least, some for each choice are better`];
 }

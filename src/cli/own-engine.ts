@@ -4,22 +4,25 @@ import { createEngine } from '../engine/create-engine.ts';
 import type { Engine, ModelRevision, ScoreOutcome } from '../engine/engine.ts';
 import { SILENT_LOG } from '../stores/log.ts';
 import type { Terminal } from './command.ts';
+import { type Example, type ExampleFile, type LineProblem, problemLines } from './examples.ts';
 import { inferenceServersOf, modelsFolder } from './models.ts';
 
 /** What the engine says of a text. */
 export type Scored = Extract<ScoreOutcome, { kind: 'scored' }>;
 
+/** A text of a file, and its line there. */
+type NumberedText = Pick<Example, 'line' | 'input' | 'instruction'>;
+
 /** Scores texts with one revision of a model. */
 export interface OwnEngine {
   readonly name: string;
   readonly revision: ModelRevision;
+  /** Everything that is wrong with a file, a problem a line: texts that the model does not take are, too. Decides nothing. */
+  problemsOf(file: Pick<ExampleFile, 'problems' | 'texts'>): Promise<readonly string[]>;
   /**
    * In the order of the texts. `choices` in code-unit order. What a text is refused for becomes a line of the error.
    */
-  scoreAll(
-    texts: readonly { readonly line: number; readonly input: string; readonly instruction: string }[],
-    choices: readonly string[],
-  ): Promise<readonly Scored[]>;
+  scoreAll(texts: readonly NumberedText[], choices: readonly string[]): Promise<readonly Scored[]>;
   /** Those of the texts that the model does not take as choices, each with how many tokens it has. */
   tooLong(texts: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
@@ -55,36 +58,34 @@ export async function withOwnEngine<T>(
   try {
     const revision = await readyRevision(engine, model);
     const job = { model: revision.id, revision: revision.revision };
+    const scoreAll = async (texts: readonly NumberedText[], choices: readonly string[]) => {
+      const scored = new Array<Scored>(texts.length);
+      const problems: LineProblem[] = [];
+      let next = 0;
+      const lane = async (): Promise<void> => {
+        for (let place = next++; place < texts.length; place = next++) {
+          const { line, input, instruction } = texts[place] as NumberedText;
+          const outcome = await engine.score({ ...job, input, instruction, choices, vector: true }, terms());
+          if (outcome.kind === 'scored') scored[place] = outcome;
+          else if (outcome.kind === 'choice_too_long')
+            throw new Error(`a choice has more tokens than the model takes: ${JSON.stringify(outcome.choice)}`);
+          else {
+            const tokens = `${outcome.atLeast ? 'more than ' : ''}${outcome.tokens}`;
+            problems.push({ line, problem: `has ${tokens} tokens, the model takes at most ${outcome.limit}` });
+          }
+        }
+      };
+      await Promise.all(Array.from({ length: 2 * engines }, lane));
+      return { scored, problems };
+    };
     return await work({
       name: `${revision.id}@${revision.revision}`,
       revision,
+      problemsOf: async ({ problems, texts }) => problemLines([...problems, ...(await scoreAll(texts, [])).problems]),
       async scoreAll(texts, choices) {
-        const scored = new Array<Scored>(texts.length);
-        const problems = new Map<number, string>();
-        let next = 0;
-        const lane = async (): Promise<void> => {
-          for (let place = next++; place < texts.length; place = next++) {
-            const { line, input, instruction } = texts[place] as (typeof texts)[number];
-            const outcome = await engine.score({ ...job, input, instruction, choices, vector: true }, terms());
-            if (outcome.kind === 'scored') scored[place] = outcome;
-            else if (outcome.kind === 'choice_too_long')
-              throw new Error(`a choice has more tokens than the model takes: ${JSON.stringify(outcome.choice)}`);
-            else
-              problems.set(
-                line,
-                `line ${line}: has ${outcome.tokens} tokens, the model takes at most ${outcome.limit}`,
-              );
-          }
-        };
-        await Promise.all(Array.from({ length: 2 * engines }, lane));
-        if (problems.size > 0) {
-          throw new Error(
-            [...problems]
-              .toSorted(([a], [b]) => a - b)
-              .map(([, problem]) => problem)
-              .join('\n'),
-          );
-        }
+        // A server that decides may count otherwise than the package's own tokenizer, so these may be new.
+        const { scored, problems } = await scoreAll(texts, choices);
+        if (problems.length > 0) throw new Error(problemLines(problems).join('\n'));
         return scored;
       },
       async tooLong(texts) {

@@ -1,6 +1,9 @@
 /** What the rest of Umpire knows of the engine: texts and choices in, probabilities out. */
 
-/** One decision to make. `model` and `revision` are resolved, `choices` unique and in code-unit order. */
+/**
+ * One decision to make. `model` and `revision` are resolved, `choices` unique and in code-unit order. A job without
+ * choices only reads the texts: its outcome says whether they are too long, and has no probabilities.
+ */
 export interface ScoreJob {
   readonly model: string;
   readonly revision: string;

@@ -74,8 +74,8 @@ export function digestOf(
   return hash('sha256', JSON.stringify([model, basis, rung, scale, bias, width, row_scales, rows]), 'hex').slice(0, 16);
 }
 
-/** What is wrong with additions to these choices, or undefined. */
-export function additionsProblem(value: unknown, choices: readonly string[]): string | undefined {
+/** What is wrong with additions to these choices of a catalog of that model, or undefined. */
+export function additionsProblem(value: unknown, choices: readonly string[], model: string): string | undefined {
   if (!isObject(value)) return 'additions are no object';
   const { descriptions, learned } = value as { descriptions?: unknown; learned?: unknown };
   if (descriptions !== undefined) {
@@ -88,6 +88,8 @@ export function additionsProblem(value: unknown, choices: readonly string[]): st
     if (new Set(texts).size !== texts.length) return 'two choices read alike';
   }
   if (learned === undefined) return undefined;
+  if (isObject(learned) && typeof learned.model === 'string' && !learned.model.startsWith(`${model}@`))
+    return 'the learned state is for another model';
   return learnedProblem(learned, choices, descriptions as CatalogAdditions['descriptions']);
 }
 
@@ -122,6 +124,7 @@ function areWeights(value: unknown, choices: number): boolean {
   const { width, row_scales, rows } = value as Partial<LearnedWeights>;
   return (
     Number.isInteger(width) &&
+    (width as number) > 0 &&
     Array.isArray(row_scales) &&
     row_scales.length === choices &&
     row_scales.every((each) => Number.isFinite(each)) &&

@@ -73,7 +73,7 @@ export function fromFields(owner: string, id: string, fields: Readonly<Record<st
     areCalibrations(calibrations);
   if (!sound) throw new StoreCorrupt(`catalog '${id}' of '${owner}' is not readable`);
   const additions = typeof fields.additions === 'string' ? parse(fields.additions) : {};
-  const problem = additionsProblem(additions, choices);
+  const problem = additionsProblem(additions, choices, model);
   if (problem !== undefined) throw new StoreCorrupt(`catalog '${id}' of '${owner}': ${problem}`);
   const record = { id, model, choices, version, visibility, createdAt: text('created_at') };
   return {

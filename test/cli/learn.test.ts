@@ -149,14 +149,24 @@ test('every problem of the examples is said at once, and nothing changes', async
   const line = (label: string, input = 'abc') => JSON.stringify({ input, instruction: 'which', label });
   t.regex((await learn(line('abc'), 'none')).err, /acme has no catalog 'none'/);
   t.regex((await learn(line('abc'))).err, /1 examples are too few: 8 are the least/);
+  const far = `abc ${'x'.repeat(99)} `.repeat(50);
   const wrong = await learn(
-    [line('abc'), 'nonsense', line('mno'), '{"input":"","label":"abc"}', line('xyz')].join('\n'),
+    [line('abc'), 'nonsense', line('mno', far), '{"input":"","label":"abc"}', line('xyz'), line('abc', far)].join('\n'),
   );
   t.is(wrong.status, 1);
   t.regex(wrong.err, /line 2: is not a JSON object/);
   t.regex(wrong.err, /line 3: the label "mno" is not one of the choices/);
   t.regex(wrong.err, /line 4: input, instruction must be a text that is not empty/);
   t.regex(wrong.err, /lines 1, 5: one text under several labels; left out/);
+  // A text that the model does not take is found with the others, also in a line that has another fault, in their order.
+  t.deepEqual(wrong.err.match(/line \d: has more than \d+ tokens, the model takes at most 40/g)?.length, 2);
+  t.deepEqual(
+    [...wrong.err.matchAll(/line (\d): /g)].map(([, place]) => place),
+    ['2', '3', '3', '4', '6'],
+  );
+  t.regex(wrong.err, /1 examples are too few: 8 are the least.*\nnothing was changed/);
+  // Nothing was decided for it.
+  t.notRegex(wrong.out, /deciding/);
   const long = Array.from({ length: 10 }, (_, i) => line('abc', i < 2 ? `abc ${i} `.repeat(50) : `abc ${i}`)).join(
     '\n',
   );

@@ -104,7 +104,44 @@ test('the digest is in the header, the metadata, the log line, the span and the 
   t.deepEqual(marked.map(({ attributes }) => attributes['umpire.learned']).toSorted(), [...lines].toSorted() as never);
 });
 
-test('a state that was tampered with never decides: 500 storage_corrupt, until it is replaced', async (t) => {
+/** A state that is what it says, whatever it says. */
+function digested(change: Partial<LearnedRecord>): LearnedRecord {
+  const state = { ...stateFor('minilm-l6@r1'), ...change };
+  return { ...state, digest: digestOf(state) };
+}
+
+const sound = stateFor('minilm-l6@r1');
+const rows = (bytes: number): string => Buffer.alloc(bytes, 1).toString('base64');
+const written = (learned: unknown, more: object = {}): string => JSON.stringify({ ...more, learned });
+
+/** Texts in place of a sound state's. */
+const BROKEN: Readonly<Record<string, string>> = {
+  'too few numbers': written(digested({ bias: [0, 5] })),
+  'too many numbers': written(digested({ bias: [0, 5, 0, 0] })),
+  'no number': written(digested({ bias: [0, Number.NaN, 5] })),
+  'counts of other choices': written({ ...sound, examples: [4, 4] }),
+  'weights for two choices': written(digested({ weights: { width: 2, row_scales: [1, 1], rows: rows(4) } })),
+  'weights that were cut off': written(digested({ weights: { width: 2, row_scales: [1, 1, 1], rows: rows(5) } })),
+  'weights of no width': written(digested({ weights: { width: 0, row_scales: [1, 1, 1], rows: '' } })),
+  'weights for vectors of another length': written(
+    digested({ weights: { width: 2, row_scales: [1, 1, 1], rows: rows(6) } }),
+  ),
+  'other choices': written(digested({ basis: basisOf(['a', 'b', 'd'], undefined) })),
+  'other descriptions': written(sound, { descriptions: { a: 'the first' } }),
+  'another model': written(digested({ model: 'umpire-mini@r1' })),
+  'no revision': written(digested({ model: 'minilm-l6' })),
+  'another revision than was written': written({ ...sound, model: 'minilm-l6@r2' }),
+  'another scale than was written': written({ ...sound, scale: 2 }),
+  'another digest': written({ ...sound, digest: '0123456789abcdef' }),
+  'no digest': written({ ...sound, digest: undefined }),
+  'cut off': written(sound).slice(0, -5),
+  half: written(sound).slice(0, 80),
+  nothing: '',
+  'a list': '[]',
+  'a state that is none': '{"learned":null}',
+};
+
+test('a state that is broken, of another length or for something else never decides: 500 storage_corrupt, until it is replaced', async (t) => {
   const embedded = await openEmbedded();
   const redis = await startRedis();
   const inRedis = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG);
@@ -113,49 +150,53 @@ test('a state that was tampered with never decides: 500 storage_corrupt, until i
     await redis.stop();
     await embedded.remove();
   });
-  const sound = { learned: stateFor('minilm-l6@r1') };
-  const tampered = [
-    JSON.stringify({ learned: stateFor('minilm-l6@r1', [0, 5]) }),
-    JSON.stringify({ learned: { ...sound.learned, scale: 2 } }),
-    JSON.stringify(sound).slice(0, -5),
-    '[]',
-  ];
   const places = [
     {
       env: { UMPIRE_DATA_DIR: embedded.folder },
       stores: embedded,
-      async write(additions: string) {
+      async write(id: string, additions: string) {
         const database = new DatabaseSync(`${embedded.folder}/umpire.db`);
-        database.prepare("UPDATE catalogs SET additions = ?, stamp = 'tampered' || length(stamp)").run(additions);
+        database
+          .prepare("UPDATE catalogs SET additions = ?, stamp = 'tampered' || length(stamp) WHERE id = ?")
+          .run(additions, id);
         database.close();
       },
     },
     {
       env: { REDIS_URL: redis.url },
       stores: inRedis,
-      write: (additions: string) =>
-        redis.command('HSET', 'umpire:{acme}:catalog:a', 'additions', additions, 'stamp', `${Math.random()}`),
+      write: (id: string, additions: string) =>
+        redis.command('HSET', `umpire:{acme}:catalog:${id}`, 'additions', additions, 'stamp', `${Math.random()}`),
     },
   ];
   for (const { env, stores, write } of places) {
     const { headers } = await issueKey(stores, 'acme');
-    await stores.catalogs.create('acme', record('a', sound.learned), UNBOUNDED, budget());
+    const create = (id: string, state?: LearnedRecord) =>
+      stores.catalogs.create('acme', record(id, state), UNBOUNDED, budget());
     const service = await startService(env, { engine: createScriptedEngine() });
-    const answer = () => decide(service.port, { ...question, catalog: 'a' }, headers);
+    const answer = (catalog: string) => decide(service.port, { ...question, catalog }, headers);
     try {
-      await until(async () => (await answer()).headers['x-umpire-learned'] === sound.learned.digest);
-      for (const additions of tampered) {
-        await write(additions);
-        await until(async () => (await answer()).status !== 200, 3_000);
-        const { status, text } = await answer();
-        t.is(status, 500);
-        t.is(JSON.parse(text).error.code, 'storage_corrupt');
+      for (const [place, [what, additions]] of Object.entries(BROKEN).entries()) {
+        const id = `c${place}`;
+        await create(id, sound);
+        await write(id, additions);
+        const { status, headers: answered, text } = await answer(id);
+        t.is(status, 500, what);
+        t.is(JSON.parse(text).error?.code, 'storage_corrupt', what);
+        t.is(answered['x-umpire-learned'], undefined, what);
         // What is inside stays inside.
-        t.false(text.includes('scale'));
+        t.notRegex(text, /scale|minilm|bias/, what);
       }
+
+      // A server that decides by a sound state hears of it within a second, and of its replacement.
+      await create('a', sound);
+      t.is((await answer('a')).headers['x-umpire-learned'], sound.digest);
+      await write('a', BROKEN['cut off'] as string);
+      await until(async () => (await answer('a')).status !== 200, 3_000);
+      t.is(JSON.parse((await answer('a')).text).error.code, 'storage_corrupt');
       await stores.catalogs.delete('acme', 'a', budget());
-      await stores.catalogs.create('acme', record('a'), UNBOUNDED, budget());
-      await until(async () => (await answer()).status === 200, 3_000);
+      await create('a');
+      await until(async () => (await answer('a')).status === 200, 3_000);
     } finally {
       await service.stop();
     }

@@ -66,6 +66,7 @@ export function createEstimates(): Estimates {
     cost(shape, encoded) {
       const { revision, premiseLength, choices } = shape;
       const { profile } = revision;
+      if (choices === 0) return premiseLength * PER_CHARACTER;
       if (profile === undefined) return UNKNOWN_COST;
       const { density, slowness } = experiences.get(revision) ?? INEXPERIENCED;
       const misses = encoded && profile.choicesCached ? 0 : choices;
@@ -75,7 +76,8 @@ export function createEstimates(): Estimates {
     observe(shape, { inputTokens, encoded }, occupied) {
       const { revision, premiseLength, choices } = shape;
       const profile: CostProfile | undefined = revision.profile;
-      if (profile === undefined) return;
+      // What only reads says nothing of what deciding takes.
+      if (profile === undefined || choices === 0) return;
       const known = experiences.get(revision) ?? { ...INEXPERIENCED };
       const misses = profile.choicesCached ? encoded : choices;
       const predicted =

@@ -8,6 +8,7 @@ import {
   ChoiceTooLong,
   type Family,
   type FamilyParts,
+  type FamilyScores,
   InputTooLong,
   JobStopped,
   type RunControl,
@@ -50,6 +51,9 @@ export interface LoadedModels {
   /** What was asked of servers since this was last called. */
   takeCounts(): readonly InferenceCalls[];
 }
+
+/** Of a job without choices. */
+const NOTHING_SCORED: FamilyScores = { probabilities: new Float64Array(0), encoded: 0 };
 
 interface LoadedModel {
   readonly manifest: Manifest;
@@ -177,7 +181,8 @@ async function score(
   if (reading.kind !== 'read') return { result: reading };
   const { premise } = reading;
   const tokenized = performance.now();
-  const { probabilities, vector, encoded, doubt } = await family.score(premise, job.choices, control);
+  const { probabilities, vector, encoded, doubt } =
+    job.choices.length === 0 ? NOTHING_SCORED : await family.score(premise, job.choices, control);
   const unread = unreadOf(premise.input, family.tokenizer, manifest.unread);
   const result: JobResult = {
     kind: 'scored',

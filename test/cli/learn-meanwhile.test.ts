@@ -1,0 +1,62 @@
+/** A catalog that somebody changes while `umpire learn` works on it: nothing of that change is lost, and the command says why it wrote nothing. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import test from 'ava';
+import { runCommand } from '../../src/cli/run.ts';
+import { modelsFolder, writePackage } from '../engine/support/packages.ts';
+import { quiet, runUmpire } from '../support/terminal.ts';
+
+const SELECT = "SELECT * FROM catalogs WHERE id = 'two'";
+const CHANGES: Readonly<Record<string, string>> = {
+  'other choices': `UPDATE catalogs SET choices = '["abc","mno"]', stamp = 'other' WHERE id = 'two'`,
+  'a write that changed nothing else': "UPDATE catalogs SET stamp = 'again' WHERE id = 'two'",
+  deleted: "DELETE FROM catalogs WHERE id = 'two'",
+};
+
+test('a change meanwhile stays, and the command says that it wrote nothing', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  await writePackage(modelsDir);
+  const data = mkdtempSync(join(tmpdir(), 'umpire-meanwhile-'));
+  t.teardown(() => rmSync(data, { recursive: true, force: true }));
+  const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
+  const file = join(data, 'labels.jsonl');
+  writeFileSync(
+    file,
+    Array.from({ length: 40 }, (_, i) =>
+      JSON.stringify({ input: `${i % 2 ? 'abc' : 'xyz'} ${i}`, instruction: 'which', label: i % 2 ? 'xyz' : 'abc' }),
+    ).join('\n'),
+  );
+  const catalog = JSON.stringify({ id: 'two', model: 'tiny', choices: ['abc', 'xyz'] });
+  const args = ['learn', '--catalog', 'two', '--owner', 'acme', '--keep-examples', file];
+  for (const [what, sql] of Object.entries(CHANGES)) {
+    t.is((await runUmpire(['catalogs', 'import', '--owner', 'acme'], { env, input: catalog })).status, 0, what);
+    const database = new DatabaseSync(join(data, 'umpire.db'));
+    let changed: unknown;
+    const out: string[] = [];
+    const err: string[] = [];
+    const status = await runCommand(args, {
+      ...quiet,
+      env,
+      err: (line) => err.push(line),
+      out(line) {
+        out.push(line);
+        if (!line.startsWith('deciding ')) return;
+        database.exec(sql);
+        changed = database.prepare(SELECT).get();
+      },
+    });
+    const after = database.prepare(SELECT).get();
+    database.exec("DELETE FROM catalogs WHERE id = 'two'");
+    database.close();
+    t.is(status, 1, what);
+    // It would have learned something.
+    t.true(out.includes('after:'), what);
+    t.regex(
+      err.join('\n'),
+      /^umpire learn: catalog 'two' was changed or deleted while this ran, and stays as it is now; run it again$/m,
+    );
+    t.deepEqual(after, changed as never, what);
+  }
+});
