@@ -12,25 +12,28 @@ import { createLimits } from './domain/limits.ts';
 import { createUnlearnedNotice } from './domain/unlearned-notice.ts';
 import { createEngine } from './engine/create-engine.ts';
 import type { Engine } from './engine/engine.ts';
+import type { EngineOptions } from './engine/options.ts';
 import type { Logger } from './logger.ts';
 import { createCatalogService } from './service/catalog-service.ts';
 import { createDecisionService } from './service/decision-service.ts';
 import { createModelService } from './service/model-service.ts';
+import type { Procedure } from './service/procedure.ts';
 import { createStores } from './stores/create-stores.ts';
 import { describeStore } from './stores/settings.ts';
-import { claimFolder } from './stores/sqlite/folder.ts';
+import { claimFolder, type FolderClaim } from './stores/sqlite/folder.ts';
 import type { Stores } from './stores/stores.ts';
 import { VERSION } from './version.ts';
 import { createGate, type Gate } from './wire/call/gate.ts';
 import { createCollector } from './wire/collector.ts';
 import { createDispatch } from './wire/dispatch.ts';
 import { createHealth, type Health } from './wire/health.ts';
-import { createHoldings, type HoldingState } from './wire/holdings/holdings.ts';
+import { createHoldings, type HoldingState, type Holdings } from './wire/holdings/holdings.ts';
 import { createListener, type Listener, type TlsFiles } from './wire/listener/listener.ts';
-import { createMetrics } from './wire/metrics/metrics.ts';
+import { createMetrics, type Metrics } from './wire/metrics/metrics.ts';
 import { createRestHandler } from './wire/rest/handler.ts';
 import { createRpcHandler } from './wire/rpc/handler.ts';
-import { createWatchdog, IDLE_AT, processVitals, type Vitals } from './wire/watchdog.ts';
+import type { Tracing } from './wire/traces/tracing.ts';
+import { createWatchdog, IDLE_AT, processVitals, type Vitals, type Watchdog } from './wire/watchdog.ts';
 
 /** Milliseconds between looks at the models while the port waits for them. */
 const READY_INTERVAL = 50;
@@ -46,30 +49,110 @@ export interface Overrides {
   readonly droppedLogLines?: () => number;
 }
 
-/** A whole service. It lives from `createApp` to `stop`, which is called once; what an override brought outlives it. */
-export interface App {
+/** What an app is put together from. */
+interface Parts {
+  readonly config: Config;
+  readonly logger: Logger;
   readonly engine: Engine;
   readonly health: Health;
+  readonly holdings: Holdings;
+  readonly listener: Listener;
+  readonly watchdog: Watchdog;
+  readonly metrics: Metrics | undefined;
+  readonly tracing: Tracing | undefined;
+  /** Faults that nothing caught, by their reason. */
+  readonly faults: Map<string, number>;
+  /** What the log calls the store. */
+  readonly storeName: string;
+  /** Closes what the app made itself and an override did not bring, in this order. */
+  readonly own: readonly (() => Promise<void>)[];
+}
+
+/** A whole service. It lives from `createApp` to `stop`, which is called once; what an override brought outlives it. */
+export class App {
+  readonly #parts: Parts;
+  #state: 'created' | 'starting' | 'listening' | 'draining' | 'stopped' = 'created';
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  get engine(): Engine {
+    return this.#parts.engine;
+  }
+
+  get health(): Health {
+    return this.#parts.health;
+  }
+
   /** What clients hold of the port. */
-  holdings(): HoldingState;
+  holdings(): HoldingState {
+    return this.#parts.holdings.state();
+  }
+
   /** Counts a fault that nothing caught, by its reason, for the metrics. */
-  noteFault(reason: string): void;
+  noteFault(reason: string): void {
+    const { faults } = this.#parts;
+    const label = faults.has(reason) || faults.size < MOST_REASONS ? reason : 'other';
+    faults.set(label, (faults.get(label) ?? 0) + 1);
+  }
+
   /**
    * Listens, and resolves with the port; 0 if it was stopped before. Models load meanwhile (see `health`) or, where the
    * settings say so, before.
    * @throws the system's error.
    */
-  start(): Promise<number>;
+  async start(): Promise<number> {
+    const { config, logger, engine, listener, metrics } = this.#parts;
+    if (this.#state === 'created') this.#state = 'starting';
+    if (metrics !== undefined && config.metricsPort !== undefined) {
+      logger.info({ metricsPort: await metrics.listen(config.metricsPort, config.host) }, 'metrics');
+    }
+    if (config.listenWhen === 'ready') {
+      logger.info({}, 'waiting for the models before the port opens');
+      while (this.#state === 'starting' && !engine.ready()) await sleep(READY_INTERVAL);
+    }
+    if (this.#state !== 'starting') return 0;
+    const port = await listener.listen(config.port, config.host);
+    if (this.#state === 'starting') this.#state = 'listening';
+    const { host, engines, tls } = config;
+    const fields = { version: VERSION, host, port, tls: tls !== undefined, engines, store: this.#parts.storeName };
+    logger.info(fields, 'listening');
+    return port;
+  }
+
   /**
    * Looks at the model packages again and uses the certificate, if the port speaks TLS. @throws Error if the
    * certificate is not valid.
    */
-  reload(tls: TlsFiles | undefined): void;
+  reload(tls: TlsFiles | undefined): void {
+    const { engine, listener, logger } = this.#parts;
+    engine.reload();
+    if (tls !== undefined) listener.setCertificate(tls);
+    logger.info({}, 'reloaded');
+  }
+
   /**
    * Drains and stops: unready at once, closed to new connections after the drain delay, done when the last request is
    * answered.
    */
-  stop(): Promise<void>;
+  async stop(): Promise<void> {
+    const { config, logger, health, listener, watchdog, metrics, tracing, own } = this.#parts;
+    this.#state = 'draining';
+    logger.info({ delayMs: config.drainDelay }, 'draining');
+    health.startDraining();
+    listener.startLeaving();
+    await sleep(config.drainDelay);
+    const graceEnds = performance.now() + config.drainGrace;
+    await listener.close(config.drainGrace);
+    await tracing?.close(Math.min(MOST_FLUSH, Math.max(LEAST_FLUSH, graceEnds - performance.now())));
+    for (const close of own) await close();
+    health.close();
+    watchdog.close();
+    await metrics?.close();
+    this.#state = 'stopped';
+    logger.info({}, 'stopped');
+  }
 }
 
 /** Reasons of faults that are counted by themselves: label values must be bounded. */
@@ -80,41 +163,20 @@ const LEAST_FLUSH = 1000;
 const MOST_FLUSH = 5000;
 
 /**
+ * An app that listens to nothing yet.
  * @throws StoreUnavailable or StoreCorrupt if the embedded store cannot be opened, Error if an annotation cannot be
  * served.
  */
 export async function createApp(config: Config, logger: Logger, overrides: Overrides = {}): Promise<App> {
   const stores = overrides.stores ?? (await createStores(config.store, logger));
-  const claim =
-    overrides.stores === undefined && config.store.kind === 'sqlite' ? claimFolder(config.store.folder) : undefined;
-  if (claim?.alone === false) {
-    logger.warn(
-      { store: describeStore(config.store) },
-      'another server uses this data folder: each counts limits alone',
-    );
-  }
+  const claim = overrides.stores === undefined ? claimOf(config, logger) : undefined;
   const watched = watchKeyUses(stores.keys);
-  const engine =
-    overrides.engine ??
-    (await createEngine({
-      modelsDir: config.modelsDir,
-      models: config.models,
-      engines: config.engines,
-      inferenceServers: config.inferenceServers,
-      engineMemoryBytes: config.engineMemory,
-      logger,
-    }));
+  const engine = overrides.engine ?? (await createEngine(engineOptionsOf(config, logger)));
   const health = createHealth(() => engine.ready());
-  const catalogs = createCatalogs({ store: stores.catalogs, engine, bounds: config.catalogBounds });
+  const holdings = createHoldings({ settings: config.holdings, trustedProxies: config.trustedProxies, logger });
   // One reason from zero, or the first fault would be no increase.
   const faults = new Map<string, number>([['other', 0]]);
-  const procedures = [
-    ...createDecisionService({
-      decider: createDecider({ engine, catalogs, unlearned: createUnlearnedNotice(logger) }),
-    }),
-    ...createModelService({ engine }),
-    ...createCatalogService({ catalogs }),
-  ];
+  const procedures = createProcedures({ config, logger, engine, stores });
   const ownGate = createGate({
     authenticator: createAuthenticator({ keys: watched.keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
     limits: createLimits({ settings: config.limits, store: stores.limits, log: logger }),
@@ -124,9 +186,9 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   });
   const gate = overrides.gate?.(ownGate) ?? ownGate;
   const bodies = createBodyLimits(config.bodies);
-  const holdings = createHoldings({ settings: config.holdings, trustedProxies: config.trustedProxies, logger });
   const rest = createRestHandler({ procedures, gate, health, bodies });
   const rpc = createRpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection });
+  const { droppedLogLines = () => 0 } = overrides;
   const metrics =
     config.metricsPort === undefined
       ? undefined
@@ -138,28 +200,73 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
           health,
           faults,
           memoryLimit: config.memory,
-          droppedLogLines: overrides.droppedLogLines ?? (() => 0),
+          droppedLogLines,
         });
-  const tracing =
-    config.traces === undefined
-      ? undefined
-      : (await import('./wire/traces/tracing.ts')).createTracing({
-          settings: config.traces,
-          tls: config.tls !== undefined,
-          logger,
-        });
+  const tracing = await createTracingOf(config, logger);
   const observers = [metrics, tracing].flatMap((part) => part?.observe ?? []);
   const dispatch = createDispatch({ rest, rpc, holdings, logger, observers });
-  const listener: Listener = createListener({
-    dispatch,
-    logger,
-    holdings,
-    tls: config.tls,
-  });
+  const listener = createListener({ dispatch, logger, holdings, tls: config.tls });
+  const watchdog = createWatchdogOf({ config, logger, listener, vitals: overrides.vitals ?? processVitals() });
+  const own = [
+    ...(overrides.engine === undefined ? [() => engine.close()] : []),
+    () => watched.close(),
+    ...(overrides.stores === undefined ? [() => stores.close()] : []),
+    async () => claim?.release(),
+  ];
+  const storeName = overrides.stores === undefined ? describeStore(config.store) : config.store.kind;
+  const parts = { config, logger, engine, health, holdings, listener, watchdog, metrics, tracing, faults };
+  return new App({ ...parts, storeName, own });
+}
 
-  const vitals = overrides.vitals ?? processVitals();
+/** Claims the data folder, if there is one. Another server that uses it is logged. */
+function claimOf({ store }: Config, logger: Logger): FolderClaim | undefined {
+  if (store.kind !== 'sqlite') return undefined;
+  const claim = claimFolder(store.folder);
+  if (!claim.alone) {
+    logger.warn({ store: describeStore(store) }, 'another server uses this data folder: each counts limits alone');
+  }
+  return claim;
+}
+
+function engineOptionsOf(config: Config, logger: Logger): EngineOptions {
+  const { modelsDir, models, engines, inferenceServers, engineMemory: engineMemoryBytes } = config;
+  return { modelsDir, models, engines, inferenceServers, engineMemoryBytes, logger };
+}
+
+/** Everything that can be called, in any protocol. */
+function createProcedures(parts: {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly engine: Engine;
+  readonly stores: Stores;
+}): readonly Procedure[] {
+  const { config, logger, engine, stores } = parts;
+  const catalogs = createCatalogs({ store: stores.catalogs, engine, bounds: config.catalogBounds });
+  const decider = createDecider({ engine, catalogs, unlearned: createUnlearnedNotice(logger) });
+  return [
+    ...createDecisionService({ decider }),
+    ...createModelService({ engine }),
+    ...createCatalogService({ catalogs }),
+  ];
+}
+
+/** Traces, whose packages are loaded only where they are exported. */
+async function createTracingOf({ traces, tls }: Config, logger: Logger): Promise<Tracing | undefined> {
+  if (traces === undefined) return undefined;
+  const { createTracing } = await import('./wire/traces/tracing.ts');
+  return createTracing({ settings: traces, tls: tls !== undefined, logger });
+}
+
+/** A watchdog that lets go of idle connections and of garbage near the bound, and logs when it refuses work. */
+function createWatchdogOf(parts: {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly listener: Listener;
+  readonly vitals: Vitals;
+}): Watchdog {
+  const { config, logger, listener, vitals } = parts;
   const collect = createCollector(() => vitals.memory() >= IDLE_AT * config.memory);
-  const watchdog = createWatchdog({
+  return createWatchdog({
     memoryLimit: config.memory,
     vitals,
     closeIdle: () => {
@@ -172,59 +279,4 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
       else logger.info(vitals, 'within the bounds again: work is taken');
     },
   });
-
-  return {
-    engine,
-    health,
-    holdings: () => holdings.state(),
-    noteFault(reason) {
-      const label = faults.has(reason) || faults.size < MOST_REASONS ? reason : 'other';
-      faults.set(label, (faults.get(label) ?? 0) + 1);
-    },
-    async start() {
-      if (metrics !== undefined && config.metricsPort !== undefined) {
-        logger.info({ metricsPort: await metrics.listen(config.metricsPort, config.host) }, 'metrics');
-      }
-      if (config.listenWhen === 'ready') {
-        logger.info({}, 'waiting for the models before the port opens');
-        while (!health.draining && !engine.ready()) await sleep(READY_INTERVAL);
-      }
-      if (health.draining) return 0;
-      const port = await listener.listen(config.port, config.host);
-      logger.info(
-        {
-          version: VERSION,
-          host: config.host,
-          port,
-          tls: config.tls !== undefined,
-          engines: config.engines,
-          store: overrides.stores === undefined ? describeStore(config.store) : config.store.kind,
-        },
-        'listening',
-      );
-      return port;
-    },
-    reload(tls) {
-      engine.reload();
-      if (tls !== undefined) listener.setCertificate(tls);
-      logger.info({}, 'reloaded');
-    },
-    async stop() {
-      logger.info({ delayMs: config.drainDelay }, 'draining');
-      health.startDraining();
-      listener.startLeaving();
-      await sleep(config.drainDelay);
-      const graceEnds = performance.now() + config.drainGrace;
-      await listener.close(config.drainGrace);
-      await tracing?.close(Math.min(MOST_FLUSH, Math.max(LEAST_FLUSH, graceEnds - performance.now())));
-      if (overrides.engine === undefined) await engine.close();
-      await watched.close();
-      if (overrides.stores === undefined) await stores.close();
-      claim?.release();
-      health.close();
-      watchdog.close();
-      await metrics?.close();
-      logger.info({}, 'stopped');
-    },
-  };
 }

@@ -1,25 +1,20 @@
 /**
  * Who sends a request, from its `Authorization` header: `Bearer <key>`, nothing else. No header is an anonymous caller;
- * a header that does not hold a live key is refused everywhere, never served as anonymous. Known keys are answered from
- * a cache without waiting: a key that was found is looked up again after 3 s, one that was not after 1 s. While the
- * store is away, a key that was found within ten minutes is still believed; a decision can go on with it, whereas
- * catalog work fails on the store itself.
+ * a header that does not hold a live key is refused everywhere, never served as anonymous. Known keys are answered
+ * without waiting.
  *
- * The check sum of a key costs nothing to make, so keys that pass it may still be junk. What was not found is
- * remembered apart from what was, and an address whose keys are not found may ask for few more look-ups: junk neither
- * pushes a good key out nor makes the store work.
+ * The check sum of a key costs nothing to make, so keys that pass it may still be junk: an address whose keys are not
+ * found may ask for few more look-ups.
  */
 import { LRUCache } from 'lru-cache';
 import { retryAfterOf } from '../engine/errors.ts';
 import type { StoreBudget } from '../stores/budget.ts';
-import { StoreUnavailable } from '../stores/errors.ts';
 import type { KeyRecord, KeyStore } from '../stores/key-store.ts';
 import type { Caller } from './callers.ts';
 import { DomainError } from './errors.ts';
-import type { Rate } from './gcra.ts';
-import { judgeRate } from './gcra.ts';
+import { judgeRate, type Rate } from './gcra.ts';
 import { hashKey, isKey, KEY_LENGTH } from './keys.ts';
-import { storeFailure } from './store-failures.ts';
+import { createKnownKeys } from './known-keys.ts';
 
 /** Tells who sends a request. */
 export interface Authenticator {
@@ -45,11 +40,6 @@ export interface AuthenticatorOptions {
   readonly clock?: () => number;
 }
 
-const FOUND_MS = 3_000;
-const ABSENT_MS = 1_000;
-const BELIEVED_MS = 10 * 60_000;
-const MAX_FOUND = 50_000;
-const MAX_ABSENT = 10_000;
 const MAX_ADDRESSES = 50_000;
 const BAD_KEYS: Rate = { perSecond: 1, burst: 60 };
 /**
@@ -61,21 +51,11 @@ const UNKNOWN_KEYS: Rate = { perSecond: 10, burst: 256 };
 const MAX_HEADER = KEY_LENGTH + 64;
 const BEARER = /^bearer +(?<token>[^\s]+) *$/i;
 
-/** A key that was found. `at`: when the store said so. A store that is away moves `nextLook` alone. */
-interface Found {
-  readonly record: KeyRecord;
-  readonly at: number;
-  nextLook: number;
-}
-
 /** An authenticator over a key store. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const clock = options.clock ?? (() => performance.now());
   const wallClock = options.wallClock ?? Date.now;
-  const found = new LRUCache<string, Found>({ maxSize: MAX_FOUND, sizeCalculation: () => 1 });
-  // The values are when to look again.
-  const absent = new LRUCache<string, number>({ maxSize: MAX_ABSENT, sizeCalculation: () => 1 });
-  const looking = new Map<string, Promise<KeyRecord | undefined>>();
+  const known = createKnownKeys(options.keys, clock);
   const badKeys = createAddressRate(BAD_KEYS);
   const unknownKeys = createAddressRate(UNKNOWN_KEYS);
 
@@ -86,14 +66,17 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if (token === undefined) throw bad(address, "Authorization must be 'Bearer <API key>'");
       if (!isKey(token)) throw bad(address, 'the API key is not valid');
       const hash = hashKey(token);
-      const entry = found.get(hash);
-      if (entry === undefined) {
-        const nextLook = absent.get(hash);
-        if (nextLook !== undefined && clock() < nextLook) throw bad(address, 'the API key is not valid');
-        return lookUnknown(hash, address, budget).then((record) => judge(record, address));
+      const now = known.recall(hash);
+      switch (now.kind) {
+        case 'found':
+          return judge(now.record, address);
+        case 'absent':
+          throw bad(address, 'the API key is not valid');
+        case 'outdated':
+          return known.look(hash, budget).then((record) => judge(record, address));
+        case 'unknown':
+          return lookUnknown(hash, address, budget).then((record) => judge(record, address));
       }
-      if (clock() < entry.nextLook) return judge(entry.record, address);
-      return look(hash, budget).then((record) => judge(record, address));
     },
   };
 
@@ -105,48 +88,17 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
   /** A look-up that counts for its address until the key turns out to be there, or the store to be away. */
   async function lookUnknown(hash: string, address: string, budget: StoreBudget): Promise<KeyRecord | undefined> {
-    if (!options.limitBadKeys || looking.has(hash)) return look(hash, budget);
+    if (!options.limitBadKeys || known.isLooking(hash)) return known.look(hash, budget);
     const waitMs = unknownKeys.take(address, clock());
     if (waitMs !== undefined) throw tooManyBadKeys(waitMs);
     try {
-      const record = await look(hash, budget);
+      const record = await known.look(hash, budget);
       if (record !== undefined) unknownKeys.giveBack(address);
       return record;
     } catch (error) {
       unknownKeys.giveBack(address);
       throw error;
     }
-  }
-
-  /** One look-up at a time for a key, however many requests wait for it. */
-  function look(hash: string, budget: StoreBudget): Promise<KeyRecord | undefined> {
-    const running = looking.get(hash);
-    if (running !== undefined) return running;
-    const started = clock();
-    const lookup = options.keys
-      .find(hash, budget)
-      .then(
-        (record) => {
-          if (record === undefined) {
-            found.delete(hash);
-            absent.set(hash, started + ABSENT_MS);
-          } else {
-            absent.delete(hash);
-            found.set(hash, { record, at: started, nextLook: started + FOUND_MS });
-          }
-          return record;
-        },
-        (error: unknown) => {
-          const entry = found.get(hash);
-          const believed = error instanceof StoreUnavailable && entry !== undefined && started < entry.at + BELIEVED_MS;
-          if (!believed) throw storeFailure(error);
-          entry.nextLook = clock() + ABSENT_MS;
-          return entry.record;
-        },
-      )
-      .finally(() => looking.delete(hash));
-    looking.set(hash, lookup);
-    return lookup;
   }
 
   function bad(address: string, message: string): DomainError {

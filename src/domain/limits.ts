@@ -104,7 +104,7 @@ export function createLimits(options: LimitOptions): Limits {
   }
 
   function judge(demand: LimitDemand, verdict: LimitVerdict, counter: Pick<LimitStore, 'release'>): Admission {
-    if (verdict.kind === 'refused') throw refusal(verdict);
+    if (verdict.kind === 'refused') throw refusal(verdict, slowest.read());
     const { concurrency, subject } = demand;
     if (concurrency === undefined) return FREE;
     const started = clock();
@@ -118,23 +118,22 @@ export function createLimits(options: LimitOptions): Limits {
       },
     };
   }
+}
 
-  function refusal(verdict: Exclude<LimitVerdict, { kind: 'admitted' }>): DomainError {
-    switch (verdict.by) {
-      case 'rate':
-        return new DomainError('RATE_LIMIT_EXCEEDED', 'too many requests', {
-          retryAfter: retryAfterOf(verdict.waitMs),
-        });
-      case 'quota':
-        return new DomainError('QUOTA_EXCEEDED', "the day's quota of decisions is used up", {
-          retryAfter: retryAfterOf(verdict.waitMs),
-        });
-      case 'concurrency':
-        // By then the oldest lease has gone on as long as the slowest of late did, so its place is free.
-        return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many decisions in progress', {
-          retryAfter: retryAfterOf(Math.min(slowest.read(), LEASE_MS) - verdict.oldestMs),
-        });
-    }
+/** The error of a verdict. `slowestMs`: how long the slowest decision of late took. */
+function refusal(verdict: Exclude<LimitVerdict, { kind: 'admitted' }>, slowestMs: number): DomainError {
+  switch (verdict.by) {
+    case 'rate':
+      return new DomainError('RATE_LIMIT_EXCEEDED', 'too many requests', { retryAfter: retryAfterOf(verdict.waitMs) });
+    case 'quota':
+      return new DomainError('QUOTA_EXCEEDED', "the day's quota of decisions is used up", {
+        retryAfter: retryAfterOf(verdict.waitMs),
+      });
+    case 'concurrency':
+      // By then the oldest lease has gone on as long as the slowest of late did, so its place is free.
+      return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many decisions in progress', {
+        retryAfter: retryAfterOf(Math.min(slowestMs, LEASE_MS) - verdict.oldestMs),
+      });
   }
 }
 

@@ -13,7 +13,7 @@ import type { Backlog } from '../scheduling/fair-queue.ts';
 import { Pool } from '../scheduling/pool.ts';
 import type { JobResult } from '../worker/messages.ts';
 import { createMemoryWarning } from './memory-warning.ts';
-import { createModelLoading } from './model-loading.ts';
+import { ModelLoading } from './model-loading.ts';
 
 /** Sees what the processes do. */
 export interface GroupObserver {
@@ -74,7 +74,7 @@ export function createEngineGroup({
   const slots: EngineSlot[] = [];
   const pool = new Pool({ settings, revisions, slots, abandoned: (death) => observer.abandoned(death) });
   const wanted = (): readonly Revision[] => revisions.wanted().filter(serves);
-  const loading = createModelLoading({ settings, revisions, wanted, slots, served: () => pool.dispatch() });
+  const loading = new ModelLoading({ settings, revisions, wanted, slots, served: () => pool.dispatch() });
   const spare = createSparePlace();
   const warnOfMemory = createMemoryWarning(settings);
   for (const name of names) {

@@ -1,4 +1,5 @@
 /** Catalogs in Redis: one hash each, the choices as one JSON field; beside them a set of each owner's ids. */
+import type { StoreBudget } from '../budget.ts';
 import { CATALOG_FIELDS, fromFields, toFields } from '../catalog-record.ts';
 import type { CatalogStore } from '../catalog-store.ts';
 import type { RedisLink } from './link.ts';
@@ -9,6 +10,10 @@ import type { RedisWriter } from './writer.ts';
 
 /** A store that reads on a line and writes through a writer. */
 export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): CatalogStore {
+  /** Asks the server that has the key, which may be asked again. */
+  const ask = (key: string, budget: StoreBudget, command: readonly string[]): Promise<unknown> =>
+    link.call('repeatable', key, budget, (connection) => connection.send(key, command));
+
   return {
     async create(owner, record, bounds, budget, examples = '') {
       const fields = toFields(record);
@@ -32,9 +37,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     },
     async read(owner, id, budget) {
       const key = catalogName(owner, id);
-      const reply = await link.call('repeatable', key, budget, (connection) =>
-        connection.send(key, ['HMGET', key, ...CATALOG_FIELDS]),
-      );
+      const reply = await ask(key, budget, ['HMGET', key, ...CATALOG_FIELDS]);
       const values = Array.isArray(reply) ? reply : [];
       // A key that is not there and a hash without any of the fields look alike; nothing can be read of either.
       if (values.every((value) => value === null)) return undefined;
@@ -43,9 +46,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     async stamp(owner, id, budget) {
       const key = catalogName(owner, id);
       // A hash without a stamp is unreadable: read() says so, and create() finds it there.
-      const stamp = await link.call('repeatable', key, budget, (connection) =>
-        connection.send(key, ['HGET', key, 'stamp']),
-      );
+      const stamp = await ask(key, budget, ['HGET', key, 'stamp']);
       return typeof stamp === 'string' ? stamp : undefined;
     },
     async replace(owner, stamp, record, budget, examples) {
@@ -63,9 +64,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     },
     async examples(owner, id, budget) {
       const key = catalogName(owner, id);
-      const found = await link.call('repeatable', key, budget, (connection) =>
-        connection.send(key, ['HGET', key, 'examples']),
-      );
+      const found = await ask(key, budget, ['HGET', key, 'examples']);
       return typeof found === 'string' ? found : '';
     },
     async delete(owner, id, budget) {
@@ -80,8 +79,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
     },
     async list(owner, budget) {
       const key = catalogIdsName(owner);
-      const reply = await link.call('repeatable', key, budget, (connection) => connection.send(key, ['SMEMBERS', key]));
-      return [...(reply as Iterable<string>)].sort();
+      return [...((await ask(key, budget, ['SMEMBERS', key])) as Iterable<string>)].sort();
     },
     owners: (budget) =>
       link.call('repeatable', undefined, budget, async (connection) => {

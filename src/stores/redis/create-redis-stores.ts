@@ -7,7 +7,7 @@ import { createRedisCatalogStore } from './catalog-store.ts';
 import { inspectDurability } from './inspect.ts';
 import { createRedisKeyStore } from './key-store.ts';
 import { createRedisLimitStore } from './limit-store.ts';
-import { createRedisLink } from './link.ts';
+import { RedisLink } from './link.ts';
 import { openerOf } from './open.ts';
 import { createRedisWriter } from './writer.ts';
 
@@ -18,7 +18,7 @@ const START_MS = 1_500;
 export async function createRedisStores(settings: RedisSettings, log: StoreLog): Promise<Stores> {
   const open = await openerOf(settings);
   let inspected = false;
-  const link = createRedisLink({
+  const link = new RedisLink({
     open,
     log,
     onConnection(connection) {
@@ -27,7 +27,7 @@ export async function createRedisStores(settings: RedisSettings, log: StoreLog):
       void inspectDurability(connection, log);
     },
   });
-  const writing = settings.waitReplicas === 0 ? link : createRedisLink({ open, log });
+  const writing = settings.waitReplicas === 0 ? link : new RedisLink({ open, log });
   const writer = createRedisWriter(writing, settings.waitReplicas);
   await Promise.all([link.opened(START_MS), writing.opened(START_MS)]);
   return {

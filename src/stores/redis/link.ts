@@ -12,30 +12,6 @@ import { type OpenRedis, type RedisConnection, within } from './connection.ts';
 import { race, TOO_LATE } from './race.ts';
 import { type CallKind, isWrongServer, storeError } from './reply-errors.ts';
 
-/** One service's line to Redis, over all connections that it has one after the other. Ended by `close`. */
-export interface RedisLink {
-  /**
-   * Does one piece of work on the connection. `key`: a key that it is about; undefined for what walks all servers.
-   * Throws StoreUnavailable, StoreCorrupt, or for a write that was cut off StoreWriteUnconfirmed. What the work itself
-   * throws of these goes through.
-   */
-  call<T>(
-    kind: CallKind,
-    key: string | undefined,
-    budget: StoreBudget,
-    work: (connection: RedisConnection) => Promise<T>,
-  ): Promise<T>;
-  /** Resolves when the first connection is open, or after so many milliseconds. Whether it is. */
-  opened(milliseconds: number): Promise<boolean>;
-  /** Whether every server answers. */
-  readonly up: boolean;
-  /** Connections after the first. */
-  readonly reconnects: number;
-  /** Of the last heartbeat, milliseconds. */
-  readonly latencyMs: number | undefined;
-  close(): Promise<void>;
-}
-
 /** How a line opens connections, and who hears of them. */
 export interface RedisLinkOptions {
   readonly open: OpenRedis;
@@ -44,8 +20,9 @@ export interface RedisLinkOptions {
   readonly onConnection?: (connection: RedisConnection) => void;
 }
 
-/** The present connection with what is known of its servers. */
-interface Current {
+/** A connection with what is known of its servers. */
+interface Connected {
+  readonly kind: 'connected';
   readonly connection: RedisConnection;
   readonly breakers: Map<string, Breaker>;
   /** When any of its servers last answered a heartbeat. */
@@ -53,6 +30,9 @@ interface Current {
   /** Resolved when it is to be replaced. */
   readonly replace: PromiseWithResolvers<void>;
 }
+
+/** Without a connection, for the first time or again; with one; closed for good. */
+type LinkState = { readonly kind: 'connecting' } | Connected | { readonly kind: 'closed' };
 
 const HEARTBEAT_MS = 500;
 const HEARTBEAT_DOWN_MS = 150;
@@ -63,51 +43,83 @@ const RETRY_MS = [50, 100, 200, 400] as const;
 /** A call that had less time than this proves nothing when it is cut off. */
 const FAIR_MS = 50;
 
-/** Starts connecting; never rejects for that. */
-export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): RedisLink {
-  let current: Current | undefined;
-  let lostAt: number | undefined;
-  let connections = 0;
-  let latencyMs: number | undefined;
-  let closed = false;
-  const closing = new AbortController();
-  const firstOpen = Promise.withResolvers<void>();
-  const pause = (milliseconds: number): Promise<void> =>
-    sleep(milliseconds, undefined, { signal: closing.signal }).catch(() => {});
-  const running = keepOpen();
-  const beating = heartbeat();
+/** One service's line to Redis, over all connections that it has one after the other. Ended by `close`. */
+export class RedisLink {
+  readonly #options: RedisLinkOptions;
+  #state: LinkState = { kind: 'connecting' };
+  #lostAt: number | undefined;
+  #connections = 0;
+  #latencyMs: number | undefined;
+  readonly #closing = new AbortController();
+  readonly #firstOpen = Promise.withResolvers<void>();
+  readonly #ended: Promise<unknown>;
 
-  return {
-    call: (kind, key, budget, work) => spend(budget, () => attempt(kind, key, budget.remaining, work)),
-    async opened(milliseconds) {
-      await within(milliseconds, firstOpen.promise).catch(() => {});
-      return current !== undefined;
-    },
-    get up() {
-      return current !== undefined && allClosed(current);
-    },
-    get reconnects() {
-      return Math.max(0, connections - 1);
-    },
-    get latencyMs() {
-      return latencyMs;
-    },
-    async close() {
-      closed = true;
-      closing.abort();
-      drop(current);
-      await Promise.all([running, beating]);
-    },
-  };
+  /** Starts connecting; never throws for that. */
+  constructor(options: RedisLinkOptions) {
+    this.#options = options;
+    this.#ended = Promise.all([this.#keepOpen(), this.#heartbeat()]);
+  }
 
-  async function attempt<T>(
+  /**
+   * Does one piece of work on the connection. `key`: a key that it is about; undefined for what walks all servers.
+   * Throws StoreUnavailable, StoreCorrupt, or for a write that was cut off StoreWriteUnconfirmed. What the work itself
+   * throws of these goes through.
+   */
+  call<T>(
+    kind: CallKind,
+    key: string | undefined,
+    budget: StoreBudget,
+    work: (connection: RedisConnection) => Promise<T>,
+  ): Promise<T> {
+    return spend(budget, () => this.#attempt(kind, key, budget.remaining, work));
+  }
+
+  /** Resolves when the first connection is open, or after so many milliseconds. Whether it is. */
+  async opened(milliseconds: number): Promise<boolean> {
+    await within(milliseconds, this.#firstOpen.promise).catch(() => {});
+    return this.#connected !== undefined;
+  }
+
+  /** Whether every server answers. */
+  get up(): boolean {
+    return this.#connected !== undefined && allClosed(this.#connected);
+  }
+
+  /** Connections after the first. */
+  get reconnects(): number {
+    return Math.max(0, this.#connections - 1);
+  }
+
+  /** Of the last heartbeat, milliseconds. */
+  get latencyMs(): number | undefined {
+    return this.#latencyMs;
+  }
+
+  /** Drops the connection, and resolves when nothing goes on any more. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#drop(this.#connected);
+    this.#state = { kind: 'closed' };
+    await this.#ended;
+  }
+
+  get #connected(): Connected | undefined {
+    return this.#state.kind === 'connected' ? this.#state : undefined;
+  }
+
+  get #isClosed(): boolean {
+    return this.#state.kind === 'closed';
+  }
+
+  async #attempt<T>(
     kind: CallKind,
     key: string | undefined,
     milliseconds: number,
     work: (connection: RedisConnection) => Promise<T>,
   ): Promise<T> {
-    const used = current;
-    const breaker = used === undefined || key === undefined ? undefined : breakerOf(used, used.connection.shardOf(key));
+    const used = this.#connected;
+    const breaker =
+      used === undefined || key === undefined ? undefined : this.#breakerOf(used, used.connection.shardOf(key));
     if (used === undefined || breaker?.openSince !== undefined) throw new StoreUnavailable('Redis is away');
     if (milliseconds <= 0) throw new StoreUnavailable('the time for store work is used up');
     try {
@@ -118,13 +130,14 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
       if (error === TOO_LATE && milliseconds >= FAIR_MS) breaker?.silent('Redis does not answer in time');
       if (isWrongServer(error)) {
         breaker?.trip('Redis is read-only: it is not the master any more');
-        drop(used);
+        this.#drop(used);
       }
       throw storeError(error, kind);
     }
   }
 
-  function breakerOf({ breakers }: Current, shard: string): Breaker {
+  #breakerOf({ breakers }: Connected, shard: string): Breaker {
+    const { log } = this.#options;
     let breaker = breakers.get(shard);
     if (breaker === undefined) {
       const fields = shard === '' ? { store: 'redis' } : { store: 'redis', node: shard };
@@ -138,72 +151,76 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
   }
 
   /** Forgets a connection and has keepOpen() make a new one. */
-  function drop(lost: Current | undefined): void {
-    if (lost === undefined || lost !== current) return;
-    current = undefined;
-    lostAt = performance.now();
+  #drop(lost: Connected | undefined): void {
+    if (lost === undefined || lost !== this.#state) return;
+    this.#state = { kind: 'connecting' };
+    this.#lostAt = performance.now();
     lost.connection.destroy();
     lost.replace.resolve();
   }
 
-  async function keepOpen(): Promise<void> {
-    for (let failed = 0; !closed; failed++) {
+  async #keepOpen(): Promise<void> {
+    for (let failed = 0; !this.#isClosed; failed++) {
       try {
-        let mine: Current | undefined;
-        const connection = await open((cause) => {
-          if (mine === undefined || mine !== current || closed) return;
-          log.warn(
-            { store: 'redis' },
-            `the connection to Redis was lost (${text(cause)}): catalogs wait, inline decisions go on`,
-          );
-          drop(mine);
-        });
-        if (closed) {
-          connection.destroy();
-          return;
-        }
-        onConnection?.(connection);
-        mine = {
-          connection,
-          breakers: new Map(),
-          heardAt: performance.now(),
-          replace: Promise.withResolvers<void>(),
-        };
-        current = mine;
-        connections++;
+        const connected = await this.#open();
+        if (connected === undefined) return;
         failed = 0;
-        const downMs = lostAt === undefined ? undefined : Math.round(performance.now() - lostAt);
-        log.info({ store: 'redis', ...(downMs === undefined ? {} : { downMs }) }, 'connected to Redis');
-        firstOpen.resolve();
-        await mine.replace.promise;
+        await connected.replace.promise;
       } catch (error) {
-        if (failed === 0 && !closed) log.warn({ store: 'redis', err: error }, 'cannot connect to Redis; trying again');
+        if (failed === 0 && !this.#isClosed)
+          this.#options.log.warn({ store: 'redis', err: error }, 'cannot connect to Redis; trying again');
       }
       // Replicas that lost the same server should not all come back at the same instant.
-      await pause((RETRY_MS[Math.min(failed, RETRY_MS.length - 1)] ?? 400) * (0.75 + Math.random() / 2));
+      await this.#pause((RETRY_MS[Math.min(failed, RETRY_MS.length - 1)] ?? 400) * (0.75 + Math.random() / 2));
     }
   }
 
-  async function heartbeat(): Promise<void> {
-    while (!closed) {
-      await pause(current === undefined || allClosed(current) ? HEARTBEAT_MS : HEARTBEAT_DOWN_MS);
-      const used = current;
-      if (closed || used === undefined) continue;
-      const outcomes = await Promise.all(used.connection.shards().map((shard) => beat(used, shard)));
-      if (used !== current) continue;
-      if (outcomes.includes('wrong_server')) drop(used);
+  /** Opens a connection; undefined if the line has been closed meanwhile. Rejects if it cannot be opened. */
+  async #open(): Promise<Connected | undefined> {
+    const { open, log, onConnection } = this.#options;
+    let connected: Connected | undefined;
+    const connection = await open((cause) => {
+      if (connected === undefined || connected !== this.#state) return;
+      const message = `the connection to Redis was lost (${text(cause)}): catalogs wait, inline decisions go on`;
+      log.warn({ store: 'redis' }, message);
+      this.#drop(connected);
+    });
+    if (this.#isClosed) {
+      connection.destroy();
+      return undefined;
+    }
+    onConnection?.(connection);
+    const replace = Promise.withResolvers<void>();
+    connected = { kind: 'connected', connection, breakers: new Map(), heardAt: performance.now(), replace };
+    this.#state = connected;
+    this.#connections++;
+    const downMs = this.#lostAt === undefined ? undefined : Math.round(performance.now() - this.#lostAt);
+    log.info({ store: 'redis', ...(downMs === undefined ? {} : { downMs }) }, 'connected to Redis');
+    this.#firstOpen.resolve();
+    return connected;
+  }
+
+  async #heartbeat(): Promise<void> {
+    while (!this.#isClosed) {
+      const now = this.#connected;
+      await this.#pause(now === undefined || allClosed(now) ? HEARTBEAT_MS : HEARTBEAT_DOWN_MS);
+      const used = this.#connected;
+      if (used === undefined) continue;
+      const outcomes = await Promise.all(used.connection.shards().map((shard) => this.#beat(used, shard)));
+      if (used !== this.#state) continue;
+      if (outcomes.includes('wrong_server')) this.#drop(used);
       if (outcomes.includes('healthy')) used.heardAt = performance.now();
-      else if (performance.now() - used.heardAt > REPLACE_MS) drop(used);
+      else if (performance.now() - used.heardAt > REPLACE_MS) this.#drop(used);
     }
   }
 
   /** Asks one server, and tells its breaker. */
-  async function beat(used: Current, shard: string): Promise<'healthy' | 'silent' | 'wrong_server'> {
-    const breaker = breakerOf(used, shard);
+  async #beat(used: Connected, shard: string): Promise<'healthy' | 'silent' | 'wrong_server'> {
+    const breaker = this.#breakerOf(used, shard);
     const started = performance.now();
     try {
       const isMaster = await race(HEARTBEAT_TIMEOUT_MS, used.connection.probe(shard));
-      latencyMs = performance.now() - started;
+      this.#latencyMs = performance.now() - started;
       if (isMaster) {
         breaker.close();
         return 'healthy';
@@ -211,13 +228,17 @@ export function createRedisLink({ open, log, onConnection }: RedisLinkOptions): 
       breaker.trip('the server is not the master any more');
       return 'wrong_server';
     } catch {
-      if (used === current) breaker.silent('Redis does not answer its heartbeat');
+      if (used === this.#state) breaker.silent('Redis does not answer its heartbeat');
       return 'silent';
     }
   }
+
+  #pause(milliseconds: number): Promise<void> {
+    return sleep(milliseconds, undefined, { signal: this.#closing.signal }).catch(() => {});
+  }
 }
 
-function allClosed({ breakers }: Current): boolean {
+function allClosed({ breakers }: Connected): boolean {
   for (const breaker of breakers.values()) if (breaker.openSince !== undefined) return false;
   return true;
 }

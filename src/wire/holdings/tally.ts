@@ -1,5 +1,6 @@
 /** What the bounds of the wire did, counted from the start of the process. Each kind is a label value of a metric, so their number is fixed. */
 
+/** The counts; whoever does a thing counts it. */
 export interface HoldingTally {
   /** Connections that were closed as they came: their address had too many, opened too many a second, or there was no idle one to close instead. */
   readonly refused: { address: number; rate: number; full: number };

@@ -1,5 +1,6 @@
 /** Puts the chunks of a body together as they come. What a body holds of memory is what it has of bytes, however small its chunks are. */
 
+/** The bytes of one body so far. */
 export interface ByteCollector {
   readonly length: number;
   add(chunk: Uint8Array): void;
