@@ -12,7 +12,7 @@ them or the like at, so that both kinds of stages share the ids of special token
 import gzip
 import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,8 @@ from .text import TextReader, build_symbols
 from .tokens import CLS, MASK, PREFIX, SEP, UNK, Reader
 
 SPACE = "\u2581"
+# What the pieces of special tokens begin with in `tokenizer.json`.
+SPECIAL = "special "
 # Pieces with places of their own: special tokens and what E5 wants before a text, then the stops of windows.STOPS.
 PLACES = {
     0: "<pad>",
@@ -109,7 +111,7 @@ def tokenizer_json(source: Source, ids: list[int]) -> str:
     )
 
     def piece(i: int) -> str:
-        return f"special {source.pieces[i]}" if i in special else source.pieces[i]
+        return f"{SPECIAL}{source.pieces[i]}" if i in special else source.pieces[i]
 
     unknown = ids.index(source.pieces.index("<unk>"))
     escaped = "".join(f"\\x{ord(c):02x}" for c in control)
@@ -196,13 +198,25 @@ def texts_of(folder: Path) -> list[str]:
     return sorted(found)
 
 
-def base(path: Path, work: Path, folders: Iterable[Path]) -> tuple[Encoder, Tokenizer, str, dict[str, str]]:
+def of_package(source: Source, package: Path) -> list[int]:
+    """The source's ids of a package's pieces, in their order."""
+    vocabulary = json.loads((package / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    places = {piece: i for i, piece in enumerate(source.pieces)}
+    return [places[piece.removeprefix(SPECIAL)] for piece, _ in vocabulary]
+
+
+def base(
+    path: Path, work: Path, folders: Sequence[Path], package: Path | None = None
+) -> tuple[Encoder, Tokenizer, str, dict[str, str]]:
     """The base encoder with its centre, its tokenizer, the latter's JSON and the table of symbols.
 
-    The choice of pieces and the centre are kept in `work`.
+    The choice of pieces and the centre are kept in `work`. `package`: one to go on from, whose pieces are taken.
+    Without folders the centre stays at zero.
     """
     source = read(path)
     chosen = work / "pieces.json"
+    if not chosen.exists() and package is not None:
+        chosen.write_text(json.dumps(of_package(source, package)))
     if not chosen.exists():
         whole = Tokenizer.from_str(tokenizer_json(source, list(range(len(source.pieces)))))
         reader = TextReader({c: words for c, words in source.read_as.items() if ord(c) >= 128})
@@ -214,9 +228,11 @@ def base(path: Path, work: Path, folders: Iterable[Path]) -> tuple[Encoder, Toke
     encoder = load(source, ids)
     table = symbols(source, lambda c: UNK in tokenizer.encode(c, add_special_tokens=False).ids)
     centre = work / "centre.json"
+    if not folders:
+        return encoder, tokenizer, spelled, table
     if not centre.exists():
         reader = Reader(tokenizer, table)
-        lines = [line["other"] for pairs in parallel([*folders][-1]).values() for line in pairs[:CENTRE_LINES]]
+        lines = [line["other"] for pairs in parallel(folders[-1]).values() for line in pairs[:CENTRE_LINES]]
         centre.write_text(
             json.dumps(vectors(encoder, [framed(reader.plain(line)) for line in lines]).mean(0).round(5).tolist())
         )

