@@ -11,10 +11,7 @@ import { printTable } from '../bench/report/table.ts';
 import { ROOT } from './attacks/target.ts';
 import { type DecisionWay, followDecision, PROTOCOLS } from './house/decision-way.ts';
 import { arrowsUp, betweenRooms, circlesOf } from './house/imports.ts';
-import { readSources, type Source } from './house/sources.ts';
-
-/** Lines of a function that is read without scrolling. */
-const LONG = 80;
+import { MAX_FUNCTION_LINES, readSources, type Source } from './house/sources.ts';
 
 interface Measured {
   readonly rooms: ReadonlyMap<string, { readonly files: number; readonly lines: number }>;
@@ -40,7 +37,7 @@ async function measure(checkout: string, withDecisions: boolean): Promise<Measur
   const bare = own.flatMap(({ file, bareExports }) => bareExports.map((name) => `${file}: ${name}`));
   const long = own
     .flatMap(({ functions }: Source) => functions)
-    .filter(({ lines }) => lines > LONG)
+    .filter(({ lines }) => lines > MAX_FUNCTION_LINES)
     .sort((one, other) => other.lines - one.lines);
   const decisions: DecisionWay[] = [];
   if (withDecisions) for (const protocol of PROTOCOLS) decisions.push(await followDecision(checkout, protocol));
@@ -57,7 +54,7 @@ async function measure(checkout: string, withDecisions: boolean): Promise<Measur
       ['circles of folders', String(folderCircles.length)],
       ['arrows that run up', String(upward)],
       ['exports without a doc comment', String(bare.length)],
-      [`functions over ${LONG} lines`, String(long.length)],
+      [`functions over ${MAX_FUNCTION_LINES} lines`, String(long.length)],
       ['lines of the longest', String(long[0]?.lines ?? 0)],
     ]),
     details: [
@@ -68,7 +65,7 @@ async function measure(checkout: string, withDecisions: boolean): Promise<Measur
       ['Circles of files', circles.map((circle) => circle.join(', '))],
       ['Circles of folders', folderCircles.map((circle) => circle.join(', '))],
       ['Exports without a doc comment', bare],
-      [`Functions over ${LONG} lines`, long.map(({ name, place, lines }) => `${lines} ${place} ${name}`)],
+      [`Functions over ${MAX_FUNCTION_LINES} lines`, long.map(({ name, place, lines }) => `${lines} ${place} ${name}`)],
     ],
   };
 }

@@ -27,7 +27,7 @@ import { createGate, type Gate } from './wire/call/gate.ts';
 import { createCollector } from './wire/collector.ts';
 import { createDispatch } from './wire/dispatch.ts';
 import { createHealth, type Health } from './wire/health.ts';
-import { createHoldings, type HoldingState, type Holdings } from './wire/holdings/holdings.ts';
+import { type HoldingState, Holdings } from './wire/holdings/holdings.ts';
 import { createListener, type Listener, type TlsFiles } from './wire/listener/listener.ts';
 import { createMetrics, type Metrics } from './wire/metrics/metrics.ts';
 import { createRestHandler } from './wire/rest/handler.ts';
@@ -173,7 +173,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const watched = watchKeyUses(stores.keys);
   const engine = overrides.engine ?? (await createEngine(engineOptionsOf(config, logger)));
   const health = createHealth(() => engine.ready());
-  const holdings = createHoldings({ settings: config.holdings, trustedProxies: config.trustedProxies, logger });
+  const holdings = new Holdings({ settings: config.holdings, trustedProxies: config.trustedProxies, logger });
   // One reason from zero, or the first fault would be no increase.
   const faults = new Map<string, number>([['other', 0]]);
   const procedures = createProcedures({ config, logger, engine, stores });

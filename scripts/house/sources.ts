@@ -5,6 +5,9 @@ import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast'
 import { API } from 'typescript/unstable/sync';
 import type { Import } from './imports.ts';
 
+/** Lines of the longest function that is still read without scrolling. */
+export const MAX_FUNCTION_LINES = 80;
+
 /** A function, method or accessor with a body. */
 export interface FunctionShape {
   /** Its own name or that of what it is assigned to. */
@@ -101,7 +104,8 @@ function isBareExport(statement: Node): boolean {
   const { modifiers } = statement as { readonly modifiers?: readonly Node[] };
   if (!modifiers?.some(({ kind }) => kind === SyntaxKind.ExportKeyword)) return false;
   const before = statement.getSourceFile().text.slice(statement.pos, statement.getStart());
-  return !before.includes('/**');
+  // Above an empty line it is the comment of the file.
+  return !/^\/\*\*[^]*?\*\/\n(?!\n)/.test(before.slice(before.lastIndexOf('/**')));
 }
 
 /** The name of a declaration, or of the variable or property that an expression is the value of. */

@@ -11,24 +11,20 @@ import type { Logger } from '../../logger.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { HttpRequest } from '../http/messages.ts';
 import { type Account, createAccounts, take } from './accounts.ts';
-import { createConnections } from './connections.ts';
-import { type Connection, closeConnection, giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
+import { Connections } from './connections.ts';
+import { createDisplacement, type Displace } from './displacement.ts';
+import { type Connection, closeConnection, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
 import { createReports } from './reports.ts';
-import { createReservations, noRoom, tooMuchUnread } from './reservations.ts';
+import { noRoom, Reservations, tooMuchUnread } from './reservations.ts';
 import type { HoldingSettings } from './settings.ts';
 import { createTally, type HoldingTally } from './tally.ts';
 import { createLook, type Look, MOST_TIME } from './unread.ts';
-import { createWatches } from './watches.ts';
+import { createWatches, type Watches } from './watches.ts';
 
 /** Milliseconds between looks. */
 const LOOK_INTERVAL = 500;
 /** Milliseconds for which an address is not served after it took back, or sent, more than it may. */
 const BLOCK_TIME = 5000;
-/** Milliseconds between searches for a request to displace: in a flood each search would look at all of them. */
-const SEARCH_INTERVAL = 20;
-/** Milliseconds that a request has to arrive before a newer one may take its place. */
-const LEAST_ARRIVAL = 1000;
-
 /** What is held at the moment, and what was done about it. */
 export interface HoldingState {
   readonly connections: number;
@@ -39,163 +35,177 @@ export interface HoldingState {
   readonly tally: HoldingTally;
 }
 
-/** Counts what clients hold of the port, and says what there is no room for. */
-export interface Holdings {
-  /** Counts a connection as it is accepted. Returns whether it may stay; else it has been closed. */
-  accept(socket: Socket): boolean;
-  /** A socket or session that an accepted connection became. */
-  bind(socket: Socket): void;
-  bindSession(session: ServerHttp2Session): void;
-  /** The connection that a request came on; undefined if it is gone. */
-  find(request: HttpRequest): Connection | undefined;
-  /**
-   * Counts a request until `close`. Returns why it may not be served, if so. `end` is called when the connection is gone and `close` has not been: Node
-   * does not say of every response that it is over. It calls `close`, and does nothing where the response has ended the exchange.
-   */
-  open(exchange: Exchange, connection: Connection, end: () => void): DomainError | undefined;
-  close(exchange: Exchange): void;
-  /** Notes a request that was taken back before it became an exchange. */
-  reset(session: ServerHttp2Session | undefined, headers: IncomingHttpHeaders): void;
-  /** Counts a stream that is meant to stay open, see `Watches`. */
-  watch(exchange: Exchange, end: () => void): () => void;
-  state(): HoldingState;
-  stop(): void;
-}
-
-/** Empty holdings. */
-export function createHoldings(options: {
+/** What holdings are bounded by. */
+export interface HoldingsOptions {
   readonly settings: HoldingSettings;
   readonly trustedProxies: TrustedProxies;
   readonly logger: Logger;
   /** Milliseconds after which a request without an answer is given up. */
   readonly mostTime?: number;
-}): Holdings {
-  const { settings, trustedProxies, logger, mostTime = MOST_TIME } = options;
-  const accounts = createAccounts();
-  const tally = createTally();
-  const connections = createConnections({ settings, trustedProxies, accounts, tally });
-  const watches = createWatches(settings, tally);
-  const look = createLook({ settings, mostTime, connections, accounts, tally });
-  const report = createReports(logger, tally);
-  let requests = 0;
-  const reservations = createReservations(settings.unread);
-  let last: Look = { unread: 0, reserved: 0 };
-  let nextSearch = 0;
+}
 
-  const timer = setInterval(() => {
-    const now = performance.now();
-    last = look(now);
-    reservations.measured(last);
-    accounts.forget(now);
-    report(now);
-  }, LOOK_INTERVAL);
-  timer.unref();
+/** Counts what clients hold of the port, and says what there is no room for. It looks at it twice a second until `stop`. */
+export class Holdings {
+  readonly #options: HoldingsOptions;
+  readonly #accounts = createAccounts();
+  readonly #tally = createTally();
+  readonly #connections: Connections;
+  readonly #watches: Watches;
+  readonly #reservations: Reservations;
+  readonly #displace: Displace;
+  readonly #bounds: RequestBounds;
+  readonly #timer: NodeJS.Timeout;
+  #requests = 0;
+  #last: Look = { unread: 0, reserved: 0 };
 
-  const accountOf = ({ account, socket }: Connection, { 'x-forwarded-for': forwarded }: IncomingHttpHeaders): Account =>
-    account ?? accounts.of(clientAddress(socket.remoteAddress, forwarded, trustedProxies));
+  constructor(options: HoldingsOptions) {
+    this.#options = options;
+    const { settings, trustedProxies, logger, mostTime = MOST_TIME } = options;
+    const [accounts, tally] = [this.#accounts, this.#tally];
+    this.#connections = new Connections({ settings, trustedProxies, accounts, tally });
+    this.#watches = createWatches(settings, tally);
+    this.#reservations = new Reservations(settings.unread);
+    this.#displace = createDisplacement(this.#connections, tally);
+    this.#bounds = {
+      meter: (request) => this.#meter(request),
+      reserve: (request, bytes) => this.#reservations.reserve(request, bytes),
+      settle: (request, bytes) => this.#reservations.settle(request, bytes),
+    };
+    const look = createLook({ settings, mostTime, connections: this.#connections, accounts, tally });
+    const report = createReports(logger, tally);
+    this.#timer = setInterval(() => {
+      const now = performance.now();
+      this.#last = look(now);
+      this.#reservations.measured(this.#last);
+      accounts.forget(now);
+      report(now);
+    }, LOOK_INTERVAL);
+    this.#timer.unref();
+  }
 
-  const block = (account: Account, now: number): void => {
-    account.blockedUntil = now + BLOCK_TIME;
-    tally.blocked += 1;
-    for (const connection of [...connections.values()]) if (connection.account === account) closeConnection(connection);
-  };
+  /** Counts a connection as it is accepted. Returns whether it may stay; else it has been closed. */
+  accept(socket: Socket): boolean {
+    return this.#connections.accept(socket, performance.now()) !== undefined;
+  }
 
-  /** Counts work that was for nothing: a request that was taken back, or refused because there were too many. */
-  const noteWaste = (account: Account, now: number): void => {
-    if (account.blockedUntil <= now && !take(account, 'reset', settings.resetRate, now)) block(account, now);
-  };
-  const noteReset = (account: Account, now: number): void => {
-    tally.resets += 1;
-    noteWaste(account, now);
-  };
+  /** A socket that an accepted connection became. */
+  bind(socket: Socket): void {
+    this.#connections.bind(socket);
+  }
 
-  /** Gives up the request that has been arriving longest, and says whether there was one. */
-  const displace = (account: Account | undefined, now: number): boolean => {
-    if (now < nextSearch) return false;
-    nextSearch = now + SEARCH_INTERVAL;
-    let oldest: OpenRequest | undefined;
-    for (const connection of connections.values())
-      for (const request of connection.requests) {
-        if (account !== undefined && request.account !== account) continue;
-        if (!request.arriving || request.exchange.record.givenUp !== undefined) continue;
-        if (now - request.exchange.startedAt < LEAST_ARRIVAL) continue;
-        if (oldest === undefined || request.exchange.startedAt < oldest.exchange.startedAt) oldest = request;
-      }
-    if (oldest === undefined) return false;
-    giveUp(oldest, 'displaced');
-    tally.givenUp.displaced += 1;
-    return true;
-  };
+  /** A session that an accepted connection became. */
+  bindSession(session: ServerHttp2Session): void {
+    this.#connections.bindSession(session);
+  }
 
-  const refusal = (account: Account, now: number): DomainError | undefined => {
+  /** The connection that a request came on; undefined if it is gone. */
+  find(request: HttpRequest): Connection | undefined {
+    return this.#connections.of(request);
+  }
+
+  /**
+   * Counts a request until `close`. Returns why it may not be served, if so. `end` is called when the connection is gone
+   * and `close` has not been: Node does not say of every response that it is over. It calls `close`, and does nothing
+   * where the response has ended the exchange.
+   */
+  open(exchange: Exchange, connection: Connection, end: () => void): DomainError | undefined {
+    const account = this.#accountOf(connection, exchange.request.headers);
+    const request = new OpenRequest({ exchange, connection, account, end, bounds: this.#bounds });
+    exchange.placed(request);
+    this.#connections.begin(connection, request);
+    account.requests += 1;
+    this.#requests += 1;
+    return this.#refusal(account, exchange.startedAt);
+  }
+
+  /** A request is over, and gives back what it holds. */
+  close(exchange: Exchange): void {
+    const { place: request } = exchange;
+    if (!(request instanceof OpenRequest)) return;
+    const { account, connection } = request;
+    exchange.placed(undefined);
+    this.#connections.end(connection, request);
+    account.requests -= 1;
+    this.#reservations.release(request);
+    this.#requests -= 1;
+    const { givenUp, endedAt } = exchange.record;
+    if (givenUp === undefined && wasTakenBack(exchange)) this.#noteReset(account, endedAt);
+  }
+
+  /** Notes a request that was taken back before it became an exchange. */
+  reset(session: ServerHttp2Session | undefined, headers: IncomingHttpHeaders): void {
+    const connection = this.#connections.ofSession(session);
+    if (connection !== undefined) this.#noteReset(this.#accountOf(connection, headers), performance.now());
+  }
+
+  /** Counts a stream that is meant to stay open, see `Watches`. */
+  watch(exchange: Exchange, end: () => void): () => void {
+    const { place } = exchange;
+    if (!(place instanceof OpenRequest)) return () => {};
+    place.watching = true;
+    return this.#watches.open(place, end);
+  }
+
+  /** What is held now. */
+  state(): HoldingState {
+    return {
+      connections: this.#connections.size,
+      requests: this.#requests,
+      watches: this.#watches.size,
+      unread: this.#last.unread,
+      addresses: this.#accounts.size,
+      tally: this.#tally,
+    };
+  }
+
+  /** Looks no more. */
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #accountOf({ account, socket }: Connection, { 'x-forwarded-for': forwarded }: IncomingHttpHeaders): Account {
+    const { trustedProxies } = this.#options;
+    return account ?? this.#accounts.of(clientAddress(socket.remoteAddress, forwarded, trustedProxies));
+  }
+
+  /** Why a request that has been counted may not be served, if so. */
+  #refusal(account: Account, now: number): DomainError | undefined {
+    const { requests, requestRate, unread } = this.#options.settings;
     if (account.blockedUntil > now) return tooManyRequests((account.blockedUntil - now) / 1000);
-    if (!take(account, 'request', settings.requestRate, now)) {
-      noteWaste(account, now);
+    if (!take(account, 'request', requestRate, now)) {
+      this.#noteWaste(account, now);
       return tooManyRequests(1);
     }
-    if (account.requests > settings.requests.perAddress && !displace(account, now))
+    if (account.requests > requests.perAddress && !this.#displace(account, now))
       return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many requests in progress', { retryAfter: 1 });
-    if (account.unread + account.reserved > settings.unread.perAddress) return tooMuchUnread();
-    if (requests > settings.requests.total && !displace(undefined, now)) return noRoom();
+    if (account.unread + account.reserved > unread.perAddress) return tooMuchUnread();
+    if (this.#requests > requests.total && !this.#displace(undefined, now)) return noRoom();
     return undefined;
-  };
+  }
 
-  const bounds: RequestBounds = {
-    meter({ account, exchange }) {
-      if (take(account, 'lookup', settings.lookupRate, exchange.startedAt)) return;
-      noteWaste(account, exchange.startedAt);
-      throw tooManyRequests(1);
-    },
-    reserve: reservations.reserve,
-    settle: reservations.settle,
-  };
+  #meter({ account, exchange }: OpenRequest): void {
+    if (take(account, 'lookup', this.#options.settings.lookupRate, exchange.startedAt)) return;
+    this.#noteWaste(account, exchange.startedAt);
+    throw tooManyRequests(1);
+  }
 
-  return {
-    accept: (socket) => connections.accept(socket, performance.now()) !== undefined,
-    bind: (socket) => connections.bind(socket),
-    bindSession: (session) => connections.bindSession(session),
-    find: (request) => connections.of(request),
-    open(exchange, connection, end) {
-      const account = accountOf(connection, exchange.request.headers);
-      const request = new OpenRequest({ exchange, connection, account, end, bounds });
-      exchange.placed(request);
-      connections.begin(connection, request);
-      account.requests += 1;
-      requests += 1;
-      return refusal(account, exchange.startedAt);
-    },
-    close(exchange) {
-      const { place: request } = exchange;
-      if (!(request instanceof OpenRequest)) return;
-      const { account, connection } = request;
-      exchange.placed(undefined);
-      connections.end(connection, request);
-      account.requests -= 1;
-      reservations.release(request);
-      requests -= 1;
-      const { givenUp, endedAt } = exchange.record;
-      if (givenUp === undefined && wasTakenBack(exchange)) noteReset(account, endedAt);
-    },
-    reset(session, headers) {
-      const connection = connections.ofSession(session);
-      if (connection !== undefined) noteReset(accountOf(connection, headers), performance.now());
-    },
-    watch(exchange, end) {
-      const { place } = exchange;
-      if (!(place instanceof OpenRequest)) return () => {};
-      place.watching = true;
-      return watches.open(place, end);
-    },
-    state: () => ({
-      connections: connections.size,
-      requests,
-      watches: watches.size,
-      unread: last.unread,
-      addresses: accounts.size,
-      tally,
-    }),
-    stop: () => clearInterval(timer),
-  };
+  #noteReset(account: Account, now: number): void {
+    this.#tally.resets += 1;
+    this.#noteWaste(account, now);
+  }
+
+  /** Counts work that was for nothing: a request that was taken back, or refused because there were too many. */
+  #noteWaste(account: Account, now: number): void {
+    if (account.blockedUntil <= now && !take(account, 'reset', this.#options.settings.resetRate, now))
+      this.#block(account, now);
+  }
+
+  #block(account: Account, now: number): void {
+    account.blockedUntil = now + BLOCK_TIME;
+    this.#tally.blocked += 1;
+    for (const connection of [...this.#connections.values()])
+      if (connection.account === account) closeConnection(connection);
+  }
 }
 
 /** Whether the caller left before the response had. A stream that is reset has a code; one whose code says that nothing is wrong was not read. */

@@ -29,59 +29,19 @@ export interface Look {
   readonly reserved: number;
 }
 
-/** A way to look, to be taken about twice a second. */
-export function createLook(options: {
+/** What is looked at, and by which bounds. */
+export interface LookOptions {
   readonly settings: Pick<HoldingSettings, 'unread' | 'writeTimeout'>;
   /** Milliseconds, see `MOST_TIME`. */
   readonly mostTime: number;
   readonly connections: Connections;
   readonly accounts: Accounts;
   readonly tally: HoldingTally;
-}): (now: number) => Look {
-  const { settings, mostTime, connections, accounts, tally } = options;
+}
 
-  const lookAt = (request: OpenRequest, now: number): void => {
-    const { exchange, connection } = request;
-    if (!exchange.response.writableEnded) {
-      if (request.watching || now - exchange.startedAt < mostTime) return;
-      // Whatever it waits for has its own time and was to end it long ago.
-      giveUp(request, 'unfinished');
-      closeConnection(connection);
-      tally.givenUp.unfinished += 1;
-      return;
-    }
-    request.answeredAt ??= now;
-    // One that was answered in mid-work, at its deadline, may still be reading.
-    request.reserved = request.unsettled;
-    const since = now - request.answeredAt;
-    const stalled = now - Math.max(request.answeredAt, connection.movedAt);
-    if (exchange.response.writableFinished) {
-      const stream = streamOf(exchange.request);
-      if (stream === undefined || since < REST_TIME) return;
-      // RFC 9113, 8.1: the response is whole, what is left of the request is not wanted.
-      exchange.givenUp('unfinished');
-      stream.close(constants.NGHTTP2_NO_ERROR);
-    } else if (stalled > settings.writeTimeout || since > settings.writeTimeout * MOST_TIMEOUTS) {
-      giveUp(request, 'unread');
-      // Nothing at all leaves it: its other streams wait in vain, too.
-      if (stalled > settings.writeTimeout) closeConnection(connection);
-    } else {
-      return;
-    }
-    tally.givenUp[exchange.record.givenUp as 'unread' | 'unfinished'] += 1;
-  };
-
-  /** Gives up the responses that have waited longest until no more than `bound` bytes wait. */
-  const relieve = (requests: readonly OpenRequest[], unread: number, bound: number, now: number): void => {
-    let left = unread;
-    for (const request of requests.toSorted((a, b) => (a.answeredAt ?? 0) - (b.answeredAt ?? 0))) {
-      if (left <= bound || now - (request.answeredAt ?? now) < LEAST_WAIT) return;
-      left -= request.waiting;
-      giveUp(request, 'unread');
-      tally.givenUp.unread += 1;
-    }
-  };
-
+/** A way to look, to be taken about twice a second. */
+export function createLook(options: LookOptions): (now: number) => Look {
+  const { settings, connections, accounts, tally } = options;
   return (now) => {
     for (const account of accounts.values()) {
       account.unread = 0;
@@ -95,7 +55,7 @@ export function createLook(options: {
       if (connection.requests.size === 0) continue;
       noteProgress(connection, now);
       for (const request of [...connection.requests]) {
-        lookAt(request, now);
+        lookAt(request, now, options);
         const bytes = request.waiting;
         unread += bytes;
         request.account.unread += bytes;
@@ -107,11 +67,54 @@ export function createLook(options: {
     }
     for (const account of crowded) {
       const own = waiting.filter((request) => request.account === account);
-      relieve(own, account.unread, settings.unread.perAddress, now);
+      relieve(own, account.unread - settings.unread.perAddress, now, tally);
     }
-    if (unread > settings.unread.total) relieve(waiting, unread, settings.unread.total, now);
+    if (unread > settings.unread.total) relieve(waiting, unread - settings.unread.total, now, tally);
     return { unread, reserved };
   };
+}
+
+/** Gives up a request that never ends, or whose response nobody reads. */
+function lookAt(request: OpenRequest, now: number, { settings, mostTime, tally }: LookOptions): void {
+  const { exchange, connection } = request;
+  if (!exchange.response.writableEnded) {
+    if (request.watching || now - exchange.startedAt < mostTime) return;
+    // Whatever it waits for has its own time and was to end it long ago.
+    giveUp(request, 'unfinished');
+    closeConnection(connection);
+    tally.givenUp.unfinished += 1;
+    return;
+  }
+  request.answeredAt ??= now;
+  // One that was answered in mid-work, at its deadline, may still be reading.
+  request.reserved = request.unsettled;
+  const since = now - request.answeredAt;
+  const stalled = now - Math.max(request.answeredAt, connection.movedAt);
+  if (exchange.response.writableFinished) {
+    const stream = streamOf(exchange.request);
+    if (stream === undefined || since < REST_TIME) return;
+    // RFC 9113, 8.1: the response is whole, what is left of the request is not wanted.
+    exchange.givenUp('unfinished');
+    stream.close(constants.NGHTTP2_NO_ERROR);
+  } else if (stalled > settings.writeTimeout || since > settings.writeTimeout * MOST_TIMEOUTS) {
+    giveUp(request, 'unread');
+    // Nothing at all leaves it: its other streams wait in vain, too.
+    if (stalled > settings.writeTimeout) closeConnection(connection);
+  } else {
+    return;
+  }
+  tally.givenUp[exchange.record.givenUp as 'unread' | 'unfinished'] += 1;
+}
+
+/** Gives up the responses that have waited longest until `excess` bytes fewer wait. */
+function relieve(requests: readonly OpenRequest[], excess: number, now: number, tally: HoldingTally): void {
+  let left = excess;
+  for (const request of requests.toSorted((a, b) => (a.answeredAt ?? 0) - (b.answeredAt ?? 0))) {
+    if (left <= 0 || now - (request.answeredAt ?? now) < LEAST_WAIT) return;
+    left -= request.waiting;
+    giveUp(request, 'unread');
+    tally.givenUp.unread += 1;
+  }
 }
 
 /** Of a TCP connection what the kernel has taken; the handle's queue holds what it has not. */

@@ -32,22 +32,7 @@ export interface PingTimes {
 
 const PING_TIMES: PingTimes = { interval: PING_INTERVAL, busyTimeout: BUSY_PING_TIMEOUT };
 
-/** Keeps an eye on all sessions of a listener. */
-export interface SessionWatch {
-  add(session: ServerHttp2Session): void;
-  /** Begins to take leave: each session serves one more stream at most, those to come included. */
-  startLeaving(): void;
-  /** Ends every session, those to come included, once its streams are done. Streams that are opened now are ignored. */
-  closeAll(): void;
-  /** Sessions that may have a first stream on the way. */
-  readonly fresh: number;
-  /** Ends every session now. */
-  destroyAll(): void;
-  /** Ends the sessions that have no stream. */
-  closeIdle(): void;
-  stop(): void;
-}
-
+/** One session as it was last seen. Times are on the clock of `performance.now()`. */
 interface Watched {
   streams: number;
   /** Whether it had a stream yet. */
@@ -58,119 +43,150 @@ interface Watched {
   pingedAt: number | undefined;
   /** When the peer was last known to be listening. */
   heardAt: number;
+  /** Whether it answered a ping since the session is quiet. */
+  heardWhileQuiet: boolean;
   /** Bytes that had come when it was last looked at with streams open. */
   received: number;
 }
 
 /**
- * A watch.
+ * Keeps an eye on all sessions of a listener.
  *
- * Node can send one GOAWAY for a session: it names the last stream that was seen, and a stream that crosses it on the wire is ignored. A proxy does
- * not send again what may have had an effect, so while taking leave a session is closed just as a stream begins: a peer with one stream at a
- * time cannot be opening another. A session without streams is sent a ping instead: proxies drop an idle connection on which
- * anything arrives, and one that has just been taken for a request serves it.
+ * Node can send one GOAWAY for a session: it names the last stream that was seen, and a stream that crosses it on the
+ * wire is ignored. A proxy does not send again what may have had an effect, so while taking leave a session is closed
+ * just as a stream begins: a peer with one stream at a time cannot be opening another. A session without streams is sent
+ * a ping instead: proxies drop an idle connection on which anything arrives, and one that has just been taken for a
+ * request serves it.
  *
- * A session without streams is asked with a ping whether its peer still listens: one that has stopped in the middle of a frame cannot
- * answer, nor can one that is gone, and both are destroyed after the time that headers may take. Nothing else shows half a frame.
- * A session with streams is asked when nothing has come from it for as long: a watch would keep a peer that has vanished for ever. One that is
- * closed is asked at once: where its peer took leave and then broke the protocol, nghttp2 reads and writes nothing more, Node does not end the
- * session, and the end of its connection is never read.
+ * A session without streams is asked with a ping whether its peer still listens: one that has stopped in the middle of a
+ * frame cannot answer, nor can one that is gone, and both are destroyed after the time that headers may take. Nothing
+ * else shows half a frame. A session with streams is asked when nothing has come from it for as long: a watch would keep
+ * a peer that has vanished for ever. One that is closed is asked at once: where its peer took leave and then broke the
+ * protocol, nghttp2 reads and writes nothing more, Node does not end the session, and the end of its connection is never
+ * read.
  */
-export function createSessionWatch(times: PingTimes = PING_TIMES): SessionWatch {
-  const sessions = new Map<ServerHttp2Session, Watched>();
-  let state: 'serving' | 'leaving' | 'closing' = 'serving';
+export class SessionWatch {
+  readonly #times: PingTimes;
+  readonly #sessions = new Map<ServerHttp2Session, Watched>();
+  #state: 'serving' | 'leaving' | 'closing' = 'serving';
+  readonly #timer: NodeJS.Timeout;
 
-  const ask = (session: ServerHttp2Session, watched: Watched, now: number): void => {
-    watched.pingedAt = now;
-    const onAnswer = (error: Error | null): void => {
-      if (error !== null) return;
-      watched.pingedAt = undefined;
-      watched.heardAt = performance.now();
+  constructor(times: PingTimes = PING_TIMES) {
+    this.#times = times;
+    this.#timer = setInterval(() => {
+      const now = performance.now();
+      for (const [session, watched] of this.#sessions) this.#look(session, watched, now);
+    }, CHECK_INTERVAL);
+    this.#timer.unref();
+  }
+
+  add(session: ServerHttp2Session): void {
+    const now = performance.now();
+    const watched: Watched = {
+      streams: 0,
+      used: false,
+      quietSince: now,
+      pingedAt: undefined,
+      heardAt: now,
+      heardWhileQuiet: false,
+      received: 0,
     };
-    // Node sends no ping for a session that is closed, and says so at once; a peer acknowledges SETTINGS as well.
-    if (session.closed) session.settings({}, onAnswer);
-    else session.ping(onAnswer);
-  };
-  const lookAtBusy = (session: ServerHttp2Session, watched: Watched, now: number): void => {
+    this.#sessions.set(session, watched);
+    session.on('stream', (stream) => {
+      watched.streams += 1;
+      watched.used = true;
+      if (this.#state !== 'serving') session.close();
+      watched.pingedAt = undefined;
+      stream.once('close', () => {
+        watched.streams -= 1;
+        watched.quietSince = performance.now();
+        watched.heardAt = watched.quietSince;
+        watched.heardWhileQuiet = false;
+        if (this.#state === 'leaving' && watched.streams === 0) nudge(session);
+      });
+    });
+    session.on('error', () => {});
+    session.once('close', () => this.#sessions.delete(session));
+  }
+
+  /** Begins to take leave: each session serves one more stream at most, those to come included. */
+  startLeaving(): void {
+    this.#state = 'leaving';
+    for (const [session, { streams }] of this.#sessions) if (streams === 0) nudge(session);
+  }
+
+  /** Sessions that may have a first stream on the way. */
+  get fresh(): number {
+    return [...this.#sessions.values()].filter(({ used }) => !used).length;
+  }
+
+  /** Ends every session, those to come included, once its streams are done. Streams that are opened now are ignored. */
+  closeAll(): void {
+    this.#state = 'closing';
+    for (const session of this.#sessions.keys()) session.close();
+  }
+
+  /** Ends every session now. */
+  destroyAll(): void {
+    for (const session of this.#sessions.keys()) session.destroy();
+  }
+
+  /** Ends the sessions that have no stream. */
+  closeIdle(): void {
+    for (const [session, { streams }] of this.#sessions) if (streams === 0) session.close();
+  }
+
+  /** Looks no more. */
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(session: ServerHttp2Session, watched: Watched, now: number): void {
+    if (session.destroyed) return;
+    if (watched.streams > 0) this.#lookAtBusy(session, watched, now);
+    else if (!session.closed) this.#lookAtQuiet(session, watched, now);
+  }
+
+  #lookAtBusy(session: ServerHttp2Session, watched: Watched, now: number): void {
     const { bytesRead } = session.socket;
+    const { interval, busyTimeout } = this.#times;
     if (bytesRead !== watched.received) {
       watched.received = bytesRead;
       watched.heardAt = now;
       watched.pingedAt = undefined;
     } else if (watched.pingedAt !== undefined) {
-      if (now - watched.pingedAt > times.busyTimeout) session.destroy();
-    } else if (now - watched.heardAt > (session.closed ? CHECK_INTERVAL : times.interval)) {
+      if (now - watched.pingedAt > busyTimeout) session.destroy();
+    } else if (now - watched.heardAt > (session.closed ? CHECK_INTERVAL : interval)) {
       ask(session, watched, now);
     }
-  };
-  const look = (session: ServerHttp2Session, watched: Watched, now: number): void => {
-    if (session.destroyed) return;
-    if (watched.streams > 0) {
-      lookAtBusy(session, watched, now);
-      return;
-    }
-    if (session.closed) return;
-    if (watched.pingedAt !== undefined && state !== 'closing') {
-      if (now - watched.pingedAt > HEADERS_TIMEOUT / 2) session.destroy();
-      return;
-    }
-    if (state === 'closing' || now - watched.quietSince > SESSION_IDLE_TIMEOUT) session.close();
-    else if (now - watched.heardAt > (watched.heardAt === watched.quietSince ? HEADERS_TIMEOUT / 2 : times.interval))
-      ask(session, watched, now);
-  };
-  const nudge = (session: ServerHttp2Session): void => {
-    if (!session.closed && !session.destroyed) session.ping(() => {});
-  };
-  const timer = setInterval(() => {
-    const now = performance.now();
-    for (const [session, watched] of sessions) look(session, watched, now);
-  }, CHECK_INTERVAL);
-  timer.unref();
+  }
 
-  return {
-    add(session) {
-      const now = performance.now();
-      const watched: Watched = {
-        streams: 0,
-        used: false,
-        quietSince: now,
-        pingedAt: undefined,
-        heardAt: now,
-        received: 0,
-      };
-      sessions.set(session, watched);
-      session.on('stream', (stream) => {
-        watched.streams += 1;
-        watched.used = true;
-        if (state !== 'serving') session.close();
-        watched.pingedAt = undefined;
-        stream.once('close', () => {
-          watched.streams -= 1;
-          watched.quietSince = performance.now();
-          watched.heardAt = watched.quietSince;
-          if (state === 'leaving' && watched.streams === 0) nudge(session);
-        });
-      });
-      session.on('error', () => {});
-      session.once('close', () => sessions.delete(session));
-    },
-    startLeaving() {
-      state = 'leaving';
-      for (const [session, { streams }] of sessions) if (streams === 0) nudge(session);
-    },
-    get fresh() {
-      return [...sessions.values()].filter(({ used }) => !used).length;
-    },
-    closeAll() {
-      state = 'closing';
-      for (const session of sessions.keys()) session.close();
-    },
-    destroyAll() {
-      for (const session of sessions.keys()) session.destroy();
-    },
-    closeIdle() {
-      for (const [session, { streams }] of sessions) if (streams === 0) session.close();
-    },
-    stop: () => clearInterval(timer),
+  #lookAtQuiet(session: ServerHttp2Session, watched: Watched, now: number): void {
+    if (watched.pingedAt !== undefined && this.#state !== 'closing') {
+      if (now - watched.pingedAt > HEADERS_TIMEOUT / 2) session.destroy();
+    } else if (this.#state === 'closing' || now - watched.quietSince > SESSION_IDLE_TIMEOUT) {
+      session.close();
+    } else if (now - watched.heardAt > (watched.heardWhileQuiet ? this.#times.interval : HEADERS_TIMEOUT / 2)) {
+      ask(session, watched, now);
+    }
+  }
+}
+
+/** Asks a peer whether it listens. */
+function ask(session: ServerHttp2Session, watched: Watched, now: number): void {
+  watched.pingedAt = now;
+  const onAnswer = (error: Error | null): void => {
+    if (error !== null) return;
+    watched.pingedAt = undefined;
+    watched.heardAt = performance.now();
+    watched.heardWhileQuiet = watched.streams === 0;
   };
+  // Node sends no ping for a session that is closed, and says so at once; a peer acknowledges SETTINGS as well.
+  if (session.closed) session.settings({}, onAnswer);
+  else session.ping(onAnswer);
+}
+
+/** Has something arrive at an idle peer. */
+function nudge(session: ServerHttp2Session): void {
+  if (!session.closed && !session.destroyed) session.ping(() => {});
 }

@@ -21,7 +21,7 @@ import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from '../http/bounds.ts';
 import { listen } from '../http/listen.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../http/messages.ts';
 import { createHttp1Server, http1Options } from './http1-server.ts';
-import { createSessionWatch, http2Options } from './http2-sessions.ts';
+import { http2Options, SessionWatch } from './http2-sessions.ts';
 import { createRawAnswers, type RawAnswers } from './raw-answer.ts';
 import { sniff } from './sniff.ts';
 
@@ -67,7 +67,7 @@ const BACKLOG = 1024;
 
 /** A listener that accepts nothing before `listen`. */
 export function createListener({ dispatch, logger, holdings, tls }: ListenerOptions): Listener {
-  const sessions = createSessionWatch();
+  const sessions = new SessionWatch();
   const sockets = new Set<Socket>();
   /** Those whose protocol has not shown yet. */
   const unknown = new Set<Socket>();
@@ -77,7 +77,7 @@ export function createListener({ dispatch, logger, holdings, tls }: ListenerOpti
     holdings.bindSession(session);
     sessions.add(session);
   };
-  const odd: OddHttp2 = { dispatch, raw, onSession, onReset: holdings.reset };
+  const odd: OddHttp2 = { dispatch, raw, onSession, onReset: (session, headers) => holdings.reset(session, headers) };
   const secure = tls === undefined ? undefined : createTlsServer(tls, odd, holdings);
   const speak = secure === undefined ? createSniffer(http1, unknown, odd) : createTlsFront(secure);
   const server: Server = createNetServer(

@@ -2,11 +2,12 @@
  * What an operator sees of the service, in the Prometheus text format. Label values are bounded: routes, protocols, statuses, reasons, models
  * and stages, never an owner, a key, a catalog, an input or a request.
  */
-import { Counter, collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
+import { collectDefaultMetrics, type Registry } from 'prom-client';
 import { ERROR_TABLE } from '../../domain/errors.ts';
-import type { Engine, EngineStats } from '../../engine/engine.ts';
+import type { Engine } from '../../engine/engine.ts';
 import type { StoreHealth } from '../../stores/stores.ts';
 import { VERSION } from '../../version.ts';
+import { readingsIn } from './readings.ts';
 import { addCounts, addDistributions, type Count, type Distribution, type Labelled } from './tallies.ts';
 
 /** Upper bounds in seconds, from a cached answer to the longest deadline. */
@@ -103,49 +104,53 @@ export interface StateSources {
 export function addStateMetrics(registry: Registry, sources: StateSources): void {
   const { engine, store } = sources;
   collectDefaultMetrics({ register: registry });
-  const gauge = (name: string, help: string, read: (stats: EngineStats) => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read(engine.stats()));
-      },
-    });
-  };
-  // Counters of other parts are copied: a total that only its owner may count.
-  const total = (name: string, help: string, read: () => number): void => {
-    new Counter({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.reset();
-        this.inc(read());
-      },
-    });
-  };
-  new Gauge({
-    name: 'umpire_build_info',
-    help: 'Always 1; the labels say which Umpire and which Node this is.',
-    labelNames: ['version', 'node'],
-    registers: [registry],
-  }).set({ version: VERSION, node: process.versions.node }, 1);
+  const { gauge, gauges, total } = readingsIn(registry);
+  gauges(
+    'umpire_build_info',
+    'Always 1; the labels say which Umpire and which Node this is.',
+    ['version', 'node'],
+    () => [[{ version: VERSION, node: process.versions.node }, 1]],
+  );
   gauge('umpire_ready', '1 while /health/ready says yes.', () => (sources.ready() ? 1 : 0));
   gauge(
     'umpire_memory_limit_bytes',
     'UMPIRE_MEMORY: resident memory of the serving process near which work is refused.',
     () => sources.memoryLimit,
   );
-  gauge('umpire_queue_jobs', 'Decisions that wait for an engine.', ({ queue }) => queue.jobs);
+  addEngineMetrics(registry, engine);
+  total('umpire_log_lines_dropped_total', 'Log lines that were dropped because nobody read them.', () =>
+    sources.droppedLogLines(),
+  );
+  total('umpire_store_reconnects_total', 'Connections to the store that were made anew.', () => store().reconnects);
+  gauge('umpire_store_up', '1 while the store of catalogs and keys answers.', () => (store().up ? 1 : 0));
+  gauge(
+    'umpire_store_latency_seconds',
+    'The last round trip to the store; 0 if it is embedded.',
+    () => (store().latencyMs ?? 0) / 1000,
+  );
+  gauges(
+    'umpire_model_ready',
+    '1 while a model takes decisions, 0 while it cannot; a disabled one is left out.',
+    ['model'],
+    () =>
+      engine
+        .models()
+        .filter(({ status }) => status !== 'disabled')
+        .map(({ id, revision, status }) => [{ model: `${id}@${revision}` }, status === 'ready' ? 1 : 0]),
+  );
+}
+
+function addEngineMetrics(registry: Registry, engine: Engine): void {
+  const { gauge, total, totals } = readingsIn(registry);
+  gauge('umpire_queue_jobs', 'Decisions that wait for an engine.', () => engine.stats().queue.jobs);
   gauge(
     'umpire_queue_seconds',
     'What the waiting decisions will take on one engine.',
-    ({ queue }) => queue.cost / 1000,
+    () => engine.stats().queue.cost / 1000,
   );
-  gauge('umpire_engines', 'Engine processes that serve.', ({ engines }) => engines.length);
-  gauge('umpire_engine_memory_bytes', 'Resident memory of the largest engine.', ({ engines }) =>
-    Math.max(0, ...engines.map(({ resident }) => resident)),
+  gauge('umpire_engines', 'Engine processes that serve.', () => engine.stats().engines.length);
+  gauge('umpire_engine_memory_bytes', 'Resident memory of the largest engine.', () =>
+    Math.max(0, ...engine.stats().engines.map(({ resident }) => resident)),
   );
   total(
     'umpire_engine_busy_seconds_total',
@@ -158,41 +163,16 @@ export function addStateMetrics(registry: Registry, sources: StateSources): void
     () => engine.stats().replacements,
   );
   total('umpire_engine_restarts_total', 'Engines that ended without being asked to.', () => engine.stats().restarts);
-  new Counter({
-    name: 'umpire_jobs_abandoned_total',
-    help: 'Decisions and catalogs that were given up because their engine was stuck with them or crashed.',
-    labelNames: ['cause'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const [cause, count] of Object.entries(engine.stats().abandoned)) this.inc({ cause }, count);
-    },
-  });
+  totals(
+    'umpire_jobs_abandoned_total',
+    'Decisions and catalogs that were given up because their engine was stuck with them or crashed.',
+    ['cause'],
+    () => Object.entries(engine.stats().abandoned).map(([cause, count]) => [{ cause }, count]),
+  );
   total('umpire_choices_encoded_total', 'Choices whose vectors had to be made.', () => engine.stats().choices.encoded);
   total(
     'umpire_choices_cached_total',
     'Choices whose vectors were there already.',
     () => engine.stats().choices.cached,
   );
-  total('umpire_log_lines_dropped_total', 'Log lines that were dropped because nobody read them.', () =>
-    sources.droppedLogLines(),
-  );
-  total('umpire_store_reconnects_total', 'Connections to the store that were made anew.', () => store().reconnects);
-  gauge('umpire_store_up', '1 while the store of catalogs and keys answers.', () => (store().up ? 1 : 0));
-  gauge(
-    'umpire_store_latency_seconds',
-    'The last round trip to the store; 0 if it is embedded.',
-    () => (store().latencyMs ?? 0) / 1000,
-  );
-  new Gauge({
-    name: 'umpire_model_ready',
-    help: '1 while a model takes decisions, 0 while it cannot; a disabled one is left out.',
-    labelNames: ['model'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const { id, revision, status } of engine.models())
-        if (status !== 'disabled') this.set({ model: `${id}@${revision}` }, status === 'ready' ? 1 : 0);
-    },
-  });
 }

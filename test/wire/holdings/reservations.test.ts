@@ -3,7 +3,7 @@ import test from 'ava';
 import { DomainError } from '../../../src/domain/errors.ts';
 import { createAccounts } from '../../../src/wire/holdings/accounts.ts';
 import type { OpenRequest } from '../../../src/wire/holdings/open-request.ts';
-import { createReservations } from '../../../src/wire/holdings/reservations.ts';
+import { Reservations } from '../../../src/wire/holdings/reservations.ts';
 import { validBody } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { untilHeld } from '../../support/held.ts';
@@ -29,7 +29,7 @@ const outcome = (room: Promise<void> | undefined): { state: 'room' | 'waits' | s
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('who finds no room because of sizes that are not known waits, in order; small ones make room', async (t) => {
-  const reservations = createReservations({ perAddress: 30, total: 100 });
+  const reservations = new Reservations({ perAddress: 30, total: 100 });
   const requests = Array.from({ length: 6 }, () => requestOf('in-order'));
   const seen = requests.map((request) => outcome(reservations.reserve(request, 10)));
   await turn();
@@ -54,7 +54,7 @@ test('who finds no room because of sizes that are not known waits, in order; sma
 });
 
 test('who finds none because of answers that are known is refused, also after a wait', async (t) => {
-  const reservations = createReservations({ perAddress: 30, total: 100 });
+  const reservations = new Reservations({ perAddress: 30, total: 100 });
   const requests = Array.from({ length: 5 }, () => requestOf('large'));
   const seen = requests.map((request) => outcome(reservations.reserve(request, 10)));
   for (const request of requests.slice(0, 3)) reservations.settle(request, 10);
@@ -65,7 +65,7 @@ test('who finds none because of answers that are known is refused, also after a 
 });
 
 test('the bound in all holds for many addresses; one that waits there holds up no other of another address', async (t) => {
-  const reservations = createReservations({ perAddress: 30, total: 50 });
+  const reservations = new Reservations({ perAddress: 30, total: 50 });
   const requests = Array.from({ length: 12 }, (_, index) => requestOf(`all-${index % 4}`));
   const seen = requests.map((request) => outcome(reservations.reserve(request, 10)));
   const states = async (): Promise<string[]> => {
@@ -82,7 +82,7 @@ test('the bound in all holds for many addresses; one that waits there holds up n
 });
 
 test('one that leaves while it waits gives up its place', async (t) => {
-  const reservations = createReservations({ perAddress: 10, total: 100 });
+  const reservations = new Reservations({ perAddress: 10, total: 100 });
   const [first, second, third] = [requestOf('leaves'), requestOf('leaves'), requestOf('leaves')];
   const seen = [first, second, third].map((request) => outcome(reservations.reserve(request, 10)));
   reservations.release(second);

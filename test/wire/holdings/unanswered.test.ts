@@ -7,7 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { NO_PROXIES } from '../../../src/domain/client-address.ts';
 import { readSettings } from '../../../src/domain/settings.ts';
 import { createLogger } from '../../../src/logger.ts';
-import { createHoldings, type Holdings } from '../../../src/wire/holdings/holdings.ts';
+import { Holdings } from '../../../src/wire/holdings/holdings.ts';
 import { HOLDING_SETTINGS, holdingsOf as settingsOf } from '../../../src/wire/holdings/settings.ts';
 import { Exchange } from '../../../src/wire/http/exchange.ts';
 import type { HttpRequest, HttpResponse } from '../../../src/wire/http/messages.ts';
@@ -36,7 +36,7 @@ async function countOn(t: ExecutionContext, server: Server, holdings: Holdings):
 }
 
 function holdingsOf(t: ExecutionContext): Holdings {
-  const holdings = createHoldings({
+  const holdings = new Holdings({
     settings: settingsOf(readSettings(HOLDING_SETTINGS, {}).value),
     trustedProxies: NO_PROXIES,
     logger: createLogger('error', { write: () => {} }),

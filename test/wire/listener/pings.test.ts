@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { connect as connectSession, createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
-import { createSessionWatch } from '../../../src/wire/listener/http2-sessions.ts';
+import { SessionWatch } from '../../../src/wire/listener/http2-sessions.ts';
 import { FLAG, frame, goaway, headers, request, TYPE } from '../../support/http2-frames.ts';
 import { openRawHttp2 } from '../../support/raw-http2.ts';
 
 /** A server whose streams stay open, watched with times that a test can wait for. */
 async function startWatched(interval = 1000): Promise<{ readonly port: number; close(): void }> {
-  const watch = createSessionWatch({ interval, busyTimeout: 1000 });
+  const watch = new SessionWatch({ interval, busyTimeout: 1000 });
   const server = createServer();
   server.on('session', (session) => watch.add(session));
   server.on('stream', (stream: ServerHttp2Stream) => {

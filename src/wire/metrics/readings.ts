@@ -1,0 +1,46 @@
+/** Metrics of what other parts count or measure: it is read from them when somebody asks. */
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** One value of a metric with labels. */
+export type Reading = readonly [labels: Readonly<Record<string, string>>, value: number];
+
+/** Adds metrics that are read so. A total is copied from its owner, who alone counts it. */
+export interface Readings {
+  gauge(name: string, help: string, read: () => number): void;
+  gauges(name: string, help: string, labelNames: readonly string[], read: () => Iterable<Reading>): void;
+  total(name: string, help: string, read: () => number): void;
+  totals(name: string, help: string, labelNames: readonly string[], read: () => Iterable<Reading>): void;
+}
+
+/** Adds them to a registry. */
+export function readingsIn(registry: Registry): Readings {
+  const readings: Readings = {
+    gauge: (name, help, read) => readings.gauges(name, help, [], () => [[{}, read()]]),
+    gauges(name, help, labelNames, read) {
+      new Gauge({
+        name,
+        help,
+        labelNames: [...labelNames],
+        registers: [registry],
+        collect() {
+          this.reset();
+          for (const [labels, value] of read()) this.set(labels, value);
+        },
+      });
+    },
+    total: (name, help, read) => readings.totals(name, help, [], () => [[{}, read()]]),
+    totals(name, help, labelNames, read) {
+      new Counter({
+        name,
+        help,
+        labelNames: [...labelNames],
+        registers: [registry],
+        collect() {
+          this.reset();
+          for (const [labels, value] of read()) this.inc(labels, value);
+        },
+      });
+    },
+  };
+  return readings;
+}

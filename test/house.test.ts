@@ -1,0 +1,38 @@
+/** The bounds of the layout, by the measures of `npm run house`: no circle, no export without a comment, nothing too long to read. */
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { betweenRooms, circlesOf } from '../scripts/house/imports.ts';
+import { MAX_FUNCTION_LINES, readSources } from '../scripts/house/sources.ts';
+
+/** Lines of a file that is still one concept. */
+const MAX_FILE_LINES = 300;
+
+const sources = readSources(fileURLToPath(new URL('..', import.meta.url)));
+const shipped = sources.filter(({ layer }) => layer !== 'test');
+
+test('no files and no folders import one another in a circle', (t) => {
+  const imports = shipped.flatMap((source) => source.imports);
+  t.deepEqual(circlesOf(imports), []);
+  t.deepEqual(circlesOf(betweenRooms(imports)), []);
+});
+
+test('every export has a doc comment', (t) => {
+  t.deepEqual(
+    shipped.flatMap(({ file, bareExports }) => bareExports.map((name) => `${file}: ${name}`)),
+    [],
+  );
+});
+
+test(`functions have ${MAX_FUNCTION_LINES} lines at most`, (t) => {
+  t.deepEqual(
+    shipped.flatMap(({ functions }) => functions).filter(({ lines }) => lines > MAX_FUNCTION_LINES),
+    [],
+  );
+});
+
+test(`files have ${MAX_FILE_LINES} lines at most`, (t) => {
+  t.deepEqual(
+    sources.filter(({ lines }) => lines > MAX_FILE_LINES).map(({ file, lines }) => `${file}: ${lines}`),
+    [],
+  );
+});
