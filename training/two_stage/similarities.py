@@ -21,17 +21,21 @@ def similarities(
     return [np.stack([cache[c] for c in row.choices]) @ v for row, v in zip(rows, inputs, strict=True)]
 
 
-def similar(encoder: Encoder, chunk: Chunk, cache: dict[str, np.ndarray]) -> np.ndarray:
-    """a of every option of a chunk, in the order of `chunk.options`."""
-    fresh = [i for i, name in enumerate(chunk.names) if name not in cache]
-    cache.update(
-        zip(
-            [chunk.names[i] for i in fresh],
-            vectors(encoder, [framed(chunk.choices[i].tolist()) for i in fresh]),
-            strict=True,
-        )
-    )
+def similar(encoder: Encoder, chunk: Chunk, cache: dict[str | bytes, np.ndarray]) -> np.ndarray:
+    """a of every option of a chunk, in the order of `chunk.options`.
+
+    Vectors are cached: those of choices by text, those of inputs by their ids. A row and its opposite have one input,
+    and everyday texts are drawn again and again.
+    """
+    texts = [chunk.texts[i].tobytes() for i in range(len(chunk.labels))]
+    fresh: dict[str | bytes, list[int]] = {
+        name: framed(chunk.choices[i].tolist()) for i, name in enumerate(chunk.names) if name not in cache
+    }
+    fresh |= {
+        text: framed(chunk.texts[i].tolist(), MOST_INPUT + 2) for i, text in enumerate(texts) if text not in cache
+    }
+    cache.update(zip(fresh, vectors(encoder, list(fresh.values())), strict=True))
     names = np.stack([cache[name] for name in chunk.names])
-    texts = vectors(encoder, [framed(chunk.texts[i].tolist(), MOST_INPUT + 2) for i in range(len(chunk.labels))])
+    inputs = np.stack([cache[text] for text in texts])
     of_row = np.repeat(np.arange(len(chunk.labels)), chunk.options.lengths)
-    return np.einsum("ow,ow->o", texts[of_row], names[chunk.options.values])
+    return np.einsum("ow,ow->o", inputs[of_row], names[chunk.options.values])
