@@ -46,8 +46,7 @@ def finish(workshop: Workshop, folder: Path) -> None:
     stack = fit_stack(scored, others, log)
     manifest = package.describe(folder, stack, workshop.options.reader)
     measured = quality(stack, scored, others)
-    if not workshop.many:
-        fit_unread(folder, workshop.data, log)
+    fit_unread(folder, workshop.data, log)
     (folder / "training.json").write_text(json.dumps(report(workshop, measured), indent=1) + "\n")
     size = sum(f["bytes"] for f in manifest["files"].values()) / 1e6
     accuracies = ", ".join(f"{n} {q.get('accuracy', q.get('confidence')):.3f}" for n, q in measured.items())

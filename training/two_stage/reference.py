@@ -19,7 +19,7 @@ from .finder import Finder
 from .stack import FEATURES, Scored, Stack, Words, closeness, leaning
 from .stage_b import Pack, in_packs, pack
 from .tokens import CLS, SEP, Reader
-from .unread import Rule, share_of, tempered
+from .unread import Rule, share_by, tempered
 from .windows import FIRST, PREMISE, fits, holds_first, join, readable, split_premise
 
 
@@ -83,7 +83,7 @@ class Package:
             [self.reader.plain(text) for text in rule["residuals"]],
         )
         self.unread = unread or Rule(**self.model.get("unread", {}))
-        self.share = share_of(tokenizer.get_vocab()) if self.unread.pull else lambda ids: 0.0
+        self.share = share_by(tokenizer) if self.unread.pull else lambda ids: 0.0
         self.leanings: dict[tuple, np.ndarray] = {}
         self.cache: OrderedDict[tuple[int, ...], np.ndarray] = OrderedDict()
 

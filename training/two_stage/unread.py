@@ -4,18 +4,26 @@
 
 A word is spelt if it is cut into three pieces or more, has a letter of a script other than Latin, or is unknown as a
 whole; what has digits or no letter is no word here.
+
+Of a vocabulary of pieces in many languages it is the share of pieces: the unknown one, and letters that stand in no
+longer piece, as those of a script whose words the vocabulary lacks. A Chinese character or a Korean syllable says
+something by itself; pieces without a letter do not count.
 """
 
+import json
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from tokenizers import Tokenizer
 
 from .tokens import UNK
 
 # What a token has, one bit each.
 LETTER, DIGIT, FOREIGN, CONTINUES, UNKNOWN = 1, 2, 4, 8, 16
+# What stands for a space at the beginning of a piece.
+SPACE_MARK = "\u2581"
 # A word of so many pieces is spelt, not known.
 SPELT = 3
 
@@ -64,6 +72,42 @@ def share_of(vocabulary: dict[str, int]) -> Callable[[Sequence[int]], float]:
         return unread / counted if counted else 0.0
 
     return share
+
+
+def kind_of_piece(piece: str, in_longer: set[str]) -> int:
+    """Whether a piece of many languages has a letter, and whether it is one that no longer piece has."""
+    text = piece.replace(SPACE_MARK, "", 1)
+    if not any(unicodedata.category(c).startswith("L") for c in text):
+        return 0
+    whole = unicodedata.name(text[0], "").startswith(("CJK", "IDEOGRAPHIC", "HANGUL"))
+    return LETTER | UNKNOWN * (len(text) == 1 and not whole and text not in in_longer)
+
+
+def share_of_pieces(pieces: Sequence[str], unknown: int) -> Callable[[Sequence[int]], float]:
+    """The share of unread tokens of a text's ids, by pieces of many languages."""
+    bare = [piece.replace(SPACE_MARK, "", 1) for piece in pieces]
+    in_longer = {c for text in bare if len(text) > 1 for c in text}
+    kinds = np.array([kind_of_piece(piece, in_longer) for piece in pieces], np.uint8)
+    kinds[unknown] = LETTER | UNKNOWN
+
+    def share(ids: Sequence[int]) -> float:
+        found = kinds[list(ids)]
+        return float((found & UNKNOWN > 0).sum() / max(1, (found > 0).sum()))
+
+    return share
+
+
+def reads_many(tokenizer: Tokenizer) -> bool:
+    """Whether a tokenizer's pieces are of many languages."""
+    return json.loads(tokenizer.to_str())["model"]["type"] == "Unigram"
+
+
+def share_by(tokenizer: Tokenizer) -> Callable[[Sequence[int]], float]:
+    """The share of unread tokens of a text's ids, by a package's tokenizer."""
+    model = json.loads(tokenizer.to_str())["model"]
+    if model["type"] == "Unigram":
+        return share_of_pieces([piece for piece, _ in model["vocab"]], model["unk_id"])
+    return share_of(tokenizer.get_vocab())
 
 
 def tempered(probabilities: np.ndarray, temperature: float) -> np.ndarray:

@@ -4,7 +4,7 @@ import { Tokenizer } from '@huggingface/tokenizers';
 import { InvalidOptions } from '../packages/checker.ts';
 import { controlProblem, type TokenizerDefinition } from './control-tokens.ts';
 import { createPlainReader, createWordReader, type TextReader } from './readers.ts';
-import { type UnigramDefinition, unigramEncoder } from './unigram.ts';
+import { unigramEncoder } from './unigram.ts';
 import { type UnreadShare, unreadOfPieces, unreadOfWords } from './unread.ts';
 import { boundWordPiece, type WordPieceModel } from './word-piece.ts';
 
@@ -46,7 +46,13 @@ export function readTokenizer(definition: TokenizerDefinition): TextTokenizer {
   // other kinds alone.
   const unigram = unigramEncoder(definition as never);
   if (unigram !== undefined) {
-    return tokenizerOf(() => createPlainReader(unigram), unreadOfPieces(unknownPiece(definition as UnigramDefinition)));
+    // What `unigramEncoder` reads has pieces and one for what is unknown.
+    const { vocab, unk_id: unknown } = definition.model as {
+      readonly vocab: readonly (readonly [string, number])[];
+      readonly unk_id: number;
+    };
+    const pieces = vocab.map(([piece]) => piece);
+    return tokenizerOf(() => createPlainReader(unigram), unreadOfPieces(pieces, unknown));
   }
   // The library's type of a definition is that of every kind of tokenizer.
   const tokenizer = new Tokenizer(definition as never, {});
@@ -58,11 +64,6 @@ export function readTokenizer(definition: TokenizerDefinition): TextTokenizer {
     wordReaders(tokenizer, model, definition as Definition) ?? plainReaders(tokenizer),
     unreadOfWords(model.tokens_to_ids, { unknown, prefix: config.continuing_subword_prefix }),
   );
-}
-
-/** The id of what has no piece; a definition that `unigramEncoder` reads has one. */
-function unknownPiece({ model }: UnigramDefinition): number {
-  return model?.unk_id as number;
 }
 
 function tokenizerOf(reader: () => TextReader, unreadShare?: UnreadShare): TextTokenizer {

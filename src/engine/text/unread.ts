@@ -7,6 +7,9 @@
 /** The share of a text's tokens, 0 to 1, that are not read; 0 where no token is a word's. */
 export type UnreadShare = (ids: readonly number[]) => number;
 
+/** What stands for a space at the beginning of a piece. */
+const SPACE_MARK = '\u2581';
+
 /** A word of so many pieces is spelt. */
 const SPELT = 3;
 
@@ -48,7 +51,36 @@ export function unreadOfWords(
   };
 }
 
-/** For a tokenizer whose pieces are of many languages: what has no piece at all. */
-export function unreadOfPieces(unknown: number): UnreadShare {
-  return (ids) => (ids.length === 0 ? 0 : ids.filter((id) => id === unknown).length / ids.length);
+/**
+ * For a tokenizer whose pieces are of many languages: what has no piece at all, and letters that stand in no longer
+ * piece, as those of a script whose words the vocabulary lacks: such a text is spelt. A Chinese character or a Korean
+ * syllable says something by itself. Tokens without a letter and marks alone say nothing either way.
+ */
+export function unreadOfPieces(pieces: readonly string[], unknown: number): UnreadShare {
+  const kinds = kindsOfPieces(pieces, unknown);
+  return (ids) => {
+    let [counted, unread] = [0, 0];
+    for (const id of ids) {
+      const kind = kinds[id] as number;
+      if (kind !== 0) counted += 1;
+      if ((kind & UNKNOWN) !== 0) unread += 1;
+    }
+    return counted === 0 ? 0 : unread / counted;
+  };
+}
+
+/** Apart, so that what it works with is not kept with the share. */
+function kindsOfPieces(pieces: readonly string[], unknown: number): Uint8Array {
+  const inLonger = new Set<string>();
+  for (const piece of pieces) {
+    const characters = [...piece.replace(SPACE_MARK, '')];
+    if (characters.length > 1) for (const character of characters) inLonger.add(character);
+  }
+  return Uint8Array.from(pieces, (piece, id) => {
+    if (id === unknown) return LETTER | UNKNOWN;
+    const text = piece.replace(SPACE_MARK, '');
+    if (!/\p{L}/u.test(text)) return 0;
+    const spelt = /^(?!\p{Script=Han}|\p{Script=Hangul})\p{L}$/u.test(text) && !inLonger.has(text);
+    return spelt ? LETTER | UNKNOWN : LETTER;
+  });
 }

@@ -26,8 +26,41 @@ test('spelt words, other scripts and unknown ones are unread; numbers and punctu
   for (const [text, share] of shares) t.is(unreadShare?.(ids(text)).toFixed(2), share.toFixed(2), text);
 });
 
-test('of pieces in many languages the unknown ones are unread', (t) => {
-  const share = unreadOfPieces(7);
-  t.is(share([]), 0);
-  t.is(share([1, 7, 2, 7]), 0.5);
+const pieces = [
+  'special <unk>',
+  '▁',
+  '▁hello',
+  'lo',
+  '▁привет',
+  'ก',
+  '▁กา',
+  '日',
+  '▁日本',
+  '語',
+  '글',
+  'ქ',
+  '▁ქ',
+  'ა',
+  'e',
+  '́',
+  '!',
+  '7',
+];
+const idsOf = (...found: readonly string[]) => found.map((piece) => pieces.indexOf(piece));
+
+const spelt: readonly (readonly [ids: readonly number[], share: number])[] = [
+  [[], 0],
+  [idsOf('▁hello', 'special <unk>', 'lo', 'special <unk>'), 0.5],
+  // Letters that are in words, too, Chinese characters and Korean syllables.
+  [idsOf('▁', 'ก', '語', '日', '글', 'e'), 0],
+  [idsOf('▁ქ', 'ა', 'ქ', 'ა'), 1],
+  [idsOf('▁hello', '▁ქ', 'ა', '▁привет'), 0.5],
+  // Marks, numbers and punctuation say nothing.
+  [idsOf('▁ქ', '́', 'ა', '!', '7', '▁'), 1],
+  [idsOf('!', '7', '▁'), 0],
+];
+
+test('of pieces in many languages unknown ones are unread, and letters of scripts without words', (t) => {
+  const share = unreadOfPieces(pieces, 0);
+  for (const [ids, expected] of spelt) t.is(share(ids), expected, ids.map((id) => pieces[id]).join());
 });
