@@ -92,7 +92,7 @@ export const ADD_COMMAND: Command = {
   environment: ['UMPIRE_MODELS_DIR'],
   failure: 'the server cannot be used: nothing is left of the package',
   async run(args, terminal: Terminal) {
-    const { values, positionals } = readArguments(args, OPTIONS, [1, 1]);
+    const { values, positionals } = readArguments(args, OPTIONS, ['MODEL@REVISION']);
     const name = packageNameFrom(positionals[0] ?? '');
     const { lines: fitted, fit } = await fitOf(values, name.id, terminal);
     const added = await addRemote({ ...name, ...(await requestFrom(values, terminal)), fit });

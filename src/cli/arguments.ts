@@ -4,11 +4,12 @@ import { isOwnerName } from '../domain/keys.ts';
 import { messageOf } from '../engine/errors.ts';
 import { type Options, UsageError } from './command.ts';
 
-/** Options by name; positionals in order. `positionals`: how many at least and at most. */
+/** Options by name; positionals in order. `needed`: those that must be there, as the help calls them; `more`: how many others may. */
 export function readArguments<const T extends Options>(
   args: readonly string[],
   options: T,
-  positionals: readonly [number, number] = [0, 0],
+  needed: readonly string[] = [],
+  more = 0,
 ) {
   const parsed = (() => {
     try {
@@ -17,9 +18,10 @@ export function readArguments<const T extends Options>(
       throw new UsageError(messageOf(error));
     }
   })();
-  const [least, most] = positionals;
-  if (parsed.positionals.length < least) throw new UsageError('an argument is missing');
-  if (parsed.positionals.length > most) throw new UsageError(`unexpected argument '${parsed.positionals[most]}'`);
+  const missing = needed.slice(parsed.positionals.length);
+  if (missing.length > 0) throw new UsageError(`${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing`);
+  const unexpected = parsed.positionals[needed.length + more];
+  if (unexpected !== undefined) throw new UsageError(`unexpected argument '${unexpected}'`);
   return parsed;
 }
 

@@ -42,7 +42,7 @@ export const BACKUP_COMMANDS: readonly Command[] = [
     environment: STORE_ENVIRONMENT,
     failure: 'a catalog could not be read and is not in the file',
     async run(args, terminal) {
-      const { positionals } = readArguments(args, {}, [1, 1]);
+      const { positionals } = readArguments(args, {}, ['FILE']);
       const file = positionals[0] as string;
       await withStores(terminal, async (stores) => {
         const partial = `${file}.${process.pid}.part`;
@@ -68,7 +68,7 @@ export const BACKUP_COMMANDS: readonly Command[] = [
     options: {},
     environment: STORE_ENVIRONMENT,
     async run(args, terminal) {
-      const { positionals } = readArguments(args, {}, [1, 1]);
+      const { positionals } = readArguments(args, {}, ['FILE']);
       const file = positionals[0] as string;
       // The whole file is judged before the first line of it is written.
       for await (const _ of read(file));

@@ -48,11 +48,11 @@ export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
     options: DESCRIBE,
     environment: ENVIRONMENT,
     async run(args, terminal) {
-      const { values, positionals } = readArguments(args, DESCRIBE, [0, 1]);
+      const { values, positionals } = readArguments(args, DESCRIBE, [], 1);
       const owner = ownerFrom(values.owner);
       const [file] = positionals;
       const removes = values.remove === true;
-      if (file === undefined && !removes) throw new UsageError('a file or --remove is needed');
+      if (file === undefined && !removes) throw new UsageError('FILE or --remove is needed');
       const text = file === undefined ? undefined : await readFile(file, 'utf8');
       await withStores(terminal, async ({ catalogs }) => {
         const found = await existing(catalogs, owner, values.catalog);
@@ -89,7 +89,7 @@ export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
     options: REPLACE,
     environment: ENVIRONMENT,
     async run(args, terminal) {
-      const { values, positionals } = readArguments(args, REPLACE, [1, 1]);
+      const { values, positionals } = readArguments(args, REPLACE, ['FILE']);
       const owner = ownerFrom(values.owner);
       const { version } = values;
       const fault = versionFault(version);

@@ -82,7 +82,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     options: OWNED,
     environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR'],
     async run(args, terminal) {
-      const { values, positionals } = readArguments(args, OWNED, [0, 1]);
+      const { values, positionals } = readArguments(args, OWNED, [], 1);
       const owner = ownerFrom(values.owner);
       const [file] = positionals;
       const text = file === undefined ? await terminal.input() : await readFile(file, 'utf8');
@@ -120,7 +120,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     environment: STORE_ENVIRONMENT,
     failure: 'a catalog did not exist',
     async run(args, terminal) {
-      const { values, positionals } = readArguments(args, OWNED, [1, 1_000]);
+      const { values, positionals } = readArguments(args, OWNED, ['ID'], 999);
       const owner = ownerFrom(values.owner);
       const wrong = positionals.find((id) => !isCatalogId(id));
       if (wrong !== undefined) throw new UsageError(`'${wrong}' cannot be the id of a catalog`);

@@ -52,7 +52,7 @@ export const DECIDE_COMMAND: Command = {
   environment: ['UMPIRE_KEY'],
   failure: 'a line has an error',
   async run(args, terminal) {
-    const { values, positionals } = readArguments(args, OPTIONS, [0, 1]);
+    const { values, positionals } = readArguments(args, OPTIONS, [], 1);
     const { url, model, catalog, choices, out, format } = values;
     if (url === undefined) throw new UsageError('--url URL is needed');
     if (model === undefined || model === '') throw new UsageError('--model MODEL is needed');

@@ -39,7 +39,7 @@ export const EVALUATE_COMMAND: Command = {
   options: OPTIONS,
   environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
   async run(args, terminal) {
-    const { values, positionals } = readArguments(args, OPTIONS, [1, 1]);
+    const { values, positionals } = readArguments(args, OPTIONS, ['EXAMPLES']);
     const { catalog, model, choices, instruction } = values;
     const byCatalog =
       catalog !== undefined && values.owner !== undefined && model === undefined && choices === undefined;

@@ -102,7 +102,7 @@ export const KEY_COMMANDS: readonly Command[] = [
     options: ROTATE,
     environment: STORE_ENVIRONMENT,
     async run(args, terminal) {
-      const { values, positionals } = readArguments(args, ROTATE, [1, 1]);
+      const { values, positionals } = readArguments(args, ROTATE, ['KEY_ID']);
       const grace = values.grace === undefined ? 0 : durationFrom(values.grace);
       const label = labelFrom(values.label);
       await withStores(terminal, async ({ keys }) => {
@@ -139,7 +139,7 @@ export const KEY_COMMANDS: readonly Command[] = [
     options: {},
     environment: STORE_ENVIRONMENT,
     async run(args, terminal) {
-      const { positionals } = readArguments(args, {}, [1, 1]);
+      const { positionals } = readArguments(args, {}, ['KEY_ID']);
       const name = positionals[0] ?? '';
       const secret = name === '-' ? (await terminal.input()).trim() : undefined;
       if (secret !== undefined && !isKey(secret)) throw new Error('standard input is not a key');

@@ -33,7 +33,7 @@ export const LEARN_COMMAND: Command = {
   environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
   failure: 'it does not help',
   async run(args, terminal) {
-    const { values, positionals } = readArguments(args, OPTIONS, [0, 1]);
+    const { values, positionals } = readArguments(args, OPTIONS, [], 1);
     const owner = ownerFrom(values.owner);
     const { catalog: id, instruction } = values;
     if (id === undefined) throw new UsageError('--catalog ID is needed');

@@ -53,7 +53,7 @@ export const MODEL_COMMANDS: readonly Command[] = [
     environment: ['UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
     failure: 'a package is broken, or cannot be checked since its inference server is away',
     async run(args, terminal) {
-      const { positionals } = readArguments(args, {}, [0, 100]);
+      const { positionals } = readArguments(args, {}, [], 100);
       const folder = modelsFolder(terminal);
       const inferenceServers = inferenceServersOf(terminal);
       const packages = await listPackages(folder);

@@ -38,7 +38,7 @@ export const KEY_MOVING_COMMANDS: readonly Command[] = [
     options: {},
     environment: STORE_ENVIRONMENT,
     async run(args, terminal) {
-      const { positionals } = readArguments(args, {}, [0, 1]);
+      const { positionals } = readArguments(args, {}, [], 1);
       const [file] = positionals;
       const lines = (file === undefined ? await terminal.input() : await readFile(file, 'utf8')).split('\n');
       // All lines are judged before the first is written.

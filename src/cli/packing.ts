@@ -66,7 +66,7 @@ export const PACK_COMMAND: Command = {
   environment: ['UMPIRE_MODELS_DIR'],
   failure: 'the export cannot be served: nothing is left of it',
   async run(args, terminal: Terminal) {
-    const { values, positionals } = readArguments(args, OPTIONS, [2, 2]);
+    const { values, positionals } = readArguments(args, OPTIONS, ['EXPORT', 'MODEL@REVISION']);
     const [exported = '', name = ''] = positionals;
     const { id, revision } = packageNameFrom(name);
     const pooling = values.pooling;

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { hashKey, isKey } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
@@ -237,36 +237,6 @@ test.serial('an import with one bad line imports nothing', async (t) => {
   }
   t.deepEqual(await stores.catalogs.list(owner, budget()), []);
 });
-
-for (const [args, problem] of [
-  ['keys create', /--owner NAME is needed/],
-  ['keys create --owner a/b', /an owner's name/],
-  ['keys create --owner {x}', /an owner's name/],
-  ['keys create --owner a --rate fast', /--rate: 'fast' is not a rate/],
-  ['keys create --owner a --quota 0', /--quota/],
-  ['keys create --owner a --colour red', /--colour/],
-  ['keys create --owner a surplus', /unexpected argument 'surplus'/],
-  ['keys rotate', /an argument is missing/],
-  ['keys rotate key_1 --grace soon', /'soon' is not a duration/],
-  ['catalogs list', /--owner NAME is needed/],
-  ['catalogs delete --owner a', /an argument is missing/],
-  ['catalogs delete --owner a ..', /cannot be the id/],
-  ['keys', /'keys' is no command by itself; these are:\n {2}umpire keys create/],
-  ['conformance', /--url URL is needed/],
-  ['keys create --owner a --label ', /--label: must be one line/],
-  ['kesy create', /there is no command 'kesy'; 'umpire help' lists them/],
-  ['keys destroy', /there is no command 'keys destroy'/],
-  ['keys creat', /did you mean 'umpire keys create'/],
-  ['catalog', /there is no command 'catalog'/],
-  ['backup', /an argument is missing/],
-] as const) {
-  test.serial(`bad arguments: ${args}`, async (t: ExecutionContext) => {
-    const { status, err, out } = await run(places.sqlite?.env ?? {}, args);
-    t.is(status, 2);
-    t.regex(err.join('\n'), problem);
-    t.deepEqual(out, []);
-  });
-}
 
 test.serial('a store that is away or badly named ends with status 1 and says so', async (t) => {
   const away = await run({ REDIS_URL: 'redis://127.0.0.1:1' }, 'keys list');

@@ -43,7 +43,6 @@ test('an export becomes a package that list and check agree about', async (t) =>
 });
 
 for (const [args, problem] of [
-  [['x'], /an argument is missing/],
   [['x', 'mine'], /'mine' is not MODEL@REVISION/],
   [['x', 'mine@r1', '--pooling', 'max'], /--pooling: 'max' is none of/],
   [['x', 'mine@r1', '--choices', '2.5'], /--choices: '2.5' is not a whole number/],
