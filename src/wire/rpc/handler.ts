@@ -1,16 +1,16 @@
 /** gRPC and Connect: protocols beside REST, in front of the same procedures. */
 import type { BodyLimits } from '../../domain/body-limits.ts';
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError, ERROR_TABLE } from '../../domain/errors.ts';
 import type { Procedure } from '../../service/procedure.ts';
 import type { Gate } from '../call/gate.ts';
 import type { Health } from '../health.ts';
 import type { Holdings } from '../holdings/holdings.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { respondFault } from '../http/fault.ts';
-import { type HttpRequest, isHttp2 } from '../http/messages.ts';
+import { type HttpRequest, isHttp2, pathOf } from '../http/messages.ts';
 import type { ProtocolHandler } from '../http/protocol-handler.ts';
 import { answerConnectFault, answerGrpcFault, NoCall } from './fault.ts';
-import { isGrpc, readRequest, receive } from './request.ts';
+import { isGrpc, readRequest, receive, whyNoCall } from './request.ts';
 import { answer } from './response.ts';
 import { createRoutes, type Route } from './routes.ts';
 
@@ -70,8 +70,19 @@ export function createRpcHandler(options: {
       }
     },
     refuse(exchange, fault) {
-      if (isGrpc(exchange.request) && isHttp2(exchange.request)) exchange.received({ protocol: 'grpc' });
+      const { request } = exchange;
+      if (!isGrpc(request)) {
+        const handler = routes.get(pathOf(request))?.handler;
+        const isCall = handler === undefined || whyNoCall(request, handler) === undefined;
+        if (isCall && cameTooSoon(fault)) exchange.received({ protocol: 'connect' });
+      } else if (isHttp2(request)) exchange.received({ protocol: 'grpc' });
       refuse(exchange, fault, true);
     },
   };
+}
+
+/** Whether nothing is wrong with the request itself. What is wrong with one as HTTP is told in the envelope: it may be no call. */
+function cameTooSoon({ reason }: DomainError): boolean {
+  const { http } = ERROR_TABLE[reason];
+  return http === 429 || http === 503;
 }

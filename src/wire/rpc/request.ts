@@ -34,16 +34,13 @@ export function receive(exchange: Exchange, { handler, procedure }: Route): void
   const { request } = exchange;
   exchange.received({ route: handler.requestPath, timeout: takeTimeout(request.headers) });
   const fault = whyNoCall(request, handler);
-  const protocol = isGrpc(request) ? 'grpc' : 'connect';
-  // What is asked too often is told in the envelope over Connect.
-  if (fault === undefined && protocol === 'grpc') exchange.received({ protocol });
+  if (fault === undefined) exchange.received({ protocol: isGrpc(request) ? 'grpc' : 'connect' });
   if (procedure === undefined || procedure.limits === 'none') exchange.place?.meter();
   if (fault !== undefined) throw fault;
-  exchange.received({ protocol });
 }
 
-/** What Connect would find before it asks for a body. */
-function whyNoCall(
+/** What is wrong with a request, if so, that Connect would find before it asks for a body. */
+export function whyNoCall(
   request: HttpRequest,
   { allowedMethods, supportedContentType }: UniversalHandler,
 ): NoCall | undefined {

@@ -1,7 +1,7 @@
 /** Requests in progress, and how fast they come and are taken back, are bounded for an address; behind a trusted proxy for the one that it names. */
 import { connect } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { isError, validBody } from '../../support/answers.ts';
+import { type Answer, isError, json as parsed, validBody } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { untilHeld } from '../../support/held.ts';
 import { openSession, parseAnswers, send, sendH2, sendRaw } from '../../support/http.ts';
@@ -17,11 +17,25 @@ async function serviceOf(t: ExecutionContext, env: Record<string, string>): Prom
 }
 
 const tooMany = { status: 429, code: 'rate_limit_exceeded', param: null };
+/** The shape of section 12 of the contract, with the details of section 11. */
+function isTooManyOverConnect(t: ExecutionContext, answer: Answer): void {
+  t.is(answer.status, 429);
+  t.is(answer.headers['content-type'], 'application/json');
+  t.is(answer.headers['retry-after'], '1');
+  t.like(parsed(answer), {
+    code: 'resource_exhausted',
+    details: [
+      { type: 'google.rpc.ErrorInfo', debug: { reason: 'RATE_LIMIT_EXCEEDED' } },
+      { type: 'google.rpc.RetryInfo' },
+    ],
+  });
+}
+const listModels = { path: '/umpire.v1.ModelService/ListModels', body: '{}' };
 const json = [['content-type', 'application/json']] as const;
 const unfinished = (stream: number): Buffer => headers(stream, request('POST', '/v1/decisions', json), 0);
 
 test('requests of any kind count for the rate of their address, those of others do not', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_REQUEST_RATE: '1/s, burst 20' });
+  const service = await serviceOf(t, { UMPIRE_REQUEST_RATE: '1/m, burst 20' });
   const answers = [];
   for (let count = 0; count < 40; count += 1) answers.push(await send(service.port, { path: '/none' }));
   t.is(answers[0]?.status, 404);
@@ -32,6 +46,9 @@ test('requests of any kind count for the rate of their address, those of others 
   const session = openSession(service.port);
   isError(t, await sendH2(session, { path: '/v1/models' }), tooMany);
   session.destroy();
+  isTooManyOverConnect(t, await send(service.port, listModels));
+  isTooManyOverConnect(t, await send(service.port, { ...listModels, path: '/umpire.v9.ModelService/ListModels' }));
+  isError(t, await send(service.port, { ...listModels, headers: { 'content-type': 'text/plain' } }), tooMany);
   t.is((await send(service.port, { path: '/none', localAddress: '127.0.0.2' })).status, 404);
 });
 
@@ -44,7 +61,7 @@ test('what no other limit counts has a rate of its own, in every protocol', asyn
   t.is((await callGrpc(grpc.models, 'ListModels', {})).error, undefined);
   t.is((await send(service.port, { path: '/v1/models/minilm-l6' })).status, 200);
   isError(t, await send(service.port, { path: '/v1/models' }), tooMany);
-  isError(t, await send(service.port, { path: '/umpire.v1.ModelService/ListModels', body: '{}' }), tooMany);
+  isTooManyOverConnect(t, await send(service.port, listModels));
   for (const [client, method] of [
     [grpc.health, 'Check'],
     [grpc.models, 'ListModels'],
