@@ -1,0 +1,122 @@
+/**
+ * The shipped two-stage packages against the family in Python: how they read texts, lay out packs and decide. The cases of each are written by
+ * `training/two_stage/golden.py`, which also holds the fp32 graphs against PyTorch and packs that are split against whole ones.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { createEngine } from '../../../../src/engine/create-engine.ts';
+import { readTwoStageOptions } from '../../../../src/engine/families/two-stage/options.ts';
+import { packFeeds } from '../../../../src/engine/families/two-stage/packs.ts';
+import { createTextRules, readSymbols } from '../../../../src/engine/families/two-stage/text-rules.ts';
+import { loadTokenizer } from '../../../../src/engine/text/tokenizer.ts';
+import { modelsDir } from '../../../support/models-dir.ts';
+import { eventually, job, probabilitiesOf, shippedModels, terms } from '../../support/engine.ts';
+
+interface ReadText {
+  readonly text: string;
+  readonly read: string;
+  readonly ids: readonly number[];
+}
+interface PackCase {
+  readonly input: string;
+  readonly instruction: string;
+  readonly choices: readonly string[];
+  readonly input_ids: readonly number[];
+  readonly position_ids: readonly number[];
+  readonly block_ids: readonly number[];
+  readonly markers: readonly number[];
+}
+interface DecisionCase {
+  readonly input: string;
+  readonly instruction: string;
+  readonly choices: readonly string[];
+  readonly tokens: number;
+  readonly probabilities: readonly number[];
+}
+
+interface Package {
+  readonly id: string;
+  readonly revision: string;
+  readonly family: string;
+  readonly options: unknown;
+}
+
+const json = <T>(...path: readonly string[]): T => JSON.parse(readFileSync(join(...path), 'utf8'));
+const golden = <T>(id: string, name: string): T =>
+  JSON.parse(readFileSync(new URL(`../../../golden/${id}/${name}.json`, import.meta.url), 'utf8'));
+
+const packages = readdirSync(shippedModels).flatMap((id) =>
+  readdirSync(join(shippedModels, id))
+    .map((revision) => json<Package>(shippedModels, id, revision, 'model.json'))
+    .filter(({ family }) => family === 'two-stage'),
+);
+
+const silent = () => {};
+const engine = await createEngine({
+  modelsDir: modelsDir(...packages.map(({ id }) => id)),
+  engines: 1,
+  niceness: 0,
+  logger: { debug: silent, info: silent, warn: silent, error: silent },
+});
+await eventually(() => engine.ready() && engine.models().every(({ status }) => status === 'ready'), 120_000);
+
+const readers = await Promise.all(
+  packages.map(({ id, revision }) => loadTokenizer(join(shippedModels, id, revision, 'tokenizer.json'))),
+);
+
+test.after.always(() => engine.close());
+
+test('there are packages to hold to their cases', (t) => {
+  t.true(packages.length > 0);
+});
+
+for (const [index, { id, revision, options }] of packages.entries()) {
+  const folder = join(shippedModels, id, revision);
+  const { special } = readTwoStageOptions(options);
+  const rules = createTextRules(readSymbols(json(folder, 'symbols.json')));
+  const plainIds = (text: string) => readers[index]?.ids(rules.plain(text)) ?? [];
+  const choiceIds = (choice: string) => {
+    const ids = plainIds(rules.words(choice));
+    return ids.length > 0 ? ids : [special.unk];
+  };
+
+  const texts = golden<{ plain: readonly ReadText[]; choice: readonly ReadText[] }>(id, 'texts');
+  for (const { text, read, ids } of texts.plain) {
+    test(`${id} reads a text as in Python: ${JSON.stringify(text)}`, (t) => {
+      t.is(rules.plain(text), read);
+      t.deepEqual(plainIds(text), ids);
+    });
+  }
+  for (const { text, read, ids } of texts.choice) {
+    test(`${id} reads a choice as in Python: ${JSON.stringify(text)}`, (t) => {
+      t.is(rules.plain(rules.words(text)), read);
+      t.deepEqual(choiceIds(text), ids);
+    });
+  }
+
+  for (const pack of golden<readonly PackCase[]>(id, 'packs')) {
+    test(`${id} lays out a pack as in Python: ${pack.instruction} ${pack.input}`, (t) => {
+      const feeds = packFeeds(plainIds(pack.instruction), plainIds(pack.input), pack.choices.map(choiceIds), special);
+      for (const name of ['input_ids', 'position_ids', 'block_ids', 'markers'] as const) {
+        t.deepEqual(Array.from(feeds[name].data, Number), pack[name], name);
+      }
+    });
+  }
+
+  const cases = golden<readonly DecisionCase[]>(id, 'decisions');
+  for (const [place, { probabilities: expected, tokens, ...request }] of cases.entries()) {
+    const name = `${request.instruction.slice(0, 60)} (case ${place}, ${request.input.length} characters)`;
+    test(`${id} decides as in Python: ${name}`, async (t) => {
+      const asked = job({ ...request, model: id, revision });
+      const outcome = await engine.score(asked, terms({ within: 120_000 }));
+      const probabilities = probabilitiesOf(asked, outcome);
+      t.like(outcome, { kind: 'scored', inputTokens: tokens });
+      // On the machine that wrote the cases they agree to six digits; other CPUs have other int8 kernels.
+      for (const [i, choice] of request.choices.entries()) {
+        const difference = Math.abs((probabilities[choice] ?? 1) - (expected[i] ?? 0));
+        t.true(difference < 0.01, `${choice}: ${probabilities[choice]} instead of ${expected[i]}`);
+      }
+    });
+  }
+}
