@@ -105,7 +105,7 @@ function isBareExport(statement: Node): boolean {
   if (!modifiers?.some(({ kind }) => kind === SyntaxKind.ExportKeyword)) return false;
   const before = statement.getSourceFile().text.slice(statement.pos, statement.getStart());
   // Above an empty line it is the comment of the file.
-  return !/^\/\*\*[^]*?\*\/\n(?!\n)/.test(before.slice(before.lastIndexOf('/**')));
+  return !/^\/\*\*[\s\S]*?\*\/\n(?!\n)/.test(before.slice(before.lastIndexOf('/**')));
 }
 
 /** The name of a declaration, or of the variable or property that an expression is the value of. */

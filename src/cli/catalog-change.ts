@@ -48,7 +48,9 @@ export async function replaceCatalog(
 ): Promise<void> {
   const done = await catalogs.replace(owner, stamp, record, patience(), examples);
   if (!done)
-    throw new Error(`catalog '${record.id}' was changed or deleted while this ran, and stays as it is now; run it again`);
+    throw new Error(
+      `catalog '${record.id}' was changed or deleted while this ran, and stays as it is now; run it again`,
+    );
 }
 
 /**
