@@ -3,12 +3,14 @@
 # with the default limits, on free ports of 127.0.0.1, and prints how a neighbour in another address and the probes fared before, during and after.
 # `sh scripts/attacks.sh growth` shows how what is held grows with 10, 100 and 1,000 connections or streams; `sh scripts/attacks.sh fuzz --protocol http1|http2
 # --seconds N --seed N` throws mutated bytes, `fuzz-bodies --kind json|protobuf
-# --seconds N --seed N` bodies, which an independent reader reads as well. `--checkout` attacks the service of another checkout, for figures from before a change.
+# --seconds N --seed N` bodies, which an independent reader reads as well; `table --before CHECKOUT [--out FILE]` runs the attacks of an audit's 18 findings
+# against that checkout and this one in turns, in less than 20 minutes, and writes a page. `--checkout` attacks the service of another checkout, for figures from before a change.
 set -eu
 root="$(cd "$(dirname "$0")/.." && pwd)"
 PATH="$root/node_modules/.bin:$PATH"
 case "${1:-}" in
   growth) shift && exec node "$root/scripts/attacks/growth.ts" "$@" ;;
+  table) shift && exec node "$root/scripts/attacks/table.ts" "$@" ;;
   fuzz-bodies) shift && exec node "$root/scripts/attacks/fuzz-bodies.ts" "$@" ;;
   fuzz) shift && exec node "$root/scripts/attacks/fuzz.ts" "$@" ;;
   *) exec node "$root/scripts/attacks/main.ts" "$@" ;;

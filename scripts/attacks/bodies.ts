@@ -73,6 +73,13 @@ const marks = `a${fill('\u0315\u0300')}`;
 const hidden = `a${fill('\u0315\u200b\u0300\u200b')}`;
 const unknownWords = fill(`${'q'.repeat(98)}\u{1f600} `);
 
+/** A body of about so many bytes that D2 and D3 are about: combining marks for an engine, unknown properties with escapes for a reader of JSON. */
+export const COSTLY_BODIES = {
+  D2: (size: number): Uint8Array => decision({ input: `a${fill('\u0315\u0300', size - 256)}` }).body,
+  D3: (size: number): Uint8Array =>
+    (hostileBodies['unknown properties with escapes'] as (size: number) => Buffer)(size - 256),
+} as const;
+
 export const BODY_ATTACKS: Readonly<Record<string, Attack>> = {
   'hostile-texts': async ({ port }, seconds) =>
     flood(port, seconds, 4, [

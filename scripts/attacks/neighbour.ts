@@ -16,9 +16,12 @@ export interface Fare {
 }
 
 export const KINDS = ['decision', 'new connection', 'live', 'probe'] as const;
-export type Fares = Readonly<Record<(typeof KINDS)[number], Fare>>;
+export type Fares = Readonly<Record<(typeof KINDS)[number], Fare>> & {
+  /** Decisions on both kinds of connection; the gap is the longer one of the two. */
+  readonly decisions: Fare;
+};
 
-/** Milliseconds between requests of one kind, and those after which one counts as not answered. */
+/** Milliseconds between requests of one kind unless said otherwise, and those after which one counts as not answered. */
 const INTERVAL = 100;
 const PATIENCE = 10_000;
 
@@ -26,49 +29,59 @@ interface Sample {
   readonly kind: (typeof KINDS)[number];
   readonly ms: number;
   readonly ok: boolean;
+  /** When it was over. */
   readonly at: number;
 }
 
-/** Watches until `stop`; `read` takes what was seen since the last time. */
-export function startNeighbour(ports: { readonly port: number; readonly metricsPort: number }): {
+export interface Neighbour {
+  /** What was seen since the last time. */
   read(): Fares;
   stop(): Promise<unknown>;
-} {
+}
+
+/** Watches until `stop`. `interval`: milliseconds between requests of one kind. */
+export function startNeighbour(
+  ports: { readonly port: number; readonly metricsPort: number },
+  interval = INTERVAL,
+): Neighbour {
   const worker = new Worker(new URL(import.meta.url), {
-    workerData: { port: ports.port, metricsPort: ports.metricsPort },
+    workerData: { port: ports.port, metricsPort: ports.metricsPort, interval },
   });
   let samples: Sample[] = [];
-  let since = performance.now();
+  let since = now();
   worker.on('message', (sample: Sample) => samples.push(sample));
   return {
     read() {
-      const now = performance.now();
+      const ends = now();
       const taken = samples;
       const begun = since;
       samples = [];
-      since = now;
-      return Object.fromEntries(
-        KINDS.map((kind) => [
-          kind,
-          fareOf(
-            taken.filter((sample) => sample.kind === kind),
-            now - begun,
-          ),
-        ]),
-      ) as unknown as Fares;
+      since = ends;
+      const fare = (...kinds: readonly string[]): Fare =>
+        fareOf(
+          taken.filter(({ kind }) => kinds.includes(kind)),
+          begun,
+          ends,
+        );
+      const fares = Object.fromEntries(KINDS.map((kind) => [kind, fare(kind)])) as Record<Sample['kind'], Fare>;
+      const gap = Math.max(fares.decision.gap, fares['new connection'].gap);
+      return { ...fares, decisions: { ...fare('decision', 'new connection'), gap } };
     },
     stop: () => worker.terminate(),
   };
 }
 
-function fareOf(samples: readonly Sample[], span: number): Fare {
+/** Milliseconds on a clock that all threads of this process share. */
+const now = (): number => performance.timeOrigin + performance.now();
+
+/** `begun` and `ends` of the time that was watched count for the gap: who was answered once, and then no more, has a long one. */
+function fareOf(samples: readonly Sample[], begun: number, ends: number): Fare {
   const good = samples.filter(({ ok }) => ok);
   const times = good.map(({ ms }) => ms).toSorted((a, b) => a - b);
   const at = (share: number): number =>
     times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
-  let gap = good.length === 0 ? span : 0;
-  for (let index = 1; index < good.length; index += 1)
-    gap = Math.max(gap, (good[index] as Sample).at - (good[index - 1] as Sample).at);
+  const answers = [begun, ...good.map(({ at }) => at), ends];
+  const gap = Math.max(...answers.slice(1).map((at, index) => at - (answers[index] as number)));
   return { answered: good.length, asked: samples.length, p50: at(0.5), p99: at(0.99), gap };
 }
 
@@ -80,10 +93,16 @@ const BODY = JSON.stringify({
 });
 
 /** Asks in a loop: the next a moment after the last was answered or given up. */
-async function ask(kind: Sample['kind'], port: number, path: string, agent: Agent | false): Promise<never> {
+async function ask(
+  kind: Sample['kind'],
+  port: number,
+  path: string,
+  agent: Agent | false,
+  interval: number,
+): Promise<never> {
   const body = path === '/v1/decisions' ? BODY : undefined;
   for (;;) {
-    const began = performance.now();
+    const began = now();
     const ok = await new Promise<boolean>((resolve) => {
       const sent = request(
         {
@@ -106,16 +125,16 @@ async function ask(kind: Sample['kind'], port: number, path: string, agent: Agen
       sent.on('error', () => resolve(false));
       sent.end(body);
     });
-    const at = performance.now();
+    const at = now();
     parentPort?.postMessage({ kind, ok, ms: at - began, at } satisfies Sample);
-    await new Promise((resolve) => setTimeout(resolve, INTERVAL));
+    await new Promise((resolve) => setTimeout(resolve, interval));
   }
 }
 
 if (!isMainThread) {
-  const { port, metricsPort } = workerData as { port: number; metricsPort: number };
-  void ask('decision', port, '/v1/decisions', new Agent({ keepAlive: true }));
-  void ask('new connection', port, '/v1/decisions', false);
-  void ask('live', port, '/health/live', false);
-  void ask('probe', metricsPort, '/health/live', false);
+  const { port, metricsPort, interval } = workerData as { port: number; metricsPort: number; interval: number };
+  void ask('decision', port, '/v1/decisions', new Agent({ keepAlive: true }), interval);
+  void ask('new connection', port, '/v1/decisions', false, interval);
+  void ask('live', port, '/health/live', false, interval);
+  void ask('probe', metricsPort, '/health/live', false, interval);
 }

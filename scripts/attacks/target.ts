@@ -6,7 +6,6 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
 export interface Target {
   /** The serving process. */
@@ -16,6 +15,8 @@ export interface Target {
   readonly metricsPort: number;
   /** MiB that the serving process keeps in memory; undefined once it has ended. */
   memory(): number | undefined;
+  /** Seconds of CPU time that the serving process took so far; undefined once it has ended. */
+  cpu(): number | undefined;
   /** The exit status, if it has ended. */
   readonly status: number | null;
   /** One sample of the metrics; 0 where there is no such one. */
@@ -24,7 +25,22 @@ export interface Target {
   log(): string;
   /** A new key of this owner, made by the operator's command. */
   issueKey(owner: string): Promise<string>;
-  stop(): Promise<void>;
+  /** The operator's command, with more of an environment and an input: its output, and whether it ended with 0. */
+  operate(args: readonly string[], more?: Operation): Promise<{ readonly out: string; readonly ok: boolean }>;
+  /** Ends it, by force once `patience` is over, milliseconds. */
+  stop(patience?: number): Promise<void>;
+}
+
+/** What an operator's command has beside its arguments. */
+export interface Operation {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
+
+/** How a service is started. */
+export interface Starting {
+  /** Whether somebody reads its log; otherwise the pipe fills up. */
+  readonly readLog?: boolean;
 }
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -37,6 +53,7 @@ process.on('exit', () => {
 export async function startTarget(
   checkout: string = ROOT,
   settings: Readonly<Record<string, string>> = {},
+  { readLog = true }: Starting = {},
 ): Promise<Target> {
   const folder = mkdtempSync(join(tmpdir(), 'umpire-attack-'));
   mkdirSync(join(folder, 'models'));
@@ -57,10 +74,22 @@ export async function startTarget(
   running.add(child);
   const exited = once(child, 'exit').then(() => running.delete(child));
   let log = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    // The first lines and the last: in an attack there are many.
-    log = log.length > 4_000_000 ? log.slice(-2_000_000) + text : log + text;
-  });
+  if (readLog) {
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      // The first lines and the last: in an attack there are many.
+      log = log.length > 4_000_000 ? log.slice(-2_000_000) + text : log + text;
+    });
+  }
+  const operate: Target['operate'] = (args, more = {}) =>
+    new Promise((resolve) => {
+      const command = execFile(
+        process.execPath,
+        [join(checkout, 'src/cli.ts'), ...args],
+        { env: { ...env, ...more.env }, timeout: 20_000 },
+        (error, out) => resolve({ out, ok: error === null }),
+      );
+      command.stdin?.end(more.input);
+    });
   const ready = async (): Promise<boolean> =>
     fetch(`http://127.0.0.1:${port}/health/ready`).then(
       ({ ok }) => ok,
@@ -94,18 +123,25 @@ export async function startTarget(
       return line === undefined ? 0 : Number(line.slice(line.lastIndexOf(' ') + 1));
     },
     log: () => log,
-    async issueKey(owner) {
-      const { stdout } = await promisify(execFile)(
-        process.execPath,
-        [join(checkout, 'src/cli.ts'), 'keys', 'create', '--owner', owner],
-        { env },
-      );
-      // The last line is the key.
-      return stdout.trim().split('\n').at(-1) as string;
+    cpu() {
+      try {
+        // Behind the name in parentheses, which may hold spaces: utime and stime in hundredths of a second (proc_pid_stat(5)).
+        const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+        return (Number(fields[11]) + Number(fields[12])) / 100;
+      } catch {
+        return undefined;
+      }
     },
-    async stop() {
+    async issueKey(owner) {
+      const { out, ok } = await operate(['keys', 'create', '--owner', owner]);
+      if (!ok) throw new Error(`no key was made for ${owner}`);
+      // The last line is the key.
+      return out.trim().split('\n').at(-1) as string;
+    },
+    operate,
+    async stop(patience = 40_000) {
       child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), 40_000);
+      const timer = setTimeout(() => child.kill('SIGKILL'), patience);
       await exited;
       clearTimeout(timer);
       rmSync(folder, { recursive: true, force: true });

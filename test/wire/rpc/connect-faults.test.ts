@@ -43,6 +43,8 @@ const cases: Readonly<Record<string, readonly [Call, Fault | 200]>> = {
     { body: JSON.stringify({ ...validBody, input: null }) },
     [400, 'invalid_argument', 'INVALID_TYPE'],
   ],
+  'invalid UTF-8': [{ body: Buffer.from(JSON.stringify({ ...validBody, input: 'x\xff' }), 'latin1') }, invalid],
+  'a byte order mark': [{ body: `\ufeff${text}` }, invalid],
   'the same, compressed': [{ headers: gzip, body: gzipSync(`\ufeff${text}`) }, invalid],
   '301 choices in protobuf, and 5,000': [
     { headers: proto, body: Buffer.concat([validMessage, Buffer.alloc(10_000, Buffer.from([0x22, 0x00]))]) },

@@ -1,0 +1,217 @@
+/** The defects that an audit of the service found, D1 to D18: the attack that shows each, the test that keeps it away, and what a proxy in front lets through of it. */
+import { ATTACKS } from './attacks.ts';
+import { BODY_ATTACKS } from './bodies.ts';
+import { CATALOG_ATTACKS } from './catalogs.ts';
+import { FULL_STORE, showFullStore, showLooseText } from './contents.ts';
+import { showStalledLog, showUnread } from './holding.ts';
+import { STEPPED_CLOCK, showClocks, showJunkKeys } from './keys.ts';
+import { showOracle } from './oracle.ts';
+import { showResets, showUpgrade, showVanished } from './peers.ts';
+import type { Show } from './shown.ts';
+
+export interface Defect {
+  readonly id: string;
+  /** In a few words. */
+  readonly what: string;
+  /** A file below the root, and a test's title in it or the part of it that stands in the file. */
+  readonly test: readonly [file: string, title: string];
+  /** Undefined where the test alone shows it. */
+  readonly show?: Show;
+  /** Whether nginx, as `deploy/` configures it, passes the attack on, and why. */
+  readonly proxy: readonly [passes: boolean, why: string];
+  /** Settings of its service beside the defaults. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** A Redis of its own, with these options. */
+  readonly redis?: readonly string[];
+  /** Nobody reads the service's log. */
+  readonly unreadLog?: boolean;
+  /** The attack ends the service itself, so that nothing can be asked afterwards. */
+  readonly ends?: boolean;
+}
+
+/** An attack whose only figure is what it did; the neighbour's tell whether it hurt. */
+const plain =
+  (name: string): Show =>
+  async ({ target }, seconds) => {
+    const attack = { ...ATTACKS, ...BODY_ATTACKS, ...CATALOG_ATTACKS }[name];
+    if (attack === undefined) throw new Error(`no attack is called ${name}`);
+    return { figure: await attack(target, seconds), defect: false };
+  };
+
+/** D1: how many segments it took to end the process. */
+const showExpect: Show = async ({ target }, seconds) => {
+  const did = await ATTACKS['expect-and-reset']?.(target, seconds);
+  const dead = target.status !== null;
+  return { figure: `${did}: ${dead ? `the process ended with ${target.status}` : 'it lives'}`, defect: dead };
+};
+
+/** D2: engines that were killed because of a text. */
+const showMarks: Show = async ({ target }, seconds) => {
+  const did = await BODY_ATTACKS['combining-marks']?.(target, seconds);
+  const killed = target.log().split('it made no progress').length - 1;
+  return { figure: `bodies of 1 MiB: ${did}; engines killed: ${killed}`, defect: killed > 0 };
+};
+
+/** D16: the other owner's share of refusals. */
+const showPreparation: Show = async ({ target }, seconds) => {
+  const did = (await CATALOG_ATTACKS.preparation?.(target, seconds)) ?? '';
+  const other = /of another owner: ([^;]*);/.exec(did)?.[1] ?? '';
+  return { figure: did, defect: /\d+ × (503|429|no answer)/.test(other) };
+};
+
+export const DEFECTS: readonly Defect[] = [
+  {
+    id: 'D1',
+    what: 'One packet ends the process',
+    show: showExpect,
+    test: ['test/wire/crash.test.ts', 'every request with every frame behind it, in one segment with the preface'],
+    proxy: [false, 'it does not forward `Expect`'],
+  },
+  {
+    id: 'D2',
+    what: 'Combining marks kill engines',
+    show: showMarks,
+    test: ['test/engine/text/tokens.test.ts', 'a long text has the tokens that it has at once, whatever it is made of'],
+    proxy: [true, 'bodies up to 2 MiB pass'],
+  },
+  {
+    id: 'D3',
+    what: 'Bodies that are expensive to parse',
+    show: plain('escaped-keys'),
+    test: [
+      'test/wire/http/strict-json.test.ts',
+      'finds what JSON.parse finds in bodies of all kinds, unless it stops before',
+    ],
+    proxy: [true, 'bodies up to 2 MiB pass'],
+  },
+  {
+    id: 'D4',
+    what: 'Streams of gRPC Health.Watch',
+    show: async ({ target }, seconds) => {
+      const did = (await ATTACKS.watches?.(target, seconds, 300, 100)) as string;
+      return { figure: `${did}; ${target.memory()?.toFixed(0) ?? '-'} MiB just after`, defect: false };
+    },
+    test: ['test/wire/holdings/watches.test.ts', 'for one address: the oldest ends, those of others stay'],
+    proxy: [true, 'streams of gRPC pass, one connection each'],
+  },
+  {
+    id: 'D5',
+    what: 'One address takes all connections',
+    show: plain('connections-kept'),
+    test: [
+      'test/wire/holdings/connections.test.ts',
+      'at the maximum the longest idle connection goes and the newcomer is served',
+    ],
+    proxy: [false, 'it ends the connections of callers and keeps few of its own'],
+  },
+  {
+    id: 'D6',
+    what: 'Private catalogs told by the time of a decision',
+    show: showOracle,
+    test: [
+      'test/engine/caches.test.ts',
+      '200 guesses at the choices of a private catalog find none, however often they are repeated',
+    ],
+    proxy: [true, 'plain decisions'],
+  },
+  {
+    id: 'D7',
+    what: 'Answers that nobody reads',
+    show: showUnread,
+    test: ['test/wire/holdings/unread.test.ts', 'HTTP/1.1: answers in a pipeline that is not read'],
+    proxy: [false, 'it reads answers at once and keeps them itself'],
+  },
+  {
+    id: 'D8',
+    what: 'Junk keys push out good ones',
+    show: showJunkKeys,
+    redis: [],
+    test: [
+      'test/domain/authenticate.test.ts',
+      'junk that passes the check sum never pushes a good key out, and hardly makes the store work',
+    ],
+    proxy: [true, 'headers of keys pass'],
+  },
+  {
+    id: 'D9',
+    what: 'Revocation on the wall clock',
+    show: showClocks,
+    settings: STEPPED_CLOCK,
+    test: [
+      'test/domain/authenticate.test.ts',
+      'a clock that is set back neither keeps a revoked key alive nor brings it back',
+    ],
+    proxy: [true, 'nothing is sent but a key'],
+  },
+  {
+    id: 'D10',
+    what: 'What follows an Upgrade is read as a request',
+    show: showUpgrade,
+    test: ['test/wire/odd-pipelines.test.ts', 'what follows an Upgrade is no request'],
+    proxy: [false, 'it takes the header away'],
+  },
+  {
+    id: 'D11',
+    what: 'Peers that vanish',
+    show: showVanished,
+    test: ['test/wire/listener/pings.test.ts', 'one that answers no ping goes, with its stream'],
+    proxy: [false, 'it is the peer itself'],
+  },
+  {
+    id: 'D12',
+    what: 'A log that nobody reads',
+    show: showStalledLog,
+    unreadLog: true,
+    ends: true,
+    test: ['test/log-stream.test.ts', 'a server whose log nobody reads answers, and ends when it is told to'],
+    proxy: [true, 'plain requests'],
+  },
+  {
+    id: 'D13',
+    what: 'A full store',
+    show: showFullStore,
+    redis: FULL_STORE,
+    test: [
+      'test/stores/redis/redis-stores.test.ts',
+      'in a Redis that is full catalogs are refused and deleted, and keys are made and ended',
+    ],
+    proxy: [true, 'catalogs of keyed callers'],
+  },
+  {
+    id: 'D14',
+    what: 'Text that is none, over Connect',
+    show: showLooseText,
+    test: ['test/wire/rpc/connect-faults.test.ts', 'invalid UTF-8'],
+    proxy: [true, 'it does not look into bodies'],
+  },
+  {
+    id: 'D15',
+    what: 'Install scripts of packages run',
+    test: ['test/install-scripts.test.ts', 'the install script of a dependency does not run'],
+    proxy: [false, 'nothing is sent'],
+  },
+  {
+    id: 'D16',
+    what: "One owner's catalogs starve another's",
+    show: showPreparation,
+    test: [
+      'test/engine/scheduling/preparation-lane.test.ts',
+      'an owner with many preparations holds up another by its share alone',
+    ],
+    proxy: [true, 'catalogs of keyed callers'],
+  },
+  {
+    id: 'D17',
+    what: 'Resets over new connections',
+    show: plain('rapid-reset'),
+    test: ['test/wire/holdings/requests.test.ts', 'an address that takes back too many requests'],
+    proxy: [false, 'it ends the streams of callers and opens few connections of its own'],
+  },
+  {
+    id: 'D18',
+    what: 'A session of many cancellations is cut off',
+    show: showResets,
+    test: ['test/wire/holdings/requests.test.ts', 'a session may carry a hundred cancellations a second'],
+    proxy: [true, 'a proxy over HTTP/2 sends them itself'],
+  },
+];

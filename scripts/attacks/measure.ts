@@ -1,0 +1,80 @@
+/** One attack against one checkout: a service of its own, a neighbour before and during the attack, and what it shows. */
+import { startRedis } from '../../test/support/redis.ts';
+import type { Defect } from './defects.ts';
+import { type Fares, startNeighbour } from './neighbour.ts';
+import { type Shown, sleep } from './shown.ts';
+import { startTarget } from './target.ts';
+
+export interface Measured {
+  readonly shown: Shown;
+  readonly calm: Fares;
+  readonly during: Fares;
+  /** Cores that the serving process and the attacker's thread kept busy during the attack. */
+  readonly cores: { readonly serving: number | undefined; readonly attacker: number };
+  /** The exit status of a service that ended though the attack does not end it by itself. */
+  readonly died: number | undefined;
+  /** What is known long after the attack has begun; the service stays until then. */
+  readonly later: (() => Promise<Shown>) | undefined;
+}
+
+export interface Times {
+  readonly warm: number;
+  readonly calm: number;
+  readonly attack: number;
+}
+
+/** Seconds of a run. */
+export const TIMES: Times = { warm: 1.5, calm: 4, attack: 7 };
+/** Milliseconds between the neighbour's requests of one kind, and those that a service gets to end. */
+const INTERVAL = 25;
+const PATIENCE = 5_000;
+
+/** Runs a defect's attack. Everything that it starts has ended when it resolves, or when `later` has. */
+export async function measure(
+  { show, settings = {}, redis: options, unreadLog = false, ends = false }: Defect,
+  checkout: string,
+): Promise<Measured | undefined> {
+  if (show === undefined) return undefined;
+  const redis = options === undefined ? undefined : await startRedis(options);
+  const target = await startTarget(
+    checkout,
+    { ...settings, ...(redis === undefined ? {} : { REDIS_URL: redis.url }) },
+    { readLog: !unreadLog },
+  );
+  const neighbour = startNeighbour(target, INTERVAL);
+  const stop = async (): Promise<void> => {
+    await target.stop(PATIENCE);
+    await redis?.stop();
+  };
+  try {
+    await sleep(TIMES.warm * 1000);
+    neighbour.read();
+    await sleep(TIMES.calm * 1000);
+    const calm = neighbour.read();
+    const [cpu, own, began] = [target.cpu(), process.threadCpuUsage(), performance.now()];
+    const shown = await show({ target, ...(redis === undefined ? {} : { redis }) }, TIMES.attack);
+    const took = performance.now() - began;
+    const during = neighbour.read();
+    const spent = process.threadCpuUsage(own);
+    const after = target.cpu();
+    const died = target.status === null || ends ? undefined : target.status;
+    await neighbour.stop();
+    const later = 'later' in shown ? (shown.later as () => Promise<Shown>) : undefined;
+    if (later === undefined) await stop();
+    return {
+      shown,
+      calm,
+      during,
+      cores: {
+        serving: cpu === undefined || after === undefined ? undefined : ((after - cpu) * 1000) / took,
+        attacker: (spent.user + spent.system) / 1000 / took,
+      },
+      died,
+      later: later === undefined ? undefined : () => later().finally(stop),
+    };
+  } catch (error) {
+    await neighbour.stop();
+    await stop();
+    throw error;
+  }
+}
