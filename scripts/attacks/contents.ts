@@ -1,6 +1,6 @@
 /** D13 and D14: a store that is full, and text that is none. */
 import { ask } from './calls.ts';
-import type { Scene, Shown } from './shown.ts';
+import { type Scene, type Shown, sleep, until } from './shown.ts';
 
 /** Of the Redis that is filled. */
 export const FULL_STORE = ['--maxmemory', '24mb', '--maxmemory-policy', 'noeviction'];
@@ -38,7 +38,7 @@ export async function showFullStore({ target }: Scene): Promise<Shown> {
 }
 
 /** D14: bodies of Connect that are not the text of a request. */
-export async function showLooseText({ target }: Scene): Promise<Shown> {
+export async function showLooseText({ target }: Scene, seconds: number): Promise<Shown> {
   const text = (choice: string): string =>
     `{"model":"minilm-l6","input":"x","instruction":"i","choices":["${choice}","y"]}`;
   const bodies = {
@@ -46,12 +46,14 @@ export async function showLooseText({ target }: Scene): Promise<Shown> {
     'a byte order mark': Buffer.from(`\ufeff${text('x')}`),
     null: Buffer.from(text('x').replace('{', '{"catalog":null,')),
   };
-  const parts: string[] = [];
-  let taken = 0;
-  for (const [what, body] of Object.entries(bodies)) {
-    const { status } = await ask(target.port, { path: DECIDE, body });
-    parts.push(`${what} ${status}`);
-    if (status === 200) taken += 1;
-  }
-  return { figure: parts.join(', '), defect: taken > 0 };
+  const statuses = new Map<string, Set<number>>();
+  await until(seconds, async () => {
+    for (const [what, body] of Object.entries(bodies)) {
+      const { status } = await ask(target.port, { path: DECIDE, body });
+      statuses.set(what, (statuses.get(what) ?? new Set()).add(status));
+      await sleep(20);
+    }
+  });
+  const parts = [...statuses].map(([what, seen]) => `${what} ${[...seen].join(' and ')}`);
+  return { figure: parts.join(', '), defect: [...statuses.values()].some((seen) => seen.has(200)) };
 }

@@ -18,8 +18,12 @@ async function sendJunk(port: number, seconds: number): Promise<number> {
       const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
       socket.on('error', () => {});
       let answers = 0;
+      let rest = '';
       socket.on('data', (part) => {
-        answers += part.toString('latin1').split('HTTP/1.1 ').length - 1;
+        const lines = (rest + part.toString('latin1')).split('HTTP/1.1 ');
+        answers += lines.length - 1;
+        // A read may end within those characters.
+        rest = (lines.at(-1) as string).slice(-8);
       });
       for (let written = 0; written < 2000 && !socket.destroyed && performance.now() < ends && sent < JUNK; ) {
         const requests = Array.from(

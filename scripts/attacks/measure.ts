@@ -52,7 +52,10 @@ export async function measure(
     await sleep(TIMES.calm * 1000);
     const calm = neighbour.read();
     const [cpu, own, began] = [target.cpu(), process.threadCpuUsage(), performance.now()];
-    const shown = await show({ target, ...(redis === undefined ? {} : { redis }) }, TIMES.attack);
+    // One attack that fails must not lose the others' figures.
+    const shown = await show({ target, ...(redis === undefined ? {} : { redis }) }, TIMES.attack).catch(
+      (error: unknown): Shown => ({ figure: `not measured: ${String(error)}`, defect: true }),
+    );
     const took = performance.now() - began;
     const during = neighbour.read();
     const spent = process.threadCpuUsage(own);

@@ -17,6 +17,8 @@ export interface Results {
   readonly bodies: Readonly<Record<string, Pair<readonly BodyGrowth[]>>>;
   readonly connections: Readonly<Record<string, Pair<readonly Growth[]>>>;
   readonly readers: Pair<readonly ReadCost[]>;
+  /** What could not be measured, and why. */
+  readonly failures: readonly string[];
 }
 
 /** Milliseconds without an answer that nobody may suffer. */
@@ -54,8 +56,8 @@ function verdictOf({ ends = false }: Defect, measured: Measured): string {
 }
 
 /** What did not hold, one line each; of the service after the mends alone. */
-export function brokenPromises({ rows, bodies, connections, readers }: Results): string[] {
-  const lines: string[] = [];
+export function brokenPromises({ rows, bodies, connections, readers, failures }: Results): string[] {
+  const lines: string[] = [...failures];
   for (const { defect, measured } of rows) {
     const wrong = measured.after === undefined ? '' : verdictOf(defect, measured.after);
     if (wrong !== '') lines.push(`${defect.id}: ${wrong}`);
@@ -92,10 +94,11 @@ function slowed({ rows }: Results): string[] {
         ['`/health/live` on the own port', calm.probe, during.probe],
       ] as const
     )
-      .filter(([, before, then]) => !(then.p99 <= MOST_TIMES * before.p99))
-      .map(
-        ([what, before, then]) =>
-          `${what} ${ms(before.p99)} → ${ms(then.p99)} ms (${(then.p99 / before.p99).toFixed(1)} times)`,
+      .filter(([, before, then]) => then.asked > 0 && !(then.p99 <= MOST_TIMES * before.p99))
+      .map(([what, before, then]) =>
+        then.answered === 0
+          ? `${what}: none answered`
+          : `${what} ${ms(before.p99)} → ${ms(then.p99)} ms (${(then.p99 / before.p99).toFixed(1)} times)`,
       );
     if (parts.length === 0) continue;
     const [passes, why] = defect.proxy;
@@ -137,8 +140,7 @@ function verdict(results: Results): string[] {
 }
 
 function defects({ rows }: Results): string[] {
-  const cell = (measured: Measured | undefined): string =>
-    measured === undefined ? 'the test alone' : measured.shown.figure;
+  const cell = (measured: Measured | undefined): string => (measured === undefined ? '–' : measured.shown.figure);
   return [
     '## The attacks',
     '',
@@ -241,8 +243,10 @@ function readers({ readers: { before, after } }: Results): string[] {
     ...table(
       ['Body', 'Before, times', 'After, times', 'Before, ms', 'After, ms'],
       before.map((cost, index) => {
-        const own = after[index] as ReadCost;
-        return [cost.body, ratios(cost), ratios(own), longest(cost), longest(own)];
+        const own = after[index];
+        return own === undefined
+          ? [cost.body, ratios(cost), '–', longest(cost), '–']
+          : [cost.body, ratios(cost), ratios(own), longest(cost), longest(own)];
       }),
     ),
   ];

@@ -13,7 +13,7 @@ import { DEFECTS } from './defects.ts';
 import { type Measured, measure } from './measure.ts';
 import { brokenPromises, type Pair, type Results, writePage } from './page.ts';
 import type { ReadCost } from './reader.ts';
-import { measureBodies, measureConnections } from './sizes.ts';
+import { type BodyGrowth, type Growth, measureBodies, measureConnections } from './sizes.ts';
 import { ROOT } from './target.ts';
 
 const { values, positionals } = parseArgs({
@@ -39,12 +39,21 @@ const wanted = (name: string): boolean => positionals.length === 0 || positional
 const began = performance.now();
 const say = (text: string): void => console.error(`${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
 
-/** One after the other, never both at one time. */
-async function inTurns<T>(what: string, work: (checkout: string) => Promise<T>): Promise<Pair<T>> {
-  say(`${what}, before`);
-  const first = await work(CHECKOUTS.before);
-  say(`${what}, after`);
-  return { before: first, after: await work(CHECKOUTS.after) };
+/** What could not be measured at all: the other figures are kept. */
+const failures: string[] = [];
+
+/** One after the other, never both at one time; `none` stands for what failed. */
+async function inTurns<T>(what: string, none: T, work: (checkout: string) => Promise<T>): Promise<Pair<T>> {
+  const one = async (when: keyof Pair<T>): Promise<T> => {
+    say(`${what}, ${when}`);
+    try {
+      return await work(CHECKOUTS[when]);
+    } catch (error) {
+      failures.push(`${what}, ${when}, was not measured: ${String(error)}`);
+      return none;
+    }
+  };
+  return { before: await one('before'), after: await one('after') };
 }
 
 async function readCosts(checkout: string): Promise<ReadCost[]> {
@@ -62,17 +71,20 @@ async function commitOf(checkout: string): Promise<string> {
 const order = DEFECTS.toSorted((a, b) => Number(b.id === 'D11') - Number(a.id === 'D11'));
 const measured = new Map<string, Pair<Measured | undefined>>();
 for (const defect of order.filter(({ id }) => wanted(id)))
-  measured.set(defect.id, await inTurns(defect.id, (checkout) => measure(defect, checkout)));
+  measured.set(
+    defect.id,
+    await inTurns<Measured | undefined>(defect.id, undefined, (checkout) => measure(defect, checkout)),
+  );
 
 const bodies: Record<string, Results['bodies'][string]> = {};
 const connections: Record<string, Results['connections'][string]> = {};
 if (wanted('growth')) {
   for (const id of ['D2', 'D3'] as const)
-    bodies[id] = await inTurns(`growth ${id}`, (checkout) => measureBodies(id, checkout));
+    bodies[id] = await inTurns(`growth ${id}`, [] as BodyGrowth[], (checkout) => measureBodies(id, checkout));
   for (const id of ['D4', 'D5', 'D7'] as const)
-    connections[id] = await inTurns(`growth ${id}`, (checkout) => measureConnections(id, checkout));
+    connections[id] = await inTurns(`growth ${id}`, [] as Growth[], (checkout) => measureConnections(id, checkout));
 }
-const readers = wanted('readers') ? await inTurns('readers', readCosts) : { before: [], after: [] };
+const readers = wanted('readers') ? await inTurns('readers', [] as ReadCost[], readCosts) : { before: [], after: [] };
 
 const ended = async (one: Measured | undefined): Promise<Measured | undefined> =>
   one?.later === undefined ? one : { ...one, shown: await one.later() };
@@ -96,6 +108,7 @@ const results: Results = {
   bodies,
   connections,
   readers,
+  failures,
 };
 const page = writePage(results);
 if (values.out === undefined) console.log(page);

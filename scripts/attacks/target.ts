@@ -85,7 +85,7 @@ export async function startTarget(
       const command = execFile(
         process.execPath,
         [join(checkout, 'src/cli.ts'), ...args],
-        { env: { ...env, ...more.env }, timeout: 20_000 },
+        { env: { ...env, ...more.env }, timeout: 60_000 },
         (error, out) => resolve({ out, ok: error === null }),
       );
       command.stdin?.end(more.input);
