@@ -1,6 +1,6 @@
 /** D7 and D12: answers that nobody reads, and a log that nobody reads. */
 import { connect } from 'node:net';
-import { FLAG, frame, headers, PREFACE, request, settings, TYPE } from '../../test/support/http2-frames.ts';
+import { headers, PREFACE, request, settings } from '../../test/support/http2-frames.ts';
 import { ATTACKS } from './attacks.ts';
 import { ask, decisionText } from './calls.ts';
 import { type Scene, type Shown, sleep, until } from './shown.ts';
@@ -39,13 +39,7 @@ export async function storeLargeCatalog(port: number, key: string): Promise<void
 export function openUnread(port: number, key: string, count: number): () => void {
   const read = (stream: number): Buffer =>
     headers(stream, request('GET', '/v1/catalogs/large', [['authorization', `Bearer ${key}`]]));
-  const bytes = Buffer.concat([
-    PREFACE,
-    settings({ 4: 0 }),
-    frame(TYPE.settings, 0, Buffer.alloc(0), FLAG.ack),
-    read(1),
-    read(3),
-  ]);
+  const bytes = Buffer.concat([PREFACE, settings({ 4: 0 }), read(1), read(3)]);
   const sockets = Array.from({ length: count }, () => {
     const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.1' });
     socket.on('error', () => {}).resume();

@@ -46,7 +46,7 @@ async function sendJunk(port: number, seconds: number): Promise<number> {
 /** Look-ups of keys that Redis answered so far. */
 async function lookUps({ redis }: Scene): Promise<number> {
   const text = String(await redis?.command('INFO', 'commandstats'));
-  return Number(/cmdstat_hgetall:calls=(\d+)/.exec(text)?.[1] ?? 0);
+  return Number(/cmdstat_hmget:calls=(\d+)/.exec(text)?.[1] ?? 0);
 }
 
 /** D8: junk keys, and then whether a key that was verified before is still believed while Redis stands still. */
@@ -57,7 +57,7 @@ export async function showJunkKeys(scene: Scene, seconds: number): Promise<Shown
   const good = () => ask(target.port, { body, key, from: '127.0.0.3' });
   const first = (await good()).status;
   const before = await lookUps(scene);
-  const sent = await sendJunk(target.port, seconds);
+  const sent = await sendJunk(target.port, seconds + 5);
   const looked = (await lookUps(scene)) - before;
   redis?.freeze();
   const { status } = await good();

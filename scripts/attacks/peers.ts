@@ -53,7 +53,7 @@ export async function showVanished({ target }: Scene, seconds: number): Promise<
       gone += 1;
       last = (performance.now() - began) / 1000;
     });
-    socket.write(Buffer.concat([PREFACE, settings(), frame(TYPE.settings, 0, Buffer.alloc(0), FLAG.ack), WATCH]));
+    socket.write(Buffer.concat([PREFACE, settings(), WATCH]));
     sockets.push(socket);
   }
   await sleep(seconds * 1000);

@@ -48,6 +48,8 @@ const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
+// A script that is interrupted takes its services along.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
 
 /** Starts one and waits until it is ready. */
 export async function startTarget(
