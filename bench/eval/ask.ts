@@ -9,6 +9,7 @@ export type Answer =
       readonly confidence: number;
       readonly ofLabel: number;
       readonly squares: number;
+      readonly probabilities: ReadonlyMap<string, number>;
     }
   /** The service refuses the row: its text or its choices are too long for the model. */
   | { readonly kind: 'refused'; readonly code: string };
@@ -89,5 +90,6 @@ function read(output: Output, label: string): Answer {
     confidence: output.confidence,
     ofLabel: probabilities.get(label) ?? 0,
     squares,
+    probabilities,
   };
 }

@@ -1,7 +1,7 @@
 /**
  * Labelled decisions, read from a folder of `<set>.jsonl` or `<set>.jsonl.gz`. The first line is
  *
- *     {"meta": {"set", "labels": [...] or null, "licence", "sources", "notes", "pairs"?: true, "kind"?: "ordinal"}}
+ *     {"meta": {"set", "labels": [...] or null, "licence", "sources", "notes", "pairs"?: true, "kind"?: "ordinal", "language"?: "de"}}
  *
  * and every other `{"input", "instruction", "choices": [...] or null, "label"}`, where `null` stands for the set's labels. In a set of
  * pairs every two rows are a question and its negation.
@@ -23,6 +23,8 @@ export interface DataSet {
   readonly name: string;
   /** What kind of question it asks, if it says so. */
   readonly kind: string | undefined;
+  /** Of its texts, if it says so. */
+  readonly language: string | undefined;
   /** Whether all rows have the same choices. */
   readonly fixedChoices: boolean;
   readonly pairs: boolean;
@@ -75,7 +77,8 @@ function readDataSet(name: string, file: string): DataSet {
     }
     return { input: row.input, instruction: row.instruction, choices, label: row.label };
   });
-  return { name, kind: meta.kind, fixedChoices: Array.isArray(meta.labels), pairs: meta.pairs === true, rows };
+  const { kind, language } = meta;
+  return { name, kind, language, fixedChoices: Array.isArray(meta.labels), pairs: meta.pairs === true, rows };
 }
 
 function spread(rows: readonly Row[], most: number, unit: number): readonly Row[] {

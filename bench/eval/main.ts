@@ -1,7 +1,7 @@
 /**
- * `npm run eval -- --models a,b [--data FOLDER,…] [--sets a,b] [--rows N] [--url URL] [--out FOLDER] [--concurrency N]`: measures how well models
+ * `npm run eval -- --models a,b [--data FOLDER,…] [--sets a,b] [--rows N] [--url URL] [--out FOLDER] [--concurrency N] [--parallel]`: measures how well models
  * decide, through a running service over HTTP. It starts one of its own unless `--url` names one. `--data` names one or more folders; without it the
- * everyday test and the sample in the repository are read. Prints Markdown; with `--out` also writes `results.md`, `results.json`, `accuracy.svg` and `reliability.svg` there.
+ * everyday test and the sample in the repository are read. `--parallel` also says how near the answers to sets in parallel languages are. Prints Markdown; with `--out` also writes `results.md`, `results.json`, `accuracy.svg` and `reliability.svg` there.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,8 @@ import { parseArgs } from 'node:util';
 import { startService } from '../load/service.ts';
 import { accuracyChart, reliabilityChart } from './charts.ts';
 import { readFolders } from './data-sets.ts';
-import { markdown } from './report.ts';
+import { parallelSets } from './parallel.ts';
+import { markdown, parallelTable } from './report.ts';
 import { evaluate } from './run.ts';
 
 const { values } = parseArgs({
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     url: { type: 'string' },
     out: { type: 'string' },
     concurrency: { type: 'string', default: '4' },
+    parallel: { type: 'boolean', default: false },
   },
 });
 
@@ -32,6 +34,9 @@ const sets = readFolders(values.data.split(','), {
   ...(values.sets === undefined ? {} : { sets: values.sets.split(',') }),
   ...(values.rows === undefined ? {} : { rows: Number(values.rows) }),
 });
+if (values.parallel && parallelSets(sets).length === 0) {
+  throw new Error('--parallel: no set is parallel to an English one, as topics_de to topics_en');
+}
 const service = values.url === undefined ? await startService() : undefined;
 try {
   const url = values.url?.replace(/\/$/, '') ?? `http://127.0.0.1:${service?.port}`;
@@ -41,11 +46,12 @@ try {
     sets,
     (line) => console.error(line),
   );
-  console.log(markdown(results));
+  const text = [markdown(results), ...(values.parallel ? [parallelTable(results)] : [])].join('\n\n');
+  console.log(text);
   if (values.out !== undefined) {
     mkdirSync(values.out, { recursive: true });
     const write = (name: string, content: string): void => writeFileSync(join(values.out ?? '', name), content);
-    write('results.md', `${markdown(results)}\n`);
+    write('results.md', `${text}\n`);
     write(
       'results.json',
       `${JSON.stringify(

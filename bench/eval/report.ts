@@ -1,5 +1,6 @@
 /** Results as Markdown, to be pasted into a model card as they are. */
 import type { Quality } from './metrics.ts';
+import type { Agreement } from './parallel.ts';
 import type { ModelQuality } from './run.ts';
 
 const share = (value: number | undefined): string => (value === undefined ? '–' : value.toFixed(3));
@@ -23,6 +24,22 @@ export function markdown(results: readonly ModelQuality[]): string {
     ].join('\n');
   });
   return [...tables, ...(results.length > 1 ? [comparison(results)] : [])].join('\n\n');
+}
+
+/** The same decisions in several languages: a line for each set beside English, of every model. */
+export function parallelTable(results: readonly ModelQuality[]): string {
+  const row = (cells: readonly string[], { pairs, same, apart }: Agreement): string =>
+    `| ${[...cells, pairs, share(same), share(apart)].join(' | ')} |`;
+  return [
+    '### The same decision in other languages',
+    '',
+    '| model | set | language | pairs | same answer | median apart |',
+    '|---|---|---|---:|---:|---:|',
+    ...results.flatMap(({ model, parallel: { sets, all } }) => [
+      ...sets.map((set) => row([model, set.name, set.language], set)),
+      ...(all === undefined ? [] : [row([model, 'all', ''], all)]),
+    ]),
+  ].join('\n');
 }
 
 function line(name: string, quality: Quality): string {

@@ -2,6 +2,7 @@
 import { type Answer, askAll, type Service } from './ask.ts';
 import type { DataSet } from './data-sets.ts';
 import { average, type Bin, judge, measure, type Quality, reliability } from './metrics.ts';
+import { type ParallelQuality, parallelQuality } from './parallel.ts';
 
 /** What was measured of one model. */
 export interface ModelQuality {
@@ -15,6 +16,7 @@ export interface ModelQuality {
   readonly pooled: Quality;
   /** Over the rows of all sets. */
   readonly bins: readonly Bin[];
+  readonly parallel: ParallelQuality;
 }
 
 /** Asks every model about every set, one set after the other. `progress` hears of each that is done. */
@@ -27,16 +29,16 @@ export async function evaluate(
   const results: ModelQuality[] = [];
   for (const model of models) {
     const qualities = new Map<string, Quality>();
-    const answered: (readonly [DataSet, readonly Answer[]])[] = [];
+    const answered = new Map<DataSet, readonly Answer[]>();
     for (const set of sets) {
       const answers = await askAll(service, model, set.rows);
       const quality = measure(set, answers);
       qualities.set(set.name, quality);
-      answered.push([set, answers]);
+      answered.set(set, answers);
       progress(`${model} ${set.name}: accuracy ${quality.accuracy.toFixed(3)} of ${quality.rows} rows`);
     }
-    const rows = answered.flatMap(([set]) => set.rows);
-    const answers = answered.flatMap(([, answers]) => answers);
+    const rows = sets.flatMap((set) => set.rows);
+    const answers = [...answered.values()].flat();
     const kinds = Map.groupBy(
       sets.filter(({ kind }) => kind !== undefined),
       ({ kind }) => kind as string,
@@ -48,8 +50,12 @@ export async function evaluate(
       kinds: new Map(
         [...kinds].sort().map(([kind, of]) => [kind, average(of.map(({ name }) => qualities.get(name) as Quality))]),
       ),
-      pooled: measure({ name: 'all rows', kind: undefined, fixedChoices: false, pairs: false, rows }, answers),
+      pooled: measure(
+        { name: 'all rows', kind: undefined, language: undefined, fixedChoices: false, pairs: false, rows },
+        answers,
+      ),
       bins: reliability(judge(rows, answers)),
+      parallel: parallelQuality(sets, (set) => answered.get(set) ?? []),
     });
   }
   return results;

@@ -97,7 +97,13 @@ function setsOf(folder: string, names: readonly string[], rows: number): readonl
   const choices = [...labels].slice(0, MOST_CHOICES);
   const mixed = sets.flatMap((set) => set.rows.filter((_, i) => i % sets.length === 0));
   const all: DataSet = {
-    ...{ name: `${names.join(' and ')}, all labels`, kind: undefined, fixedChoices: true, pairs: false },
+    ...{
+      name: `${names.join(' and ')}, all labels`,
+      kind: undefined,
+      language: undefined,
+      fixedChoices: true,
+      pairs: false,
+    },
     rows: mixed.map((row) => ({ ...row, choices })),
   };
   return [...sets, all];

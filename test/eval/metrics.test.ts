@@ -7,12 +7,14 @@ import test from 'ava';
 import type { Answer } from '../../bench/eval/ask.ts';
 import { type DataSet, readDataSets, readFolders } from '../../bench/eval/data-sets.ts';
 import { average, measure, reliability } from '../../bench/eval/metrics.ts';
-import { markdown } from '../../bench/eval/report.ts';
+import { agreement, parallelQuality, parallelSets } from '../../bench/eval/parallel.ts';
+import { markdown, parallelTable } from '../../bench/eval/report.ts';
 
 const choices = ['a', 'b', 'c'];
 const setOf = (labels: readonly string[], rest: Partial<DataSet> = {}): DataSet => ({
   name: 'set',
   kind: undefined,
+  language: undefined,
   fixedChoices: true,
   pairs: false,
   rows: labels.map((label) => ({ input: 'x', instruction: 'x', choices, label })),
@@ -23,7 +25,8 @@ const setOf = (labels: readonly string[], rest: Partial<DataSet> = {}): DataSet 
 function answer(choice: string, confidence: number, label: string): Answer {
   const rest = (1 - confidence) / 2;
   const squares = confidence ** 2 + 2 * rest ** 2;
-  return { kind: 'decided', choice, confidence, ofLabel: choice === label ? confidence : rest, squares };
+  const probabilities = new Map(choices.map((each) => [each, each === choice ? confidence : rest]));
+  return { kind: 'decided', choice, confidence, ofLabel: choice === label ? confidence : rest, squares, probabilities };
 }
 
 const near = (actual: number | undefined, expected: number): boolean =>
@@ -81,11 +84,60 @@ test('the mean counts every set the same, and only those with a macro-F1 for it'
   t.is(mean.rows, 4);
   t.is(mean.sure, one.sure + other.sure);
   const text = markdown([
-    { model: 'm', sets: new Map([['s', one]]), mean, kinds: new Map([['ordinal', other]]), pooled: one, bins: [] },
+    {
+      model: 'm',
+      sets: new Map([['s', one]]),
+      mean,
+      kinds: new Map([['ordinal', other]]),
+      pooled: one,
+      bins: [],
+      parallel: { sets: [], all: undefined },
+    },
   ]);
   t.true(text.includes('| s | 3 | 0 | 0.667 |'));
   t.true(text.includes('| mean of kind ordinal | 1 | 0 | 0.000 |'));
   t.true(text.includes('| all rows | 3 | 0 | 0.667 |'));
+});
+
+test('sets that differ in their language alone are parallel if their rows are', (t) => {
+  const labels = [...'aabbccabca'];
+  const named = (name: string, language: string | undefined, rows = labels) => setOf(rows, { name, language });
+  const sets = [
+    named('x_de', 'de'),
+    named('x_en', 'en'),
+    named('x_fr', 'fr', ['b', ...labels.slice(1)]),
+    named('x_it', 'it', ['b', 'b', ...labels.slice(2)]),
+    named('x_ja', 'ja', labels.slice(1)),
+    named('x_nl', undefined),
+    named('y_de', 'de'),
+  ];
+  t.deepEqual(
+    parallelSets(sets).map(({ name, language }) => `${name} ${language}`),
+    ['x de', 'x fr'],
+  );
+});
+
+test('answers in two languages agree by their choice, and are apart by the probability of the English one', (t) => {
+  const labels = ['a', 'b', 'c', 'a'];
+  const english = [0.9, 0.8, 0.6, 0.5].map((confidence, i) => answer(labels[i] as string, confidence, 'a'));
+  const other: Answer[] = [
+    answer('a', 0.7, 'a'),
+    answer('c', 0.6, 'a'),
+    answer('c', 0.6, 'a'),
+    { kind: 'refused', code: 'input_tokens_exceeded' },
+  ];
+  const found = agreement(english, other);
+  t.like(found, { pairs: 4, same: 0.5 });
+  // .2, .6 and 0; b has .2 where c has .6.
+  t.true(near(found.apart, 0.2));
+  const sets = [setOf(labels, { name: 'x_en', language: 'en' }), setOf(labels, { name: 'x_de', language: 'de' })];
+  const parallel = parallelQuality(sets, ({ language }) => (language === 'en' ? english : other));
+  t.deepEqual(parallel.all, found);
+  const quality = measure(setOf(labels), english);
+  const result = { sets: new Map(), mean: quality, kinds: new Map(), pooled: quality, bins: [], parallel };
+  const table = parallelTable([{ model: 'm', ...result }]);
+  t.true(table.includes('| m | x | de | 4 | 0.500 | 0.200 |'), table);
+  t.true(table.includes('| m | all |  | 4 | 0.500 | 0.200 |'), table);
 });
 
 test('data sets are read plain or packed, a few rows of each or all', (t) => {

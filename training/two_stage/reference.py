@@ -28,6 +28,7 @@ def session(graph: Path | bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
+    options.log_severity_level = 3
     return onnxruntime.InferenceSession(
         graph if isinstance(graph, bytes) else str(graph), options, providers=["CPUExecutionProvider"]
     )
