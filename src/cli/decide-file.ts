@@ -1,6 +1,8 @@
 /** The work of `umpire decide`: records in, through the service, lines out. */
+
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
+import { messageOf } from '../engine/errors.ts';
 import { Interrupted, type Terminal } from './command.ts';
 import { headOf, type Layout, lineOf, type Outcome, takenName, unreadable } from './decided-lines.ts';
 import { type Asked, createDecidingClient } from './deciding-client.ts';
@@ -82,7 +84,7 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
   } catch (error) {
     // Reading that was broken off fails in words of its own.
     const cause = stop.signal.aborted ? stop.signal.reason : error;
-    const message = cause instanceof Error ? cause.message : String(cause);
+    const message = messageOf(cause);
     const goesOn = start !== undefined && job.out !== undefined ? ', --resume goes on behind them' : '';
     const text = start === undefined ? message : `${message}; ${tally.lines} lines were decided${goesOn}`;
     throw cause instanceof Interrupted ? new Interrupted(text) : new Error(text, { cause });

@@ -1,4 +1,5 @@
-/** Who sends a request, as far as the domain cares. */
+/** Who sends a request, as far as the domain cares, and as whom the engine knows them. */
+import type { CallerTerms, JobTerms } from '../engine/engine.ts';
 
 /** Limits of one caller; `undefined` means the deployment's default for its kind, `'off'` no limit. */
 export interface CallerLimits {
@@ -27,3 +28,21 @@ export interface KeyedCaller {
 
 /** Who sends a request. */
 export type Caller = AnonymousCaller | KeyedCaller;
+
+/** A caller, and when its answer is worthless on the clock of `performance.now()`. */
+interface CalledBy {
+  readonly caller: Caller;
+  readonly deadline: number;
+}
+
+/** How the engine shares its time: by owner, or by address where nobody is known. */
+export function callerTerms({ caller, deadline }: CalledBy): CallerTerms {
+  return caller.kind === 'key'
+    ? { deadline, tenant: caller.owner, keyed: true }
+    : { deadline, tenant: caller.address, keyed: false };
+}
+
+/** The terms of a job for that caller. */
+export function jobTerms(terms: CalledBy & Pick<JobTerms, 'signal'>): JobTerms {
+  return { ...callerTerms(terms), signal: terms.signal };
+}

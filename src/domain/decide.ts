@@ -1,8 +1,8 @@
 /** Making a decision: which model, which choices, what the engine says, and the distribution that the caller reads. */
-import type { CallerTerms, Engine, JobTerms, JobTimings, ScoreOutcome, Unread } from '../engine/engine.ts';
+import type { Engine, JobTerms, JobTimings, ScoreOutcome, Unread } from '../engine/engine.ts';
 import { applyTemperature } from '../engine/tempered.ts';
 import type { StoreBudget } from '../stores/budget.ts';
-import type { Caller } from './callers.ts';
+import { type Caller, jobTerms } from './callers.ts';
 import { engineFault } from './engine-faults.ts';
 import { DomainError } from './errors.ts';
 import { newId } from './ids.ts';
@@ -139,18 +139,6 @@ export function createDecider(options: {
       };
     },
   };
-}
-
-/** How the engine shares its time: by owner, or by address where nobody is known. */
-export function callerTerms({ caller, deadline }: Pick<DecisionTerms, 'caller' | 'deadline'>): CallerTerms {
-  return caller.kind === 'key'
-    ? { deadline, tenant: caller.owner, keyed: true }
-    : { deadline, tenant: caller.address, keyed: false };
-}
-
-/** The terms of a job for that caller. */
-export function jobTerms(terms: Omit<DecisionTerms, 'retain'>): JobTerms {
-  return { ...callerTerms(terms), signal: terms.signal };
 }
 
 async function score(

@@ -2,8 +2,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type CatalogSchema, CatalogService } from '../../gen/umpire/v1/catalog_service_pb.ts';
 import { authenticationRequired } from '../domain/authenticate.ts';
+import { jobTerms } from '../domain/callers.ts';
 import type { Catalog, Catalogs } from '../domain/catalogs.ts';
-import { jobTerms } from '../domain/decide.ts';
 import type { Call } from './call.ts';
 import { type Procedure, procedure } from './procedure.ts';
 

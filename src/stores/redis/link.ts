@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type StoreBudget, spend } from '../budget.ts';
-import { StoreUnavailable } from '../errors.ts';
+import { messageOf, StoreUnavailable } from '../errors.ts';
 import type { StoreLog } from '../log.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import { type OpenRedis, type RedisConnection, within } from './connection.ts';
@@ -181,7 +181,7 @@ export class RedisLink {
     let connected: Connected | undefined;
     const connection = await open((cause) => {
       if (connected === undefined || connected !== this.#state) return;
-      const message = `the connection to Redis was lost (${text(cause)}): catalogs wait, inline decisions go on`;
+      const message = `the connection to Redis was lost (${messageOf(cause)}): catalogs wait, inline decisions go on`;
       log.warn({ store: 'redis' }, message);
       this.#drop(connected);
     });
@@ -241,8 +241,4 @@ export class RedisLink {
 function allClosed({ breakers }: Connected): boolean {
   for (const breaker of breakers.values()) if (breaker.openSince !== undefined) return false;
   return true;
-}
-
-function text(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

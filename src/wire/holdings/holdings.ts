@@ -7,6 +7,7 @@ import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { clientAddress, type TrustedProxies } from '../../domain/client-address.ts';
 import { DomainError } from '../../domain/errors.ts';
+import { retryAfterOf } from '../../engine/errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { HttpRequest } from '../http/messages.ts';
@@ -171,10 +172,10 @@ export class Holdings {
   /** Why a request that has been counted may not be served, if so. */
   #refusal(account: Account, now: number): DomainError | undefined {
     const { requests, requestRate, unread } = this.#options.settings;
-    if (account.blockedUntil > now) return tooManyRequests((account.blockedUntil - now) / 1000);
+    if (account.blockedUntil > now) return tooManyRequests(account.blockedUntil - now);
     if (!take(account, 'request', requestRate, now)) {
       this.#noteWaste(account, now);
-      return tooManyRequests(1);
+      return tooManyRequests(0);
     }
     if (account.requests > requests.perAddress && !this.#displace(account, now))
       return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many requests in progress', { retryAfter: 1 });
@@ -186,7 +187,7 @@ export class Holdings {
   #meter({ account, exchange }: OpenRequest): void {
     if (take(account, 'lookup', this.#options.settings.lookupRate, exchange.startedAt)) return;
     this.#noteWaste(account, exchange.startedAt);
-    throw tooManyRequests(1);
+    throw tooManyRequests(0);
   }
 
   #noteReset(account: Account, now: number): void {
@@ -213,8 +214,8 @@ function wasTakenBack({ request, response, departed }: Exchange): boolean {
   return departed || !response.writableFinished || (streamOf(request)?.rstCode ?? 0) !== 0;
 }
 
-function tooManyRequests(seconds: number): DomainError {
+function tooManyRequests(milliseconds: number): DomainError {
   return new DomainError('RATE_LIMIT_EXCEEDED', 'too many requests from this address', {
-    retryAfter: Math.max(1, Math.ceil(seconds)),
+    retryAfter: retryAfterOf(milliseconds),
   });
 }

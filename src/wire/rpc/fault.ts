@@ -3,6 +3,7 @@
  * before Connect reads them are answered here as well.
  */
 import { ConnectError } from '@connectrpc/connect';
+import { LRUCache } from 'lru-cache';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { DomainError, ERROR_TABLE } from '../../domain/errors.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -44,8 +45,7 @@ export function toConnectError(error: DomainError): ConnectError {
 type StatusFields = readonly (readonly [name: string, value: string])[];
 
 /** The status of faults that came before, by what they say: in a flood making it would cost more than sending it. */
-const KNOWN = new Map<string, StatusFields>();
-const MAX_KNOWN = 64;
+const KNOWN = new LRUCache<string, StatusFields>({ max: 64 });
 
 /**
  * Answers a gRPC call with the fault, by the trailers alone, in one frame; what is left of its request is thrown away. The frames that came with the
@@ -67,7 +67,7 @@ function statusOf(fault: DomainError): StatusFields {
   if (found !== undefined) return found;
   const headers = new Headers({ 'content-type': 'application/grpc' });
   const status = [...unescapeMessage(setTrailerStatus(headers, toConnectError(fault)))];
-  if (KNOWN.size < MAX_KNOWN) KNOWN.set(name, status);
+  KNOWN.set(name, status);
   return status;
 }
 
