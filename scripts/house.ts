@@ -35,10 +35,8 @@ async function measure(checkout: string, withDecisions: boolean): Promise<Measur
   const folderCircles = circlesOf(betweenRooms(imports));
   const upward = arrowsUp(imports);
   const bare = own.flatMap(({ file, bareExports }) => bareExports.map((name) => `${file}: ${name}`));
-  const long = own
-    .flatMap(({ functions }: Source) => functions)
-    .filter(({ lines }) => lines > MAX_FUNCTION_LINES)
-    .sort((one, other) => other.lines - one.lines);
+  const functions = own.flatMap((source: Source) => source.functions).sort((one, other) => other.lines - one.lines);
+  const long = functions.filter(({ lines }) => lines > MAX_FUNCTION_LINES);
   const decisions: DecisionWay[] = [];
   if (withDecisions) for (const protocol of PROTOCOLS) decisions.push(await followDecision(checkout, protocol));
   return {
@@ -55,7 +53,7 @@ async function measure(checkout: string, withDecisions: boolean): Promise<Measur
       ['arrows that run up', String(upward)],
       ['exports without a doc comment', String(bare.length)],
       [`functions over ${MAX_FUNCTION_LINES} lines`, String(long.length)],
-      ['lines of the longest', String(long[0]?.lines ?? 0)],
+      ['lines of the longest', String(functions[0]?.lines ?? 0)],
     ]),
     details: [
       ...decisions.flatMap(({ protocol, serving, engine, crossings }): [string, string[]][] => [
