@@ -1,0 +1,125 @@
+/** Texts that no model was made for, through the service, for every shipped model: each gets an answer or a refusal, and no text is cut. */
+import { readdirSync } from 'node:fs';
+import anyTest, { type TestFn } from 'ava';
+import { type Answer, json } from '../support/answers.ts';
+import { decide, send } from '../support/http.ts';
+import { modelsDir } from '../support/models-dir.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+interface Decision {
+  readonly output: {
+    readonly choice: string;
+    readonly confidence: number;
+    readonly probabilities: Readonly<Record<string, number>>;
+  };
+  readonly usage: { readonly input_tokens: number };
+}
+
+const test = anyTest as TestFn<{ service: TestService }>;
+const models = readdirSync(new URL('../../models', import.meta.url));
+
+test.before(async (t) => {
+  t.timeout(240_000);
+  t.context = { service: await startService({ UMPIRE_MODELS_DIR: modelsDir(...models) }) };
+});
+test.after.always((t) => t.context.service?.stop());
+
+const texts: Readonly<Record<string, string>> = {
+  Arabic: 'أين طردي؟ لم يصل بعد.',
+  'Arabic with its vowels': 'الطَّرْدُ لَمْ يَصِلْ بَعْدُ',
+  'Hebrew with points': 'הַחֲבִילָה שֶׁלִּי לֹא הִגִּיעָה',
+  'right-to-left marks around English': '\u202eabc \u2067def\u2069\u202c \u200fghi',
+  'combining marks':
+    'e\u0301te\u0301 Z\u0351\u036b\u0343\u036a\u0302\u036b\u033d\u034f\u0334\u0319\u0324\u031e\u0349\u035a\u032f\u031e\u0320\u034d',
+  'marks and nothing that they are on': '\u0301\u0302\u0303 \u0301',
+  'Thai without spaces': 'พัสดุของฉันอยู่ที่ไหนยังไม่ได้รับเลย',
+  'Chinese without spaces': '我的包裹两个星期了还没到请问怎么办',
+  Japanese: '荷物はどこですか。まだ届いていません。',
+  Korean: '소포가 아직 도착하지 않았어요',
+  Hindi: 'मेरा पार्सल अभी तक नहीं आया',
+  Khmer: 'កញ្ចប់របស់ខ្ញុំមិនទាន់មកដល់ទេ',
+  Tibetan: 'ང་ཚོའི་ཅ་ལག་ག་པར་ཡོད་དམ།',
+  'scripts of the past': '𐌰𐌱𐌲 𒀀𒁀 𓀀𓀁',
+  emoji: '😀👩‍👩‍👧‍👦🏳️‍🌈👍🏽🇫🇷',
+  'a mixture': 'Hallo 世界, где المتجر? 😀 ก e\u0301 ' + '\u{1d4d7}\u{1d4f2}',
+  'white space of every kind': '\u00a0a\u2003b\u3000c\u0085d\u2028e\ufefff\u200bg\t\n\r h ',
+  'control characters and what is not assigned': 'a\u0001b\u007fc\u0378d\uffffe\ue000f',
+};
+
+const instruction = 'What is this about?';
+
+/** The decision of an answer, whose probabilities are held to be a distribution. Throws with what it is instead. */
+function decisionOf(answer: Answer): Decision {
+  if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.text}`);
+  const decision = json(answer) as unknown as Decision;
+  const millionths = Object.values(decision.output.probabilities).map((each) => Math.round(each * 1e6));
+  if (millionths.reduce((sum, each) => sum + each, 0) !== 1e6 || Math.min(...millionths) < 1)
+    throw new Error(`no distribution: ${answer.text}`);
+  return decision;
+}
+
+const decided = async (port: number, request: object): Promise<Decision> => decisionOf(await decide(port, request));
+
+for (const model of models) {
+  test.serial(`${model} answers odd texts, and reads each of them whole`, async (t) => {
+    t.timeout(240_000);
+    const { port } = t.context.service;
+    for (const [name, text] of Object.entries(texts)) {
+      const tokens = async (times: number): Promise<number> => {
+        const input = new Array(times).fill(text).join('\n');
+        return (await decided(port, { model, input, instruction, choices: ['a parcel', 'money'] })).usage.input_tokens;
+      };
+      const [one, two, three] = [await tokens(1), await tokens(2), await tokens(3)];
+      t.is(three - two, two - one, name);
+      t.true(two >= one, name);
+    }
+    t.false(t.context.service.log.some(({ level }) => level === 'error' || level === 'fatal'));
+  });
+
+  test.serial(`${model} takes odd texts as choices and as questions, and gives them back as they came`, async (t) => {
+    t.timeout(120_000);
+    const { port } = t.context.service;
+    const choices = Object.values(texts);
+    const { output } = await decided(port, { model, input: 'Where is my parcel?', instruction, choices });
+    t.deepEqual(Object.keys(output.probabilities).sort(), choices.toSorted());
+    t.true(choices.includes(output.choice));
+    for (const asked of choices) {
+      const { output } = await decided(port, { model, input: 'x', instruction: asked, choices: choices.slice(0, 2) });
+      t.is(output.probabilities[output.choice], output.confidence);
+    }
+  });
+
+  test.serial(`${model} reads thousands of tokens of one word whole, or refuses them`, async (t) => {
+    t.timeout(240_000);
+    const { port } = t.context.service;
+    const listed = (await (await fetch(`${t.context.service.url}/v1/models/${model}`)).json()) as {
+      limits: { input_tokens: number };
+    };
+    const limit = listed.limits.input_tokens;
+    for (const [word, count] of [
+      ['and ', 4000],
+      ['我', 4000],
+      ['a', 100_000],
+    ] as const) {
+      // Over Connect, whose callers can allow more time than REST's. A machine with much else to do refuses it for its time even so.
+      const { status, text } = await send(port, {
+        method: 'POST',
+        path: '/umpire.v1.DecisionService/CreateDecision',
+        headers: { 'content-type': 'application/json', 'connect-timeout-ms': '30000' },
+        body: JSON.stringify({ model, input: word.repeat(count), instruction, choices: ['one', 'two'] }),
+      });
+      if (status === 200) {
+        const { inputTokens } = JSON.parse(text).decision.usage;
+        t.true(inputTokens <= limit);
+        // A word without an end may be one that is unknown.
+        if (word.endsWith(' ')) t.true(inputTokens >= count, `${inputTokens} tokens`);
+      } else if (status === 504) {
+        t.regex(text, /"deadline_exceeded"/);
+      } else {
+        t.is(status, 400, text);
+        t.regex(text, /INPUT_TOKENS_EXCEEDED|input_tokens_exceeded/i);
+        t.true(!word.endsWith(' ') || limit < count, 'a text within the limit');
+      }
+    }
+  });
+}
