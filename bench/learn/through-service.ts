@@ -66,7 +66,9 @@ export async function checkThroughService(
         output?: { choice: string; confidence: number };
         error?: object;
       };
-      const { winner, probabilities } = roundDistribution(state.decide(scored.probabilities, scored.vector));
+      const { winner, probabilities } = roundDistribution(
+        state.decide(scored.probabilities, scored.vector, scored.input),
+      );
       const isSame =
         output?.choice === choices[winner] &&
         output?.confidence === probabilities[winner] &&

@@ -9,6 +9,9 @@ const VICTIMS: Readonly<Record<'sqlite' | 'redis', readonly Victim[]>> = {
 /** Delays after a step: soon, and later by turns. */
 const DELAYS = [0, 1, 2, 4, 8, 16, 32, 64];
 
+// Servers that were started end with this process, if it ends by itself.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '3' }, store: { type: 'string' } },
 });
