@@ -124,7 +124,7 @@ def describe(folder: Path, stack: Stack, reader: str) -> dict:
         "family": "two-stage",
         "owned_by": "umpire",
         "status": "ready",
-        **({"default": True} if reader == "minilm" else {}),
+        **({"default": True} if reader in ("minilm", "e5") else {}),
         "limits": LIMITS[reader],
         "files": {
             name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in files.items()
