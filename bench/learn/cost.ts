@@ -5,14 +5,11 @@
 import { createLearned } from '../../src/domain/learned.ts';
 import { learn, learnedOf, type ScoredExample } from '../../src/domain/learning/learn.ts';
 import { regressionData } from '../../src/domain/learning/regression.ts';
-import { withWords } from '../../src/domain/learning/word-features.ts';
-import { basisOf, WORD_COLUMNS } from '../../src/stores/catalog-additions.ts';
+import { basisOf } from '../../src/stores/catalog-additions.ts';
 
 const MANY = 300;
 const DECISIONS = 3000;
 const WIDTH = 384;
-/** A message of 50 words. */
-const TEXT = Array.from({ length: 50 }, (_, i) => `word${i}`).join(' ');
 /** No figures: nothing was held out. */
 const NONE = { log_loss: 0, accuracy: 0, ece: 0 };
 /** A learned decision's share, milliseconds at most, and learning's beside deciding. */
@@ -43,21 +40,24 @@ function decisionCost(): number {
   const numbers = (count: number, seed: number): Float32Array =>
     Float32Array.from({ length: count }, (_, j) => Math.sin(seed + j) / 14);
   const rows = Array.from({ length: 100 }, (_, i): ScoredExample => {
-    return { probabilities: new Float64Array(MANY).fill(1 / MANY), vector: numbers(WIDTH, i), input: TEXT, label: i };
+    return { probabilities: new Float64Array(MANY).fill(1 / MANY), vector: numbers(WIDTH, i), label: i };
   });
   const data = regressionData(
     rows.map(({ probabilities }) => probabilities),
     rows.map(({ label }) => label),
-    rows.map(({ vector, input }) => withWords(vector as Float32Array, input)),
+    rows.map(({ vector }) => vector as Float32Array),
   );
-  const parameters = Float64Array.from(numbers(1 + MANY + MANY * (WIDTH + WORD_COLUMNS), 1));
-  const facts = { model: 'cost@r1', basis: basisOf(choices, undefined), rung: 'weights and words' };
-  const learned = learnedOf(data, parameters, facts, true);
+  const parameters = Float64Array.from(numbers(1 + MANY + MANY * WIDTH, 1));
+  const learned = learnedOf(data, parameters, {
+    model: 'cost@r1',
+    basis: basisOf(choices, undefined),
+    rung: 'weights',
+  });
   const state = createLearned({ ...learned, learned_at: '', examples: [], before: NONE, after: NONE });
   const run = (times: number): void => {
     for (let i = 0; i < times; i++) {
-      const { probabilities, vector, input } = rows[i % rows.length] as ScoredExample;
-      state.decide(probabilities, vector, input);
+      const { probabilities, vector } = rows[i % rows.length] as ScoredExample;
+      state.decide(probabilities, vector);
     }
   };
   run(DECISIONS / 10);

@@ -222,8 +222,8 @@ function measure(rows: readonly ScoredExample[], choices: readonly string[], mod
   const { examples, others } = draw(rows, choices.length, k, seed);
   const quality = (state: Learned | undefined): AnswerQuality =>
     qualityOf(
-      others.map(({ probabilities, vector, input, label }) => {
-        const decided = state?.decide(probabilities, vector, input) ?? probabilities;
+      others.map(({ probabilities, vector, label }) => {
+        const decided = state?.decide(probabilities, vector) ?? probabilities;
         return judge(choices, label, (choice) => decided[choice] as number);
       }),
     );

@@ -20,7 +20,7 @@ export async function scoresOf(
   const digest = hash('sha256', JSON.stringify([rows, choices]), 'hex').slice(0, 12);
   const file = join(folder, `${model}@${revision}-${name}-${digest}.bin`);
   const labels = rows.map(({ label }) => choices.indexOf(label));
-  if (existsSync(file)) return read(file, rows, labels, choices.length);
+  if (existsSync(file)) return read(file, labels, choices.length);
   const scored = new Array<ScoredExample>(rows.length);
   let next = 0;
   const lane = async (): Promise<void> => {
@@ -31,7 +31,7 @@ export async function scoresOf(
       const outcome = await engine.score({ model, revision, input, instruction, choices, vector: true }, terms);
       if (outcome.kind !== 'scored' || outcome.vector === undefined) throw new Error(`a text ended as ${outcome.kind}`);
       const { probabilities, vector } = outcome;
-      scored[place] = { probabilities, vector, input, label: labels[place] as number };
+      scored[place] = { probabilities, vector, label: labels[place] as number };
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
@@ -45,23 +45,13 @@ export async function scoresOf(
   return scored;
 }
 
-function read(
-  file: string,
-  rows: DataSet['rows'],
-  labels: readonly number[],
-  choices: number,
-): readonly ScoredExample[] {
+function read(file: string, labels: readonly number[], choices: number): readonly ScoredExample[] {
   const bytes = readFileSync(file);
   const size = bytes.length / labels.length;
   return labels.map((label, place) => {
     // A copy begins where its numbers may begin.
     const own = new Uint8Array(bytes.subarray(place * size, (place + 1) * size)).buffer;
-    return {
-      probabilities: new Float64Array(own, 0, choices),
-      vector: new Float32Array(own, 8 * choices),
-      input: rows[place]?.input ?? '',
-      label,
-    };
+    return { probabilities: new Float64Array(own, 0, choices), vector: new Float32Array(own, 8 * choices), label };
   });
 }
 

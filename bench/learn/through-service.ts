@@ -66,9 +66,7 @@ export async function checkThroughService(
         output?: { choice: string; confidence: number };
         error?: object;
       };
-      const { winner, probabilities } = roundDistribution(
-        state.decide(scored.probabilities, scored.vector, scored.input),
-      );
+      const { winner, probabilities } = roundDistribution(state.decide(scored.probabilities, scored.vector));
       const isSame =
         output?.choice === choices[winner] &&
         output?.confidence === probabilities[winner] &&

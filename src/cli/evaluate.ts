@@ -95,9 +95,8 @@ async function decideAll(terminal: Terminal, record: CatalogRecord, file: Exampl
     const scored = await engine.scoreAll(examples, read.texts);
     const answers = scored.map(({ probabilities, vector }, i): JudgedAnswer => {
       const said = read.inOrder(probabilities);
-      const { input, label } = examples[i] as Example;
-      const decided = state?.decide(said, vector, input) ?? said;
-      return judge(sorted, sorted.indexOf(label), (k) => decided[k] as number);
+      const decided = state?.decide(said, vector) ?? said;
+      return judge(sorted, sorted.indexOf((examples[i] as Example).label), (k) => decided[k] as number);
     });
     return { name: state === undefined ? engine.name : `${engine.name}, learned ${state.digest}`, answers };
   });

@@ -20,7 +20,6 @@ export async function lessonOf(
     scored.map(({ probabilities, vector }, i) => ({
       probabilities: read.inOrder(probabilities),
       vector,
-      input: (examples[i] as Example).input,
       label: sorted.indexOf((examples[i] as Example).label),
     })),
     sorted,

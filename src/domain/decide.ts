@@ -123,8 +123,7 @@ export function createDecider(options: {
       if (outcome.kind !== 'scored') throw tokensExceeded(outcome, request);
       const said = catalog?.read?.inOrder(outcome.probabilities) ?? outcome.probabilities;
       const { winner, probabilities } = roundDistribution(
-        learned?.decide(said, outcome.vector, request.input) ??
-          applyTemperature(said, catalog?.calibrations?.[name] ?? 1),
+        learned?.decide(said, outcome.vector) ?? applyTemperature(said, catalog?.calibrations?.[name] ?? 1),
       );
       return {
         id: newId('dec_'),

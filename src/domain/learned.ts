@@ -1,12 +1,11 @@
 /**
- * A learned state as decisions use it: softmax(scale · ln p + bias + weights · [vector, words]). It is applied in the serving
+ * A learned state as decisions use it: softmax(scale · ln p + bias + weights · vector). It is applied in the serving
  * process, in doubles and always in one order, so that the engine process that scored the text leaves no trace.
  */
 import { softmax } from '../engine/families/probabilities.ts';
 import type { LearnedRecord, LearnedWeights } from '../stores/catalog-additions.ts';
 import { DomainError } from './errors.ts';
 import { logOf } from './learning/regression.ts';
-import { withWords } from './learning/word-features.ts';
 
 /** What a catalog learned. */
 export interface Learned {
@@ -18,10 +17,10 @@ export interface Learned {
   /** What it takes in memory, about. */
   readonly bytes: number;
   /**
-   * The distribution over the choices in code-unit order; `input` is the text without its instruction. Throws
-   * STORAGE_CORRUPT if the vector is not of the length that was learned on.
+   * The distribution over the choices in code-unit order. Throws STORAGE_CORRUPT if the vector is not of the length
+   * that was learned on.
    */
-  decide(probabilities: Float64Array, vector: Float32Array | undefined, input: string): Float64Array;
+  decide(probabilities: Float64Array, vector: Float32Array | undefined): Float64Array;
 }
 
 /** A state from its record, which the store has checked. */
@@ -32,14 +31,12 @@ export function createLearned({ digest, model, scale, bias, weights }: LearnedRe
     model,
     readsVector: rows !== undefined,
     bytes: 8 * bias.length + 4 * bias.length * (weights?.width ?? 0),
-    decide(probabilities, vector, input) {
-      if (rows !== undefined && vector?.length !== (weights?.width ?? 0) - (weights?.words ?? 0)) {
+    decide(probabilities, vector) {
+      if (rows !== undefined && vector?.length !== weights?.width) {
         throw new DomainError('STORAGE_CORRUPT', 'what the catalog learned does not fit its model');
       }
       const logits = probabilities.map((p, k) => scale * logOf(p) + (bias[k] as number));
-      if (rows !== undefined && vector !== undefined) {
-        addProducts(rows, weights?.words === undefined ? vector : withWords(vector, input), logits);
-      }
+      if (rows !== undefined && vector !== undefined) addProducts(rows, vector, logits);
       return softmax(logits);
     },
   };

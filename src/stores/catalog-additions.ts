@@ -5,17 +5,12 @@
  */
 import { hash } from 'node:crypto';
 
-/** How many numbers say what words a text has. */
-export const WORD_COLUMNS = 256;
-
 /**
- * Weights on a text's vector and, where `words` is their number, on those of its words behind it: eight-bit whole
- * numbers in base64, a row for each choice, and what a row's are multiplied by.
+ * Weights on a text's vector: eight-bit whole numbers in base64, a row for each choice, and what a row's are multiplied
+ * by.
  */
 export interface LearnedWeights {
-  /** Numbers in a row. */
   readonly width: number;
-  readonly words?: number;
   readonly row_scales: readonly number[];
   readonly rows: string;
 }
@@ -28,7 +23,7 @@ export interface LearnedFigures {
 }
 
 /**
- * The learned state, as JSON. Decisions take softmax(scale · ln p + bias + weights · [vector, words]), with all lists in
+ * The learned state, as JSON. Decisions take softmax(scale · ln p + bias + weights · vector), with all lists in
  * code-unit order of the choices.
  */
 export interface LearnedRecord {
@@ -75,10 +70,8 @@ export function digestOf(
   state: Omit<LearnedRecord, 'digest' | 'learned_at' | 'examples' | 'before' | 'after'>,
 ): string {
   const { model, basis, rung, scale, bias, weights } = state;
-  const { width, words, row_scales, rows } = weights ?? {};
-  // States from before there were words keep their digests.
-  const parts = [model, basis, rung, scale, bias, width, row_scales, rows, ...(words === undefined ? [] : [words])];
-  return hash('sha256', JSON.stringify(parts), 'hex').slice(0, 16);
+  const { width, row_scales, rows } = weights ?? {};
+  return hash('sha256', JSON.stringify([model, basis, rung, scale, bias, width, row_scales, rows]), 'hex').slice(0, 16);
 }
 
 /** What is wrong with additions to these choices of a catalog of that model, or undefined. */
@@ -128,11 +121,10 @@ function learnedProblem(
 
 function areWeights(value: unknown, choices: number): boolean {
   if (!isObject(value)) return false;
-  const { width, words, row_scales, rows } = value as Partial<LearnedWeights>;
+  const { width, row_scales, rows } = value as Partial<LearnedWeights>;
   return (
     Number.isInteger(width) &&
-    (words === undefined || words === WORD_COLUMNS) &&
-    (width as number) > (words ?? 0) &&
+    (width as number) > 0 &&
     Array.isArray(row_scales) &&
     row_scales.length === choices &&
     row_scales.every((each) => Number.isFinite(each)) &&

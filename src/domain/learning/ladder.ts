@@ -1,6 +1,6 @@
 /**
  * The ladder, from the least to the most: the model as it is, a temperature, a bias for each choice, weights on the
- * vector of the text, alone or with the text's words. A rung is taken only if it beats the one taken before on examples that were held out, by more
+ * vector of the text. A rung is taken only if it beats the one taken before on examples that were held out, by more
  * than the standard error of the difference.
  */
 import { goldenSection } from './golden-section.ts';
@@ -15,13 +15,7 @@ import {
 } from './regression.ts';
 
 /** A rung of the ladder, from the model as it is to weights on the text's vector. */
-export type Rung = 'zero-shot' | 'temperature' | 'bias' | 'weights' | 'weights and words';
-
-/** Scored examples with their vectors, if there are such, and with the words of their texts behind these. */
-export interface LadderData {
-  readonly plain: RegressionData;
-  readonly withWords?: RegressionData;
-}
+export type Rung = 'zero-shot' | 'temperature' | 'bias' | 'weights';
 
 /** What a rung came to on held-out examples. */
 export interface RungResult {
@@ -38,8 +32,6 @@ export interface RungResult {
 /** The rung that was taken, what was fitted on it, and how each rung did on held-out examples. */
 export interface Learning {
   readonly rung: Rung;
-  /** What the parameters were fitted on. */
-  readonly data: RegressionData;
   readonly parameters: Parameters;
   readonly rungs: readonly RungResult[];
   /** Held-out probabilities [choices, examples], before and after. */
@@ -49,7 +41,6 @@ export interface Learning {
 
 /** Held-out predictions of a candidate. */
 interface HeldOut {
-  readonly data: RegressionData;
   readonly pulls: Pulls | undefined;
   /** What its logits are divided by at the end; 1 for the model as it is. */
   readonly temperature: number;
@@ -76,19 +67,19 @@ const FIRST_SCALE = 0.4;
 const BIAS_BESIDE_WEIGHTS = 1;
 
 /** Climbs as far as it pays. The order of examples does not matter as long as it is the same. */
-export function climb({ plain: data, withWords }: LadderData): Learning {
+export function climb(data: RegressionData): Learning {
   const folds = foldsOf(data);
   const biased = !isStratified(data);
   const before = heldOut(data, folds, undefined);
   let current = before;
   let rung: Rung = 'zero-shot';
   const rungs: RungResult[] = [result(data, 'zero-shot', before, before, true)];
-  const attempt = (name: Rung, found: HeldOut, below = current): void => {
-    const { gain, error } = gainOf(below, found);
+  const attempt = (name: Rung, found: HeldOut): void => {
+    const { gain, error } = gainOf(current, found);
     const better = gain > (1 + (FEW / data.examples) ** 3) * error;
     // A better distribution must not cost right answers.
     const taken = better && accuracyOf(data, found.probabilities) >= accuracyOf(data, before.probabilities);
-    rungs.push(result(data, name, below, found, taken));
+    rungs.push(result(data, name, current, found, taken));
     if (taken) [current, rung] = [found, name];
   };
   attempt('temperature', heldOut(data, folds, { scale: 1 }));
@@ -101,25 +92,8 @@ export function climb({ plain: data, withWords }: LadderData): Learning {
         BIAS_PULLS.map((bias) => ({ scale: 1, bias })),
       ),
     );
-  if (data.vectors !== undefined) {
-    const below = current;
-    const weights = bestWeights(data, folds, biased);
-    attempt('weights', weights);
-    if (withWords !== undefined) {
-      // They differ from weights as one pull does from another, so the better one of both on held-out examples is taken.
-      // Against the rung below both, it must prove itself like any other.
-      const words = heldOut(withWords, folds, weights.pulls, widened(weights, withWords));
-      if (words.logLoss < current.logLoss) attempt('weights and words', words, below);
-    }
-  }
-  return {
-    rung,
-    data: current.data,
-    parameters: fitted(current),
-    rungs,
-    before: before.probabilities,
-    after: current.probabilities,
-  };
+  if (data.vectors !== undefined) attempt('weights', bestWeights(data, folds, biased));
+  return { rung, parameters: fitted(data, current), rungs, before: before.probabilities, after: current.probabilities };
 }
 
 /** The pull is chosen first, and then how much of the model stays. */
@@ -148,21 +122,8 @@ function bestWeights(data: RegressionData, folds: Int32Array, biased: boolean): 
     : more;
 }
 
-/** Parameters to begin at where the vectors have more columns behind those that were fitted. */
-function widened({ data, parameters }: HeldOut, { choices, vectors }: RegressionData): Pick<HeldOut, 'parameters'> {
-  const [from, to] = [data.vectors?.width ?? 0, vectors?.width ?? 0];
-  const first = 1 + choices;
-  const wide = parameters.map((each) => {
-    const at = new Float64Array(first + choices * to);
-    at.set(each.subarray(0, first));
-    for (let k = 0; k < choices; k++) at.set(each.subarray(first + k * from, first + (k + 1) * from), first + k * to);
-    return at;
-  });
-  return { parameters: wide };
-}
-
 /** The parameters for all examples, at the temperature that held-out ones asked for. */
-function fitted({ data, pulls, temperature }: HeldOut): Parameters {
+function fitted(data: RegressionData, { pulls, temperature }: HeldOut): Parameters {
   const { choices, examples } = data;
   if (pulls === undefined) return identity(choices);
   const parameters = hasFit(pulls) ? fitParameters(data, new Int32Array(examples).fill(1), pulls) : identity(choices);
@@ -213,12 +174,7 @@ function bestOf(data: RegressionData, folds: Int32Array, candidates: readonly Pu
 }
 
 /** Decides each fold by what is fitted to the others. `pulls` undefined: the model as it is. `near`: where to begin. */
-function heldOut(
-  data: RegressionData,
-  folds: Int32Array,
-  pulls: Pulls | undefined,
-  near?: Pick<HeldOut, 'parameters'>,
-): HeldOut {
+function heldOut(data: RegressionData, folds: Int32Array, pulls: Pulls | undefined, near?: HeldOut): HeldOut {
   const { examples, choices } = data;
   const logits = new Float64Array(choices * examples);
   const parameters: Parameters[] = [];
@@ -248,7 +204,7 @@ function heldOut(
   }
   const losses = toProbabilities(data, probabilities);
   const temperature = pulls === undefined ? 1 : temperatureOf(data, logits, () => true);
-  return { data, pulls, temperature, probabilities, losses, logLoss: mean(losses), parameters };
+  return { pulls, temperature, probabilities, losses, logLoss: mean(losses), parameters };
 }
 
 function copyWhere(data: RegressionData, folds: Int32Array, fold: number, from: Float64Array, to: Float64Array): void {

@@ -1,9 +1,8 @@
 /** From scored examples to what a catalog learns, or to nothing where nothing helps. */
-import { digestOf, type LearnedFigures, type LearnedRecord, WORD_COLUMNS } from '../../stores/catalog-additions.ts';
+import { digestOf, type LearnedFigures, type LearnedRecord } from '../../stores/catalog-additions.ts';
 import { climb, type RungResult } from './ladder.ts';
 import { type AnswerQuality, type JudgedAnswer, qualityOf } from './quality.ts';
 import { type Parameters, type RegressionData, regressionData } from './regression.ts';
-import { withWords, wordFeatures } from './word-features.ts';
 
 /** Fewer examples say too little to be checked on. */
 export const MIN_EXAMPLES = 8;
@@ -15,8 +14,6 @@ const LARGEST = 127;
 export interface ScoredExample {
   readonly probabilities: Float64Array;
   readonly vector: Float32Array | undefined;
-  /** The text without its instruction. */
-  readonly input: string;
   readonly label: number;
 }
 
@@ -38,20 +35,12 @@ export function learn(
 ): Lesson {
   if (examples.length < MIN_EXAMPLES) throw new RangeError(`there are fewer than ${MIN_EXAMPLES} examples`);
   const vectors = examples.flatMap(({ vector }) => vector ?? []);
-  const dataOn = (features?: readonly Float32Array[]): RegressionData =>
-    regressionData(
-      examples.map(({ probabilities }) => probabilities),
-      examples.map(({ label }) => label),
-      features,
-    );
-  const hasVectors = vectors.length === examples.length;
-  const hasWords = hasVectors && examples.some(({ input }) => wordFeatures(input).some((value) => value !== 0));
-  const { rung, data, parameters, rungs, before, after } = climb({
-    plain: dataOn(hasVectors ? vectors : undefined),
-    ...(hasWords
-      ? { withWords: dataOn(vectors.map((vector, i) => withWords(vector, (examples[i] as ScoredExample).input))) }
-      : {}),
-  });
+  const data = regressionData(
+    examples.map(({ probabilities }) => probabilities),
+    examples.map(({ label }) => label),
+    vectors.length === examples.length ? vectors : undefined,
+  );
+  const { rung, parameters, rungs, before, after } = climb(data);
   const judged = (probabilities: Float64Array): readonly JudgedAnswer[] =>
     examples.map(({ label }, i) => judge(choices, label, (k) => probabilities[k * examples.length + i] as number));
   const [qualityBefore, qualityAfter] = [qualityOf(judged(before)), qualityOf(judged(after))];
@@ -59,7 +48,7 @@ export function learn(
     rung === 'zero-shot'
       ? undefined
       : {
-          ...learnedOf(data, parameters, { ...facts, rung }, rung === 'weights and words'),
+          ...learnedOf(data, parameters, { ...facts, rung }),
           examples: choices.map((_, k) => examples.filter(({ label }) => label === k).length),
           before: figures(qualityBefore),
           after: figures(qualityAfter),
@@ -73,7 +62,6 @@ export function learnedOf(
   { choices, vectors }: RegressionData,
   parameters: Parameters,
   facts: Pick<LearnedRecord, 'model' | 'basis' | 'rung'>,
-  readsWords = false,
 ): Omit<LearnedRecord, 'learned_at' | 'examples' | 'before' | 'after'> {
   const bias = [...parameters.subarray(1, 1 + choices)];
   const width = parameters.length > 1 + choices ? (vectors?.width ?? 0) : 0;
@@ -91,8 +79,7 @@ export function learnedOf(
       bias[k] = (bias[k] as number) - scale * (rows[k * width + j] as number) * (vectors.mean[j] as number);
     }
   }
-  const words = readsWords ? { words: WORD_COLUMNS } : {};
-  const weights = { width, ...words, row_scales, rows: Buffer.from(rows.buffer).toString('base64') };
+  const weights = { width, row_scales, rows: Buffer.from(rows.buffer).toString('base64') };
   return { ...state, weights, digest: digestOf({ ...state, weights }) };
 }
 
