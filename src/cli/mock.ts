@@ -11,6 +11,7 @@ const DEFAULT_LIMITS = { 'input-tokens': '512', 'candidate-tokens': '128', choic
 /** The models that Umpire ships with, by what a client's settings name, and their limits. */
 const SHIPPED: Readonly<Record<string, ModelLimits>> = {
   'umpire-mini@r5': { inputTokens: 4096, candidateTokens: 72, choices: 300 },
+  'umpire-multi@r1': { inputTokens: 4096, candidateTokens: 80, choices: 300 },
   'minilm-l6@r1': { inputTokens: 500, candidateTokens: 96, choices: 300 },
 };
 const DEFAULT_MODELS = Object.keys(SHIPPED);
@@ -123,7 +124,9 @@ export const MOCK_COMMAND: Command = {
 };
 
 function modelFrom(text: string) {
-  const [, id, revision = 'r1', status = 'ready'] = NAME.exec(text) ?? [];
+  const [, id, named, status = 'ready'] = NAME.exec(text) ?? [];
+  // The one that is shipped, of a model that is.
+  const revision = named ?? DEFAULT_MODELS.find((name) => name.startsWith(`${id}@`))?.slice(`${id}@`.length) ?? 'r1';
   if (id === undefined) throw new UsageError(`--model ${text}: must be such as mock, mock@r2 or mock=unavailable`);
   return { id, revision, status: status as ModelStatus };
 }

@@ -235,7 +235,7 @@ test('the shipped models have the limits of their packages, unless others are as
     return Object.fromEntries(listed.data.map(({ id, limits }) => [id, limits]));
   };
   const shipped = Object.fromEntries(
-    ['umpire-mini/r5', 'minilm-l6/r1'].map((name) => {
+    ['umpire-mini/r5', 'umpire-multi/r1', 'minilm-l6/r1'].map((name) => {
       const manifest = readFileSync(new URL(`../../models/${name}/model.json`, import.meta.url), 'utf8');
       return [name.split('/')[0], (JSON.parse(manifest) as { limits: unknown }).limits];
     }),
@@ -245,4 +245,5 @@ test('the shipped models have the limits of their packages, unless others are as
     'minilm-l6': { ...(shipped['minilm-l6'] as object), choices: 7 },
     other: { input_tokens: 512, candidate_tokens: 128, choices: 7 },
   });
+  t.deepEqual(await limitsBy('--model', 'umpire-mini'), { 'umpire-mini': shipped['umpire-mini'] });
 });
