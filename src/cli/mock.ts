@@ -11,7 +11,7 @@ const DEFAULT_LIMITS = { 'input-tokens': '512', 'candidate-tokens': '128', choic
 /** The models that Umpire ships with, by what a client's settings name, and their limits. */
 const SHIPPED: Readonly<Record<string, ModelLimits>> = {
   'umpire-mini@r5': { inputTokens: 4096, candidateTokens: 72, choices: 300 },
-  'umpire-multi@r1': { inputTokens: 4096, candidateTokens: 80, choices: 300 },
+  'umpire-multi@r1': { inputTokens: 4096, candidateTokens: 32, choices: 300 },
   'minilm-l6@r1': { inputTokens: 500, candidateTokens: 96, choices: 300 },
 };
 const DEFAULT_MODELS = Object.keys(SHIPPED);
