@@ -31,11 +31,20 @@ RATES = {
     ("minilm", "base", "cuda"): {"learning_rate": 3e-4, "head_rate": 1e-3, "dropout": 0.1, "average": 0.99},
     ("minilm", "package", "cuda"): {"learning_rate": 2e-4, "head_rate": 4e-4, "dropout": 0.05, "average": 0.99},
     ("e5", "base", "cpu"): {"learning_rate": 1e-4, "head_rate": 4e-4, "layer_decay": 0.9, "frozen": 3},
+    ("e5", "package", "cpu"): {"learning_rate": 6e-5, "head_rate": 1.2e-4, "layer_decay": 0.9, "frozen": 3},
     ("e5", "base", "cuda"): {
         "learning_rate": 2e-4,
         "head_rate": 1e-3,
         "layer_decay": 0.9,
         "dropout": 0.1,
+        "average": 0.99,
+    },
+    ("e5", "package", "cuda"): {
+        "learning_rate": 1e-4,
+        "head_rate": 2e-4,
+        "layer_decay": 0.9,
+        "frozen": 3,
+        "dropout": 0.05,
         "average": 0.99,
     },
     ("mpnet", "base", "cpu"): {

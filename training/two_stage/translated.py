@@ -1,7 +1,7 @@
 """Requests and claims that were written in eighteen languages at once (`../everyday/parallel/`), drawn as decisions.
 
-A file is a domain. Its first line has the domain's questions and, where its rows are requests, the names of its intents;
-every other line is a row: one request in every language, or a text with a question and its opposite.
+A file is a domain. Its first line has the domain's questions and, where its rows are requests, the names of its
+intents; every other line is a row: one request in every language, or a text with a question and its opposite.
 """
 
 import json
@@ -144,9 +144,7 @@ class Translated:
         asked = intent if true else rng.choice([other for other in domain.names if other != intent])
         row = Decision(texts[language], "", (), "", "requests_far")
         # The first name is plain words; others may be identifiers, which no question holds.
-        return negation.pair_about(
-            row, domain.names[asked][ENGLISH][0], negation.WANTS, negation.WANTS_NOT, true, rng
-        )
+        return negation.pair_about(row, domain.names[asked][ENGLISH][0], negation.WANTS, negation.WANTS_NOT, true, rng)
 
     def far_claim(self, rng: random.Random) -> Decision:
         """A question on a text that was written with its opposite; in the text's language or in English."""

