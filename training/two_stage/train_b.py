@@ -104,7 +104,7 @@ class Trainer:
         self.kept = self.average.state_dict()
         if self.checkpoint.exists():
             self.resume()
-        # Vectors of choices by their texts and of inputs by their ids: 1.5 KB each, of a run's 200,000 rows some 300 MB.
+        # Vectors of choices by their texts and of inputs by their ids: 1.5 KB each, 300 MB of a run's 200,000 rows.
         self.cache: dict[str | bytes, np.ndarray] = {}
         self.held_similar = {
             name: similarities(stages.a, held, rows.reader, self.cache) for name, held in rows.held.items()
