@@ -3,22 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { runCommand } from '../src/cli/run.ts';
 import { claimFolder } from '../src/stores/sqlite/folder.ts';
 import { modelsDir } from './support/models-dir.ts';
 import { until } from './support/redis.ts';
 import { startServer } from './support/server-process.ts';
-import { quiet } from './support/terminal.ts';
+import { linesOf, runUmpire } from './support/terminal.ts';
 
 const data = mkdtempSync(join(tmpdir(), 'umpire-shared-'));
 test.after.always(() => rmSync(data, { recursive: true, force: true }));
 
-async function umpire(...args: string[]): Promise<readonly string[]> {
-  const out: string[] = [];
-  const terminal = { env: { UMPIRE_DATA_DIR: data }, out: (line: string) => out.push(line), err: () => {} };
-  await runCommand(args, { ...terminal, ...quiet });
-  return out;
-}
+const umpire = async (...args: string[]) => linesOf((await runUmpire(args, { env: { UMPIRE_DATA_DIR: data } })).out);
 
 test('a claim is had by one, and is free when it is given back', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'umpire-claim-'));

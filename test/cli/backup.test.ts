@@ -3,7 +3,6 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { runCommand } from '../../src/cli/run.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { createStores } from '../../src/stores/create-stores.ts';
@@ -13,7 +12,7 @@ import type { Stores } from '../../src/stores/stores.ts';
 import { record } from '../stores/catalog-store-suite.ts';
 import { keyOf } from '../stores/key-store-suite.ts';
 import { startRedis } from '../support/redis.ts';
-import { quiet } from '../support/terminal.ts';
+import { linesOf, runUmpire } from '../support/terminal.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'umpire-backup-'));
 const servers = [await startRedis(), await startRedis()] as const;
@@ -22,12 +21,7 @@ test.after.always(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function umpire(env: Record<string, string>, ...args: string[]) {
-  const [out, err] = [[] as string[], [] as string[]];
-  const terminal = { env, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
-  const status = await runCommand(args, { ...terminal, ...quiet });
-  return { status, out, err: err.join('\n') };
-}
+const umpire = (env: Record<string, string>, ...args: string[]) => runUmpire(args, { env });
 
 const embedded = (name: string) => ({ UMPIRE_DATA_DIR: join(folder, name) });
 const opened = (env: Record<string, string>): Promise<Stores> =>
@@ -69,7 +63,7 @@ for (const [name, env] of Object.entries(places)) {
     const file = join(folder, `${name}.backup`);
     const made = await umpire(env, 'backup', file);
     t.is(made.status, 0, made.err);
-    t.deepEqual(made.out, [`3 keys and 3 catalogs are in ${file}`]);
+    t.is(made.out, `3 keys and 3 catalogs are in ${file}\n`);
     t.is(statSync(file).mode & 0o777, 0o600);
     const expected = await content(stores);
     t.is(expected.keys.length, 3);
@@ -79,11 +73,12 @@ for (const [name, env] of Object.entries(places)) {
       if ('REDIS_URL' in target) await servers[1].command('FLUSHALL');
       const { status, out, err } = await umpire(target, 'restore', file);
       t.is(status, 0, err);
-      t.is(out[0], '3 keys and 3 catalogs added');
+      t.is(linesOf(out)[0], '3 keys and 3 catalogs added');
       const restored = await opened(target);
       t.deepEqual(await content(restored), expected);
       // Again: everything is there and stays.
-      t.deepEqual((await umpire(target, 'restore', file)).out[1], '3 keys and 3 catalogs existed and stay as they are');
+      const again = linesOf((await umpire(target, 'restore', file)).out);
+      t.is(again[1], '3 keys and 3 catalogs existed and stay as they are');
       await restored.close();
     }
   });
@@ -142,5 +137,5 @@ test.serial('a catalog that cannot be read is named, the rest is kept', async (t
   t.is(status, 1);
   t.regex(err, /a of acme: not readable, left out/);
   const { out } = await umpire(embedded('partly'), 'restore', file);
-  t.is(out[0], '3 keys and 2 catalogs added');
+  t.is(linesOf(out)[0], '3 keys and 2 catalogs added');
 });

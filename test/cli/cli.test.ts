@@ -16,7 +16,7 @@ import type { Stores } from '../../src/stores/stores.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
 import { openEmbedded } from '../support/embedded.ts';
 import { startRedis } from '../support/redis.ts';
-import { runUmpire } from '../support/terminal.ts';
+import { linesOf, runUmpire } from '../support/terminal.ts';
 
 type Env = Record<string, string>;
 const embedded = await openEmbedded();
@@ -40,8 +40,6 @@ async function runWords(env: Env, args: readonly string[], input = '') {
   const { status, out, err } = await runUmpire(args, { env, input });
   return { status, out: linesOf(out), err: linesOf(err) };
 }
-
-const linesOf = (text: string): readonly string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
 
 /** The id in the line that announces a key. */
 const idIn = (lines: readonly string[]): string => /key_[0-9A-Za-z]{16}/.exec(lines.join('\n'))?.[0] ?? '';

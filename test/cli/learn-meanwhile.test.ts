@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
-import { runCommand } from '../../src/cli/run.ts';
 import { modelsFolder, writePackage } from '../engine/support/packages.ts';
-import { quiet, runUmpire } from '../support/terminal.ts';
+import { runUmpire } from '../support/terminal.ts';
 
 const SELECT = "SELECT * FROM catalogs WHERE id = 'two'";
 const CHANGES: Readonly<Record<string, string>> = {
@@ -35,11 +34,8 @@ test('a change meanwhile stays, and the command says that it wrote nothing', asy
     const database = new DatabaseSync(join(data, 'umpire.db'));
     let changed: unknown;
     const out: string[] = [];
-    const err: string[] = [];
-    const status = await runCommand(args, {
-      ...quiet,
+    const { status, err } = await runUmpire(args, {
       env,
-      err: (line) => err.push(line),
       out(line) {
         out.push(line);
         if (!line.startsWith('deciding ')) return;
@@ -54,7 +50,7 @@ test('a change meanwhile stays, and the command says that it wrote nothing', asy
     // It would have learned something.
     t.true(out.includes('after:'), what);
     t.regex(
-      err.join('\n'),
+      err,
       /^umpire learn: catalog 'two' was changed or deleted while this ran, and stays as it is now; run it again$/m,
     );
     t.deepEqual(after, changed as never, what);

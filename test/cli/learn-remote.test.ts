@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { runCommand } from '../../src/cli/run.ts';
 import { type ServedDialect, startHttpModelServer } from '../engine/support/http-models/server.ts';
 import { modelsFolder } from '../engine/support/packages.ts';
 import {
@@ -14,7 +13,7 @@ import {
   writeRemotePackage,
 } from '../engine/support/remote-packages.ts';
 import { startService } from '../support/service.ts';
-import { quiet } from '../support/terminal.ts';
+import { linesOf, runUmpire } from '../support/terminal.ts';
 
 const texts = Array.from({ length: 60 }, (_, i) => `${['abc', 'mno', 'xyz'][i % 3]} ${'defghijkl'.slice(i % 7)} ${i}`);
 // Another choice than the one whose letters a text has: only examples can say so.
@@ -45,13 +44,8 @@ for (const [name, served, options, said] of cases) {
       rmSync(data, { recursive: true, force: true });
       delete process.env[token];
     });
-    const umpire = async (...args: string[]) => {
-      const [out, err] = [[] as string[], [] as string[]];
-      const terminal = { env, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
-      const status = await runCommand(args, { ...terminal, ...quiet });
-      return { status, out: out.join('\n'), err: err.join('\n') };
-    };
-    const key = (await umpire('keys', 'create', '--owner', 'acme')).out.split('\n').at(-1) ?? '';
+    const umpire = (...args: string[]) => runUmpire(args, { env });
+    const key = linesOf((await umpire('keys', 'create', '--owner', 'acme')).out).at(-1) ?? '';
     const call = (path: string, body: object) =>
       fetch(service.url + path, {
         method: 'POST',

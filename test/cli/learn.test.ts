@@ -3,10 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { runCommand } from '../../src/cli/run.ts';
 import { modelsFolder, writePackage } from '../engine/support/packages.ts';
 import { startService } from '../support/service.ts';
-import { quiet, runUmpire } from '../support/terminal.ts';
+import { linesOf, runUmpire } from '../support/terminal.ts';
 
 interface Decided {
   readonly learned: string | null;
@@ -24,15 +23,10 @@ test('a catalog learns, says so with its decisions, travels with what it learned
     rmSync(data, { recursive: true, force: true });
   });
   const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
-  const umpire = async (...args: string[]) => {
-    const [out, err] = [[] as string[], [] as string[]];
-    const terminal = { env, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
-    const status = await runCommand(args, { ...terminal, ...quiet });
-    return { status, out: out.join('\n'), err: err.join('\n') };
-  };
+  const umpire = (...args: string[]) => runUmpire(args, { env });
   const { status: made, out: issued } = await umpire('keys', 'create', '--owner', 'acme');
   t.is(made, 0);
-  const key = issued.split('\n').at(-1) ?? '';
+  const key = linesOf(issued).at(-1) ?? '';
   const call = async (method: string, path: string, body?: object) => {
     const response = await fetch(service.url + path, {
       method,
@@ -127,17 +121,7 @@ test('every problem of the examples is said at once, and nothing changes', async
   const data = mkdtempSync(join(tmpdir(), 'umpire-learn-'));
   t.teardown(() => rmSync(data, { recursive: true, force: true }));
   const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
-  const umpire = async (args: readonly string[], input = '') => {
-    const [out, err] = [[] as string[], [] as string[]];
-    const status = await runCommand(args, {
-      env,
-      out: (line) => out.push(line),
-      err: (line) => err.push(line),
-      ...quiet,
-      input: async () => input,
-    });
-    return { status, out: out.join('\n'), err: err.join('\n') };
-  };
+  const umpire = (args: readonly string[], input = '') => runUmpire(args, { env, input });
   const catalog = { id: 'two', model: 'tiny', choices: ['abc', 'xyz'] };
   await umpire(['catalogs', 'import', '--owner', 'acme'], JSON.stringify(catalog));
   const before = (await umpire(['catalogs', 'export', '--owner', 'acme'])).out;

@@ -2,17 +2,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { runCommand } from '../../src/cli/run.ts';
 import { writeInferencePackage } from '../engine/support/inference-packages.ts';
 import { modelsFolder, writeExport } from '../engine/support/packages.ts';
-import { quiet } from '../support/terminal.ts';
+import { runUmpire } from '../support/terminal.ts';
 
-async function umpire(env: Record<string, string>, ...args: readonly string[]) {
-  const [out, err] = [[] as string[], [] as string[]];
-  const terminal = { env, out: (line: string) => out.push(line), err: (line: string) => err.push(line) };
-  const status = await runCommand(args, { ...terminal, ...quiet });
-  return { status, out: out.join('\n'), err: err.join('\n') };
-}
+const umpire = (env: Record<string, string>, ...args: readonly string[]) => runUmpire(args, { env });
 
 test('an export becomes a package that list and check agree about', async (t) => {
   const [exported, models] = [await modelsFolder(t), await modelsFolder(t)];

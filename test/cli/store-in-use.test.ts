@@ -3,23 +3,13 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { runCommand } from '../../src/cli/run.ts';
 import { describeStore, parseStoreSettings } from '../../src/stores/settings.ts';
-import { quiet } from '../support/terminal.ts';
+import { linesOf, runUmpire } from '../support/terminal.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'umpire-in-use-'));
 test.after.always(() => rmSync(folder, { recursive: true, force: true }));
 
-async function umpire(data: string, ...args: string[]) {
-  const [out, err] = [[] as string[], [] as string[]];
-  const terminal = {
-    env: { UMPIRE_DATA_DIR: data },
-    out: (line: string) => out.push(line),
-    err: (line: string) => err.push(line),
-  };
-  const status = await runCommand(args, { ...terminal, ...quiet });
-  return { status, out, err };
-}
+const umpire = (data: string, ...args: string[]) => runUmpire(args, { env: { UMPIRE_DATA_DIR: data } });
 
 const labels = join(folder, 'labels.jsonl');
 writeFileSync(labels, '');
@@ -39,8 +29,8 @@ for (const args of [
     const data = join(folder, `typo-${args.slice(0, 2).join('-').replaceAll('/', '')}`);
     const { status, out, err } = await umpire(data, ...args);
     t.is(status, 1);
-    t.deepEqual(out, []);
-    t.true(err.join('\n').includes(`there is no store at ${join(data, 'umpire.db')}`), err.join('\n'));
+    t.is(out, '');
+    t.true(err.includes(`there is no store at ${join(data, 'umpire.db')}`), err);
     t.false(existsSync(data));
     t.false(existsSync(join(folder, 'backup')));
   });
@@ -49,9 +39,10 @@ for (const args of [
 test('the store is named on standard error, and that it is new', async (t) => {
   const data = join(folder, 'fresh', 'data');
   const place = join(data, 'umpire.db');
-  t.is((await umpire(data, 'keys', 'create', '--owner', 'acme')).err[0], `store: ${place} (new)`);
-  t.is((await umpire(data, 'keys', 'create', '--owner', 'acme')).err[0], `store: ${place}`);
-  t.is((await umpire(data, 'keys', 'list')).err[0], `store: ${place}`);
+  const firstSaid = async (...args: string[]) => linesOf((await umpire(data, ...args)).err)[0];
+  t.is(await firstSaid('keys', 'create', '--owner', 'acme'), `store: ${place} (new)`);
+  t.is(await firstSaid('keys', 'create', '--owner', 'acme'), `store: ${place}`);
+  t.is(await firstSaid('keys', 'list'), `store: ${place}`);
 });
 
 test('Redis is named by its address, never with a password', (t) => {
@@ -70,7 +61,7 @@ test('a folder that cannot be made is refused at once', async (t) => {
   for (const data of ['/proc/nope', '/proc/nope/deeper', join(labels, 'data')]) {
     const { status, err } = await umpire(data, 'keys', 'create', '--owner', 'acme');
     t.is(status, 1);
-    t.regex(err.join('\n'), /cannot open .*umpire\.db: E(NOENT|ACCES|NOTDIR|PERM)/);
+    t.regex(err, /cannot open .*umpire\.db: E(NOENT|ACCES|NOTDIR|PERM)/);
   }
   t.true(performance.now() - started < 5_000);
 });

@@ -6,25 +6,16 @@ import { createCaller } from '../../conformance/caller.ts';
 import { CHECKS } from '../../conformance/checks.ts';
 import { createKit } from '../../conformance/kit.ts';
 import { runChecks } from '../../conformance/run.ts';
-import { runCommand } from '../../src/cli/run.ts';
 import { mintKey } from '../../src/domain/keys.ts';
 import { createLogger } from '../../src/logger.ts';
 import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { faultOf } from '../support/fault-of.ts';
 import { startProxy } from '../support/nginx.ts';
-import { quiet } from '../support/terminal.ts';
+import { linesOf, runUmpire } from '../support/terminal.ts';
 
-async function conformance(args: string, env: Record<string, string> = {}) {
-  const [out, err] = [[] as string[], [] as string[]];
-  const status = await runCommand(['conformance', ...args.split(' ')], {
-    env,
-    out: (line) => out.push(line),
-    err: (line) => err.push(line),
-    ...quiet,
-  });
-  return { status, out: out.join('\n'), err: err.join('\n') };
-}
+const conformance = (args: string, env: Record<string, string> = {}) =>
+  runUmpire(['conformance', ...args.split(' ')], { env });
 
 async function mock(t: ExecutionContext, options: Partial<MockOptions> = {}) {
   const started = await startMock({
@@ -125,7 +116,7 @@ test('through a real nginx with the configuration that is shipped, nothing fails
   const args = `--url https://localhost:${proxy.port} --ca ${proxy.certificate.certFile}`;
   const { status, out } = await conformance(args, env);
   t.is(status, 0, out);
-  t.regex(out, /\n\d{3} passed, 0 failed, 6 skipped$/);
+  t.regex(out, /\n\d{3} passed, 0 failed, 6 skipped\n$/);
 });
 
 test('a limit that passes is waited for, one that lasts is a reason to skip', async (t) => {
@@ -169,5 +160,5 @@ test('where nobody listens one line says so, and bad arguments are said', async 
   t.is((await conformance('--url http://a b')).status, 2);
   const { status, out } = await conformance('--list');
   t.is(status, 0);
-  t.is(out.split('\n').length, CHECKS.length);
+  t.is(linesOf(out).length, CHECKS.length);
 });

@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { runCommand } from '../../src/cli/run.ts';
 import { isKey, mintKey } from '../../src/domain/keys.ts';
 import { createLogger } from '../../src/logger.ts';
 import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
@@ -16,7 +15,7 @@ import { CHILD_ENV } from '../support/child-env.ts';
 import { faultOf } from '../support/fault-of.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, openSession, send, sendH2, sendRaw } from '../support/http.ts';
-import { quiet } from '../support/terminal.ts';
+import { runUmpire } from '../support/terminal.ts';
 
 const key = mintKey();
 const logger = createLogger('silent', { write: () => {} });
@@ -208,11 +207,9 @@ test('arguments that are wrong are said', async (t) => {
     ['--choices 301', /choices/],
   ];
   for (const [args, message] of cases) {
-    const err: string[] = [];
-    const terminal = { env: {}, out: () => {}, ...quiet };
-    const status = await runCommand(['mock', ...args.split(' ')], { ...terminal, err: (line) => err.push(line) });
+    const { status, err } = await runUmpire(['mock', ...args.split(' ')]);
     t.true(status === 1 || status === 2, args);
-    t.regex(err.join('\n'), message);
+    t.regex(err, message);
   }
 });
 
@@ -220,11 +217,8 @@ test('the shipped models have the limits of their packages, unless others are as
   const limitsBy = async (...args: string[]) => {
     const lines: string[] = [];
     let listed: { data: { id: string; limits: unknown }[] } = { data: [] };
-    const status = await runCommand(['mock', '--port', '0', ...args], {
-      ...quiet,
-      env: {},
+    const { status } = await runUmpire(['mock', '--port', '0', ...args], {
       out: (line) => lines.push(line),
-      err: () => {},
       interrupted: async () => {
         while (lines.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
         const [url = ''] = /http:\S+/.exec(lines.join('\n')) ?? [];

@@ -1,17 +1,8 @@
-/** A terminal for commands in tests: what was written, line by line. */
-
+/** The operator's command in tests: it runs in this process, on a terminal that keeps what is written. */
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Terminal } from '../../src/cli/command.ts';
 import { runCommand } from '../../src/cli/run.ts';
-
-/** What of a terminal most tests leave alone: no input, nobody who interrupts. */
-export const quiet: Pick<Terminal, 'write' | 'input' | 'pieces' | 'interrupted'> = {
-  write: async () => true,
-  input: async () => '',
-  pieces: () => Readable.from([]),
-  interrupted: async () => {},
-};
 
 /** How a command ended. */
 export interface Ran {
@@ -21,7 +12,10 @@ export interface Ran {
   readonly err: string;
 }
 
-/** Runs a command. `terminal`: what differs from a quiet one. */
+/** The lines of a text, without what ends the last one. The last line that `keys create` writes is the key. */
+export const linesOf = (text: string): readonly string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
+
+/** Runs a command. `terminal`: what differs from one with an empty environment, no input and nobody who interrupts. */
 export async function runUmpire(
   args: readonly string[],
   { input = '', ...terminal }: Partial<Omit<Terminal, 'input'>> & { readonly input?: string | Readable } = {},

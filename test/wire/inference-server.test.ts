@@ -1,11 +1,10 @@
 /** A whole service whose only model is scored by a server: what callers and operators see of it while it is there and while it is not. */
 import test from 'ava';
-import { MODEL_COMMANDS } from '../../src/cli/models.ts';
 import { writeInferencePackage } from '../engine/support/inference-packages.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';
 import { encoderGraph, modelsFolder } from '../engine/support/packages.ts';
 import { startService } from '../support/service.ts';
-import { quiet } from '../support/terminal.ts';
+import { runUmpire } from '../support/terminal.ts';
 
 const served = { graph: encoderGraph(), output: 'embedding' };
 const limits = { input_tokens: 40, candidate_tokens: 12, choices: 20 };
@@ -75,19 +74,10 @@ test.serial('umpire models check asks the server', async (t) => {
   const server = await startInferenceServer(t, served);
   const modelsDir = await modelsFolder(t);
   await writeInferencePackage(modelsDir, 'nowhere.example:1', { manifest: { limits } });
-  const command = MODEL_COMMANDS.find(({ name }) => name === 'models check');
   const check = async (address: string): Promise<string> => {
-    const lines: string[] = [];
     const env = { UMPIRE_MODELS_DIR: modelsDir, UMPIRE_INFERENCE_SERVERS: address };
-    const terminal = {
-      env,
-      out: (line: string) => lines.push(line),
-      err() {},
-      ...quiet,
-      interrupted: () => new Promise<void>(() => {}),
-    };
-    await command?.run([], terminal).catch((error: Error) => lines.push(error.message));
-    return lines.join('\n');
+    const { out, err } = await runUmpire(['models', 'check'], { env });
+    return out + err;
   };
   const sound = await check(`remote=${server.address}`);
   t.regex(sound, /remote@r1: sound/);
