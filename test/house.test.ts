@@ -7,8 +7,14 @@ import { MAX_FUNCTION_LINES, readSources } from '../scripts/house/sources.ts';
 /** Lines of a file that is still one concept. */
 const MAX_FILE_LINES = 300;
 
-const sources = readSources(fileURLToPath(new URL('..', import.meta.url)));
-const shipped = sources.filter(({ layer }) => layer !== 'test');
+const sources = readSources(fileURLToPath(new URL('..', import.meta.url)), [
+  'src',
+  'conformance',
+  'bench',
+  'scripts',
+  'test',
+]);
+const shipped = sources.filter(({ layer }) => layer === 'src' || layer === 'conformance');
 
 test('no files and no folders import one another in a circle', (t) => {
   const imports = shipped.flatMap((source) => source.imports);
@@ -19,6 +25,17 @@ test('no files and no folders import one another in a circle', (t) => {
 test('every export has a doc comment', (t) => {
   t.deepEqual(
     shipped.flatMap(({ file, bareExports }) => bareExports.map((name) => `${file}: ${name}`)),
+    [],
+  );
+});
+
+test('every value that is exported is imported by another file', (t) => {
+  const taken = new Set(sources.flatMap((source) => source.taken));
+  t.true(taken.size > 1000);
+  t.deepEqual(
+    sources.flatMap(({ file, exportedValues }) =>
+      exportedValues.map((name) => `${file}#${name}`).filter((name) => !taken.has(name) && !taken.has(`${file}#*`)),
+    ),
     [],
   );
 });

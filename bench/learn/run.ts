@@ -9,16 +9,14 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createLearned, type Learned } from '../../src/domain/learned.ts';
-import { judge, learn, learnedOf, MIN_EXAMPLES, type ScoredExample } from '../../src/domain/learning/learn.ts';
-import { type AnswerQuality, qualityOf } from '../../src/domain/learning/quality.ts';
-import { fitParameters, regressionData } from '../../src/domain/learning/regression.ts';
+import type { ScoredExample } from '../../src/domain/learning/learn.ts';
 import { createEngine } from '../../src/engine/create-engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { basisOf, type LearnedRecord } from '../../src/stores/catalog-additions.ts';
+import type { LearnedRecord } from '../../src/stores/catalog-additions.ts';
 import { SILENT_LOG } from '../../src/stores/log.ts';
 import { readDataSets } from '../eval/data-sets.ts';
 import { learningCost, MOST_COST } from './cost.ts';
+import { measureDraw } from './draw.ts';
 import { scoresOf } from './scores.ts';
 import { checkThroughService } from './through-service.ts';
 
@@ -47,11 +45,6 @@ const CHECKED = 40;
 const MOST_ECE = { from: 8, ece: 0.06 };
 /** How far below zero-shot learning may fall. */
 const SLACK = 0.01;
-/** The pull of the plain regression: one half of the squared weights, the usual default. */
-const PLAIN_PULL = 1;
-/** Its biases are free; a pull of 0 would leave a choice without examples at minus infinity. */
-const PLAIN_BIAS_PULL = 0.01;
-
 /** What learning costs is measured on this set: so many of its rows, of which so many are decided for their time. */
 const COSTED = 'banking77';
 const COSTED_ROWS = 1000;
@@ -116,7 +109,7 @@ export async function run(
             Object.entries(facts).every(([key, value]) => each[key as keyof Draw] === value),
           );
           if (result === undefined) {
-            const measured = measure(await scores(), choices, name, k, draw);
+            const measured = measureDraw(await scores(), choices, name, k, draw);
             result = { ...facts, ...measured.figures };
             last = measured.record ?? last;
             appendFileSync(file, `${JSON.stringify(result)}\n`);
@@ -130,7 +123,7 @@ export async function run(
       if (!linesOf(checks).includes(check)) {
         // A run that was ended before it came to this has nothing to check with yet.
         const k = Math.max(...SIZES.filter((size) => size <= most));
-        last ??= measure(await scores(), choices, name, k, 0).record;
+        last ??= measureDraw(await scores(), choices, name, k, 0).record;
         if (last === undefined) continue;
         const rows = (await scores()).map((scored, place) => ({
           scored,
@@ -216,85 +209,6 @@ function drawOf(line: string): readonly Draw[] {
   } catch {
     return [];
   }
-}
-
-function measure(rows: readonly ScoredExample[], choices: readonly string[], model: string, k: number, seed: number) {
-  const { examples, others } = draw(rows, choices.length, k, seed);
-  const quality = (state: Learned | undefined): AnswerQuality =>
-    qualityOf(
-      others.map(({ probabilities, vector, label }) => {
-        const decided = state?.decide(probabilities, vector) ?? probabilities;
-        return judge(choices, label, (choice) => decided[choice] as number);
-      }),
-    );
-  const facts = { model, basis: basisOf(choices, undefined) };
-  const record = examples.length < MIN_EXAMPLES ? undefined : learn(examples, choices, facts).record;
-  const zeroShot = quality(undefined);
-  const after = record === undefined ? zeroShot : quality(createLearned(record));
-  return {
-    record,
-    figures: {
-      zeroShot: zeroShot.accuracy.share,
-      learned: after.accuracy.share,
-      regression: quality(plainRegression(examples, facts)).accuracy.share,
-      ece: after.ece,
-      rung: record?.rung ?? 'zero-shot',
-    },
-  };
-}
-
-/** A logistic regression on the vectors alone, without what the model says of the choices. */
-function plainRegression(
-  examples: readonly ScoredExample[],
-  facts: { readonly model: string; readonly basis: string },
-): Learned {
-  const data = regressionData(
-    examples.map(({ probabilities }) => probabilities),
-    examples.map(({ label }) => label),
-    examples.flatMap(({ vector }) => vector ?? []),
-  );
-  const counts = new Int32Array(examples.length).fill(1);
-  const parameters = fitParameters(data, counts, { scale: 0, weights: PLAIN_PULL, bias: PLAIN_BIAS_PULL });
-  const none = { log_loss: 0, accuracy: 0, ece: 0 };
-  return createLearned({
-    ...learnedOf(data, parameters, { ...facts, rung: 'weights' }),
-    examples: [],
-    before: none,
-    after: none,
-    learned_at: '',
-  });
-}
-
-/** k rows of each choice at random, or all but one of those that there are; and the others. */
-function draw(rows: readonly ScoredExample[], choices: number, k: number, seed: number) {
-  const next = random(1000 * seed + k);
-  const order = [...rows];
-  for (let i = order.length - 1; i > 0; i--) {
-    const j = Math.floor(next() * (i + 1));
-    [order[i], order[j]] = [order[j] as ScoredExample, order[i] as ScoredExample];
-  }
-  const counts = Array.from({ length: choices }, (_, choice) => rows.filter(({ label }) => label === choice).length);
-  const taken = new Array<number>(choices).fill(0);
-  const examples: ScoredExample[] = [];
-  const others: ScoredExample[] = [];
-  for (const row of order) {
-    if ((taken[row.label] as number) < Math.min(k, (counts[row.label] as number) - 1)) {
-      taken[row.label] = (taken[row.label] as number) + 1;
-      examples.push(row);
-    } else others.push(row);
-  }
-  return { examples, others };
-}
-
-/** The same numbers below 1 for the same seed (mulberry32). */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
 }
 
 async function readyRevision(engine: Engine, model: string): Promise<string> {

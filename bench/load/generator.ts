@@ -33,7 +33,7 @@ export interface LoadResult {
 const connections = 24;
 
 /** Makes the load. */
-export async function makeLoad(plan: LoadPlan): Promise<LoadResult> {
+async function makeLoad(plan: LoadPlan): Promise<LoadResult> {
   const encode = plan.protocol === 'rest' ? restBytes : grpcBytes;
   const bodies = Array.from({ length: 16 }, (_, seed) => encode(bodyOf(plan.tokens, plan.choices, seed)));
   const sessions = plan.protocol === 'grpc' ? Array.from({ length: connections }, () => grpcConnection(plan.port)) : [];

@@ -19,7 +19,7 @@ const verbs = 'asked called came found gave kept made needed paid sent told took
 export const instruction = 'which team should handle this?';
 
 /** An input of so many tokens; `seed` makes different ones. */
-export function inputOf(tokens: number, seed = 0): string {
+function inputOf(tokens: number, seed = 0): string {
   return Array.from({ length: tokens }, (_, i) => {
     const list = i % 2 === 0 ? words : verbs;
     return list[(i * 7 + seed * 13 + Math.floor(i / 5)) % list.length];

@@ -37,7 +37,7 @@ export function tooLong(limit: number): string {
 }
 
 /** What names no model that is served, however much it looks like one that is. */
-export const unservedNames = (id: string): readonly string[] => [
+const unservedNames = (id: string): readonly string[] => [
   ...['no-such-model', `${id}@no-such-revision`, `${id}@`, `${id}@r1@r1`, '@r1', ` ${id} `, `../${id}`, `${id}\0`],
   ...['NO MODEL', '__proto__', 'constructor', '-', '\u{1f600}', 'm'.repeat(100_000)],
 ];

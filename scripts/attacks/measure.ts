@@ -24,7 +24,7 @@ export interface Times {
 }
 
 /** Seconds of a run. */
-export const TIMES: Times = { warm: 1.5, calm: 4, attack: 7 };
+const TIMES: Times = { warm: 1.5, calm: 4, attack: 7 };
 /** Milliseconds between the neighbour's requests of one kind, and those that a service gets to end. */
 const INTERVAL = 25;
 const PATIENCE = 5_000;

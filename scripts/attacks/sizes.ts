@@ -8,7 +8,7 @@ import { sleep } from './shown.ts';
 import { startTarget, type Target } from './target.ts';
 
 export const BODY_SIZES = [1 << 16, 1 << 18, 1 << 20];
-export const CONNECTIONS = [10, 100, 1000];
+const CONNECTIONS = [10, 100, 1000];
 /** Seconds that connections are held, and after which the memory is looked at once they are gone. */
 const HELD = 5;
 const AFTER = 10;

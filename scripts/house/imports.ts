@@ -8,7 +8,7 @@ export interface Import {
 }
 
 /** The folder of a file, or the file itself where it lies at the root of `src`, of a layer or of the kit. */
-export function roomOf(file: string): string {
+function roomOf(file: string): string {
   const depth = file.split('/').length;
   return depth <= (file.startsWith('src/') ? 3 : 2) ? file : dirname(file);
 }

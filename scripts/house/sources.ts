@@ -22,24 +22,37 @@ export interface FunctionShape {
 export interface Source {
   /** Its path from the root of the checkout. */
   readonly file: string;
-  /** `src`, `test` or `conformance`. */
+  /** The folder at the root: `src`, `test` and so on. */
   readonly layer: string;
   /** The folder that it is counted in; two levels below `src` in the layers that have rooms, one elsewhere. */
   readonly room: string;
   readonly lines: number;
   /** Imports of other files of the checkout, those of types and those at run time included. */
   readonly imports: readonly Import[];
+  /** Names of the values that it declares and exports; types are left out, which readers of a signature may want to name. */
+  readonly exportedValues: readonly string[];
+  /** What it imports by name, as `file#name`; `file#*` where it may be any name. */
+  readonly taken: readonly string[];
   /** Names of what it declares and exports without a doc comment. */
   readonly bareExports: readonly string[];
   readonly functions: readonly FunctionShape[];
 }
 
-/** Reads all files of `src`, `test` and `conformance`. @throws Error if the compiler does not know one of them. */
-export function readSources(checkout: string): readonly Source[] {
+/** The folders of the service and its tests. */
+const SERVICE = ['src', 'test', 'conformance'];
+
+/** Programs that the compiler's project leaves out: they are compiled against a client that is generated for them. */
+const OTHER_PROJECTS = 'scripts/sdk/**';
+
+/** Reads all files of these folders of a checkout. @throws Error if the compiler does not know one of them. */
+export function readSources(checkout: string, layers: readonly string[] = SERVICE): readonly Source[] {
   const api = new API({ cwd: checkout });
   try {
     const [project] = api.updateSnapshot({ openProject: join(checkout, 'tsconfig.json') }).getProjects();
-    return globSync('{src,test,conformance}/**/*.ts', { cwd: checkout })
+    return globSync(
+      layers.map((layer) => `${layer}/**/*.ts`),
+      { cwd: checkout, exclude: [OTHER_PROJECTS] },
+    )
       .sort()
       .map((file) => {
         const parsed = project?.program.getSourceFile(join(checkout, file));
@@ -55,12 +68,16 @@ function readSource(checkout: string, file: string, parsed: SourceFile): Source 
   const [layer = '', folder, inner] = file.split('/').slice(0, -1);
   const depth = ['src/engine', 'src/wire'].includes(`${layer}/${folder}`) ? [layer, folder, inner] : [layer, folder];
   const imports: Import[] = [];
+  const taken: string[] = [];
   const functions: FunctionShape[] = [];
   const visit = (node: Node): void => {
     const specifier = importedBy(node);
     if (specifier?.startsWith('.')) {
       const to = relative(checkout, resolve(checkout, dirname(file), specifier));
-      if (to.endsWith('.ts') && !to.startsWith('gen/')) imports.push({ from: file, to });
+      if (to.endsWith('.ts') && !to.startsWith('gen/')) {
+        imports.push({ from: file, to });
+        taken.push(...namesTaken(node).map((name) => `${to}#${name}`));
+      }
     }
     if (FUNCTIONS.has(node.kind) && 'body' in node && node.body !== undefined) {
       const [first, last] = [node.getStart(), node.end].map((at) => parsed.getLineAndCharacterOfPosition(at).line);
@@ -76,6 +93,8 @@ function readSource(checkout: string, file: string, parsed: SourceFile): Source 
     room: depth.filter((part) => part !== undefined).join('/'),
     lines: parsed.text.split('\n').length - 1,
     imports,
+    exportedValues: parsed.statements.filter(exportsValue).flatMap(namesOf),
+    taken,
     bareExports: parsed.statements.filter(isBareExport).map(nameOf),
     functions,
   };
@@ -99,10 +118,37 @@ function importedBy(node: Node): string | undefined {
   return node.kind === SyntaxKind.CallExpression ? /^import\('([^']+)'\)$/.exec(node.getText())?.[1] : undefined;
 }
 
+/** The names that an import, a re-export or a call of `import()` takes of a file; `*` where it may be any. */
+function namesTaken(node: Node): readonly string[] {
+  const isCall = node.kind === SyntaxKind.CallExpression;
+  // Of `const { a, b } = await import(…)` and `(await import(…)).a`, what stands around the call says it.
+  const text = isCall ? node.parent.parent.parent.getText() : node.getText();
+  const member = /^\(await import\([^)]*\)\)\.(\w+)$/.exec(text)?.[1];
+  if (member !== undefined) return [member];
+  const list = (isCall ? /^\{([^}]*)\} = await import\(/ : /\{([^}]*)\}/).exec(text)?.[1];
+  return list?.split(',').flatMap((part) => /^\s*(?:type\s+)?(\w+)/.exec(part)?.[1] ?? []) ?? ['*'];
+}
+
+/** Whether a statement declares a value and exports it. */
+function exportsValue(statement: Node): boolean {
+  return isExported(statement) && !TYPES.has(statement.kind);
+}
+
+const TYPES: ReadonlySet<SyntaxKind> = new Set([SyntaxKind.InterfaceDeclaration, SyntaxKind.TypeAliasDeclaration]);
+
+function isExported(statement: Node): boolean {
+  const { modifiers } = statement as { readonly modifiers?: readonly Node[] };
+  return modifiers?.some(({ kind }) => kind === SyntaxKind.ExportKeyword) ?? false;
+}
+
+/** The names that a declaration declares, several in `const [A, B] = …`. */
+function namesOf(statement: Node): readonly string[] {
+  return nameOf(statement).match(/\w+/g) ?? [];
+}
+
 /** Whether a statement declares something, exports it and says nothing of it. */
 function isBareExport(statement: Node): boolean {
-  const { modifiers } = statement as { readonly modifiers?: readonly Node[] };
-  if (!modifiers?.some(({ kind }) => kind === SyntaxKind.ExportKeyword)) return false;
+  if (!isExported(statement)) return false;
   const before = statement.getSourceFile().text.slice(statement.pos, statement.getStart());
   // Above an empty line it is the comment of the file.
   return !/^\/\*\*[\s\S]*?\*\/\n(?!\n)/.test(before.slice(before.lastIndexOf('/**')));

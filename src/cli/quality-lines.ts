@@ -7,7 +7,7 @@ export function percent(value: number): string {
 }
 
 /** A share with its interval, as `81.3 % (95 % interval 78.0 to 84.2 %)`. */
-export function interval({ share, low, high }: Share): string {
+function interval({ share, low, high }: Share): string {
   return `${percent(share)} (95 % interval ${(100 * low).toFixed(1)} to ${percent(high)})`;
 }
 

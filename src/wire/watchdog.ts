@@ -9,9 +9,9 @@ import { memoryUsage } from 'node:process';
 /** The share of a bound at which idle connections are closed. */
 export const IDLE_AT = 0.92;
 /** The share of a bound at which callers without a key are refused. */
-export const REFUSE_AT = 0.95;
+const REFUSE_AT = 0.95;
 /** The share of the bound of memory at which all callers are refused. */
-export const REFUSE_ALL_AT = 1;
+const REFUSE_ALL_AT = 1;
 
 /** Milliseconds of mean event-loop delay that count as the bound: every request waits several times that. */
 const MAX_LOOP_DELAY = 500;

@@ -26,7 +26,7 @@ export const record = (id: string, choices: readonly string[] = ['yes', 'no']): 
 });
 
 /** What an operator may have added to a catalog with these choices. */
-export function additionsTo(choices: readonly string[]) {
+function additionsTo(choices: readonly string[]) {
   const descriptions = { [choices[0] as string]: 'the first' };
   const figures = { log_loss: 0.5, accuracy: 0.8, ece: 0.03 };
   const state = {

@@ -71,7 +71,7 @@ function tokenizerOf(reader: () => TextReader, unreadShare?: UnreadShare): TextT
 }
 
 /** All ids that a reader finds in a text that is given to it at once. */
-export function wholly(reader: TextReader, text: string): readonly number[] {
+function wholly(reader: TextReader, text: string): readonly number[] {
   const ids = reader.read(text);
   const rest = reader.end();
   return rest.length === 0 ? ids : [...ids, ...rest];

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { VERSION } from '../../version.ts';
 
 /** Where the document is served. */
-export const DOCUMENT_PATH = '/openapi.json';
+const DOCUMENT_PATH = '/openapi.json';
 
 /** The bodies by path. */
 export type Pages = ReadonlyMap<string, Buffer>;

@@ -47,7 +47,7 @@ export function createRoutes(procedures: readonly Procedure[]): readonly Route[]
 }
 
 /** Method and template of an RPC's annotation. */
-export function bindingOf(procedure: Procedure): { readonly method: RestMethod; readonly path: string } {
+function bindingOf(procedure: Procedure): { readonly method: RestMethod; readonly path: string } {
   if (!hasOption(procedure.method, http)) throw new Error('has no google.api.http annotation');
   const rule = getOption(procedure.method, http);
   if (rule.additionalBindings.length > 0) throw new Error('additional_bindings are not supported');

@@ -12,7 +12,7 @@ import { respond } from '../http/response.ts';
 import { errorToJsonBytes, setTrailerStatus } from './connect-private.ts';
 
 /** `ErrorInfo.domain`: who defines the reasons. */
-export const ERROR_DOMAIN = 'umpire';
+const ERROR_DOMAIN = 'umpire';
 
 /** The metadata by which a gRPC server tells a client's retry policy when to try again, milliseconds; -1 for never. */
 const PUSHBACK = 'grpc-retry-pushback-ms';

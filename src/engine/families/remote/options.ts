@@ -97,7 +97,7 @@ export function optionalWhole(fields: Checker, field: string, fallback: number, 
 }
 
 /** An object that may be left out. */
-export function optionalObject(fields: Checker, field: string): Checker {
+function optionalObject(fields: Checker, field: string): Checker {
   return fields.fields.includes(field) ? fields.object(field) : createChecker({}, field, []);
 }
 

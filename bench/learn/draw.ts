@@ -1,0 +1,97 @@
+/** One draw of examples: what is learned from them, and what a plain logistic regression on the same vectors makes of them. */
+import { createLearned, type Learned } from '../../src/domain/learned.ts';
+import { judge, learn, learnedOf, MIN_EXAMPLES, type ScoredExample } from '../../src/domain/learning/learn.ts';
+import { type AnswerQuality, qualityOf } from '../../src/domain/learning/quality.ts';
+import { fitParameters, regressionData } from '../../src/domain/learning/regression.ts';
+import { basisOf } from '../../src/stores/catalog-additions.ts';
+
+/** The pull of the plain regression: one half of the squared weights, the usual default. */
+const PLAIN_PULL = 1;
+/** Its biases are free; a pull of 0 would leave a choice without examples at minus infinity. */
+const PLAIN_BIAS_PULL = 0.01;
+
+/** Draws k examples of each choice by a seed, learns from them and decides all others; no record where k is too few to learn from. */
+export function measureDraw(
+  rows: readonly ScoredExample[],
+  choices: readonly string[],
+  model: string,
+  k: number,
+  seed: number,
+) {
+  const { examples, others } = draw(rows, choices.length, k, seed);
+  const quality = (state: Learned | undefined): AnswerQuality =>
+    qualityOf(
+      others.map(({ probabilities, vector, label }) => {
+        const decided = state?.decide(probabilities, vector) ?? probabilities;
+        return judge(choices, label, (choice) => decided[choice] as number);
+      }),
+    );
+  const facts = { model, basis: basisOf(choices, undefined) };
+  const record = examples.length < MIN_EXAMPLES ? undefined : learn(examples, choices, facts).record;
+  const zeroShot = quality(undefined);
+  const after = record === undefined ? zeroShot : quality(createLearned(record));
+  return {
+    record,
+    figures: {
+      zeroShot: zeroShot.accuracy.share,
+      learned: after.accuracy.share,
+      regression: quality(plainRegression(examples, facts)).accuracy.share,
+      ece: after.ece,
+      rung: record?.rung ?? 'zero-shot',
+    },
+  };
+}
+
+/** A logistic regression on the vectors alone, without what the model says of the choices. */
+function plainRegression(
+  examples: readonly ScoredExample[],
+  facts: { readonly model: string; readonly basis: string },
+): Learned {
+  const data = regressionData(
+    examples.map(({ probabilities }) => probabilities),
+    examples.map(({ label }) => label),
+    examples.flatMap(({ vector }) => vector ?? []),
+  );
+  const counts = new Int32Array(examples.length).fill(1);
+  const parameters = fitParameters(data, counts, { scale: 0, weights: PLAIN_PULL, bias: PLAIN_BIAS_PULL });
+  const none = { log_loss: 0, accuracy: 0, ece: 0 };
+  return createLearned({
+    ...learnedOf(data, parameters, { ...facts, rung: 'weights' }),
+    examples: [],
+    before: none,
+    after: none,
+    learned_at: '',
+  });
+}
+
+/** k rows of each choice at random, or all but one of those that there are; and the others. */
+function draw(rows: readonly ScoredExample[], choices: number, k: number, seed: number) {
+  const next = random(1000 * seed + k);
+  const order = [...rows];
+  for (let i = order.length - 1; i > 0; i--) {
+    const j = Math.floor(next() * (i + 1));
+    [order[i], order[j]] = [order[j] as ScoredExample, order[i] as ScoredExample];
+  }
+  const counts = Array.from({ length: choices }, (_, choice) => rows.filter(({ label }) => label === choice).length);
+  const taken = new Array<number>(choices).fill(0);
+  const examples: ScoredExample[] = [];
+  const others: ScoredExample[] = [];
+  for (const row of order) {
+    if ((taken[row.label] as number) < Math.min(k, (counts[row.label] as number) - 1)) {
+      taken[row.label] = (taken[row.label] as number) + 1;
+      examples.push(row);
+    } else others.push(row);
+  }
+  return { examples, others };
+}
+
+/** The same numbers below 1 for the same seed (mulberry32). */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
