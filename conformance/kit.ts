@@ -47,6 +47,8 @@ export interface Kit {
   decide(body: unknown, key?: string): Promise<Answer>;
   /** The decision in an answer that must be one. */
   decided(answer: Answer): Decided;
+  /** Posts a decision that must be made. */
+  decision(body: unknown, key?: string): Promise<Decided>;
   /** An id that nobody uses; what is stored under it with the key, or the other key, is deleted in the end. */
   newCatalogId(): string;
   /** Creates, reads or deletes a catalog. */
@@ -119,6 +121,7 @@ export function createKit(options: {
         model: body.model as string,
       };
     },
+    decision: async (body, withKey) => kit.decided(await kit.decide(body, withKey)),
     newCatalogId() {
       const id = `conformance-${unique()}`;
       catalogs.add(id);

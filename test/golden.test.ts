@@ -17,6 +17,7 @@ import { createCatalogService } from '../src/service/catalog-service.ts';
 import { createDecisionService } from '../src/service/decision-service.ts';
 import { createModelService } from '../src/service/model-service.ts';
 import { createHealth } from '../src/wire/health.ts';
+import { probe } from '../src/wire/probes.ts';
 import { createPages } from '../src/wire/rest/pages.ts';
 import { createRoutes } from '../src/wire/rest/routes.ts';
 
@@ -50,7 +51,10 @@ const errors = Object.fromEntries(
 const pages = Object.fromEntries([
   ...[...createPages().keys()].map((path) => [path, 'GET, without a key']),
   ...['/health/live', '/health/ready'].map((path) => {
-    const state = createHealth(() => true).probe(path);
+    const state = probe(
+      createHealth(() => true),
+      path,
+    );
     return [path, state === undefined ? 'nothing' : 'GET, without a key'];
   }),
 ]);

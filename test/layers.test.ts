@@ -121,10 +121,11 @@ const ENGINE: readonly string[] = [
 const WIRE: Readonly<Record<string, readonly string[]>> = {
   listener: ['dispatch.ts', 'holdings', 'http'],
   'dispatch.ts': ['access-log.ts', 'holdings', 'http', 'rpc'],
-  rest: ['call', 'health.ts', 'http'],
+  rest: ['call', 'health.ts', 'http', 'probes.ts'],
   rpc: ['call', 'health.ts', 'holdings', 'http'],
   call: ['http', 'watchdog.ts'],
-  metrics: ['health.ts', 'holdings', 'http'],
+  metrics: ['health.ts', 'holdings', 'http', 'probes.ts'],
+  'probes.ts': ['health.ts'],
   traces: ['http'],
   holdings: ['http'],
   'access-log.ts': ['http'],

@@ -106,8 +106,8 @@ export const CATALOG_CHECKS: readonly Check[] = [
     needs: NEEDS_KEY,
     async run(kit) {
       const made = await make(kit);
-      const wanted = kit.decided(await kit.decide(made.question, kit.key));
-      same('decision', kit.decided(await kit.decide(asking(made), kit.key)), wanted);
+      const wanted = await kit.decision(made.question, kit.key);
+      same('decision', await kit.decision(asking(made), kit.key), wanted);
     },
   },
   {
@@ -118,7 +118,7 @@ export const CATALOG_CHECKS: readonly Check[] = [
     needs: NEEDS_KEY,
     async run(kit) {
       const made = await make(kit);
-      const { model } = kit.decided(await kit.decide(made.question));
+      const { model } = await kit.decision(made.question);
       hasStatus(await kit.decide({ ...asking(made), model }, kit.key), 200);
     },
   },

@@ -23,7 +23,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
     tried: 'a question with plain and one with odd choices by both',
     async run(kit) {
       for (const question of await questionMessages(kit)) {
-        const wanted = kit.decided(await kit.decide(question));
+        const wanted = await kit.decision(question);
         const answer = await callConnect(kit, CREATE_DECISION, { json: question });
         hasStatus(answer, 200);
         const { model, output, usage } = objectAt(jsonOf(answer), 'decision') as never as {
@@ -42,7 +42,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
     tried: 'a question with plain and one with odd choices by both',
     async run(kit) {
       for (const question of await questionMessages(kit)) {
-        const wanted = kit.decided(await kit.decide(question));
+        const wanted = await kit.decision(question);
         const answer = await callConnect(kit, CREATE_DECISION, { message: question });
         hasStatus(answer, 200);
         matches('Content-Type', answer.headers['content-type'], /^application\/proto$/);

@@ -50,7 +50,7 @@ export const DECISION_CHECKS: readonly Check[] = [
     async run(kit) {
       const question = await kit.question();
       for (const choices of [question.choices, numbered(10)]) {
-        const { choice, probabilities } = kit.decided(await kit.decide({ ...question, choices }));
+        const { choice, probabilities } = await kit.decision({ ...question, choices });
         holds(choices.includes(choice), `'${choice}' was not among the choices`);
         same('choice', choice, winnerOf(probabilities));
       }
@@ -62,7 +62,7 @@ export const DECISION_CHECKS: readonly Check[] = [
     promise: 'the confidence is the probability of the choice',
     tried: 'a decision',
     async run(kit) {
-      const { choice, confidence, probabilities } = kit.decided(await kit.decide(await kit.question()));
+      const { choice, confidence, probabilities } = await kit.decision(await kit.question());
       same('confidence', confidence, probabilities[choice]);
     },
   },
@@ -73,7 +73,7 @@ export const DECISION_CHECKS: readonly Check[] = [
     tried: 'a decision of three choices',
     async run(kit) {
       const question = await kit.question();
-      const { probabilities } = kit.decided(await kit.decide(question));
+      const { probabilities } = await kit.decision(question);
       same('keys', Object.keys(probabilities).toSorted(), [...question.choices].sort());
     },
   },
@@ -87,7 +87,7 @@ export const DECISION_CHECKS: readonly Check[] = [
       const { choices: most } = (await kit.model()).limits;
       for (const count of [2, 3, 7, 50]) {
         const choices = numbered(Math.min(count, most));
-        const fault = distributionFault(kit.decided(await kit.decide({ ...question, choices })).probabilities);
+        const fault = distributionFault((await kit.decision({ ...question, choices })).probabilities);
         holds(fault === undefined, `${choices.length} choices: ${fault}`);
       }
     },
@@ -99,9 +99,9 @@ export const DECISION_CHECKS: readonly Check[] = [
     tried: 'a decision, then the same with the model that it names',
     async run(kit) {
       const question = await kit.question();
-      const first = kit.decided(await kit.decide(question));
+      const first = await kit.decision(question);
       holds(first.model.startsWith(`${question.model}@`), `model: ${show(first.model)} has no revision`);
-      same('decision', kit.decided(await kit.decide({ ...question, model: first.model })), first);
+      same('decision', await kit.decision({ ...question, model: first.model }), first);
     },
   },
   {
@@ -112,10 +112,10 @@ export const DECISION_CHECKS: readonly Check[] = [
     async run(kit) {
       const question = await kit.question();
       const { input_tokens: limit } = (await kit.model()).limits;
-      const { inputTokens } = kit.decided(await kit.decide(question));
+      const { inputTokens } = await kit.decision(question);
       holds(Number.isInteger(inputTokens) && inputTokens >= 0 && inputTokens <= limit, `input_tokens: ${inputTokens}`);
       const input = `${question.input} ${question.input}`;
-      const twice = kit.decided(await kit.decide({ ...question, input })).inputTokens;
+      const { inputTokens: twice } = await kit.decision({ ...question, input });
       holds(twice > inputTokens, `${twice} tokens for twice the input of ${inputTokens}`);
     },
   },
@@ -126,8 +126,8 @@ export const DECISION_CHECKS: readonly Check[] = [
     tried: 'the same question three times',
     async run(kit) {
       const question = { ...(await kit.question()), input: 'The parcel never came' };
-      const first = kit.decided(await kit.decide(question));
-      for (let turn = 0; turn < 2; turn += 1) same('decision', kit.decided(await kit.decide(question)), first);
+      const first = await kit.decision(question);
+      for (let turn = 0; turn < 2; turn += 1) same('decision', await kit.decision(question), first);
     },
   },
   {
@@ -137,10 +137,10 @@ export const DECISION_CHECKS: readonly Check[] = [
     tried: 'a question, and the same with its choices in other orders',
     async run(kit) {
       const question = await kit.question();
-      const wanted = kit.decided(await kit.decide(question));
+      const wanted = await kit.decision(question);
       const [first = '', ...others] = question.choices;
       for (const choices of [question.choices.toReversed(), [...others, first]]) {
-        same('decision', kit.decided(await kit.decide({ ...question, choices })), wanted);
+        same('decision', await kit.decision({ ...question, choices }), wanted);
       }
     },
   },
@@ -156,7 +156,7 @@ export const DECISION_CHECKS: readonly Check[] = [
         input: `Is anybody there?${end}`,
       }));
       const alone = [];
-      for (const each of questions) alone.push(kit.decided(await kit.decide(each)));
+      for (const each of questions) alone.push(await kit.decision(each));
       const answers = await Promise.all(questions.map((each) => kit.decide(each)));
       same(
         'decisions',
@@ -172,7 +172,7 @@ export const DECISION_CHECKS: readonly Check[] = [
     tried: `${ODD_CHOICES.length} odd choices: __proto__, 10, spaces at either end, two spellings of é, controls, special tokens`,
     async run(kit) {
       const choices = ODD_CHOICES.slice(0, (await kit.model()).limits.choices);
-      const { probabilities } = kit.decided(await kit.decide({ ...(await kit.question()), choices }));
+      const { probabilities } = await kit.decision({ ...(await kit.question()), choices });
       same('keys', Object.keys(probabilities).toSorted(), choices.toSorted());
     },
   },
@@ -197,8 +197,8 @@ export const DECISION_CHECKS: readonly Check[] = [
     needs: ['key'],
     async run(kit) {
       const question = await kit.question();
-      const wanted = kit.decided(await kit.decide(question));
-      same('decision', kit.decided(await kit.decide(question, kit.key)), wanted);
+      const wanted = await kit.decision(question);
+      same('decision', await kit.decision(question, kit.key), wanted);
     },
   },
 ];

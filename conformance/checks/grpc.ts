@@ -47,7 +47,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     tried: 'a question with plain and one with odd choices by both',
     async run(kit) {
       for (const question of await questionMessages(kit)) {
-        const wanted = kit.decided(await kit.decide(question));
+        const wanted = await kit.decision(question);
         same('decision', grpcDecided(await callGrpc(kit, CREATE_DECISION, question)), wanted);
       }
     },
@@ -93,7 +93,7 @@ export const GRPC_CHECKS: readonly Check[] = [
       same('choices over REST', jsonOf(await kit.catalog('GET', id)).choices, choices);
       const { catalog } = grpcMessage(await callGrpc(kit, GET_CATALOG, { id }, { key }), GET_CATALOG);
       same('choices', catalog?.choices, choices);
-      const wanted = kit.decided(await kit.decide(question));
+      const wanted = await kit.decision(question);
       same(
         'decision',
         grpcDecided(await callGrpc(kit, CREATE_DECISION, { model, input, instruction, catalog: id }, { key })),

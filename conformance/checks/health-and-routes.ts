@@ -113,7 +113,7 @@ export const HEALTH_AND_ROUTE_CHECKS: readonly Check[] = [
     tried: 'a decision, a bad request and an unknown path over HTTP/2',
     async run(kit) {
       const question = await kit.question();
-      const wanted = kit.decided(await kit.decide(question));
+      const wanted = await kit.decision(question);
       const path = '/v1/decisions';
       same('decision', kit.decided(await kit.http2({ path, body: JSON.stringify(question) })), wanted);
       refuses(await kit.http2({ path, body: '{}' }), { status: 400, code: 'missing_field', param: 'model' });

@@ -78,7 +78,7 @@ export const MODEL_CHECKS: readonly Check[] = [
     promise: 'a revision can be had by its qualified name, and shows the plain id',
     tried: 'GET /v1/models/{model of a decision}',
     async run(kit) {
-      const { model } = kit.decided(await kit.decide(await kit.question()));
+      const { model } = await kit.decision(await kit.question());
       const answer = await kit.http1({ path: `/v1/models/${model}` });
       hasStatus(answer, 200);
       same('id', jsonOf(answer).id, (await kit.model()).id);

@@ -1,19 +1,13 @@
-/** One state for `/health/*` and `grpc.health.v1.Health`: live while the process runs, ready while a decision could be made. */
+/** One state for the probes over HTTP and `grpc.health.v1.Health`: live while the process runs, ready while a decision could be made. */
 import { DomainError } from '../domain/errors.ts';
-
-/** What a probe of a health path finds. */
-export interface Probe {
-  readonly body: string;
-  readonly fault: DomainError | undefined;
-}
 
 /** Whether this process lives, and whether it is ready, for probes and watchers of any protocol. */
 export interface Health {
   readonly draining: boolean;
   /** Whether decisions can be made and the process is not shutting down. */
   readonly ready: boolean;
-  /** The answer for `/health/live` and `/health/ready`; undefined for any other path. */
-  probe(path: string): Probe | undefined;
+  /** Why no decision can be made; undefined while `ready`. */
+  fault(): DomainError | undefined;
   /** From now on unready. Watchers are told. */
   startDraining(): void;
   /** Calls back after each change of `ready`, and once draining begins; returns the unsubscriber. */
@@ -24,9 +18,6 @@ export interface Health {
 
 /** Milliseconds between looks at the engine, for watchers; probes look by themselves. */
 const POLL_INTERVAL = 250;
-
-const LIVE: Probe = { body: '{"status":"live"}', fault: undefined };
-const READY: Probe = { body: '{"status":"ready"}', fault: undefined };
 
 /** Health over the engine's readiness. */
 export function createHealth(isReady: () => boolean): Health {
@@ -42,12 +33,6 @@ export function createHealth(isReady: () => boolean): Health {
     seen = now;
     for (const listener of [...listeners]) listener();
   };
-  const fault = (): DomainError | undefined => {
-    if (draining) return new DomainError('DRAINING', 'this process is shutting down', { retryAfter: 1 });
-    if (!isReady())
-      return new DomainError('NOT_READY', 'the models are being loaded, or none can be served', { retryAfter: 1 });
-    return undefined;
-  };
 
   return {
     get draining() {
@@ -56,11 +41,10 @@ export function createHealth(isReady: () => boolean): Health {
     get ready() {
       return ready();
     },
-    probe(path) {
-      if (path === '/health/live') return LIVE;
-      if (path !== '/health/ready') return undefined;
-      const unready = fault();
-      return unready === undefined ? READY : { body: '', fault: unready };
+    fault() {
+      if (draining) return new DomainError('DRAINING', 'this process is shutting down', { retryAfter: 1 });
+      if (isReady()) return undefined;
+      return new DomainError('NOT_READY', 'the models are being loaded, or none can be served', { retryAfter: 1 });
     },
     startDraining() {
       draining = true;

@@ -18,24 +18,19 @@
  * the default where vectors are pooled here, while a graph that pools is taken to have done that as well.
  */
 import type { CostProfile } from '../cost-profile.ts';
-import { createChecker, InvalidOptions } from '../packages/checker.ts';
+import { type Checker, readOptions } from '../packages/checker.ts';
 import { createChoiceEncoder } from './choice-encoder.ts';
 import { createChoiceTokens } from './choice-tokens.ts';
+import { type EncoderOptions, readEncoderOptions } from './encoder-options.ts';
 import { type Family, type FamilyParts, type RunControl, unhindered } from './family.ts';
 import { checkLength } from './graph-length.ts';
 import { measureCurve } from './measure-curve.ts';
 import { dot, softmax } from './probabilities.ts';
 import { createSentenceEncoder, type Pooling } from './sentence-encoder.ts';
-import { readTemperature, type Temperature } from './temperature.ts';
 import { mixed } from './vectors.ts';
 
-interface Options {
-  readonly graph: string;
-  readonly tokenizer: string;
+interface Options extends EncoderOptions {
   readonly jointWeight: number;
-  readonly temperature: Temperature;
-  readonly cls: number;
-  readonly sep: number;
   readonly pooling: Pooling;
   readonly output: string;
   readonly normalise: boolean;
@@ -51,7 +46,7 @@ const OUTPUTS: Readonly<Record<Pooling, string>> = {
 /** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
 export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
   const { limits } = parts;
-  const options = readOptions(parts.options);
+  const options = readOptions(parts.options, optionsOf);
   const tokenizer = await parts.tokenizer(options.tokenizer);
   const graph = await parts.graph(options.graph);
 
@@ -109,29 +104,17 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
   };
 }
 
-function readOptions(raw: unknown): Options {
-  const problems: string[] = [];
-  const fields = createChecker(raw, 'options', problems);
-  const special = fields.object('special_tokens');
-  special.value('unk');
+function optionsOf(fields: Checker): Options {
   const pooling = (
     fields.value('pooling') === undefined ? 'none' : fields.text('pooling', /^(none|mean|cls)$/)
   ) as Pooling;
-  const options = {
-    graph: fields.text('graph', /./u),
-    tokenizer: fields.text('tokenizer', /./u),
+  return {
+    ...readEncoderOptions(fields),
     jointWeight: fields.number('joint_weight', 0, 1),
-    temperature: readTemperature(fields),
-    cls: special.integer('cls', 0, 2 ** 31),
-    sep: special.integer('sep', 0, 2 ** 31),
     pooling,
     output: fields.value('output') === undefined ? OUTPUTS[pooling] : fields.text('output', /./u),
     normalise: fields.flag('normalise', pooling !== 'none'),
   };
-  special.refuseOthers();
-  fields.refuseOthers();
-  if (problems.length > 0) throw new InvalidOptions(problems);
-  return options;
 }
 
 /** `[CLS]`, and each segment with a `[SEP]` after it. */

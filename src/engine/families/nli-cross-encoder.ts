@@ -11,24 +11,19 @@
  * Without `{instruction}` in the hypothesis the instruction is not read.
  */
 import type { CostProfile } from '../cost-profile.ts';
-import { createChecker, InvalidOptions } from '../packages/checker.ts';
+import { type Checker, readOptions } from '../packages/checker.ts';
 import { boundedTokens } from '../text/bounded-tokens.ts';
 import { createChoiceTokens } from './choice-tokens.ts';
+import { type EncoderOptions, readEncoderOptions } from './encoder-options.ts';
 import { type Family, type FamilyParts, type Graph, pauseOf, type RunControl, type Tensor } from './family.ts';
 import { checkLength } from './graph-length.ts';
 import { measureCurve } from './measure-curve.ts';
 import { softmax } from './probabilities.ts';
-import { readTemperature, type Temperature } from './temperature.ts';
 
-interface Options {
-  readonly graph: string;
-  readonly tokenizer: string;
+interface Options extends EncoderOptions {
   readonly hypothesis: string;
   readonly entailment: number;
   readonly contradiction: number | undefined;
-  readonly temperature: Temperature;
-  readonly cls: number;
-  readonly sep: number;
 }
 
 /** Characters of an instruction that is tokenised together with each choice. */
@@ -37,7 +32,7 @@ const LONG_INSTRUCTION = 4096;
 /** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
 export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
   const { limits } = parts;
-  const options = readOptions(parts.options);
+  const options = readOptions(parts.options, optionsOf);
   const tokenizer = await parts.tokenizer(options.tokenizer);
   const graph = await parts.graph(options.graph);
 
@@ -144,23 +139,11 @@ export function fillTemplate(template: string, values: Readonly<Record<'choice' 
     .join('');
 }
 
-function readOptions(raw: unknown): Options {
-  const problems: string[] = [];
-  const fields = createChecker(raw, 'options', problems);
-  const special = fields.object('special_tokens');
-  special.value('unk');
-  const options = {
-    graph: fields.text('graph', /./u),
-    tokenizer: fields.text('tokenizer', /./u),
+function optionsOf(fields: Checker): Options {
+  return {
+    ...readEncoderOptions(fields),
     hypothesis: fields.text('hypothesis', /\{choice\}/),
     entailment: fields.integer('entailment', 0, 1000),
     contradiction: fields.fields.includes('contradiction') ? fields.integer('contradiction', 0, 1000) : undefined,
-    temperature: readTemperature(fields),
-    cls: special.integer('cls', 0, 2 ** 31),
-    sep: special.integer('sep', 0, 2 ** 31),
   };
-  special.refuseOthers();
-  fields.refuseOthers();
-  if (problems.length > 0) throw new InvalidOptions(problems);
-  return options;
 }

@@ -113,6 +113,19 @@ export function createChecker(value: unknown, place: string, problems: string[])
   };
 }
 
+/**
+ * Reads a package's options: `read` asks for each of them. @throws InvalidOptions with every problem, fields that were
+ * not asked for included.
+ */
+export function readOptions<T>(options: unknown, read: (fields: Checker) => T): T {
+  const problems: string[] = [];
+  const fields = createChecker(options, 'options', problems);
+  const found = read(fields);
+  fields.refuseOthers();
+  if (problems.length > 0) throw new InvalidOptions(problems);
+  return found;
+}
+
 /** The package's options are wrong. */
 export class InvalidOptions extends Error {
   override readonly name = 'InvalidOptions';

@@ -11,8 +11,8 @@ import { defaultRevision } from './default-revision.ts';
 import { byCodeUnits, type Manifest } from './manifest.ts';
 import type { FoundPackage } from './scan.ts';
 
-/** One generation of one revision. What changes of it is changed by `Revisions` alone. */
-export interface Revision {
+/** What changes of a generation: here alone, by `Revisions`. */
+interface RevisionRecord {
   /** Unique for the life of the service: `<id>@<revision>#<generation>`. */
   readonly key: string;
   /** `<id>@<revision>`. */
@@ -38,6 +38,9 @@ export interface Revision {
   /** No longer served: unloaded as soon as it has no jobs. */
   retired: boolean;
 }
+
+/** One generation of one revision. */
+export type Revision = Readonly<RevisionRecord>;
 
 /** A revision that no engine has loaded; `generation` tells it from others of its name. */
 export function createRevision({ manifest, folder, problems, signature }: FoundPackage, generation: number): Revision {
@@ -124,7 +127,7 @@ export class Revisions {
   }
 
   /** An engine has loaded and measured it, and its canary was right. */
-  succeeded(revision: Revision, profile: CostProfile): void {
+  succeeded(revision: RevisionRecord, profile: CostProfile): void {
     revision.profile = profile;
     if (revision.retired) return;
     if (revision.state !== 'ready') this.#logger.info({ model: revision.name }, 'a model is ready');
@@ -138,7 +141,7 @@ export class Revisions {
   }
 
   /** No engine can load it. */
-  failed(revision: Revision, problems: readonly string[]): void {
+  failed(revision: RevisionRecord, problems: readonly string[]): void {
     if (revision.retired) return;
     // Said once, however often it is tried again in vain.
     const news = revision.failures++ === 0 || problems.join() !== revision.problems.join();
@@ -150,12 +153,12 @@ export class Revisions {
   }
 
   /** It has failed; what a measurement said may be otherwise the next time, when the machine is less busy. */
-  doubted(revision: Revision, isMeasured: boolean): void {
+  doubted(revision: RevisionRecord, isMeasured: boolean): void {
     revision.undecided = isMeasured && revision.state !== 'ready' && revision.failures + 1 < CERTAIN_FAILURES;
   }
 
   /** An engine ended while it loaded it. Whether that is held against it so often now that it has failed. */
-  blamed(revision: Revision, points: number, fatal: number): boolean {
+  blamed(revision: RevisionRecord, points: number, fatal: number): boolean {
     revision.blame += points;
     if (revision.blame < fatal) return false;
     revision.blame = 0;
@@ -163,7 +166,7 @@ export class Revisions {
   }
 
   /** Counts a job that begins or ends. */
-  count(revision: Revision, change: 1 | -1): void {
+  count(revision: RevisionRecord, change: 1 | -1): void {
     revision.jobs += change;
     if (revision.retired && revision.jobs === 0) this.#events.retired(revision);
   }
@@ -180,7 +183,7 @@ export class Revisions {
     return models;
   }
 
-  #retire(revision: Revision): void {
+  #retire(revision: RevisionRecord): void {
     revision.retired = true;
     if (revision.jobs === 0) this.#events.retired(revision);
   }

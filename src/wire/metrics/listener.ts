@@ -8,6 +8,7 @@ import type { Registry } from 'prom-client';
 import type { Health } from '../health.ts';
 import { envelopeBody, errorHeaders, httpStatus } from '../http/fault.ts';
 import { listen } from '../http/listen.ts';
+import { probe } from '../probes.ts';
 
 /** The port that metrics are read at, from `listen` to `close`. */
 export interface MetricsListener {
@@ -67,7 +68,7 @@ export function createMetricsListener(registry: Registry, health: Health): Metri
 
 /** Answers a probe of a health path, and says whether it was one. */
 function answerProbe(health: Health, path: string, request: IncomingMessage, response: ServerResponse): boolean {
-  const state = health.probe(path);
+  const state = probe(health, path);
   if (state === undefined) return false;
   const { fault } = state;
   const body = fault === undefined ? state.body : envelopeBody(fault);

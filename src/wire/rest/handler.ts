@@ -4,11 +4,12 @@ import { DomainError } from '../../domain/errors.ts';
 import type { Procedure } from '../../service/procedure.ts';
 import type { Gate } from '../call/gate.ts';
 import { invoke } from '../call/invoke.ts';
-import type { Health, Probe } from '../health.ts';
+import type { Health } from '../health.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { respondFault } from '../http/fault.ts';
 import type { ProtocolHandler } from '../http/protocol-handler.ts';
 import { respond } from '../http/response.ts';
+import { type Probe, probe } from '../probes.ts';
 import { createPages } from './pages.ts';
 import { readRequest } from './request.ts';
 import { responseOf } from './response.ts';
@@ -34,7 +35,7 @@ export function createRestHandler(options: {
   const find = (exchange: Exchange, path: string): Found => {
     const { method = '' } = exchange.request;
     const body = pages.get(path);
-    const page = body === undefined ? health.probe(path) : { body, fault: undefined };
+    const page = body === undefined ? probe(health, path) : { body, fault: undefined };
     if (page === undefined) return route(method, path);
     exchange.received({ route: path });
     if (method === 'GET' || method === 'HEAD') return { kind: 'page', page };

@@ -63,8 +63,8 @@ test('runs over packs are counted, and once more without a text where question a
 
 test('estimates learn the density of texts and the speed of the machine', (t) => {
   const { manifest } = readManifest('{}', 'm', 'r1');
-  const revision = createRevision({ folder: '', manifest: { ...manifest, limits }, problems: [], signature: '' }, 1);
-  revision.profile = profile;
+  const found = { folder: '', manifest: { ...manifest, limits }, problems: [], signature: '' };
+  const revision = { ...createRevision(found, 1), profile };
   const estimates = createEstimates();
   const shape = { revision, premiseLength: 400, choices: 2, choicesLength: 8 };
   const before = estimates.cost(shape, true);

@@ -13,7 +13,7 @@
  * included, must be what the server reads. `path` is "/v1/embeddings" and `batch.rows` 32 unless they say otherwise.
  * Vectors of choices are kept between decisions with `batch.independent`.
  */
-import { type Checker, createChecker, InvalidOptions } from '../../packages/checker.ts';
+import { type Checker, readOptions } from '../../packages/checker.ts';
 import { optionalWhole, type RemoteOptions, readCuts, readRemoteOptions } from '../remote/options.ts';
 import { type HttpServerOptions, readHttpServer } from '../remote/server-options.ts';
 import { readTemplate } from '../remote/templates.ts';
@@ -41,8 +41,10 @@ const WIDEST = 65_536;
 
 /** Reads the options. Throws InvalidOptions with every problem. */
 export function readEmbeddingsOptions(raw: unknown): EmbeddingsOptions {
-  const problems: string[] = [];
-  const fields = createChecker(raw, 'options', problems);
+  return readOptions(raw, optionsOf);
+}
+
+function optionsOf(fields: Checker): EmbeddingsOptions {
   const templates = fields.object('templates');
   const joint =
     templates.value('joint') === undefined ? undefined : readTemplate(templates, 'joint', ['instruction', 'input']);
@@ -60,8 +62,6 @@ export function readEmbeddingsOptions(raw: unknown): EmbeddingsOptions {
     jointWeight: joint === undefined ? 0 : fields.number('joint_weight', 0, 1),
   };
   templates.refuseOthers();
-  fields.refuseOthers();
-  if (problems.length > 0) throw new InvalidOptions(problems);
   return options;
 }
 

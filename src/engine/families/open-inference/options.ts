@@ -13,7 +13,7 @@
  * What a row is, stands in rows.ts. The first dimension of every tensor is the rows. The package needs a `tokenizer`
  * unless the server takes texts; `batch.rows` is 16 unless it says otherwise.
  */
-import { type Checker, createChecker, InvalidOptions } from '../../packages/checker.ts';
+import { type Checker, readOptions } from '../../packages/checker.ts';
 import { optionalWhole, type RemoteOptions, readRemoteOptions } from '../remote/options.ts';
 import { readServer, type ServerOptions } from '../remote/server-options.ts';
 import { checkMentions, type TextName } from '../remote/templates.ts';
@@ -65,8 +65,10 @@ const DEFAULT_ROWS = 16;
 
 /** Reads the options. Throws InvalidOptions with every problem. */
 export function readOpenInferenceOptions(raw: unknown): OpenInferenceOptions {
-  const problems: string[] = [];
-  const fields = createChecker(raw, 'options', problems);
+  return readOptions(raw, optionsOf);
+}
+
+function optionsOf(fields: Checker): OpenInferenceOptions {
   const inputs = fields.objects('inputs', 1).map(inputOf);
   const sendsIds = inputs[0]?.datatype !== 'BYTES';
   if (inputs.some(({ datatype }) => (datatype !== 'BYTES') !== sendsIds)) {
@@ -87,8 +89,6 @@ export function readOpenInferenceOptions(raw: unknown): OpenInferenceOptions {
   };
   // Of no use where the package has the server return something else.
   for (const name of ['joint_weight', 'column', 'minus']) fields.value(name);
-  fields.refuseOthers();
-  if (problems.length > 0) throw new InvalidOptions(problems);
   return options;
 }
 

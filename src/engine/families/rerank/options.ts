@@ -16,7 +16,7 @@
  * With `"cuts": "silently"` the package must have a `tokenizer`, and its `limits` decide: what they allow, templates
  * included, must be what the server reads. `batch.rows` is 32 unless it says otherwise.
  */
-import { createChecker, InvalidOptions } from '../../packages/checker.ts';
+import { type Checker, readOptions } from '../../packages/checker.ts';
 import { type RemoteOptions, readCuts, readRemoteOptions } from '../remote/options.ts';
 import { type HttpPaths, type HttpServerOptions, readHttpServer } from '../remote/server-options.ts';
 import { readTemplate } from '../remote/templates.ts';
@@ -51,8 +51,10 @@ const DEFAULT_ROWS = 32;
 
 /** Reads the options. Throws InvalidOptions with every problem. */
 export function readRerankOptions(raw: unknown): RerankOptions {
-  const problems: string[] = [];
-  const fields = createChecker(raw, 'options', problems);
+  return readOptions(raw, optionsOf);
+}
+
+function optionsOf(fields: Checker): RerankOptions {
   const shape: RerankShape = fields.text('shape', /^(documents|texts)$/) === 'texts' ? 'texts' : 'documents';
   const templates = fields.object('templates');
   const probability = fields.text('scores', /^(logit|probability)$/) === 'probability';
@@ -70,7 +72,5 @@ export function readRerankOptions(raw: unknown): RerankOptions {
     document: readTemplate(templates, 'document', ['input', 'instruction', 'choice']),
   };
   templates.refuseOthers();
-  fields.refuseOthers();
-  if (problems.length > 0) throw new InvalidOptions(problems);
   return options;
 }

@@ -15,7 +15,7 @@
  * With `"cuts": "silently"` the package must have a `tokenizer`, and its `limits` decide: what they allow, all choices and the
  * server's own prompt included, must be what the server reads.
  */
-import { type Checker, createChecker, InvalidOptions } from '../../packages/checker.ts';
+import { type Checker, createChecker, readOptions } from '../../packages/checker.ts';
 import { type RemoteOptions, readCuts, readRemoteOptions } from '../remote/options.ts';
 import { type HttpPaths, type HttpServerOptions, readHttpServer } from '../remote/server-options.ts';
 import { readTemplate, type TextName } from '../remote/templates.ts';
@@ -44,8 +44,10 @@ const DEFAULT_CHOICES = 255;
 
 /** Reads the options. Throws InvalidOptions with every problem. */
 export function readSystemOneOptions(raw: unknown): SystemOneOptions {
-  const problems: string[] = [];
-  const fields = createChecker(raw, 'options', problems);
+  return readOptions(raw, optionsOf);
+}
+
+function optionsOf(fields: Checker): SystemOneOptions {
   const has = (field: string): boolean => fields.value(field) !== undefined;
   const variant =
     has('variant') && fields.text('variant', /^(systemone|decisions)$/) === 'decisions' ? 'decisions' : 'systemone';
@@ -66,8 +68,6 @@ export function readSystemOneOptions(raw: unknown): SystemOneOptions {
     instructions: templateOf(templates, 'instructions', 'instruction', ['input', 'instruction']),
   };
   templates.refuseOthers();
-  fields.refuseOthers();
-  if (problems.length > 0) throw new InvalidOptions(problems);
   return options;
 }
 

@@ -1,5 +1,5 @@
 /** The options of a `two-stage` package, as `training/two_stage.md` lays them down. */
-import { createChecker, InvalidOptions } from '../../packages/checker.ts';
+import { type Checker, readOptions } from '../../packages/checker.ts';
 import { FRAME_TOKENS, type SpecialTokens } from './packs.ts';
 import { FEATURE_NAMES, type FeatureName, type StackRule } from './stack.ts';
 
@@ -41,8 +41,10 @@ export interface TwoStageOptions {
 
 /** Reads the options. Throws InvalidOptions with every problem. */
 export function readTwoStageOptions(raw: unknown): TwoStageOptions {
-  const problems: string[] = [];
-  const fields = createChecker(raw, 'options', problems);
+  return readOptions(raw, optionsOf);
+}
+
+function optionsOf(fields: Checker): TwoStageOptions {
   const graphs = fields.object('graphs');
   const special = fields.object('special_tokens');
   const stack = fields.object('stack');
@@ -94,8 +96,7 @@ export function readTwoStageOptions(raw: unknown): TwoStageOptions {
   if (least > segment) windows.problem('is more than a segment has', 'least_tokens');
   // Of no use without the features that read them.
   for (const name of ['verdicts', 'negation', 'residuals']) stack.value(name);
-  for (const each of [graphs, special, stack, windows, fields]) each.refuseOthers();
-  if (problems.length > 0) throw new InvalidOptions(problems);
+  for (const each of [graphs, special, stack, windows]) each.refuseOthers();
   return options;
 }
 
