@@ -1,10 +1,7 @@
 /** The composition root: what it brings itself it closes, what it was given it leaves, and it listens only when it is told to. */
 
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { createApp } from '../src/app.ts';
@@ -14,11 +11,11 @@ import { createStores } from '../src/stores/create-stores.ts';
 import type { Stores } from '../src/stores/stores.ts';
 import { send } from './support/http.ts';
 import { createScriptedEngine } from './support/scripted-engine.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
 
-const folder = (): string => mkdtempSync(join(tmpdir(), 'umpire-app-'));
 const logger = createLogger('silent', { write: () => {} });
 const configOf = (env: Record<string, string> = {}) =>
-  readConfig({ PORT: '0', HOST: '127.0.0.1', UMPIRE_DATA_DIR: folder(), UMPIRE_DRAIN_DELAY: '0', ...env });
+  readConfig({ PORT: '0', HOST: '127.0.0.1', UMPIRE_DATA_DIR: temporaryFolder(), UMPIRE_DRAIN_DELAY: '0', ...env });
 
 test('an engine and stores that were given are left open; work does not stop with them', async (t) => {
   const config = configOf();

@@ -1,19 +1,9 @@
 /** The guides' clients run where a caller has copied them to, with what their heads name and nothing else, and do what the guides say of them. */
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  copyFileSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createNetServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -23,10 +13,10 @@ import { startMock } from '../src/mock/start-mock.ts';
 import { faultOf } from './support/fault-of.ts';
 import { newUserEnv } from './support/new-user.ts';
 import { startService } from './support/service.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const copy = mkdtempSync(join(tmpdir(), 'umpire-clients-'));
-test.after.always(() => rmSync(copy, { recursive: true, force: true }));
+const copy = temporaryFolder();
 cpSync(join(root, 'docs/clients'), copy, { recursive: true });
 cpSync(join(root, 'proto'), join(copy, 'proto'), { recursive: true });
 /** What `npm init -y` writes of it. */

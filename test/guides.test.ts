@@ -1,13 +1,13 @@
 /** The guides' commands run as they are printed, for somebody who has cloned the repository and has nothing of it on PATH. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { newUserEnv } from './support/new-user.ts';
 import { startService } from './support/service.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = [
@@ -41,8 +41,7 @@ test('no command begins with a program that a new user does not have', (t) => {
   t.true(blocks > 25, String(blocks));
 });
 
-const folder = mkdtempSync(join(tmpdir(), 'umpire-guides-'));
-test.after.always(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 /** Runs blocks one after the other in one shell, with the files that they write in a folder of this test's. */
 async function runBlocks(blocks: readonly string[], env: Record<string, string>): Promise<string> {

@@ -1,9 +1,6 @@
 /** Log lines when nobody reads them: bounded, counted, and no reason to stay. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +10,7 @@ import { CHILD_ENV } from './support/child-env.ts';
 import { send } from './support/http.ts';
 import { modelsDir } from './support/models-dir.ts';
 import { until } from './support/redis.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
 
 /** An output that takes a block only when it is read. */
 function pipeWithoutReader() {
@@ -94,7 +92,7 @@ test('a server whose log nobody reads answers, and ends when it is told to', asy
       HOST: '127.0.0.1',
       UMPIRE_ENGINES: '1',
       UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
-      UMPIRE_DATA_DIR: mkdtempSync(join(tmpdir(), 'umpire-log-')),
+      UMPIRE_DATA_DIR: temporaryFolder(),
       UMPIRE_DRAIN_DELAY: '0',
       UMPIRE_RATE_ANONYMOUS: 'off',
       UMPIRE_LOOKUP_RATE: 'off',

@@ -1,9 +1,8 @@
 /** The server as an operator meets it: a process with an environment, signals, an exit status and a log. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync } from 'node:fs';
+import { copyFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectSecure } from 'node:tls';
 import { fileURLToPath } from 'node:url';
@@ -17,9 +16,9 @@ import { decide, openSession, send, sendH2 } from './support/http.ts';
 import { modelsDir } from './support/models-dir.ts';
 import { DECIDE } from './support/raw-rpc.ts';
 import { startServer } from './support/server-process.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
 
 const ENTRY = fileURLToPath(new URL('../src/main.ts', import.meta.url));
-const folder = (): string => mkdtempSync(join(tmpdir(), 'umpire-main-'));
 
 /** Runs the entry until it exits by itself. */
 async function runToEnd(
@@ -64,7 +63,7 @@ test('a port that is taken: said in the log, and the status is 1', async (t) => 
   const { status, stdout } = await runToEnd({
     PORT: String(port),
     HOST: '127.0.0.1',
-    UMPIRE_DATA_DIR: folder(),
+    UMPIRE_DATA_DIR: temporaryFolder(),
     UMPIRE_ENGINES: '1',
   });
   t.is(status, 1);
@@ -77,7 +76,7 @@ test('a port that is taken: said in the log, and the status is 1', async (t) => 
 test('a fault that nothing caught: what was accepted is answered, the metric has the reason, then the status is 70', async (t) => {
   const server = await startServer(
     {
-      UMPIRE_DATA_DIR: folder(),
+      UMPIRE_DATA_DIR: temporaryFolder(),
       UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
       UMPIRE_DRAIN_DELAY: '1',
       UMPIRE_METRICS_PORT: '0',
@@ -106,7 +105,7 @@ test('a fault that nothing caught: what was accepted is answered, the metric has
 
 test('SIGTERM: what was asked is answered, then the status is 0', async (t) => {
   const server = await startServer({
-    UMPIRE_DATA_DIR: folder(),
+    UMPIRE_DATA_DIR: temporaryFolder(),
     UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
     UMPIRE_DRAIN_DELAY: '0.3',
   });
@@ -126,7 +125,7 @@ test('SIGTERM: what was asked is answered, then the status is 0', async (t) => {
 
 test('one line a request, with what happened and never with a key, an input or a choice', async (t) => {
   const server = await startServer({
-    UMPIRE_DATA_DIR: folder(),
+    UMPIRE_DATA_DIR: temporaryFolder(),
     UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
     LOG_LEVEL: 'trace',
   });
@@ -201,7 +200,7 @@ test('one line a request, with what happened and never with a key, an input or a
 });
 
 test('SIGHUP reads the certificate again; one that is broken changes nothing', async (t) => {
-  const at = folder();
+  const at = temporaryFolder();
   const [certFile, keyFile] = [join(at, 'cert.pem'), join(at, 'key.pem')];
   const place = (name: string): void => {
     const made = makeCertificate(name);

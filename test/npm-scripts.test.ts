@@ -1,15 +1,13 @@
 /** The commands that the README starts Umpire with: what they are told, the service is told, and nothing is left behind. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { modelsDir } from './support/models-dir.ts';
 import { newUserEnv } from './support/new-user.ts';
 import { freePort, until } from './support/redis.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -27,13 +25,12 @@ function isOpen(port: number): Promise<boolean> {
 for (const args of [['start'], ['run', 'quickstart'], ['run', 'umpire', '--', 'mock']]) {
   test.serial(`npm ${args.join(' ')}: SIGTERM to npm alone drains and ends the service`, async (t) => {
     const port = await freePort();
-    const folder = mkdtempSync(join(tmpdir(), 'umpire-npm-'));
     const child = spawn('npm', args, {
       cwd: root,
       env: newUserEnv({
         PORT: String(port),
         HOST: '127.0.0.1',
-        UMPIRE_DATA_DIR: folder,
+        UMPIRE_DATA_DIR: temporaryFolder(),
         UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
         UMPIRE_ENGINES: '1',
         UMPIRE_DRAIN_DELAY: '0',
@@ -52,7 +49,6 @@ for (const args of [['start'], ['run', 'quickstart'], ['run', 'umpire', '--', 'm
       } catch {
         // Nobody of them is left, as it should be.
       }
-      rmSync(folder, { recursive: true, force: true });
     });
     const exited = once(child, 'exit');
     await until(async () => child.exitCode === null && (await isOpen(port)), 60_000);

@@ -1,15 +1,13 @@
 /** The README is true: every command in it runs, its answer is the real one, its tables are those of the code. */
 import { execFile, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { SETTINGS } from '../src/config.ts';
 import { ERROR_TABLE } from '../src/domain/errors.ts';
 import { newUserEnv } from './support/new-user.ts';
+import { freePort } from './support/redis.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
 
 const root = new URL('..', import.meta.url);
 const readme = await readFile(new URL('README.md', root), 'utf8');
@@ -22,14 +20,6 @@ function blocks(language: string): readonly string[] {
 }
 
 const commands = blocks('sh');
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** Until every model is served. */
 async function untilReady(port: number): Promise<void> {
@@ -51,10 +41,9 @@ test('every command runs, in the order of the page, on what the quick start serv
   t.regex(await readFile(new URL('.ci/run', root), 'utf8'), /npm run verify/);
 
   const port = await freePort();
-  const folder = await mkdtemp(join(tmpdir(), 'umpire-readme-'));
   const env = newUserEnv({
     PORT: String(port),
-    UMPIRE_DATA_DIR: folder,
+    UMPIRE_DATA_DIR: temporaryFolder(),
     UMPIRE_ENGINES: '1',
     UMPIRE_DRAIN_DELAY: '0',
   });
@@ -101,7 +90,6 @@ test('every command runs, in the order of the page, on what the quick start serv
   } finally {
     process.kill(-(server.pid as number), 'SIGTERM');
     await exited;
-    await rm(folder, { recursive: true, force: true });
   }
 });
 

@@ -1,22 +1,18 @@
 /** Two servers on one data folder, as one host has them while it changes over: what they keep is safe, and the second one says what is not shared. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import test from 'ava';
 import { claimFolder } from '../src/stores/sqlite/folder.ts';
 import { modelsDir } from './support/models-dir.ts';
 import { until } from './support/redis.ts';
 import { startServer } from './support/server-process.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
 import { linesOf, runUmpire } from './support/terminal.ts';
 
-const data = mkdtempSync(join(tmpdir(), 'umpire-shared-'));
-test.after.always(() => rmSync(data, { recursive: true, force: true }));
+const data = temporaryFolder();
 
 const umpire = async (...args: string[]) => linesOf((await runUmpire(args, { env: { UMPIRE_DATA_DIR: data } })).out);
 
 test('a claim is had by one, and is free when it is given back', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'umpire-claim-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const first = claimFolder(folder);
   t.true(first.alone);
   t.false(claimFolder(folder).alone);

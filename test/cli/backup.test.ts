@@ -1,6 +1,5 @@
 /** `umpire backup` and `umpire restore`, on both stores and from one to the other, while a store is in use. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
@@ -12,13 +11,13 @@ import type { Stores } from '../../src/stores/stores.ts';
 import { record } from '../stores/catalog-store-suite.ts';
 import { keyOf } from '../stores/key-store-suite.ts';
 import { startRedis } from '../support/redis.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { linesOf, runUmpire } from '../support/terminal.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'umpire-backup-'));
+const folder = temporaryFolder();
 const servers = [await startRedis(), await startRedis()] as const;
 test.after.always(async () => {
   for (const server of servers) await server.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const umpire = (env: Record<string, string>, ...args: string[]) => runUmpire(args, { env });

@@ -1,6 +1,5 @@
 /** `umpire catalogs describe`, `show` and `replace` beside a running service, on both kinds of store, with a small model in a real engine. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { createStoreBudget } from '../../src/stores/budget.ts';
@@ -12,6 +11,7 @@ import { modelsFolder, writePackage } from '../engine/support/packages.ts';
 import { issueKey } from '../support/issue-key.ts';
 import { startRedis } from '../support/redis.ts';
 import { startService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runUmpire } from '../support/terminal.ts';
 
 const budget = () => createStoreBudget(10_000);
@@ -24,7 +24,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
     async (t) => {
       const modelsDir = await modelsFolder(t);
       await writePackage(modelsDir);
-      const folder = mkdtempSync(join(tmpdir(), 'umpire-describe-'));
+      const folder = temporaryFolder();
       const redis = kind === 'redis' ? await startRedis() : undefined;
       const place = redis === undefined ? { UMPIRE_DATA_DIR: folder } : { REDIS_URL: redis.url };
       const stores = await createStores(parseStoreSettings(place).value, SILENT_LOG);
@@ -33,7 +33,6 @@ for (const kind of ['sqlite', 'redis'] as const) {
         await service.stop();
         await stores.close();
         await redis?.stop();
-        rmSync(folder, { recursive: true, force: true });
       });
       const { headers } = await issueKey(stores, 'acme');
       const createdAt = '2026-01-02T03:04:05.678Z';

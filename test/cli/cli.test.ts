@@ -1,8 +1,7 @@
 /** The operator's command, on both stores, beside stores that are open. */
 
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
@@ -16,6 +15,7 @@ import type { Stores } from '../../src/stores/stores.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
 import { openEmbedded } from '../support/embedded.ts';
 import { startRedis } from '../support/redis.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { linesOf, runUmpire } from '../support/terminal.ts';
 
 type Env = Record<string, string>;
@@ -30,7 +30,7 @@ const places: Record<string, { env: Env; stores: Stores }> = {
 };
 test.after.always(async () => {
   await places.redis?.stores.close();
-  await embedded.remove();
+  await embedded.close();
   await redis.stop();
 });
 
@@ -258,8 +258,7 @@ test.serial('models are listed and checked; a broken one ends with status 1', as
   t.regex(check.out.join('\n'), /^minilm-l6@r1: sound, loaded in \d+ ms\n.*8 choices: [\d.]+ ms/);
   t.regex(check.out.join('\n'), /an engine with this package alone takes [1-9]\d+ MiB$/m);
   t.is((await run({}, 'models check nobody')).status, 1);
-  const folder = mkdtempSync(join(tmpdir(), 'umpire-models-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   mkdirSync(join(folder, 'broken', 'r1'), { recursive: true });
   writeFileSync(join(folder, 'broken', 'r1', 'model.json'), '{');
   const broken = await run({ UMPIRE_MODELS_DIR: folder }, 'models check');

@@ -1,10 +1,10 @@
 /** A catalog that somebody changes while `umpire learn` works on it: nothing of that change is lost, and the command says why it wrote nothing. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
 import { modelsFolder, writePackage } from '../engine/support/packages.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runUmpire } from '../support/terminal.ts';
 
 const SELECT = "SELECT * FROM catalogs WHERE id = 'two'";
@@ -17,8 +17,7 @@ const CHANGES: Readonly<Record<string, string>> = {
 test('a change meanwhile stays, and the command says that it wrote nothing', async (t) => {
   const modelsDir = await modelsFolder(t);
   await writePackage(modelsDir);
-  const data = mkdtempSync(join(tmpdir(), 'umpire-meanwhile-'));
-  t.teardown(() => rmSync(data, { recursive: true, force: true }));
+  const data = temporaryFolder();
   const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
   const file = join(data, 'labels.jsonl');
   writeFileSync(

@@ -1,6 +1,5 @@
 /** Catalogs of models at servers learn: by vectors where the server gives them, by what they say otherwise. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { type ServedDialect, startHttpModelServer } from '../engine/support/http-models/server.ts';
@@ -13,6 +12,7 @@ import {
   writeRemotePackage,
 } from '../engine/support/remote-packages.ts';
 import { startService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { linesOf, runUmpire } from '../support/terminal.ts';
 
 const texts = Array.from({ length: 60 }, (_, i) => `${['abc', 'mno', 'xyz'][i % 3]} ${'defghijkl'.slice(i % 7)} ${i}`);
@@ -36,12 +36,11 @@ for (const [name, served, options, said] of cases) {
       options: { ...options, server: { token_env: token } },
       manifest: { canary },
     });
-    const data = mkdtempSync(join(tmpdir(), 'umpire-learn-'));
+    const data = temporaryFolder();
     const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
     const service = await startService(env);
     t.teardown(async () => {
       await service.stop();
-      rmSync(data, { recursive: true, force: true });
       delete process.env[token];
     });
     const umpire = (...args: string[]) => runUmpire(args, { env });

@@ -1,11 +1,11 @@
 /** `umpire learn` with a model at a server that gives no vectors: how often a choice comes can be learned, weights cannot. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { startHttpModelServer } from '../engine/support/http-models/server.ts';
 import { modelsFolder } from '../engine/support/packages.ts';
 import { rerankOptions, servedReranker, writeRemotePackage } from '../engine/support/remote-packages.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runUmpire } from '../support/terminal.ts';
 
 test('a bias for each choice is learned from examples as they come, and no weights are tried', async (t) => {
@@ -13,8 +13,7 @@ test('a bias for each choice is learned from examples as they come, and no weigh
   const modelsDir = await modelsFolder(t);
   const canary = { input: 'zzz', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
   await writeRemotePackage(modelsDir, server.address, { options: rerankOptions.vllm, manifest: { canary } });
-  const data = mkdtempSync(join(tmpdir(), 'umpire-learn-'));
-  t.teardown(() => rmSync(data, { recursive: true, force: true }));
+  const data = temporaryFolder();
   const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
   const catalog = { id: 'letters', model: 'remote', choices: ['abc', 'mno', 'zzz'] };
   const imported = await runUmpire(['catalogs', 'import', '--owner', 'acme'], { env, input: JSON.stringify(catalog) });

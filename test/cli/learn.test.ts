@@ -1,10 +1,10 @@
 /** `umpire learn`, beside a running service on the same store, with a small model in a real engine. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { modelsFolder, writePackage } from '../engine/support/packages.ts';
 import { startService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { linesOf, runUmpire } from '../support/terminal.ts';
 
 interface Decided {
@@ -16,12 +16,9 @@ interface Decided {
 test('a catalog learns, says so with its decisions, travels with what it learned and forgets', async (t) => {
   const modelsDir = await modelsFolder(t);
   await writePackage(modelsDir);
-  const data = mkdtempSync(join(tmpdir(), 'umpire-learn-'));
+  const data = temporaryFolder();
   const service = await startService({ UMPIRE_MODELS_DIR: modelsDir, UMPIRE_DATA_DIR: data });
-  t.teardown(async () => {
-    await service.stop();
-    rmSync(data, { recursive: true, force: true });
-  });
+  t.teardown(service.stop);
   const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
   const umpire = (...args: string[]) => runUmpire(args, { env });
   const { status: made, out: issued } = await umpire('keys', 'create', '--owner', 'acme');
@@ -118,8 +115,7 @@ test('a catalog learns, says so with its decisions, travels with what it learned
 test('every problem of the examples is said at once, and nothing changes', async (t) => {
   const modelsDir = await modelsFolder(t);
   await writePackage(modelsDir);
-  const data = mkdtempSync(join(tmpdir(), 'umpire-learn-'));
-  t.teardown(() => rmSync(data, { recursive: true, force: true }));
+  const data = temporaryFolder();
   const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
   const umpire = (args: readonly string[], input = '') => runUmpire(args, { env, input });
   const catalog = { id: 'two', model: 'tiny', choices: ['abc', 'xyz'] };
@@ -170,8 +166,7 @@ test('every problem of the examples is said at once, and nothing changes', async
 test('evaluate reads CSV, prints thresholds and confusions, and writes a page that needs nothing else', async (t) => {
   const modelsDir = await modelsFolder(t);
   await writePackage(modelsDir);
-  const folder = mkdtempSync(join(tmpdir(), 'umpire-evaluate-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const files = { csv: join(folder, 'e.csv'), json: join(folder, 'e.jsonl'), choices: join(folder, 'c.txt') };
   const page = join(folder, 'report.html');
   const choices = ['abc', '<b>&"x', 'mno'];

@@ -1,17 +1,16 @@
 /** The command as a process, from the launcher that the package names, with nothing of Umpire's on PATH. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { newUserEnv } from '../support/new-user.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const launcher = fileURLToPath(new URL('../../bin/umpire', import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), 'umpire-process-'));
-test.after.always(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 test('it runs from anywhere, through a link, with the Node that is pinned', async (t) => {
   const link = join(folder, 'umpire');

@@ -1,13 +1,12 @@
 /** Commands say which store they use, and none but those that add something makes one. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { describeStore, parseStoreSettings } from '../../src/stores/settings.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { linesOf, runUmpire } from '../support/terminal.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'umpire-in-use-'));
-test.after.always(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 const umpire = (data: string, ...args: string[]) => runUmpire(args, { env: { UMPIRE_DATA_DIR: data } });
 

@@ -33,7 +33,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
     if (redis !== undefined) t.teardown(() => redis.stop());
     const embedded = redis === undefined ? await openEmbedded() : undefined;
     const stores = embedded ?? (await createStores(parseStoreSettings({ REDIS_URL: redis?.url }).value, SILENT_LOG));
-    t.teardown(() => embedded?.remove() ?? stores.close());
+    t.teardown(() => stores.close());
     const service = await startService({}, { stores });
     t.teardown(service.stop);
     const [{ key }, { key: otherKey }] = [await issueKey(stores, 'acme'), await issueKey(stores, 'umbrella')];

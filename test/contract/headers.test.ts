@@ -10,7 +10,7 @@ const stores = await openEmbedded();
 const service = await startService({}, { stores });
 test.after.always(async () => {
   await service.stop();
-  await stores.remove();
+  await stores.close();
 });
 
 const ALWAYS = ['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'x-request-id'];

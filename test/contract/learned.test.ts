@@ -52,7 +52,7 @@ test('the digest is in the header, the metadata, the log line, the span and the 
     { UMPIRE_METRICS_PORT: '0', UMPIRE_DATA_DIR: embedded.folder },
     { engine: createScriptedEngine() },
   );
-  t.teardown(() => embedded.remove());
+  t.teardown(() => embedded.close());
   const { key, headers } = await issueKey(embedded, 'acme');
   const own = stateFor('minilm-l6@r1');
   for (const each of [record('plain'), record('learned', own), record('foreign', stateFor('minilm-l6@r2'))])
@@ -148,7 +148,7 @@ test('a state that is broken, of another length or for something else never deci
   t.teardown(async () => {
     await inRedis.close();
     await redis.stop();
-    await embedded.remove();
+    await embedded.close();
   });
   const places = [
     {

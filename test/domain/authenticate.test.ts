@@ -10,7 +10,7 @@ import { REVOKED } from '../../src/stores/key-store.ts';
 import { openEmbedded } from '../support/embedded.ts';
 
 const stores = await openEmbedded();
-test.after.always(() => stores.remove());
+test.after.always(() => stores.close());
 
 /** An authenticator whose clock and store are in the test's hands. */
 function start({ limitBadKeys = false } = {}) {

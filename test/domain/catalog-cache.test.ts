@@ -9,7 +9,7 @@ import { newOwner, record } from '../stores/catalog-store-suite.ts';
 import { openEmbedded } from '../support/embedded.ts';
 
 const stores = await openEmbedded();
-test.after.always(() => stores.remove());
+test.after.always(() => stores.close());
 
 function start() {
   const state = { now: 0, reads: 0, stamps: 0, away: false };

@@ -10,7 +10,7 @@ import { newOwner } from '../stores/catalog-store-suite.ts';
 import { openEmbedded } from '../support/embedded.ts';
 
 const stores = await openEmbedded();
-test.after.always(() => stores.remove());
+test.after.always(() => stores.close());
 
 const revision = (id: string, name: string, isDefault: boolean, status: ModelStatus): ModelRevision => ({
   id,

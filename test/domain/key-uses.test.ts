@@ -9,7 +9,7 @@ import { openEmbedded } from '../support/embedded.ts';
 import { until } from '../support/redis.ts';
 
 const stores = await openEmbedded();
-test.after.always(() => stores.remove());
+test.after.always(() => stores.close());
 
 test('a key that is looked up was used; it is written together, and at the end', async (t) => {
   const [one, ended] = [keyOf(newOwner()), keyOf(newOwner(), { endsAt: 1_000, endedBy: 'revocation' })];

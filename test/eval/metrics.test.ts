@@ -1,6 +1,5 @@
 /** The metrics of `npm run eval`, against values worked out by hand, and the reading of data sets. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import test from 'ava';
@@ -9,6 +8,7 @@ import { type DataSet, readDataSets, readFolders } from '../../bench/eval/data-s
 import { average, measure, reliability } from '../../bench/eval/metrics.ts';
 import { agreement, parallelQuality, parallelSets } from '../../bench/eval/parallel.ts';
 import { markdown, parallelTable } from '../../bench/eval/report.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const choices = ['a', 'b', 'c'];
 const setOf = (labels: readonly string[], rest: Partial<DataSet> = {}): DataSet => ({
@@ -141,8 +141,7 @@ test('answers in two languages agree by their choice, and are apart by the proba
 });
 
 test('data sets are read plain or packed, a few rows of each or all', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'sets-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const lines = (meta: object, rows: readonly object[]): string =>
     [{ meta }, ...rows].map((each) => `${JSON.stringify(each)}\n`).join('');
   const rows = Array.from({ length: 10 }, (_, i) => ({ input: `${i}`, instruction: 'i', choices: null, label: 'no' }));

@@ -2,9 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { isKey, mintKey } from '../../src/domain/keys.ts';
@@ -15,6 +13,7 @@ import { CHILD_ENV } from '../support/child-env.ts';
 import { faultOf } from '../support/fault-of.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, openSession, send, sendH2, sendRaw } from '../support/http.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runUmpire } from '../support/terminal.ts';
 
 const key = mintKey();
@@ -174,8 +173,7 @@ test('the command serves until it is told to stop, then leaves nothing behind', 
   const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
   const args = [cli, 'mock', '--port', '0', '--model', 'm@r7', '--model', 'gone=unavailable', '--fault', 'delay=1:0.5'];
   const folder = fileURLToPath(new URL('../../', import.meta.url));
-  const temp = mkdtempSync(join(tmpdir(), 'umpire-mock-test-'));
-  t.teardown(() => rmSync(temp, { recursive: true, force: true }));
+  const temp = temporaryFolder();
   // A Redis of the environment's must not be touched.
   const env = { ...CHILD_ENV, TMPDIR: temp, REDIS_URL: 'redis://127.0.0.1:1', LOG_LEVEL: 'info' };
   const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] });

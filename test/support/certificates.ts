@@ -1,8 +1,8 @@
 /** Self-signed certificates for tests, made by openssl. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** A certificate for `localhost` and 127.0.0.1 with its key: files and their texts. */
 export interface Certificate {
@@ -14,7 +14,7 @@ export interface Certificate {
 
 /** Makes a certificate whose subject has `name` as its common name. */
 export function makeCertificate(name: string): Certificate {
-  const folder = mkdtempSync(join(tmpdir(), 'umpire-tls-'));
+  const folder = temporaryFolder();
   const certFile = join(folder, 'cert.pem');
   const keyFile = join(folder, 'key.pem');
   const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];

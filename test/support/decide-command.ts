@@ -1,10 +1,9 @@
 /** What tests of `umpire decide` share: files, records, a mock or a scripted server to ask, and the command, run here or as a process. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
@@ -15,11 +14,11 @@ import { createLogger } from '../../src/logger.ts';
 import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
 import { faultOf } from './fault-of.ts';
 import { newUserEnv } from './new-user.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { runUmpire } from './terminal.ts';
 
 const launcher = fileURLToPath(new URL('../../bin/umpire', import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), 'umpire-decide-'));
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 /** The key that the mock knows. */
 export const key = mintKey();
 /** The choices of every question, and the file that holds them. */

@@ -1,13 +1,8 @@
 /** A service with an embedded store in which the test has a key. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Overrides } from '../../src/app.ts';
-import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
-import { createLogger } from '../../src/logger.ts';
-import { createStoreBudget } from '../../src/stores/budget.ts';
-import { createStores } from '../../src/stores/create-stores.ts';
 import type { Stores } from '../../src/stores/stores.ts';
+import { openEmbedded } from './embedded.ts';
+import { issueKey } from './issue-key.ts';
 import { startService, type TestService } from './service.ts';
 
 /** A service, its stores and a live key of the owner `acme`. */
@@ -22,17 +17,8 @@ export async function startKeyedService(
   overrides: Overrides,
   change: (stores: Stores) => Stores = (stores) => stores,
 ): Promise<KeyedService> {
-  const folder = mkdtempSync(join(tmpdir(), 'umpire-keys-'));
-  const stores = await createStores({ kind: 'sqlite', folder }, createLogger('silent', { write: () => {} }));
-  const key = mintKey();
-  const record = {
-    keyId: mintKeyId(),
-    hash: hashKey(key),
-    owner: 'acme',
-    limits: {},
-    createdAt: new Date().toISOString(),
-  };
-  await stores.keys.add(record, createStoreBudget());
+  const stores = await openEmbedded();
+  const { key } = await issueKey(stores, 'acme');
   const service = await startService(env, { ...overrides, stores: change(stores) });
   return {
     ...service,
@@ -41,7 +27,6 @@ export async function startKeyedService(
     async stop() {
       await service.stop();
       await stores.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

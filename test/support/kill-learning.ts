@@ -5,8 +5,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -21,6 +20,7 @@ import { issueKey } from './issue-key.ts';
 import { keepCalling } from './keep-calling.ts';
 import { freePort, startRedis, type TestRedis } from './redis.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** What is killed; `interrupt` is Ctrl-C for the command. SQLite is no process: who is killed at it is one of the others. */
 export type Victim = 'command' | 'interrupt' | 'server' | 'store';
@@ -95,7 +95,7 @@ export async function killLearning(
   kills: readonly Kill[],
   told: (result: KillResult) => void = () => {},
 ): Promise<KilledLearning> {
-  const folder = mkdtempSync(join(tmpdir(), 'umpire-kill-learning-'));
+  const folder = temporaryFolder();
   const redis = kind === 'redis' ? await startRedis(['--appendonly', 'yes']) : undefined;
   let server: ServerProcess | undefined;
   try {
@@ -154,7 +154,6 @@ export async function killLearning(
   } finally {
     await server?.stop();
     await redis?.stop();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

@@ -1,20 +1,14 @@
 /** A models folder with some of the shipped packages: each one less is a second less at every start of a test's engines. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from './temporary-folder.ts';
 
 const shipped = fileURLToPath(new URL('../../models', import.meta.url));
 
-const made: string[] = [];
-process.once('exit', () => {
-  for (const folder of made) rmSync(folder, { recursive: true, force: true });
-});
-
-/** The folder; it goes with the process. */
+/** The folder. */
 export function modelsDir(...ids: readonly string[]): string {
-  const folder = mkdtempSync(join(tmpdir(), 'umpire-models-'));
-  made.push(folder);
+  const folder = temporaryFolder();
   for (const id of ids) {
     for (const revision of readdirSync(join(shipped, id))) {
       mkdirSync(join(folder, id, revision), { recursive: true });

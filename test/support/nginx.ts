@@ -1,13 +1,13 @@
 /** A real nginx with the configuration that deploy/nginx ships, in front of replicas; ended with the test's process at the latest. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Certificate, makeCertificate } from './certificates.ts';
 import { freePort, until } from './redis.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 const CONFIGURATION = fileURLToPath(new URL('../../deploy/nginx/umpire.conf', import.meta.url));
 
@@ -41,7 +41,7 @@ export interface ProxyOptions {
 export async function startProxy(replicas: readonly string[], options: ProxyOptions = {}): Promise<TestProxy> {
   const { host = '127.0.0.1', workers = 1, within = [] } = options;
   const certificate = makeCertificate('umpire.example');
-  const folder = mkdtempSync(join(tmpdir(), 'umpire-nginx-'));
+  const folder = temporaryFolder();
   const port = await freePort();
   const file = join(folder, 'nginx.conf');
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
@@ -73,7 +73,6 @@ export async function startProxy(replicas: readonly string[], options: ProxyOpti
     async stop() {
       child.kill('SIGTERM');
       await exited;
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

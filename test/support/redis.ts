@@ -1,12 +1,12 @@
 /** Real Redis servers for tests: each on a free port, in a folder of its own, ended with the test's process at the latest. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from 'redis';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** One redis-server process. */
 export interface TestRedis {
@@ -23,7 +23,7 @@ export interface TestRedis {
   kill(): Promise<void>;
   /** Starts it again on the same port and data. Resolves once it accepts connections, loaded or not. */
   start(extra?: readonly string[]): Promise<void>;
-  /** Ends it for good and removes its data. */
+  /** Ends it for good. */
   stop(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export async function freePort(): Promise<number> {
 
 /** Starts a server. `options` are redis-server's own, such as `--appendonly yes`. `file`: a configuration that it may rewrite. */
 export async function startRedis(options: readonly string[] = [], file?: string): Promise<TestRedis> {
-  const folder = mkdtempSync(join(tmpdir(), 'umpire-redis-'));
+  const folder = temporaryFolder();
   const port = await freePort();
   const shared = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', ''];
   if (file !== undefined) writeFileSync(join(folder, 'redis.conf'), file);
@@ -97,10 +97,7 @@ export async function startRedis(options: readonly string[] = [], file?: string)
         await sleep(10);
       }
     },
-    async stop() {
-      await redis.kill();
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop: () => redis.kill(),
   };
   await redis.start();
   return redis;

@@ -1,12 +1,10 @@
 /** A whole service for tests: the real engine, the embedded store in a folder of its own, a free port. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type App, createApp, type Overrides } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/logger.ts';
 import type { Vitals } from '../../src/wire/watchdog.ts';
 import { modelsDir } from './models-dir.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** A service that is ready. */
 export interface TestService {
@@ -24,11 +22,10 @@ const calm: Vitals = { memory: () => 0, loopDelay: () => 0, close() {} };
 
 /** Starts one with `env` over the settings that tests share: one engine, one model, no limits, no waiting. Resolves once it is ready. */
 export async function startService(env: Record<string, string> = {}, overrides: Overrides = {}): Promise<TestService> {
-  const folder = await mkdtemp(join(tmpdir(), 'umpire-test-'));
   const config = readConfig({
     PORT: '0',
     HOST: '127.0.0.1',
-    UMPIRE_DATA_DIR: folder,
+    UMPIRE_DATA_DIR: temporaryFolder(),
     UMPIRE_ENGINES: '1',
     UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
     UMPIRE_RATE_ANONYMOUS: 'off',
@@ -55,10 +52,7 @@ export async function startService(env: Record<string, string> = {}, overrides: 
     port,
     url: `${config.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     log,
-    async stop() {
-      await app.stop();
-      await rm(folder, { recursive: true, force: true });
-    },
+    stop: () => app.stop(),
   };
 }
 

@@ -1,12 +1,12 @@
 /** Unigram's most likely pieces, what reading them costs, and which tokenizers are read so. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import test from 'ava';
 import fc from 'fast-check';
 import { loadTokenizer } from '../../../src/engine/text/tokenizer.ts';
 import { unigramEncoder } from '../../../src/engine/text/unigram.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const vocab: [string, number][] = [
   ['special <unk>', 0],
@@ -103,8 +103,7 @@ test('what is not of this form is left to the library', (t) => {
 });
 
 test('packages are read so: a long word costs little, and the ids are the same by parts', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'unigram-'));
-  t.teardown(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const path = join(folder, 'tokenizer.json');
   await writeFile(path, JSON.stringify(definition));
   const { ids, reader } = await loadTokenizer(path);

@@ -2,8 +2,7 @@
 
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
@@ -16,17 +15,15 @@ import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../../../
 import { REVOKED } from '../../../src/stores/key-store.ts';
 import { SILENT_LOG } from '../../../src/stores/log.ts';
 import { createWriteQueue } from '../../../src/stores/sqlite/write-queue.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { catalogStoreSuite, newOwner, record } from '../catalog-store-suite.ts';
 import { keyOf, keyStoreSuite } from '../key-store-suite.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'umpire-sqlite-'));
+const folder = temporaryFolder();
 const file = join(folder, 'umpire.db');
 const open = () => createStores({ kind: 'sqlite', folder }, SILENT_LOG);
 const stores = await open();
-test.after.always(async () => {
-  await stores.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+test.after.always(() => stores.close());
 
 catalogStoreSuite(test.serial, 'sqlite', () => stores.catalogs);
 keyStoreSuite(test.serial, 'sqlite', () => stores.keys);
@@ -56,8 +53,7 @@ test.serial("the files are their user's alone", async (t) => {
 });
 
 test.serial('a thread that cannot write says so, and the next write tries another', async (t) => {
-  const place = mkdtempSync(join(tmpdir(), 'umpire-sqlite-'));
-  t.teardown(() => rmSync(place, { recursive: true, force: true }));
+  const place = temporaryFolder();
   const queue = createWriteQueue(join(place, 'folder', 'umpire.db'));
   await t.throwsAsync(queue.opened(), { instanceOf: StoreUnavailable });
   const write = () => queue.write(budget(5_000), { kind: 'delete_catalog', owner: 'a', id: 'b' });
@@ -116,7 +112,7 @@ test.serial(
 );
 
 test.serial('a file of the first schema is brought up to date, with what it holds', async (t) => {
-  const place = mkdtempSync(join(tmpdir(), 'umpire-sqlite-'));
+  const place = temporaryFolder();
   const open = () => createStores({ kind: 'sqlite', folder: place }, SILENT_LOG);
   const fresh = await open();
   await fresh.catalogs.create('owner', record('a'), UNBOUNDED, budget());
@@ -135,11 +131,10 @@ test.serial('a file of the first schema is brought up to date, with what it hold
   t.true(await other.catalogs.replace('owner', stamp, { ...record('a'), calibrations: { 'm@r1': 2 } }, budget()));
   t.deepEqual((await one.catalogs.read('owner', 'a', budget()))?.record.calibrations, { 'm@r1': 2 });
   await Promise.all([one.close(), other.close()]);
-  rmSync(place, { recursive: true, force: true });
 });
 
 test.serial('what cannot be opened says why', async (t) => {
-  const place = mkdtempSync(join(tmpdir(), 'umpire-sqlite-'));
+  const place = temporaryFolder();
   const opening = (at: string) => createStores({ kind: 'sqlite', folder: at }, SILENT_LOG);
   writeFileSync(join(place, 'umpire.db'), 'this is not a database, but long enough to be taken for one'.repeat(50));
   await t.throwsAsync(opening(place), { instanceOf: StoreCorrupt, message: /umpire\.db is damaged/ });
@@ -152,12 +147,10 @@ test.serial('what cannot be opened says why', async (t) => {
   database.exec('PRAGMA user_version = 99');
   database.close();
   await t.throwsAsync(opening(newer), { instanceOf: StoreUnavailable, message: /newer Umpire/ });
-  chmodSync(place, 0o700);
-  rmSync(place, { recursive: true, force: true });
 });
 
 test.serial('every create that was acknowledged is there after kill -9, again and again', async (t) => {
-  const place = mkdtempSync(join(tmpdir(), 'umpire-sqlite-'));
+  const place = temporaryFolder();
   const acknowledged: string[] = [];
   for (let round = 0; round < 5; round++) {
     const writer = fork(new URL('./writer.ts', import.meta.url), [place, `round-${round}`], { stdio: 'inherit' });
@@ -177,14 +170,12 @@ test.serial('every create that was acknowledged is there after kill -9, again an
   for (const id of found)
     t.deepEqual((await survivors.catalogs.read('owner', id, budget()))?.record.choices, [id, 'other']);
   await survivors.close();
-  rmSync(place, { recursive: true, force: true });
 });
 
 test.serial(
   'on a full disk catalogs are refused, keys are made and ended, and what is deleted makes room',
   async (t) => {
-    const place = mkdtempSync(join(tmpdir(), 'umpire-full-'));
-    t.teardown(() => rmSync(place, { recursive: true, force: true }));
+    const place = temporaryFolder();
     const script = fileURLToPath(new URL('full-disk.ts', import.meta.url));
     const inside = `mount -t tmpfs -o size=24m tmpfs '${place}' && exec '${process.execPath}' '${script}' '${place}'`;
     // A mount that only this command sees, and that goes with it.

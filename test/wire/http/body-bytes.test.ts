@@ -29,7 +29,7 @@ test('an address that has sent its bytes is refused over REST, Connect and gRPC,
   const service = await startService({ UMPIRE_BODIES_ANONYMOUS: '1/h, burst 1' }, overrides);
   t.teardown(async () => {
     await service.stop();
-    await stores.remove();
+    await stores.close();
   });
   const { port } = service;
   const large = JSON.stringify({ ...validBody, input: 'x'.repeat(900_000) });
