@@ -2,15 +2,19 @@
  * Readers of texts: tokens of a text that comes in pieces, so that nothing ever works on more than a piece of it at a
  * time.
  */
+import { piecesOf } from './pieces.ts';
 import { streamSafe } from './stream-safe.ts';
 import { isInsidePair, isLonger, type WordPieceModel } from './word-piece.ts';
 
-/** Reads one text, piece by piece. */
+/**
+ * Reads one text, piece by piece. Ids come in parts: no part takes more work than a piece of ordinary text, whatever the
+ * piece becomes, and the work for a part is done when it is asked for, all parts of a piece before the next piece.
+ */
 export interface TextReader {
   /** The next piece: the ids that are known by now, after those of the pieces before. */
-  read(piece: string): readonly number[];
+  read(piece: string): Iterable<readonly number[]>;
   /** The rest of the ids. */
-  end(): readonly number[];
+  end(): Iterable<readonly number[]>;
 }
 
 /** What a reader for BERT's rules works with: how it treats a text, and what its words become. */
@@ -32,18 +36,17 @@ export function createWordReader({ normalize, words, model }: WordRules): TextRe
   let begun = '';
   const ids = (of: readonly string[]): readonly number[] => model.encode(of).map((token) => idOf(model, token));
   return {
-    read(piece) {
+    *read(piece) {
       const text = begun + normalize(streamSafe(piece));
       const found = words(text);
       const last = found.at(-1);
       const open = last !== undefined && text.endsWith(last);
       begun = open ? shortened(last, longest) : '';
-      return ids(open ? found.slice(0, -1) : found);
+      yield ids(open ? found.slice(0, -1) : found);
     },
-    end() {
-      const rest = ids(words(begun));
+    *end() {
+      if (begun !== '') yield ids(words(begun));
       begun = '';
-      return rest;
     },
   };
 }
@@ -64,28 +67,43 @@ function shortened(word: string, longest: number): string {
 /** Characters that other tokenizers are given at once: more than the tokens of any model's limit have in most texts. */
 const WHOLE_LENGTH = 1 << 15;
 
+/** The ids of a text of up to WHOLE_LENGTH characters, in parts as a reader's. */
+export type PartEncoder = (text: string) => Iterable<readonly number[]>;
+
 /**
  * Reads by any other tokenizer's rules, of which `encode` is given no more than a part of the text: a text of up to
  * WHOLE_LENGTH at once, a longer one in parts of at most that length, cut before white space where there is some. A
  * word that such a cut parts is read as two.
  */
-export function createPlainReader(encode: (text: string) => readonly number[]): TextReader {
+export function createPlainReader(encode: PartEncoder): TextReader {
   let text = '';
-  const ids = (of: string): readonly number[] => (of === '' ? [] : encode(streamSafe(of)));
   return {
-    read(piece) {
+    *read(piece) {
       text += piece;
-      if (text.length <= WHOLE_LENGTH) return [];
-      const end = cutBefore(text, WHOLE_LENGTH);
-      const part = text.slice(0, end);
-      text = text.slice(end);
-      return ids(part);
+      while (text.length > WHOLE_LENGTH) {
+        const end = cutBefore(text, WHOLE_LENGTH);
+        const part = text.slice(0, end);
+        text = text.slice(end);
+        yield* encode(streamSafe(part));
+      }
     },
-    end() {
-      const rest = ids(text);
+    *end() {
+      if (text !== '') yield* encode(streamSafe(text));
       text = '';
-      return rest;
     },
+  };
+}
+
+/**
+ * Reads what `become` makes of a text, character by character, by another reader, which is given no more than a piece
+ * at a time: characters may become far more than themselves.
+ */
+export function createRewritingReader(reader: TextReader, become: (text: string) => string): TextReader {
+  return {
+    *read(piece) {
+      for (const part of piecesOf(become(piece))) yield* reader.read(part);
+    },
+    end: () => reader.end(),
   };
 }
 

@@ -72,13 +72,11 @@ function tokenizerOf(reader: () => TextReader, unreadShare?: UnreadShare): TextT
 
 /** All ids that a reader finds in a text that is given to it at once. */
 function wholly(reader: TextReader, text: string): readonly number[] {
-  const ids = reader.read(text);
-  const rest = reader.end();
-  return rest.length === 0 ? ids : [...ids, ...rest];
+  return [...reader.read(text), ...reader.end()].flat();
 }
 
 function plainReaders(tokenizer: Tokenizer): () => TextReader {
-  return () => createPlainReader((text) => tokenizer.encode(text, { add_special_tokens: false }).ids);
+  return () => createPlainReader((text) => [tokenizer.encode(text, { add_special_tokens: false }).ids]);
 }
 
 /** Readers by BERT's rules, or undefined if these are not the definition's. */

@@ -3,6 +3,9 @@
  * vocabulary of 170,000 of them costs 22 MB of heap where the library's takes 101, and the work is linear in the text.
  */
 
+import { PIECE_LENGTH } from './pieces.ts';
+import type { PartEncoder } from './readers.ts';
+
 /** The parts of a `tokenizer.json` that are read here. */
 export interface UnigramDefinition {
   readonly model?: {
@@ -48,7 +51,7 @@ const UNKNOWN_PENALTY = 10;
  * characters, replacements as normalizer, words that begin with the mark of a space, and no added tokens. Throws if its
  * pieces cannot be read.
  */
-export function unigramEncoder(definition: UnigramDefinition): ((text: string) => readonly number[]) | undefined {
+export function unigramEncoder(definition: UnigramDefinition): PartEncoder | undefined {
   const { model, pre_tokenizer: splitter } = definition;
   const replacements = replacementsOf(definition.normalizer);
   if (
@@ -64,58 +67,82 @@ export function unigramEncoder(definition: UnigramDefinition): ((text: string) =
   )
     return undefined;
   const cut = cutter(piecesOf(model.vocab), model.unk_id);
-  return (text) => {
+  return function* parts(text) {
     let read = text;
     for (const { pattern, content } of replacements) read = read.replace(pattern, content);
     read = read.replaceAll(SPACE_MARK, ' ');
-    const ids: number[] = [];
+    let ids: number[] = [];
+    let begun = 0;
     for (let start = 0; start < read.length; ) {
       const next = read.indexOf(' ', start + 1);
       const end = next < 0 ? read.length : next;
-      cut(SPACE_MARK + read.slice(read.charAt(start) === ' ' ? start + 1 : start, end), ids);
+      const word = cut(SPACE_MARK + read.slice(read.charAt(start) === ' ' ? start + 1 : start, end));
+      // A word takes its time before it has an id.
+      while (!word.advance(PIECE_LENGTH)) yield [];
+      word.append(ids);
       start = end;
+      if (end - begun < PIECE_LENGTH) continue;
+      yield ids;
+      ids = [];
+      begun = end;
     }
-    return ids;
+    yield ids;
   };
 }
 
-/** Appends the ids of a word's pieces. */
-function cutter(pieces: ReadonlyMap<string, Piece>, unknown: number): (word: string, ids: number[]) => void {
+/** The search for a word's pieces. */
+interface WordCut {
+  /** Goes on by so many characters; whether the word is at its end. */
+  advance(characters: number): boolean;
+  /** At the end of the word: appends the ids of its pieces. */
+  append(ids: number[]): void;
+}
+
+function cutter(pieces: ReadonlyMap<string, Piece>, unknown: number): (word: string) => WordCut {
   const longest = longestByStart(pieces);
   const unknownScore = leastScore(pieces) - UNKNOWN_PENALTY;
-  return (word, ids) => {
+  return (word) => {
     const size = word.length;
     const best = new Float64Array(size + 1).fill(Number.NEGATIVE_INFINITY);
     const from = new Int32Array(size + 1);
     const piece = new Int32Array(size + 1);
     best[0] = 0;
-    const offer = (start: number, end: number, score: number, id: number): void => {
+    let start = 0;
+    const offer = (end: number, score: number, id: number): void => {
       const whole = (best[start] as number) + score;
       if (whole <= (best[end] as number)) return;
       best[end] = whole;
       from[end] = start;
       piece[end] = id;
     };
-    for (let start = 0; start < size; ) {
-      const first = widthAt(word, start);
-      const last = Math.min(size, start + (longest.get(word.codePointAt(start) as number) ?? 0));
-      let alone = false;
-      for (let end = start + first; end <= last; end += widthAt(word, end)) {
-        const found = pieces.get(word.slice(start, end));
-        if (found === undefined) continue;
-        offer(start, end, found.score, found.id);
-        alone ||= end === start + first;
-      }
-      if (!alone) offer(start, start + first, unknownScore, unknown);
-      start += first;
-    }
-    const reversed: number[] = [];
-    for (let end = size; end > 0; end = from[end] as number) {
-      const id = piece[end] as number;
-      // A run of unknown characters is one token.
-      if (id !== unknown || reversed.at(-1) !== unknown) reversed.push(id);
-    }
-    for (let i = reversed.length - 1; i >= 0; i--) ids.push(reversed[i] as number);
+    return {
+      advance(characters) {
+        const stop = Math.min(size, start + characters);
+        while (start < stop) {
+          const first = widthAt(word, start);
+          const last = Math.min(size, start + (longest.get(word.codePointAt(start) as number) ?? 0));
+          let alone = false;
+          for (let end = start + first; end <= last; end += widthAt(word, end)) {
+            const found = pieces.get(word.slice(start, end));
+            if (found === undefined) continue;
+            offer(end, found.score, found.id);
+            alone ||= end === start + first;
+          }
+          if (!alone) offer(start + first, unknownScore, unknown);
+          start += first;
+        }
+        return start >= size;
+      },
+      append(ids) {
+        const reversed: number[] = [];
+        for (let end = size; end > 0; end = from[end] as number) {
+          const id = piece[end] as number;
+          // A run of unknown characters is one token.
+          if (id !== unknown || reversed.at(-1) !== unknown) reversed.push(id);
+        }
+        for (let i = reversed.length - 1; i >= 0; i--) ids.push(reversed[i] as number);
+      },
+    };
   };
 }
 

@@ -5,6 +5,7 @@ import { Tokenizer } from '@huggingface/tokenizers';
 import test from 'ava';
 import fc from 'fast-check';
 import { boundedTokens } from '../../../src/engine/text/bounded-tokens.ts';
+import { createPlainReader, createRewritingReader, type TextReader } from '../../../src/engine/text/readers.ts';
 import { streamSafe } from '../../../src/engine/text/stream-safe.ts';
 import { loadTokenizer } from '../../../src/engine/text/tokenizer.ts';
 import { shippedModels } from '../support/engine.ts';
@@ -59,10 +60,10 @@ test('tokens are those of the library, whole and wherever a text without a sigma
       for (const cut of cuts.map((each) => each % (whole.length + 1)).sort((a, b) => a - b)) {
         const inside = /[\ud800-\udbff]/.test(whole.charAt(cut - 1));
         if (inside) continue;
-        ids.push(...reader.read(whole.slice(from, cut)));
+        ids.push(...[...reader.read(whole.slice(from, cut))].flat());
         from = cut;
       }
-      ids.push(...reader.read(whole.slice(from)), ...reader.end());
+      ids.push(...[...reader.read(whole.slice(from)), ...reader.end()].flat());
       t.deepEqual(ids, expected);
     }),
     { numRuns: 3000 },
@@ -83,6 +84,42 @@ test('a long text has the tokens that it has at once, whatever it is made of', a
     const read = await boundedTokens(own, whole, 1e6, async () => {});
     t.deepEqual(read, { kind: 'tokens', ids: byLibrary(whole) }, whole.slice(0, 20));
   }
+});
+
+/** A reader whose tokens are characters, with the most that it was given at once. */
+function countingReader(): TextReader & { readonly most: () => number } {
+  let most = 0;
+  const reader = createPlainReader((part) => {
+    most = Math.max(most, part.length);
+    return [Array.from(part, (character) => character.codePointAt(0) as number)];
+  });
+  return { ...reader, most: () => most };
+}
+
+test('a tokenizer is given no more at once where characters become long names', async (t) => {
+  const name = ' a symbol that has a name of some length, as there are ';
+  const symbols = '\u2a7d'.repeat(2_000);
+  const named = name.repeat(2_000);
+  const whole = countingReader();
+  t.is([...whole.read(named), ...whole.end()].flat().length, named.length);
+  t.true(whole.most() <= 1 << 15, `${whole.most()} characters`);
+
+  const inner = countingReader();
+  let pauses = 0;
+  const reader = () => createRewritingReader(inner, (piece) => piece.replaceAll('\u2a7d', name));
+  const read = await boundedTokens({ reader }, symbols, 1e9, async () => {
+    pauses += 1;
+  });
+  t.deepEqual(read, { kind: 'tokens', ids: Array.from(named, (character) => character.codePointAt(0) as number) });
+  t.true(inner.most() <= 1 << 15, `${inner.most()} characters`);
+  t.true(pauses >= named.length / (1 << 15), `${pauses} pauses`);
+});
+
+test('what long names become by the rules of words is what they become at once', async (t) => {
+  const reader = () =>
+    createRewritingReader(own.reader(), (piece) => piece.replaceAll('\u2a7d', ' less-than or slanted '));
+  const read = await boundedTokens({ reader }, 'a\u2a7db'.repeat(500), 1e6, async () => {});
+  t.deepEqual(read, { kind: 'tokens', ids: byLibrary('a less-than or slanted b'.repeat(500)) });
 });
 
 test('a text without long runs of marks is left as it is', (t) => {

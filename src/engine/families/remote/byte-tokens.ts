@@ -13,9 +13,9 @@ export function createByteTokens(bytesPerToken: number): TextTokenizer {
           bytes += Buffer.byteLength(piece);
           const whole = Math.floor(bytes / bytesPerToken);
           bytes -= whole * bytesPerToken;
-          return tokensOf(whole);
+          return [tokensOf(whole)];
         },
-        end: () => tokensOf(Math.ceil(bytes / bytesPerToken)),
+        end: () => [tokensOf(Math.ceil(bytes / bytesPerToken))],
       };
     },
   };

@@ -4,6 +4,7 @@
  * `training/two_stage.md`.
  */
 import { boundedTokens } from '../../text/bounded-tokens.ts';
+import { createRewritingReader } from '../../text/readers.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import { type ChoiceEncoder, createChoiceEncoder } from '../choice-encoder.ts';
 import { createChoiceTokens } from '../choice-tokens.ts';
@@ -75,10 +76,7 @@ export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
     limits: parts.limits,
     tokenizer: {
       ids: (text) => words.ids(rules.plain(text)),
-      reader() {
-        const reader = words.reader();
-        return { read: (piece) => reader.read(rules.plain(piece)), end: () => reader.end() };
-      },
+      reader: () => createRewritingReader(words.reader(), rules.plain),
       unreadShare: words.unreadShare,
     },
     rules,
