@@ -1,6 +1,5 @@
 /** The composition root: what it brings itself it closes, what it was given it leaves, and it listens only when it is told to. */
 
-import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
@@ -10,6 +9,7 @@ import { createLogger } from '../src/logger.ts';
 import { createStores } from '../src/stores/create-stores.ts';
 import type { Stores } from '../src/stores/stores.ts';
 import { send } from './support/http.ts';
+import { listen } from './support/listening.ts';
 import { createScriptedEngine } from './support/scripted-engine.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
@@ -40,9 +40,8 @@ test('an engine and stores that were given are left open; work does not stop wit
 });
 
 test('a port that is taken fails the start, and the app can still be stopped', async (t) => {
-  const holder = createServer().listen(0, '127.0.0.1');
-  await once(holder, 'listening');
-  const { port } = holder.address() as { port: number };
+  const holder = createServer();
+  const port = await listen(holder);
   const app = await createApp(configOf({ PORT: String(port) }), logger, { engine: createScriptedEngine() });
   await t.throwsAsync(app.start(), { code: 'EADDRINUSE' });
   await app.stop();

@@ -1,17 +1,17 @@
 /** The guides' clients run where a caller has copied them to, with what their heads name and nothing else, and do what the guides say of them. */
 import { execFile, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { copyFileSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener } from 'node:http';
-import { type AddressInfo, createServer as createNetServer } from 'node:net';
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import test from 'ava';
-import { createLogger } from '../src/logger.ts';
-import { startMock } from '../src/mock/start-mock.ts';
+import test, { type ExecutionContext } from 'ava';
 import { faultOf } from './support/fault-of.ts';
+import { listen, startScripted } from './support/listening.ts';
+import { startTestMock } from './support/mock.ts';
 import { newUserEnv } from './support/new-user.ts';
+import { freePort } from './support/redis.ts';
 import { startService } from './support/service.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
@@ -95,6 +95,7 @@ test.serial('each of them makes a decision, and one with a bad key says why it i
 
 /** A service that answers by a script, one entry a request; 'cut' ends the connection instead, 'cut body' in the middle of an answer. */
 async function scripted(
+  t: ExecutionContext,
   answers: readonly ('cut' | 'cut body' | readonly [status: number, code: string, retryAfter?: number])[],
 ) {
   const times: number[] = [];
@@ -124,37 +125,21 @@ async function scripted(
       );
     });
   };
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    times,
-    sockets,
-    close: () => server.closeAllConnections() ?? server.close(),
-  };
+  return { url: await startScripted(t, answer), times, sockets };
 }
 
-const MOCK = {
-  env: { PORT: '0' },
-  models: [{ id: 'minilm-l6', revision: 'r1', status: 'ready' }],
-  limits: { inputTokens: 100, candidateTokens: 10, choices: 30 },
-  keys: {},
-  faults: [],
-  seed: 1,
-  logger: createLogger('silent', { write: () => {} }),
-} as const;
+const MODELS = [{ id: 'minilm-l6', revision: 'r1', status: 'ready' }] as const;
 
 const clients = [['rest.ts', process.execPath], ...(hasPython ? [['rest.py', 'python3']] : [])] as [string, string][];
 for (const [file, command] of clients) {
   test.serial(`${file}: tries again what may work, when it is asked to, on one connection`, async (t) => {
-    const service = await scripted([
+    const service = await scripted(t, [
       [503, 'overloaded'],
       [429, 'rate_limit_exceeded', 1],
       [503, 'proxy'],
       'cut body',
       [200, ''],
     ]);
-    t.teardown(service.close);
     t.regex((await run(command, [file, service.url])).stdout, /^billing 1(\.0)? m@r1\n$/);
     t.is(service.times.length, 5);
     // Not before the second that it was asked to wait; the others wait a fraction of one.
@@ -171,58 +156,57 @@ for (const [file, command] of clients) {
     [500, 'internal'],
   ] as const) {
     test.serial(`${file}: does not repeat ${status} ${code}`, async (t) => {
-      const service = await scripted([
+      const service = await scripted(t, [
         [status, code],
         [200, ''],
       ]);
-      t.teardown(service.close);
       t.regex(await failure(command, [file, service.url]), new RegExp(`^${status} ${code} `));
       t.is(service.times.length, 1);
     });
   }
 
   test.serial(`${file}: a wait that is longer than the deadline is not begun, and attempts are bounded`, async (t) => {
-    const late = await scripted([
+    const late = await scripted(t, [
       [503, 'overloaded', 60],
       [200, ''],
     ]);
-    t.teardown(late.close);
     t.regex(await failure(command, [file, late.url]), /^503 overloaded /);
     t.is(late.times.length, 1);
-    const never = await scripted(Array.from({ length: 10 }, () => [503, 'overloaded'] as const));
-    t.teardown(never.close);
+    const never = await scripted(
+      t,
+      Array.from({ length: 10 }, () => [503, 'overloaded'] as const),
+    );
     t.regex(await failure(command, [file, never.url]), /^503 overloaded /);
     t.is(never.times.length, 5);
   });
 
   test.serial(`${file}: an answer that breaks off or is no JSON is an error, and no decision`, async (t) => {
     const spec = faultOf('cut=body');
-    const mock = await startMock({ ...MOCK, faults: [{ spec, rate: 1 }] });
+    const mock = await startTestMock({ models: MODELS, faults: [{ spec, rate: 1 }] });
     t.teardown(mock.stop);
     t.regex(await failure(command, [file, mock.url]), /^(TypeError: (terminated|fetch failed): |IncompleteRead)/);
-    const proxy = await scripted([[200, 'proxy']]);
-    t.teardown(proxy.close);
+    const proxy = await scripted(t, [[200, 'proxy']]);
     t.regex(await failure(command, [file, proxy.url]), /^200 unknown .*: HTTP 200\n$/);
     t.is(proxy.times.length, 1);
   });
 
   test.serial(`${file}: a connection that is refused is named`, async (t) => {
-    const gone = await scripted([]);
-    gone.close();
-    t.regex(await failure(command, [file, gone.url]), /ECONNREFUSED|ConnectionRefusedError/);
+    t.regex(
+      await failure(command, [file, `http://127.0.0.1:${await freePort()}`]),
+      /ECONNREFUSED|ConnectionRefusedError/,
+    );
   });
 
   for (const part of ['headers', 'body'] as const) {
     test.serial(`${file}: the timeout ends ${part} that come in drops`, async (t) => {
-      const server = createNetServer((socket) => {
+      const server = createServer((socket) => {
         socket.write(part === 'headers' ? 'HTTP/1.1 200 OK\r\nX: ' : 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n');
         const drops = setInterval(() => socket.write('x'), 100);
         socket.resume().on('error', () => {});
         socket.once('close', () => clearInterval(drops));
-      }).listen(0, '127.0.0.1');
-      await once(server, 'listening');
+      });
       t.teardown(() => server.close());
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const url = `http://127.0.0.1:${await listen(server)}`;
       const [option, source] =
         file === 'rest.ts'
           ? [
@@ -249,7 +233,7 @@ for (const [file, command] of clients) {
 
 test.serial('connect.ts: a wait that is longer than the deadline is not begun', async (t) => {
   const spec = faultOf('429; retry-after=9');
-  const mock = await startMock({ ...MOCK, faults: [{ spec, rate: 1 }] });
+  const mock = await startTestMock({ models: MODELS, faults: [{ spec, rate: 1 }] });
   t.teardown(mock.stop);
   const begun = performance.now();
   t.regex(
@@ -261,8 +245,7 @@ test.serial('connect.ts: a wait that is longer than the deadline is not begun', 
 });
 
 test.serial('a copy that is named .mts needs no change of its package', async (t) => {
-  const service = await scripted([[200, '']]);
-  t.teardown(service.close);
+  const service = await scripted(t, [[200, '']]);
   const folder = join(copy, 'commonjs');
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), PACKAGE);

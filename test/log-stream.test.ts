@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { createLogStream } from '../src/log-stream.ts';
+import { NO_LIMITS } from '../src/mock/no-limits.ts';
 import { CHILD_ENV } from './support/child-env.ts';
 import { send } from './support/http.ts';
 import { modelsDir } from './support/models-dir.ts';
@@ -94,8 +95,7 @@ test('a server whose log nobody reads answers, and ends when it is told to', asy
       UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
       UMPIRE_DATA_DIR: temporaryFolder(),
       UMPIRE_DRAIN_DELAY: '0',
-      UMPIRE_RATE_ANONYMOUS: 'off',
-      UMPIRE_LOOKUP_RATE: 'off',
+      ...NO_LIMITS,
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -13,6 +13,7 @@ import { makeCertificate } from './support/certificates.ts';
 import { CHILD_ENV } from './support/child-env.ts';
 import { callGrpc, openGrpc } from './support/grpc.ts';
 import { decide, openSession, send, sendH2 } from './support/http.ts';
+import { listen } from './support/listening.ts';
 import { modelsDir } from './support/models-dir.ts';
 import { DECIDE } from './support/raw-rpc.ts';
 import { startServer } from './support/server-process.ts';
@@ -57,9 +58,8 @@ test('settings that cannot be used: all of them are named, and the status is 1',
 });
 
 test('a port that is taken: said in the log, and the status is 1', async (t) => {
-  const holder = createServer().listen(0, '127.0.0.1');
-  await once(holder, 'listening');
-  const { port } = holder.address() as { port: number };
+  const holder = createServer();
+  const port = await listen(holder);
   const { status, stdout } = await runToEnd({
     PORT: String(port),
     HOST: '127.0.0.1',

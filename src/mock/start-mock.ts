@@ -14,6 +14,7 @@ import { createStoreBudget } from '../stores/budget.ts';
 import { createStores } from '../stores/create-stores.ts';
 import { type ChanceFault, withFaults } from './faults.ts';
 import { createMockEngine, type MockModel } from './mock-engine.ts';
+import { NO_LIMITS } from './no-limits.ts';
 
 /** What a mock is asked to be. */
 export interface MockOptions {
@@ -53,17 +54,7 @@ export async function startMock(options: MockOptions): Promise<Mock> {
   try {
     const config = readConfig({
       HOST: '127.0.0.1',
-      UMPIRE_RATE_ANONYMOUS: 'off',
-      UMPIRE_BODIES_ANONYMOUS: 'off',
-      UMPIRE_BODIES_KEY: 'off',
-      UMPIRE_BODIES_ALL: 'off',
-      UMPIRE_RATE_KEY: 'off',
-      UMPIRE_CONCURRENCY_ANONYMOUS: 'off',
-      UMPIRE_CONCURRENCY_KEY: 'off',
-      UMPIRE_CONNECTION_RATE: 'off',
-      UMPIRE_REQUEST_RATE: 'off',
-      UMPIRE_LOOKUP_RATE: 'off',
-      UMPIRE_RESET_RATE: 'off',
+      ...NO_LIMITS,
       UMPIRE_DRAIN_DELAY: '0',
       ...env,
       ...Object.fromEntries(ELSEWHERE.map((name) => [name, undefined])),

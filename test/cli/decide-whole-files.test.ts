@@ -14,9 +14,9 @@ import {
   newFile,
   record,
   records,
-  scripted,
   start,
 } from '../support/decide-command.ts';
+import { startScripted } from '../support/listening.ts';
 import { runUmpire } from '../support/terminal.ts';
 
 for (const format of ['json', 'csv'] as const) {
@@ -102,7 +102,7 @@ test('Ctrl-C leaves whole lines and ends with 130; --resume makes the same file'
 test('Ctrl-C ends a command that waits for standard input, or for the service', async (t) => {
   const url = await start(t);
   const asked = Promise.withResolvers<void>();
-  const silent = await scripted(t, () => asked.resolve());
+  const silent = await startScripted(t, () => asked.resolve());
   for (const at of [url, silent]) {
     const { child } = launch(asking(at));
     child.stdin.write(records(1));
@@ -143,7 +143,7 @@ test('a terminal sees how far it is, how fast and how long it takes still; a pip
 });
 
 test('10,000 lines run in flat memory', async (t) => {
-  const url = await scripted(t, async (request, response) => {
+  const url = await startScripted(t, async (request, response) => {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece);
     const choice = choices.find((each) => JSON.parse(Buffer.concat(pieces).toString()).input.includes(each));

@@ -14,9 +14,9 @@ import {
   newFile,
   record,
   records,
-  scripted,
   start,
 } from '../support/decide-command.ts';
+import { startScripted } from '../support/listening.ts';
 import { runUmpire } from '../support/terminal.ts';
 
 test('JSON lines: fields stay, answers stand behind them in order, an error stands in its line', async (t) => {
@@ -139,7 +139,7 @@ test('requests are few at first, more while they are answered; Retry-After is wa
   const peaks: number[] = [];
   const arrivals: number[] = [];
   const connections = new Set<unknown>();
-  const url = await scripted(t, async (request, response) => {
+  const url = await startScripted(t, async (request, response) => {
     connections.add(request.socket);
     arrivals.push(performance.now());
     peaks.push(++underWay);
@@ -202,13 +202,13 @@ test('what all texts would get ends the run, and the file is as it was', async (
     t.is(ran.status, 2, args.join(' '));
     t.false(ran.err.includes('not a\nkey'));
   }
-  const html = await scripted(t, (_, response) => response.end('<h1>Hello</h1>'));
+  const html = await startScripted(t, (_, response) => response.end('<h1>Hello</h1>'));
   t.regex((await decide(html, [], { input: records(1) })).err, /what answers there is not Umpire/);
 });
 
 test('a service that goes away for longer than the patience ends the run; one text alone has its error', async (t) => {
   let seen = 0;
-  const url = await scripted(t, async (request, response) => {
+  const url = await startScripted(t, async (request, response) => {
     let body = '';
     for await (const piece of request) body += piece;
     if (body.includes('poison')) {
@@ -227,7 +227,7 @@ test('a service that goes away for longer than the patience ends the run; one te
     ['poison'],
   );
   t.true(seen >= 6);
-  const away = await scripted(t, (_, response) => response.writeHead(503).end('no'));
+  const away = await startScripted(t, (_, response) => response.writeHead(503).end('no'));
   const gone = await decide(away, ['--patience', '1s'], { input: records(3) });
   t.is(gone.status, 1);
   t.regex(gone.err, /no text got an answer for 1 seconds: http_503: answered 503; 0 lines were decided/);
@@ -235,7 +235,7 @@ test('a service that goes away for longer than the patience ends the run; one te
 
 test('a key comes from the environment or a file as well, and learned digests are written', async (t) => {
   let authorization: string | undefined;
-  const url = await scripted(t, (request, response) => {
+  const url = await startScripted(t, (request, response) => {
     authorization = request.headers.authorization;
     response.writeHead(200, { 'x-umpire-learned': '0123456789abcdef' }).end(decision);
   });

@@ -6,8 +6,7 @@ import anyTest, { type TestFn } from 'ava';
 import { createCaller } from '../../conformance/caller.ts';
 import { CHECKS } from '../../conformance/checks.ts';
 import { mintKey } from '../../src/domain/keys.ts';
-import { createLogger } from '../../src/logger.ts';
-import { startMock } from '../../src/mock/start-mock.ts';
+import { startTestMock } from '../support/mock.ts';
 import { on } from './breaking.ts';
 import { brokenCatalogs } from './broken-catalogs.ts';
 import { brokenDecisions } from './broken-decisions.ts';
@@ -21,8 +20,7 @@ const rows = [...brokenDecisions, ...brokenRequests, ...brokenCatalogs(`Bearer $
 const test = anyTest as TestFn<Recording>;
 
 test.before(async (t) => {
-  const mock = await startMock({
-    env: { PORT: '0' },
+  const mock = await startTestMock({
     models: [
       { id: 'mock', revision: 'r1', status: 'ready' },
       { id: 'second', revision: 'r1', status: 'ready' },
@@ -32,9 +30,6 @@ test.before(async (t) => {
     // Fewer choices than the contract allows, so that the model's own limit shows, too.
     limits: { inputTokens: 256, candidateTokens: 64, choices: 250 },
     keys: { mock: keys.key, other: keys.otherKey },
-    faults: [],
-    seed: 1,
-    logger: createLogger('silent', { write: () => {} }),
   });
   const caller = createCaller({ url: new URL(mock.url) });
   t.context = await record(CHECKS, caller, keys);

@@ -1,16 +1,16 @@
 /** `umpire conformance` as an operator runs it: behind TLS, through a proxy that meddles, under limits, and where nobody is. */
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { createCaller } from '../../conformance/caller.ts';
 import { CHECKS } from '../../conformance/checks.ts';
 import { createKit } from '../../conformance/kit.ts';
 import { runChecks } from '../../conformance/run.ts';
 import { mintKey } from '../../src/domain/keys.ts';
-import { createLogger } from '../../src/logger.ts';
-import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
+import type { MockOptions } from '../../src/mock/start-mock.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { faultOf } from '../support/fault-of.ts';
+import { startScripted } from '../support/listening.ts';
+import { startTestMock } from '../support/mock.ts';
 import { startProxy } from '../support/nginx.ts';
 import { linesOf, runUmpire } from '../support/terminal.ts';
 
@@ -18,16 +18,7 @@ const conformance = (args: string, env: Record<string, string> = {}) =>
   runUmpire(['conformance', ...args.split(' ')], { env });
 
 async function mock(t: ExecutionContext, options: Partial<MockOptions> = {}) {
-  const started = await startMock({
-    env: { PORT: '0' },
-    models: [{ id: 'mock', revision: 'r1', status: 'ready' }],
-    limits: { inputTokens: 64, candidateTokens: 16, choices: 300 },
-    keys: {},
-    faults: [],
-    seed: 3,
-    logger: createLogger('silent', { write: () => {} }),
-    ...options,
-  });
+  const started = await startTestMock({ seed: 3, ...options });
   t.teardown(() => started.stop());
   return started;
 }
@@ -63,7 +54,7 @@ test('without a key catalogs are skipped and not passed; parts can be left out; 
 });
 
 /** Passes HTTP/1.1 on, but for bodies of more than 1 MiB, and speaks no HTTP/2: a proxy with its defaults. */
-async function startMeddler(t: ExecutionContext, target: string): Promise<string> {
+function startMeddler(t: ExecutionContext, target: string): Promise<string> {
   const refuse = (response: ServerResponse): void => {
     response.writeHead(413, { server: 'some-proxy', 'content-type': 'text/html', connection: 'close' });
     response.end('<html>413 Request Entity Too Large</html>');
@@ -81,10 +72,7 @@ async function startMeddler(t: ExecutionContext, target: string): Promise<string
     outgoing.on('error', () => response.destroy());
     incoming.pipe(outgoing);
   };
-  const server = createServer({ maxHeaderSize: 64 * 1024 }, pass).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  t.teardown(() => server.close().closeAllConnections());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return startScripted(t, pass, { maxHeaderSize: 64 * 1024 });
 }
 
 test('through a proxy that answers for itself: what fails, and why that is', async (t) => {
@@ -131,10 +119,7 @@ test('a limit that passes is waited for, one that lasts is a reason to skip', as
 });
 
 test('a deployment that falls silent is not waited for a hundred times', async (t) => {
-  const server = createServer(() => {}).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  t.teardown(() => server.close().closeAllConnections());
-  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const url = new URL(await startScripted(t, () => {}));
   const caller = createCaller({ url, timeout: 50 });
   const outcomes = await runChecks(CHECKS, createKit({ caller, key: mintKey() }));
   caller.close();

@@ -6,18 +6,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { isKey, mintKey } from '../../src/domain/keys.ts';
-import { createLogger } from '../../src/logger.ts';
-import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
+import type { MockOptions } from '../../src/mock/start-mock.ts';
 import { isError, json, validBody } from '../support/answers.ts';
 import { CHILD_ENV } from '../support/child-env.ts';
 import { faultOf } from '../support/fault-of.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, openSession, send, sendH2, sendRaw } from '../support/http.ts';
+import { startTestMock } from '../support/mock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runUmpire } from '../support/terminal.ts';
 
 const key = mintKey();
-const logger = createLogger('silent', { write: () => {} });
 const limits = { inputTokens: 20, candidateTokens: 4, choices: 30 };
 const models = [
   { id: 'mock', revision: 'r2', status: 'ready' },
@@ -27,16 +26,7 @@ const models = [
 ] as const;
 
 async function start(options: Partial<MockOptions> = {}) {
-  const mock = await startMock({
-    env: { PORT: '0' },
-    models,
-    limits,
-    keys: { mock: key },
-    faults: [],
-    seed: 1,
-    logger,
-    ...options,
-  });
+  const mock = await startTestMock({ models, limits, keys: { mock: key }, ...options });
   return { ...mock, port: Number(new URL(mock.url).port) };
 }
 

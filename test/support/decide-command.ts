@@ -1,18 +1,14 @@
-/** What tests of `umpire decide` share: files, records, a mock or a scripted server to ask, and the command, run here or as a process. */
+/** What tests of `umpire decide` share: files, records, a mock to ask, and the command, run here or as a process. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import type { Fields } from '../../src/cli/records.ts';
 import { mintKey } from '../../src/domain/keys.ts';
-import { createLogger } from '../../src/logger.ts';
-
-import { type MockOptions, startMock } from '../../src/mock/start-mock.ts';
+import type { MockOptions } from '../../src/mock/start-mock.ts';
 import { faultOf } from './fault-of.ts';
+import { startTestMock } from './mock.ts';
 import { newUserEnv } from './new-user.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { runUmpire } from './terminal.ts';
@@ -36,16 +32,8 @@ export const newFile = (content?: string): string => {
 
 /** Starts a mock that decides by words; resolves to its address. */
 export async function start(t: ExecutionContext, options: Partial<MockOptions> = {}) {
-  const mock = await startMock({
-    env: { PORT: '0' },
-    models: [{ id: 'mock', revision: 'r1', status: 'ready' }],
-    limits: { inputTokens: 3000, candidateTokens: 8, choices: 30 },
-    keys: { acme: key },
-    faults: [],
-    seed: 1,
-    logger: createLogger('silent', { write: () => {} }),
-    ...options,
-  });
+  const limits = { inputTokens: 3000, candidateTokens: 8, choices: 30 };
+  const mock = await startTestMock({ limits, keys: { acme: key }, ...options });
   t.teardown(() => mock.stop());
   return mock.url;
 }
@@ -93,16 +81,4 @@ export function launch(
     said += text;
   });
   return { child, said: () => said };
-}
-
-/** Starts a server that answers by a function, for what the service itself never does; resolves to its address. */
-export async function scripted(t: ExecutionContext, answer: Parameters<typeof createServer>[1]): Promise<string> {
-  const server = createServer(answer as never);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

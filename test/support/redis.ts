@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from 'redis';
+import { listen } from './listening.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** One redis-server process. */
@@ -34,10 +35,8 @@ process.on('exit', () => {
 
 /** A port that was free a moment ago. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const server = createServer();
+  const port = await listen(server);
   server.close();
   await once(server, 'close');
   return port;

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { NO_LIMITS } from '../../src/mock/no-limits.ts';
 import { CHILD_ENV } from './child-env.ts';
 import { send } from './http.ts';
 import { until } from './redis.ts';
@@ -45,17 +46,7 @@ export async function startServer(
       // While its one engine loads a second model it decides nothing.
       UMPIRE_LISTEN_WHEN: 'ready',
       UMPIRE_DRAIN_DELAY: '0',
-      UMPIRE_RATE_ANONYMOUS: 'off',
-      UMPIRE_BODIES_ANONYMOUS: 'off',
-      UMPIRE_BODIES_KEY: 'off',
-      UMPIRE_BODIES_ALL: 'off',
-      UMPIRE_RATE_KEY: 'off',
-      UMPIRE_CONCURRENCY_ANONYMOUS: 'off',
-      UMPIRE_CONCURRENCY_KEY: 'off',
-      UMPIRE_CONNECTION_RATE: 'off',
-      UMPIRE_REQUEST_RATE: 'off',
-      UMPIRE_LOOKUP_RATE: 'off',
-      UMPIRE_RESET_RATE: 'off',
+      ...NO_LIMITS,
       // A read of a catalog sets aside what the largest one takes, and tests read many at once from one address.
       UMPIRE_UNREAD_PER_ADDRESS: '256',
       ...env,

@@ -2,6 +2,7 @@
 import { type App, createApp, type Overrides } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/logger.ts';
+import { NO_LIMITS } from '../../src/mock/no-limits.ts';
 import type { Vitals } from '../../src/wire/watchdog.ts';
 import { modelsDir } from './models-dir.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -28,17 +29,7 @@ export async function startService(env: Record<string, string> = {}, overrides: 
     UMPIRE_DATA_DIR: temporaryFolder(),
     UMPIRE_ENGINES: '1',
     UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
-    UMPIRE_RATE_ANONYMOUS: 'off',
-    UMPIRE_RATE_KEY: 'off',
-    UMPIRE_CONCURRENCY_ANONYMOUS: 'off',
-    UMPIRE_CONCURRENCY_KEY: 'off',
-    UMPIRE_BODIES_ANONYMOUS: 'off',
-    UMPIRE_BODIES_KEY: 'off',
-    UMPIRE_BODIES_ALL: 'off',
-    UMPIRE_CONNECTION_RATE: 'off',
-    UMPIRE_REQUEST_RATE: 'off',
-    UMPIRE_LOOKUP_RATE: 'off',
-    UMPIRE_RESET_RATE: 'off',
+    ...NO_LIMITS,
     UMPIRE_DRAIN_DELAY: '0',
     ...env,
   });

@@ -1,9 +1,8 @@
 /** A receiver of traces: a plain HTTP server that decodes what OTLP exporters send, and can be brought to fail. */
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { loadSync, type MethodDefinition, type ServiceDefinition } from '@grpc/proto-loader';
+import { listen } from './listening.ts';
 
 /** A span as it was sent, with its ids as hexadecimal digits and its times as nanoseconds since the epoch. */
 export interface ReceivedSpan {
@@ -85,10 +84,8 @@ export async function startTraceReceiver(): Promise<TraceReceiver> {
     if (receiver.answer === succeed) spans.push(...spansOf(requestDeserialize(Buffer.concat(chunks))));
     receiver.answer(response);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   const receiver: TraceReceiver = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(server)}`,
     spans,
     requests,
     answer: succeed,

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { NO_PROXIES } from '../../../src/domain/client-address.ts';
 import { readSettings } from '../../../src/domain/settings.ts';
@@ -12,6 +12,7 @@ import { HOLDING_SETTINGS, holdingsOf as settingsOf } from '../../../src/wire/ho
 import { Exchange } from '../../../src/wire/http/exchange.ts';
 import type { HttpRequest, HttpResponse } from '../../../src/wire/http/messages.ts';
 import { openSession, sendRaw } from '../../support/http.ts';
+import { listen } from '../../support/listening.ts';
 
 const MOST_TIME = 1000;
 
@@ -29,10 +30,8 @@ async function countOn(t: ExecutionContext, server: Server, holdings: Holdings):
     if (request.url === '/watch') t.teardown(holdings.watch(exchange, () => {}));
     if (request.url === '/answered') response.end('{}');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   t.teardown(() => server.close());
-  return (server.address() as AddressInfo).port;
+  return listen(server);
 }
 
 function holdingsOf(t: ExecutionContext): Holdings {

@@ -1,10 +1,10 @@
 /** A peer that has vanished while streams are open is noticed; one that listens, or that only sends, is not taken for one. */
 import { once } from 'node:events';
 import { connect as connectSession, createServer, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { SessionWatch } from '../../../src/wire/listener/http2-sessions.ts';
 import { FLAG, frame, goaway, headers, request, TYPE } from '../../support/http2-frames.ts';
+import { listen } from '../../support/listening.ts';
 import { openRawHttp2 } from '../../support/raw-http2.ts';
 
 /** A server whose streams stay open, watched with times that a test can wait for. */
@@ -17,10 +17,8 @@ async function startWatched(interval = 1000): Promise<{ readonly port: number; c
     stream.respond({ ':status': 200 });
     stream.resume();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listen(server),
     close() {
       watch.destroyAll();
       watch.stop();

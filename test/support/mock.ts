@@ -1,0 +1,16 @@
+/** Mocks of the service for tests. */
+import { createLogger } from '../../src/logger.ts';
+import { type Mock, type MockOptions, startMock } from '../../src/mock/start-mock.ts';
+
+/** Starts one that serves `mock@r1`, without keys and faults, unless the options say otherwise. */
+export const startTestMock = (options: Partial<MockOptions> = {}): Promise<Mock> =>
+  startMock({
+    env: { PORT: '0' },
+    models: [{ id: 'mock', revision: 'r1', status: 'ready' }],
+    limits: { inputTokens: 64, candidateTokens: 16, choices: 300 },
+    keys: {},
+    faults: [],
+    seed: 1,
+    logger: createLogger('silent', { write: () => {} }),
+    ...options,
+  });
