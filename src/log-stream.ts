@@ -17,17 +17,17 @@ export interface LogStream {
 
 /** Bounds of a log stream; the defaults are 16 MiB and half a second. */
 export interface LogStreamOptions {
-  /** Bytes that may wait, in blocks and in the output's own queue. */
+  /** Bytes that may wait, in blocks and in the output's own queue; they take little more memory than that. */
   readonly maxBytes?: number;
   /** Milliseconds that a line may wait for others to be written with it. */
   readonly interval?: number;
 }
 
 /**
- * Lines are gathered into blocks of this many characters, since a system call each would cost more than a request's
- * other bookkeeping.
+ * Lines are gathered into blocks of this many bytes, since a system call each would cost more than a request's other
+ * bookkeeping.
  */
-const BLOCK_LENGTH = 12 * 1024;
+const BLOCK_BYTES = 12 * 1024;
 const MAX_BYTES = 16 * 1024 * 1024;
 const INTERVAL = 500;
 
@@ -35,14 +35,23 @@ const INTERVAL = 500;
 export function createLogStream(output: Writable, options: LogStreamOptions = {}): LogStream {
   const { maxBytes = MAX_BYTES, interval = INTERVAL } = options;
   let block = '';
+  let blockBytes = 0;
   let dropped = 0;
   let unreported = 0;
   let failed = false;
   let timer: NodeJS.Timeout | undefined;
 
+  /** What is in the block, which is empty from then on. */
+  const taken = (): string => {
+    const text = block;
+    block = '';
+    blockBytes = 0;
+    return text;
+  };
+
   output.on('error', () => {
     failed = true;
-    block = '';
+    taken();
   });
   output.on('drain', report);
 
@@ -50,9 +59,14 @@ export function createLogStream(output: Writable, options: LogStreamOptions = {}
     clearTimeout(timer);
     timer = undefined;
     if (block === '' || failed) return;
-    const text = block;
-    block = '';
-    output.write(text);
+    // Bytes, since a string that was put together of many holds each of them for as long as it waits: a block of lines
+    // took seven times its size.
+    output.write(Buffer.from(taken()));
+  };
+
+  const add = (line: string, bytes: number): void => {
+    block += line;
+    blockBytes += bytes;
   };
 
   /** Says what was lost, once there is room for it. */
@@ -65,20 +79,21 @@ export function createLogStream(output: Writable, options: LogStreamOptions = {}
       msg: 'log lines were dropped: nobody read them',
     };
     unreported = 0;
-    block += `${JSON.stringify(line)}\n`;
+    const text = `${JSON.stringify(line)}\n`;
+    add(text, Buffer.byteLength(text));
     send();
   }
 
   return {
     write(line) {
-      // UTF-16 code units stand for bytes: lines are nearly all ASCII, and the bound is no exact one.
-      if (failed || output.writableLength + block.length + line.length > maxBytes) {
+      const bytes = Buffer.byteLength(line);
+      if (failed || output.writableLength + blockBytes + bytes > maxBytes) {
         dropped += 1;
         unreported += 1;
         return;
       }
-      block += line;
-      if (block.length >= BLOCK_LENGTH) send();
+      add(line, bytes);
+      if (blockBytes >= BLOCK_BYTES) send();
       else timer ??= setTimeout(send, interval).unref();
     },
     dropped: () => dropped,

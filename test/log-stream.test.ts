@@ -4,8 +4,11 @@ import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import test from 'ava';
 import { createLogStream } from '../src/log-stream.ts';
+import { createLogSink } from '../src/logger.ts';
 import { NO_LIMITS } from '../src/mock/no-limits.ts';
 import { CHILD_ENV } from './support/child-env.ts';
 import { send } from './support/http.ts';
@@ -20,8 +23,8 @@ function pipeWithoutReader() {
   let open = false;
   const output = new Writable({
     decodeStrings: false,
-    write(block: string, _encoding, done) {
-      taken.push(block);
+    write(block: string | Buffer, _encoding, done) {
+      taken.push(block.toString());
       if (open) done();
       else release = done;
     },
@@ -54,6 +57,29 @@ test('what nobody reads is bounded and counted; whoever reads again gets whole l
   await stream.flush(1_000);
   t.is(stream.dropped(), dropped);
   t.true(text().endsWith(line(1)));
+});
+
+test.serial('what waits takes little more memory than its bytes, and the bound counts bytes', (t) => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const used = (): number => {
+    collect();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  const { output } = pipeWithoutReader();
+  const { logger, dropped } = createLogSink('info', output);
+  const before = used();
+  for (let number = 0; dropped() === 0; number++) {
+    logger.info(
+      { request: `req_${number}`, route: '/v1/decisions', status: 200, ms: number / 7, model: 'é' },
+      'answered',
+    );
+  }
+  const grown = (used() - before) / 2 ** 20;
+  t.true(output.writableLength <= 16 * 2 ** 20, `${output.writableLength} bytes wait`);
+  t.true(output.writableLength > 15.9 * 2 ** 20, `${output.writableLength} bytes wait`);
+  t.true(grown < 20, `${grown} MiB for 16 MiB of lines`);
 });
 
 test('lines wait for one another, and not for long', async (t) => {
