@@ -7,11 +7,13 @@ import { get as getOverTls } from 'node:https';
 
 const own = process.env.UMPIRE_METRICS_PORT;
 const port = own && own !== '0' ? own : process.env.PORT || '8080';
-const path = '/health/ready';
+const PATH = '/health/ready';
 const answered = (status: number | undefined): void => process.exit(status === 200 ? 0 : 1);
 const request =
   process.env.TLS_CERT && port !== own
-    ? getOverTls({ host: '127.0.0.1', port, path, rejectUnauthorized: false }, ({ statusCode }) => answered(statusCode))
-    : getClear({ host: '127.0.0.1', port, path }, ({ statusCode }) => answered(statusCode));
+    ? getOverTls({ host: '127.0.0.1', port, path: PATH, rejectUnauthorized: false }, ({ statusCode }) =>
+        answered(statusCode),
+      )
+    : getClear({ host: '127.0.0.1', port, path: PATH }, ({ statusCode }) => answered(statusCode));
 request.setTimeout(4000, () => answered(undefined));
 request.on('error', () => answered(undefined));

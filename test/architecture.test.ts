@@ -11,12 +11,12 @@ const TOP = ['src', 'proto', 'gen', 'test', 'docs', 'bench', 'models', 'training
 );
 const PATH = new RegExp(String.raw`(?<![\w./<-])(?:${TOP})(?:/[\w.-]*[\w-])+(?!/?<)`, 'g');
 
-const named = [...new Set([...page.matchAll(PATH)].map(([path]) => path))];
+const NAMED = [...new Set([...page.matchAll(PATH)].map(([path]) => path))];
 
 test('every file and folder that is named exists', (t) => {
-  t.true(named.length > 100, 'the page names most of the way of a decision');
+  t.true(NAMED.length > 100, 'the page names most of the way of a decision');
   t.deepEqual(
-    named.filter((path) => !existsSync(new URL(path, root))),
+    NAMED.filter((path) => !existsSync(new URL(path, root))),
     [],
   );
 });
@@ -28,7 +28,7 @@ test('every folder of src, and of its two largest layers, is named', (t) => {
       .map(({ name }) => `${parent}/${name}`),
   );
   t.deepEqual(
-    folders.filter((folder) => !named.includes(folder)),
+    folders.filter((folder) => !NAMED.includes(folder)),
     [],
   );
 });

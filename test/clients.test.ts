@@ -130,8 +130,8 @@ async function scripted(
 
 const MODELS = [{ id: 'minilm-l6', revision: 'r1', status: 'ready' }] as const;
 
-const clients = [['rest.ts', process.execPath], ...(hasPython ? [['rest.py', 'python3']] : [])] as [string, string][];
-for (const [file, command] of clients) {
+const CLIENTS = [['rest.ts', process.execPath], ...(hasPython ? [['rest.py', 'python3']] : [])] as [string, string][];
+for (const [file, command] of CLIENTS) {
   test.serial(`${file}: tries again what may work, when it is asked to, on one connection`, async (t) => {
     const service = await scripted(t, [
       [503, 'overloaded'],

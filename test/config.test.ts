@@ -62,7 +62,7 @@ test('values that count', (t) => {
   });
 });
 
-const wrong: readonly (readonly [env: Record<string, string>, problem: RegExp])[] = [
+const WRONG: readonly (readonly [env: Record<string, string>, problem: RegExp])[] = [
   [{ PORT: '-1' }, /^PORT: .*0 to 65535, not '-1'/],
   [{ PORT: '65536' }, /^PORT:/],
   [{ PORT: '80.5' }, /^PORT:/],
@@ -101,7 +101,7 @@ const wrong: readonly (readonly [env: Record<string, string>, problem: RegExp])[
   [{ UMPIRE_TOKEN_lower: '1' }, /^UMPIRE_TOKEN_lower: there is no such setting/],
 ];
 
-for (const [env, problem] of wrong) {
+for (const [env, problem] of WRONG) {
   test(`${Object.entries(env)
     .map(([name, value]) => `${name}=${value}`)
     .join(' ')} is a problem`, (t) => {

@@ -23,13 +23,13 @@ import { createRoutes } from '../src/wire/rest/routes.ts';
 
 // Handlers are never called: their tables are all that is looked at.
 const nothing = {} as never;
-const procedures = [
+const PROCEDURES = [
   ...createDecisionService({ decider: nothing }),
   ...createModelService({ engine: nothing }),
   ...createCatalogService({ catalogs: nothing }),
 ];
 
-const routes = createRoutes(procedures)
+const routes = createRoutes(PROCEDURES)
   .map(({ method, template, procedure, hasBody, successStatus }) => ({
     route: `${method} ${template.text}`,
     rpc: `${procedure.method.parent.typeName}/${procedure.method.name}`,

@@ -40,6 +40,15 @@ test('every value that is exported is imported by another file', (t) => {
   );
 });
 
+test('constants of a module are named in UPPER_CASE', (t) => {
+  t.deepEqual(
+    sources
+      .flatMap(({ file, misnamedConstants }) => misnamedConstants.map((name) => `${file}: ${name}`))
+      .filter((name) => !name.startsWith('scripts/attacks/fuzz-bodies.ts:')),
+    [],
+  );
+});
+
 test(`functions have ${MAX_FUNCTION_LINES} lines at most`, (t) => {
   t.deepEqual(
     shipped.flatMap(({ functions }) => functions).filter(({ lines }) => lines > MAX_FUNCTION_LINES),

@@ -27,7 +27,7 @@ const imports: readonly Import[] = sources.flatMap(({ file, text }) =>
 );
 
 /** What each layer may import beside itself. Files at the root of src put the layers together; the logger's type is everybody's. */
-const below: Readonly<Record<string, readonly string[]>> = {
+const BELOW: Readonly<Record<string, readonly string[]>> = {
   wire: ['service', 'domain', 'engine', 'stores'],
   service: ['domain', 'engine', 'stores'],
   domain: ['engine', 'stores'],
@@ -44,7 +44,7 @@ const MOCK = 'mock/start-mock.ts';
 const layerOf = (path: string): string => path.split('/')[0] as string;
 
 test('src is made of the known layers', (t) => {
-  const known = new Set([...Object.keys(below), ...ROOT]);
+  const known = new Set([...Object.keys(BELOW), ...ROOT]);
   t.deepEqual(
     [...new Set(sources.map(({ file }) => layerOf(file)))].filter((layer) => !known.has(layer)),
     [],
@@ -59,7 +59,7 @@ test('imports go one way: wire, service, domain, then engine and stores', (t) =>
     if (target === layer || to === 'logger.ts' || to === 'version.ts') return false;
     if (layer === 'cli' && to === 'config.ts') return false;
     if (from === MOCK && ['config.ts', 'app.ts'].includes(to)) return false;
-    return target in below || ROOT.includes(target) ? !below[layer]?.includes(target) : false;
+    return target in BELOW || ROOT.includes(target) ? !BELOW[layer]?.includes(target) : false;
   });
   t.deepEqual(wrong, []);
 });
@@ -159,7 +159,7 @@ test('the rooms of the wire import what the table says, and all of that', (t) =>
 });
 
 /** Who may import what: a package or a module of Node's, and the folder or file that it is for. */
-const reserved: readonly (readonly [what: RegExp, where: RegExp])[] = [
+const RESERVED: readonly (readonly [what: RegExp, where: RegExp])[] = [
   [/^onnxruntime-node$/, /^engine\/worker\//],
   [/^@huggingface\/tokenizers$/, /^engine\/text\//],
   [/^@grpc\/grpc-js$/, /^engine\/families\/open-inference\/client\.ts$/],
@@ -174,7 +174,7 @@ const reserved: readonly (readonly [what: RegExp, where: RegExp])[] = [
   [/^@opentelemetry\//, /^wire\/traces\//],
 ];
 
-for (const [what, where] of reserved) {
+for (const [what, where] of RESERVED) {
   test(`${what.source} is imported only in ${where.source}`, (t) => {
     const found = imports.filter(({ to }) => what.test(to));
     t.true(found.length > 0, 'nobody imports it: the rule is out of date');

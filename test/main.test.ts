@@ -8,7 +8,7 @@ import { connect as connectSecure } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { mintKey } from '../src/domain/keys.ts';
-import { validBody } from './support/answers.ts';
+import { VALID_BODY } from './support/answers.ts';
 import { makeCertificate } from './support/certificates.ts';
 import { CHILD_ENV } from './support/child-env.ts';
 import { callGrpc, openGrpc } from './support/grpc.ts';
@@ -86,7 +86,7 @@ test('a fault that nothing caught: what was accepted is answered, the metric has
   );
   const metricsPort = Number(/"metricsPort":(\d+)/.exec(server.output())?.[1]);
   const choices = Array.from({ length: 100 }, (_, index) => `a department with the number ${index}`);
-  const asked = Array.from({ length: 4 }, () => decide(server.port, { ...validBody, choices }));
+  const asked = Array.from({ length: 4 }, () => decide(server.port, { ...VALID_BODY, choices }));
   await new Promise((resolve) => setTimeout(resolve, 50));
   process.kill(server.pid, 'SIGUSR2');
   // A fault that comes again while it drains changes nothing.
@@ -95,7 +95,7 @@ test('a fault that nothing caught: what was accepted is answered, the metric has
   t.is((await send(metricsPort, { path: '/health/ready' })).status, 503);
   t.is((await send(metricsPort, { path: '/health/live' })).status, 200);
   t.regex((await send(metricsPort, { path: '/metrics' })).text, /^umpire_faults_total\{reason="ERR_TEST"\} 2$/m);
-  t.is((await decide(server.port, validBody)).status, 200);
+  t.is((await decide(server.port, VALID_BODY)).status, 200);
   for (const { status } of await Promise.all(asked)) t.is(status, 200);
   t.is(await server.ended(), 70);
   const lines = linesOf(server.output());
@@ -112,7 +112,7 @@ test('SIGTERM: what was asked is answered, then the status is 0', async (t) => {
   const choices = Array.from({ length: 100 }, (_, index) => `a department with the number ${index}`);
   // Enough work to be under way when the signal comes.
   const asked = Array.from({ length: 6 }, (_, index) =>
-    decide(server.port, { ...validBody, input: `case ${index}`, choices }),
+    decide(server.port, { ...VALID_BODY, input: `case ${index}`, choices }),
   );
   await Promise.race(asked);
   const [status, answers] = await Promise.all([server.stop(), Promise.all(asked)]);

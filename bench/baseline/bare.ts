@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { instruction } from '../load/requests.ts';
+import { INSTRUCTION } from '../load/requests.ts';
 import type { BareResult } from './bare-loop.ts';
 
 /** The shipped package that the benchmarks use. */
@@ -23,7 +23,7 @@ export interface BareTotals {
 /** The sequences that the model reads for one decision whose choices are cached, special tokens included. */
 export function sequencesOf(inputTokens: number): readonly number[] {
   const alone = inputTokens + 2;
-  const joint = inputTokens + instruction.split(/(?=\W)\s*/).length + 3;
+  const joint = inputTokens + INSTRUCTION.split(/(?=\W)\s*/).length + 3;
   return options.joint_weight === 0 ? [alone] : options.joint_weight === 1 ? [joint] : [joint, alone];
 }
 

@@ -10,7 +10,7 @@ import { compileMessageReader } from '../../src/wire/rest/message-reader.ts';
 import { compileMessageScan } from '../../src/wire/rpc/message-scan.ts';
 import { hostileBodies, hostileMessages } from '../../test/support/hostile-bodies.ts';
 import { printTable } from '../report/table.ts';
-import { large, small } from '../shell/requests.ts';
+import { LARGE, SMALL } from '../shell/requests.ts';
 
 const SIZES = [1 << 16, 1 << 18, 1 << 20];
 const MOST = 10;
@@ -42,8 +42,8 @@ const shown = (ms: number): string => (ms < 0.1 ? ms.toFixed(4) : ms.toFixed(1))
 export async function run({ rounds = 9 }: { readonly rounds?: number } = {}): Promise<void> {
   const rows: string[][] = [];
   for (const [what, body] of [
-    ['a request with 5 choices', small],
-    ['a request with 300 choices', large],
+    ['a request with 5 choices', SMALL],
+    ['a request with 300 choices', LARGE],
   ] as const) {
     const bytes = Buffer.from(JSON.stringify(body));
     const parsed = time(() => JSON.parse(bytes.toString()), rounds, 1000);

@@ -33,7 +33,7 @@ interface Output {
   readonly probabilities: Readonly<Record<string, number>>;
 }
 
-const patience = 120_000;
+const PATIENCE = 120_000;
 
 /** Answers in the order of the rows. Throws when the service says something that is neither a decision nor a refusal of the row. */
 export async function askAll(
@@ -55,7 +55,7 @@ export async function askAll(
 async function ask(url: string, model: string, row: Row): Promise<Answer> {
   const { input, instruction, choices, label } = row;
   let lost = 0;
-  for (const end = performance.now() + patience; ; ) {
+  for (const end = performance.now() + PATIENCE; ; ) {
     let response: Response;
     let body: Body;
     try {

@@ -1,8 +1,8 @@
 /** Charts as SVG: accuracy by set as bars, and reliability (accuracy against confidence, best on the diagonal). Readable on light and dark pages. */
 import type { ModelQuality } from './run.ts';
 
-const colours = ['#1f6f8b', '#c8553d', '#588157', '#6d597a'];
-const font = 'font-family="sans-serif" font-size="12"';
+const COLOURS = ['#1f6f8b', '#c8553d', '#588157', '#6d597a'];
+const FONT = 'font-family="sans-serif" font-size="12"';
 
 /** A group of bars for each set, a bar for each model, and the mean last. */
 export function accuracyChart(results: readonly ModelQuality[]): string {
@@ -74,7 +74,7 @@ function svg(
     return `<rect x="${at}" y="12" width="12" height="12" fill="${colourOf(place)}"/>${text(at + 18, 23, model, 'start')}`;
   });
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" ${font}>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" ${FONT}>`,
     `<title>${title}</title>`,
     '<rect width="100%" height="100%" fill="white"/>',
     text(12, 24, title, 'start', 15),
@@ -91,5 +91,5 @@ function text(x: number, y: number, content: string, anchor: string, size = 12):
 }
 
 function colourOf(place: number): string {
-  return colours[place % colours.length] as string;
+  return COLOURS[place % COLOURS.length] as string;
 }

@@ -34,7 +34,7 @@ interface Judged {
   readonly right: boolean;
 }
 
-const bins = 15;
+const BINS = 15;
 
 /** The quality of a set's answers, in the order of its rows. */
 export function measure({ rows, fixedChoices, pairs }: DataSet, answers: readonly Answer[]): Quality {
@@ -87,8 +87,8 @@ export function reliability(judged: readonly Judged[]): readonly Bin[] {
   const sorted = judged.toSorted((a, b) => a.confidence - b.confidence);
   const found: Bin[] = [];
   let start = 0;
-  for (let bin = 0; bin < bins; bin++) {
-    const count = Math.floor(sorted.length / bins) + (bin < sorted.length % bins ? 1 : 0);
+  for (let bin = 0; bin < BINS; bin++) {
+    const count = Math.floor(sorted.length / BINS) + (bin < sorted.length % BINS ? 1 : 0);
     const part = sorted.slice(start, start + count);
     start += count;
     if (count === 0) continue;

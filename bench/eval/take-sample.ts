@@ -9,13 +9,13 @@ import { gunzipSync } from 'node:zlib';
 import { readDataSets } from './data-sets.ts';
 
 // Those of which licence and source are clear: see sample/SOURCES.md.
-const taken = ['banking77', 'clinc150', 'clinc150_oos', 'metatool'];
+const TAKEN = ['banking77', 'clinc150', 'clinc150_oos', 'metatool'];
 
 const { values } = parseArgs({ options: { data: { type: 'string' }, rows: { type: 'string', default: '60' } } });
 if (values.data === undefined) throw new Error('--data FOLDER is needed');
 const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
-for (const set of readDataSets(values.data, { sets: taken, rows: Number(values.rows) })) {
+for (const set of readDataSets(values.data, { sets: TAKEN, rows: Number(values.rows) })) {
   const [first = ''] = gunzipSync(readFileSync(`${values.data}/${set.name}.jsonl.gz`))
     .toString('utf8')
     .split('\n', 1);
@@ -33,7 +33,7 @@ for (const line of readFileSync(pathOf('../../training/two_stage/lists/negations
   pairs.push(JSON.stringify({ input, instruction: question, choices: null, label }));
   pairs.push(JSON.stringify({ input, instruction: negation, choices: null, label: opposite }));
 }
-const meta = {
+const META = {
   set: 'negations',
   labels: ['yes', 'no'],
   licence: 'Apache-2.0',
@@ -41,4 +41,4 @@ const meta = {
   notes: 'written for Umpire',
   pairs: true,
 };
-writeFileSync(pathOf('sample/negations.jsonl'), [JSON.stringify({ meta }), ...pairs, ''].join('\n'));
+writeFileSync(pathOf('sample/negations.jsonl'), [JSON.stringify({ meta: META }), ...pairs, ''].join('\n'));

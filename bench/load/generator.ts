@@ -30,15 +30,15 @@ export interface LoadResult {
 }
 
 // A connection carries at most 100 calls at a time: too few would hold the load back.
-const connections = 24;
+const CONNECTIONS = 24;
 
 /** Makes the load. */
 async function makeLoad(plan: LoadPlan): Promise<LoadResult> {
   const encode = plan.protocol === 'rest' ? restBytes : grpcBytes;
   const bodies = Array.from({ length: 16 }, (_, seed) => encode(bodyOf(plan.tokens, plan.choices, seed)));
-  const sessions = plan.protocol === 'grpc' ? Array.from({ length: connections }, () => grpcConnection(plan.port)) : [];
+  const sessions = plan.protocol === 'grpc' ? Array.from({ length: CONNECTIONS }, () => grpcConnection(plan.port)) : [];
   let made = 0;
-  const newCaller = (): Caller => sessions[made++ % connections]?.caller() ?? restCaller(plan.port);
+  const newCaller = (): Caller => sessions[made++ % CONNECTIONS]?.caller() ?? restCaller(plan.port);
 
   const latencies = { ok: [] as number[], refused: [] as number[] };
   let failed = 0;

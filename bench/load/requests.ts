@@ -16,7 +16,7 @@ const words =
 const verbs = 'asked called came found gave kept made needed paid sent told took turned used wanted'.split(' ');
 
 /** The instruction of all benchmarks: six tokens. */
-export const instruction = 'which team should handle this?';
+export const INSTRUCTION = 'which team should handle this?';
 
 /** An input of so many tokens; `seed` makes different ones. */
 function inputOf(tokens: number, seed = 0): string {
@@ -36,5 +36,5 @@ export function choicesOf(count: number): readonly string[] {
 
 /** A body for the default model. */
 export function bodyOf(tokens: number, choices: number, seed = 0): DecisionBody {
-  return { model: 'minilm-l6', input: inputOf(tokens, seed), instruction, choices: choicesOf(choices) };
+  return { model: 'minilm-l6', input: inputOf(tokens, seed), instruction: INSTRUCTION, choices: choicesOf(choices) };
 }

@@ -12,7 +12,7 @@ import { startService } from '../load/service.ts';
 import { median, quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
-const version = '4.3.1';
+const VERSION = '4.3.1';
 
 /** `--seconds N` a round, `--rounds N`, `--callers N`, `--tokens N`, `--choices N`. Installs the peer into a temporary folder the first time. */
 export async function run(options: Record<string, number>): Promise<void> {
@@ -22,8 +22,8 @@ export async function run(options: Record<string, number>): Promise<void> {
   const peers = await Promise.all(['cached', 'plain'].map((mode) => startPeer(folder, mode)));
   const targets = [
     { name: 'Umpire over REST', port: service.port },
-    { name: `transformers.js ${version}, choices cached`, port: peers[0]?.port ?? 0 },
-    { name: `transformers.js ${version}, choices encoded each time`, port: peers[1]?.port ?? 0 },
+    { name: `transformers.js ${VERSION}, choices cached`, port: peers[0]?.port ?? 0 },
+    { name: `transformers.js ${VERSION}, choices encoded each time`, port: peers[1]?.port ?? 0 },
   ];
   const results = targets.map((): LoadResult[] => []);
   try {
@@ -71,11 +71,11 @@ export async function run(options: Record<string, number>): Promise<void> {
 }
 
 function installPeer(): string {
-  const folder = join(tmpdir(), `umpire-bench-peer-${version}`);
+  const folder = join(tmpdir(), `umpire-bench-peer-${VERSION}`);
   if (!existsSync(join(folder, 'node_modules', '@huggingface', 'transformers'))) {
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'package.json'), '{ "private": true }');
-    const spec = `@huggingface/transformers@${version}`;
+    const spec = `@huggingface/transformers@${VERSION}`;
     execFileSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefix', folder, spec], {
       stdio: 'inherit',
     });

@@ -8,12 +8,12 @@ export interface Line {
   readonly points: readonly (readonly [x: number, y: number])[];
 }
 
-const width = 640;
-const height = 360;
-const margin = { left: 60, right: 130, top: 40, bottom: 50 };
+const WIDTH = 640;
+const HEIGHT = 360;
+const MARGIN = { left: 60, right: 130, top: 40, bottom: 50 };
 /** Between the lines of two labels, for the size of the font. */
 const LABEL_GAP = 14;
-const colours = ['#1f6f8b', '#c8553d', '#588157', '#6d597a'];
+const COLOURS = ['#1f6f8b', '#c8553d', '#588157', '#6d597a'];
 
 /** Writes a plot with both axes from zero. */
 export function writePlot(path: string, title: string, xTitle: string, yTitle: string, lines: readonly Line[]): void {
@@ -21,9 +21,9 @@ export function writePlot(path: string, title: string, xTitle: string, yTitle: s
   const xMost = Math.max(...points.map(([x]) => x));
   const yMost = Math.max(...points.map(([, y]) => y)) * 1.05;
   const x = (value: number): string =>
-    (margin.left + (value / xMost) * (width - margin.left - margin.right)).toFixed(1);
+    (MARGIN.left + (value / xMost) * (WIDTH - MARGIN.left - MARGIN.right)).toFixed(1);
   const y = (value: number): string =>
-    (height - margin.bottom - (value / yMost) * (height - margin.top - margin.bottom)).toFixed(1);
+    (HEIGHT - MARGIN.bottom - (value / yMost) * (HEIGHT - MARGIN.top - MARGIN.bottom)).toFixed(1);
   const ticks = (most: number): readonly number[] => {
     const rough = most / 5;
     const power = 10 ** Math.floor(Math.log10(rough));
@@ -34,17 +34,17 @@ export function writePlot(path: string, title: string, xTitle: string, yTitle: s
     ...ticks(yMost).map((tick) => {
       return (
         `<line x1="${x(0)}" y1="${y(tick)}" x2="${x(xMost)}" y2="${y(tick)}" stroke="#ddd"/>` +
-        `<text x="${margin.left - 8}" y="${y(tick)}" dy="4" text-anchor="end">${Number(tick.toPrecision(6))}</text>`
+        `<text x="${MARGIN.left - 8}" y="${y(tick)}" dy="4" text-anchor="end">${Number(tick.toPrecision(6))}</text>`
       );
     }),
     ...ticks(xMost).map((tick) => {
-      return `<text x="${x(tick)}" y="${height - margin.bottom + 18}" text-anchor="middle">${Number(tick.toPrecision(6))}</text>`;
+      return `<text x="${x(tick)}" y="${HEIGHT - MARGIN.bottom + 18}" text-anchor="middle">${Number(tick.toPrecision(6))}</text>`;
     }),
   ];
   const ends = lines.map(({ points: own }) => Number(y(own.at(-1)?.[1] ?? 0)));
-  const labels = spreadLabels(ends, LABEL_GAP, height - margin.bottom);
+  const labels = spreadLabels(ends, LABEL_GAP, HEIGHT - MARGIN.bottom);
   const drawn = lines.flatMap(({ name, points: own }, i) => {
-    const colour = colours[i % colours.length];
+    const colour = COLOURS[i % COLOURS.length];
     const path = own.map(([px, py]) => `${x(px)},${y(py)}`).join(' ');
     const [lastX] = own.at(-1) ?? [0];
     return [
@@ -54,13 +54,13 @@ export function writePlot(path: string, title: string, xTitle: string, yTitle: s
     ];
   });
   const svg = [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">`,
     `<title>${title}</title>`,
     '<rect width="100%" height="100%" fill="white"/>',
-    `<text x="${margin.left}" y="22" font-size="15">${title}</text>`,
+    `<text x="${MARGIN.left}" y="22" font-size="15">${title}</text>`,
     ...grid,
-    `<text x="${width / 2 - 40}" y="${height - 12}" text-anchor="middle">${xTitle}</text>`,
-    `<text transform="translate(16 ${height / 2}) rotate(-90)" text-anchor="middle">${yTitle}</text>`,
+    `<text x="${WIDTH / 2 - 40}" y="${HEIGHT - 12}" text-anchor="middle">${xTitle}</text>`,
+    `<text transform="translate(16 ${HEIGHT / 2}) rotate(-90)" text-anchor="middle">${yTitle}</text>`,
     ...drawn,
     '</svg>',
     '',

@@ -9,7 +9,7 @@ export interface DecisionBody {
 }
 
 /** A small request: one sentence and five choices. */
-export const small: DecisionBody = {
+export const SMALL: DecisionBody = {
   model: 'instant',
   input: 'I was charged twice for my order and would like the second payment back.',
   instruction: 'Which team should handle this message?',
@@ -17,7 +17,7 @@ export const small: DecisionBody = {
 };
 
 /** A large request: the same sentence and 300 choices of two or three words. */
-export const large: DecisionBody = {
-  ...small,
+export const LARGE: DecisionBody = {
+  ...SMALL,
   choices: Array.from({ length: 300 }, (_, index) => `reason number ${index} of many`),
 };

@@ -14,7 +14,7 @@ import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { startTraceReceiver, type TraceReceiver } from '../load/trace-receiver.ts';
 import { quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
-import { type DecisionBody, large, small } from './requests.ts';
+import { type DecisionBody, LARGE, SMALL } from './requests.ts';
 
 /** Sends one request and resolves when it is answered. */
 type Send = () => Promise<unknown>;
@@ -38,53 +38,53 @@ const ENGINE = Symbol('engine');
 const CALLERS = 8;
 const WARM_UP = 3000;
 
-const all: readonly Row[] = [
-  { name: 'node:http echo, 5 choices', server: 'echo', body: small, send: rest },
+const ALL: readonly Row[] = [
+  { name: 'node:http echo, 5 choices', server: 'echo', body: SMALL, send: rest },
   {
     name: 'echo and messages to an engine, 5 choices',
     server: 'echo-engine',
-    body: small,
+    body: SMALL,
     send: rest,
     baseline: 'node:http echo, 5 choices',
   },
   {
     name: 'Umpire REST, 5 choices',
     server: 'umpire',
-    body: small,
+    body: SMALL,
     send: rest,
     baseline: 'node:http echo, 5 choices',
     bound: 3,
   },
-  { name: 'node:http echo, 300 choices', server: 'echo', body: large, send: rest },
+  { name: 'node:http echo, 300 choices', server: 'echo', body: LARGE, send: rest },
   {
     name: 'echo and messages to an engine, 300 choices',
     server: 'echo-engine',
-    body: large,
+    body: LARGE,
     send: rest,
     baseline: 'node:http echo, 300 choices',
   },
   {
     name: 'Umpire REST, 300 choices',
     server: 'umpire',
-    body: large,
+    body: LARGE,
     send: rest,
     baseline: 'node:http echo, 300 choices',
   },
   {
     name: 'Umpire REST, 300 cached choices, by its engine',
     server: 'decisions',
-    body: { ...large, model: 'minilm-l6' },
+    body: { ...LARGE, model: 'minilm-l6' },
     send: rest,
     baseline: ENGINE,
     bound: 0.05,
   },
-  { name: 'bare connect-node, gRPC', server: 'connect-http2', body: small, send: grpc },
-  { name: 'Umpire gRPC', server: 'umpire', body: small, send: grpc, baseline: 'bare connect-node, gRPC', bound: 1.3 },
-  { name: 'bare connect-node, Connect JSON', server: 'connect-http1', body: small, send: connect },
+  { name: 'bare connect-node, gRPC', server: 'connect-http2', body: SMALL, send: grpc },
+  { name: 'Umpire gRPC', server: 'umpire', body: SMALL, send: grpc, baseline: 'bare connect-node, gRPC', bound: 1.3 },
+  { name: 'bare connect-node, Connect JSON', server: 'connect-http1', body: SMALL, send: connect },
   {
     name: 'Umpire Connect JSON',
     server: 'umpire',
-    body: small,
+    body: SMALL,
     send: connect,
     baseline: 'bare connect-node, Connect JSON',
     bound: 1.3,
@@ -96,7 +96,7 @@ const all: readonly Row[] = [
 /** What an operator may switch on, beside a row without: four services in one process, so that nothing else tells them apart. */
 function observed(protocol: string, send: Row['send']): readonly Row[] {
   const baseline = `${protocol}, nothing observed`;
-  const row = { server: 'observed', body: small, send } as const;
+  const row = { server: 'observed', body: SMALL, send } as const;
   return [
     { ...row, name: baseline, port: 0 },
     { ...row, name: `${protocol}, metrics`, port: 1, baseline, bound: 1.03 },
@@ -190,7 +190,7 @@ export async function run(
   } = {},
 ): Promise<void> {
   const { requests = 3000, rounds = 7 } = options;
-  const rows = all.filter(
+  const rows = ALL.filter(
     ({ server, send }) =>
       (options.observed !== 1 || server === 'observed') &&
       (options.rest !== 1 || (send === rest && server !== 'observed')),

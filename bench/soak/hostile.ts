@@ -9,7 +9,7 @@ const decision = (body: unknown, headers = ''): string => {
 const good = bodyOf(58, 8);
 
 /** What each kind writes. */
-const attacks: readonly string[] = [
+const ATTACKS: readonly string[] = [
   decision('{"model": "minilm-l6", '),
   decision({ ...good, choices: Array.from({ length: 301 }, (_, i) => `c${i}`) }),
   decision({ ...good, input: 'word '.repeat(150_000) }),
@@ -29,10 +29,10 @@ const attacks: readonly string[] = [
 
 /** Makes one attack and hangs up within two seconds, the last kind at once. */
 export function attack(port: number, turn: number): void {
-  const kind = turn % attacks.length;
+  const kind = turn % ATTACKS.length;
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
   socket.resume();
-  socket.write(attacks[kind] ?? '');
-  setTimeout(() => socket.destroy(), kind === attacks.length - 1 ? 5 : 2000);
+  socket.write(ATTACKS[kind] ?? '');
+  setTimeout(() => socket.destroy(), kind === ATTACKS.length - 1 ? 5 : 2000);
 }

@@ -8,12 +8,12 @@ import { printTable } from '../report/table.ts';
 import { attack } from './hostile.ts';
 
 const probe = fileURLToPath(new URL('./probe.ts', import.meta.url));
-const concurrency = 64;
+const CONCURRENCY = 64;
 
 /** `--minutes N`, `--settle N`: the minute from which growth counts, `--rate N`: decisions a second over REST; half as many over gRPC. */
 export async function run(options: Record<string, number>): Promise<void> {
   const { minutes = 20, settle = 5, rate = 40 } = options;
-  const settings = { UMPIRE_CONCURRENCY_ANONYMOUS: String(concurrency) };
+  const settings = { UMPIRE_CONCURRENCY_ANONYMOUS: String(CONCURRENCY) };
   const service = await startService(settings, ['--expose-gc', '--import', probe]);
   const memory = async (): Promise<{ readonly heapUsed: number; readonly rss: number }> => {
     service.process.send('memory');
@@ -48,7 +48,7 @@ export async function run(options: Record<string, number>): Promise<void> {
     clearInterval(attacking);
     await new Promise((resolve) => setTimeout(resolve, 12_000));
     await sample(minutes);
-    const slots = await runLoad({ ...plan, seconds: 2, protocol: 'rest', shape: { callers: concurrency } });
+    const slots = await runLoad({ ...plan, seconds: 2, protocol: 'rest', shape: { callers: CONCURRENCY } });
     printTable(['minute', 'live heap MiB', 'RSS MiB', 'engines MiB', 'descriptors'], rows);
     const from = samples.find(({ minute }) => minute === Math.min(settle, minutes));
     const to = samples.findLast(({ minute }) => minute === minutes);
@@ -60,7 +60,7 @@ export async function run(options: Record<string, number>): Promise<void> {
       `descriptors ${samples[0]?.fds} at the start, ${to?.fds} at the end; ${turn} attacks; ${ok} decisions, ${failed} failed or refused`,
     );
     console.log(
-      `all ${concurrency} slots of one address are free: ${slots.failed === 0 ? 'yes' : `no, ${slots.failed} refused`}`,
+      `all ${CONCURRENCY} slots of one address are free: ${slots.failed === 0 ? 'yes' : `no, ${slots.failed} refused`}`,
     );
   } finally {
     await service.stop();

@@ -17,14 +17,14 @@ import { loadGraph } from '../../src/engine/worker/runtime.ts';
 import { median, quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
-const instruction = 'Which of these does the customer want?';
-const things = ['order', 'card', 'account', 'refund', 'address', 'invoice', 'ticket', 'password', 'parcel', 'booking'];
-const verbs = ['change', 'cancel', 'check', 'report', 'open', 'close', 'move', 'renew', 'find', 'share'];
-const kinds = ['', 'business ', 'second '];
-const labels = kinds.flatMap((kind) => verbs.flatMap((verb) => things.map((thing) => `${verb} ${kind}${thing}`)));
+const INSTRUCTION = 'Which of these does the customer want?';
+const THINGS = ['order', 'card', 'account', 'refund', 'address', 'invoice', 'ticket', 'password', 'parcel', 'booking'];
+const VERBS = ['change', 'cancel', 'check', 'report', 'open', 'close', 'move', 'renew', 'find', 'share'];
+const KINDS = ['', 'business ', 'second '];
+const labels = KINDS.flatMap((kind) => VERBS.flatMap((verb) => THINGS.map((thing) => `${verb} ${kind}${thing}`)));
 
 /** The numbers of choices, and the most that each may take in umpire-mini, as a multiple of the bare run. */
-const bounds: readonly (readonly [choices: number, atMost: number])[] = [
+const BOUNDS: readonly (readonly [choices: number, atMost: number])[] = [
   [2, 2.4],
   [8, 3.1],
   [32, 6.2],
@@ -52,8 +52,8 @@ async function measurePackage(modelsDir: string, found: ListedPackage, rounds: n
   const encoder = larger
     ? await loadGraph(join(folder, options.stageB), join(folder, stageBWeights))
     : await loadGraph(join(folder, options.stageA));
-  const asked = (await loadTokenizer(join(folder, options.tokenizer))).ids(instruction).length;
-  const input = Array.from({ length: tokens - 3 - asked }, (_, i) => verbs[i % verbs.length]).join(' ');
+  const asked = (await loadTokenizer(join(folder, options.tokenizer))).ids(INSTRUCTION).length;
+  const input = Array.from({ length: tokens - 3 - asked }, (_, i) => VERBS[i % VERBS.length]).join(' ');
   const ids = Array.from({ length: tokens }, (_, i) => 2000 + i);
   const feeds = larger
     ? packFeeds([], ids.slice(0, tokens - 4), [[]], options.special)
@@ -74,11 +74,11 @@ async function measurePackage(modelsDir: string, found: ListedPackage, rounds: n
     } as const;
     const result = await models.run(message, 0, unhindered);
     if (result.kind !== 'scored') throw new Error(`the decision ended as ${result.kind}`);
-    if (ask === instruction && result.inputTokens !== tokens - 3) throw new Error(`${result.inputTokens + 3} tokens`);
+    if (ask === INSTRUCTION && result.inputTokens !== tokens - 3) throw new Error(`${result.inputTokens + 3} tokens`);
   };
   const works = new Map<string, () => Promise<unknown>>([
     ['bare run of the encoder', bare],
-    ...bounds.map(([n]) => [`${n} cached choices`, () => decide(n, instruction)] as const),
+    ...BOUNDS.map(([n]) => [`${n} cached choices`, () => decide(n, INSTRUCTION)] as const),
     ['8 cached choices, new instruction', () => decide(8, `Which of these does customer ${asks++} want?`)],
   ]);
   const timed = async (work: () => Promise<unknown>): Promise<number> => {
@@ -100,7 +100,7 @@ async function measurePackage(modelsDir: string, found: ListedPackage, rounds: n
     [...times].map(([name, all], place) => {
       const ratio = (q: number): string => (quantile(all, q) / quantile(encoded, q)).toFixed(2);
       const figures = [median(all).toFixed(2), quantile(all, 0.1).toFixed(2), ratio(0.5), ratio(0.1)];
-      return [name, ...figures, (found.id === 'umpire-mini' ? bounds[place - 1]?.[1].toFixed(1) : undefined) ?? ''];
+      return [name, ...figures, (found.id === 'umpire-mini' ? BOUNDS[place - 1]?.[1].toFixed(1) : undefined) ?? ''];
     }),
   );
   await encoder.dispose();

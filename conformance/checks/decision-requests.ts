@@ -42,7 +42,7 @@ const unservedNames = (id: string): readonly string[] => [
   ...['NO MODEL', '__proto__', 'constructor', '-', '\u{1f600}', 'm'.repeat(100_000)],
 ];
 
-const fieldRows = (['model', 'input', 'instruction'] as const).flatMap((name): readonly WrongQuestion[] => [
+const FIELD_ROWS = (['model', 'input', 'instruction'] as const).flatMap((name): readonly WrongQuestion[] => [
   {
     id: `requests.missing-${name}`,
     promise: `${name} is required`,
@@ -67,7 +67,7 @@ const fieldRows = (['model', 'input', 'instruction'] as const).flatMap((name): r
 ]);
 
 const ROWS: readonly WrongQuestion[] = [
-  ...fieldRows,
+  ...FIELD_ROWS,
   {
     id: 'requests.type-of-choices',
     promise: 'choices is a list of strings',

@@ -13,8 +13,8 @@ export type Attack = (
 ) => Promise<string>;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-const json = [['content-type', 'application/json']] as const;
-const grpc = [
+const JSON_TYPE = [['content-type', 'application/json']] as const;
+const GRPC = [
   ['content-type', 'application/grpc'],
   ['te', 'trailers'],
 ] as const;
@@ -123,7 +123,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   async watches({ port }, seconds, scale = 300, each = 100) {
     const watch = (stream: number): Buffer =>
       Buffer.concat([
-        headers(stream, request('POST', '/grpc.health.v1.Health/Watch', grpc), 0),
+        headers(stream, request('POST', '/grpc.health.v1.Health/Watch', GRPC), 0),
         frame(TYPE.data, stream, Buffer.alloc(5), FLAG.endStream),
       ]);
     return `${each} streams on each: ${kept(await keepOpen(port, seconds, scale, streams(each, watch), { again: false }))}`;
@@ -149,7 +149,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     return `${each} streams without a window on each: ${kept(await keepOpen(port, seconds, scale, streams(each, read, { 4: 0 }), { again: false }))}`;
   },
   async 'unfinished-http2'({ port }, seconds, scale = 30, each = 100) {
-    const begin = (stream: number): Buffer => headers(stream, request('POST', '/v1/decisions', json), 0);
+    const begin = (stream: number): Buffer => headers(stream, request('POST', '/v1/decisions', JSON_TYPE), 0);
     return `${each} requests without an end on each: ${kept(await keepOpen(port, seconds, scale, streams(each, begin), { again: false }))}`;
   },
   async 'unfinished-http1'({ port }, seconds, scale = 1000) {
@@ -160,7 +160,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   },
   async 'rapid-reset'({ port }, seconds) {
     const pairs = streams(1000, (stream) =>
-      Buffer.concat([headers(stream, request('POST', '/v1/decisions', json), 0), rst(stream, 8)]),
+      Buffer.concat([headers(stream, request('POST', '/v1/decisions', JSON_TYPE), 0), rst(stream, 8)]),
     );
     const ends = performance.now() + seconds * 1000;
     let opened = 0;

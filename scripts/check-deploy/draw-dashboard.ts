@@ -17,9 +17,9 @@ export interface DrawnPanel {
   readonly series: readonly Series[];
 }
 
-const column = 48;
-const row = 22;
-const colours = [
+const COLUMN = 48;
+const ROW = 22;
+const COLOURS = [
   '#1f6f8b',
   '#c8553d',
   '#588157',
@@ -34,9 +34,9 @@ const colours = [
 
 /** Draws all panels of a time from `start` to `end`, in seconds. */
 export function drawDashboard(title: string, panels: readonly DrawnPanel[], start: number, end: number): string {
-  const height = Math.max(...panels.map(({ gridPos }) => gridPos.y + gridPos.h)) * row + 40;
+  const height = Math.max(...panels.map(({ gridPos }) => gridPos.y + gridPos.h)) * ROW + 40;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${24 * column + 20} ${height}" font-family="sans-serif" font-size="10" fill="#333">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${24 * COLUMN + 20} ${height}" font-family="sans-serif" font-size="10" fill="#333">`,
     `<title>${markup(title)}</title>`,
     '<rect width="100%" height="100%" fill="#f4f5f6"/>',
     `<text x="14" y="24" font-size="16">${markup(title)}</text>`,
@@ -45,8 +45,8 @@ export function drawDashboard(title: string, panels: readonly DrawnPanel[], star
       const body =
         panel.type === 'row'
           ? `<text x="4" y="16" font-size="13" font-weight="bold">${markup(panel.title)}</text>`
-          : drawPanel(panel, w * column - 8, h * row - 8, start, end);
-      return `<g transform="translate(${x * column + 14} ${y * row + 36})">${body}</g>`;
+          : drawPanel(panel, w * COLUMN - 8, h * ROW - 8, start, end);
+      return `<g transform="translate(${x * COLUMN + 14} ${y * ROW + 36})">${body}</g>`;
     }),
     '</svg>',
     '',
@@ -96,7 +96,7 @@ function drawLines({ series, unit, stacked }: DrawnPanel, plot: Plot, x: (at: nu
     return `<line x1="${plot.left}" x2="${plot.left + plot.width}" y1="${at}" y2="${at}" stroke="#eee"/><text x="${plot.left - 5}" y="${at + 3}" text-anchor="end" fill="#777">${format(share * most, unit)}</text>`;
   });
   const lines = drawn.map(({ points }, i) => {
-    const colour = colours[i % colours.length];
+    const colour = COLOURS[i % COLOURS.length];
     const line = points.map(({ at, top }) => `${x(at)},${y(top)}`).join(' ');
     const floor = stacked
       ? [...points]
@@ -115,7 +115,7 @@ function drawLines({ series, unit, stacked }: DrawnPanel, plot: Plot, x: (at: nu
     const at = Math.round((left + 12) * 10) / 10;
     const under = plot.top + plot.height + 25 + row * 11;
     if (place === undefined) return `<text x="${at}" y="${under}" fill="#777">${text}</text>`;
-    return `<circle cx="${at}" cy="${under - 3}" r="3" fill="${colours[place % colours.length]}"/><text x="${at + 6}" y="${under}">${markup(text)}</text>`;
+    return `<circle cx="${at}" cy="${under - 3}" r="3" fill="${COLOURS[place % COLOURS.length]}"/><text x="${at + 6}" y="${under}">${markup(text)}</text>`;
   });
   return [...grid, ...lines, ...legend].join('');
 }

@@ -24,9 +24,9 @@ import { makeVariedLoad } from './varied-load.ts';
 const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const monitoring = root('deploy/monitoring');
 const seconds = Number(process.argv[2] ?? 90);
-const step = 2;
+const STEP = 2;
 /** Short enough to see the load begin. */
-const window = '10s';
+const WINDOW = '10s';
 
 for (const args of [
   ['check', 'config', join(monitoring, 'prometheus.yml')],
@@ -95,7 +95,7 @@ const newKey = (...options: readonly string[]): string =>
 
 // The shipped configuration, with addresses in place of the name, and looks as often as a short run needs.
 const config = parse(readFileSync(join(monitoring, 'prometheus.yml'), 'utf8'));
-config.global = { scrape_interval: `${step}s`, evaluation_interval: `${step}s` };
+config.global = { scrape_interval: `${STEP}s`, evaluation_interval: `${STEP}s` };
 config.scrape_configs[0].dns_sd_configs = undefined;
 config.scrape_configs[0].static_configs = metricsPorts.map((port, i) => ({
   targets: [`127.0.0.1:${port}`],
@@ -125,7 +125,7 @@ async function api<T>(path: string, parameters: Record<string, string> = {}): Pr
 }
 
 const filled = (expression: string): string =>
-  expression.replaceAll('$__rate_interval', window).replaceAll('$instance', '.*');
+  expression.replaceAll('$__rate_interval', WINDOW).replaceAll('$instance', '.*');
 const legend = (format: string, metric: Answer['metric']): string =>
   format.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => metric[label] ?? '');
 
@@ -149,7 +149,7 @@ try {
     panels: readonly Panel[];
     title: string;
   };
-  const range = { start: String(start), end: String(end), step: String(step) };
+  const range = { start: String(start), end: String(end), step: String(STEP) };
   let queries = 0;
   const drawn: DrawnPanel[] = [];
   for (const panel of panels) {

@@ -34,7 +34,7 @@ function curl({ port, certificate }: TestProxy, path: string, ...options: readon
   }
 }
 
-const json = ['--header', 'Content-Type: application/json', '--data', body];
+const JSON_REQUEST = ['--header', 'Content-Type: application/json', '--data', body];
 const grpc = ({ port, certificate }: TestProxy): string =>
   execFileSync('node', [root('docs/clients/decide.ts'), `localhost:${port}`, certificate.certFile], {
     encoding: 'utf8',
@@ -50,7 +50,7 @@ try {
     ['--http2', '2'],
   ] as const) {
     for (let turn = 0; turn < 6; turn += 1) {
-      const answer = curl(proxy, '/v1/decisions', option, ...json);
+      const answer = curl(proxy, '/v1/decisions', option, ...JSON_REQUEST);
       deepEqual([answer.version, answer.status], [version, 200], answer.text);
       equal(JSON.parse(answer.text).output.choice, 'billing');
       match(answer.headers, /req_/);
@@ -62,12 +62,12 @@ try {
   console.log('REST over HTTP/1.1 and HTTP/2: ok');
   match(grpc(proxy), /^billing 0\.532273/);
   console.log('gRPC: ok');
-  const connect = curl(proxy, '/umpire.v1.DecisionService/CreateDecision', '--http1.1', ...json);
+  const connect = curl(proxy, '/umpire.v1.DecisionService/CreateDecision', '--http1.1', ...JSON_REQUEST);
   equal(JSON.parse(connect.text).decision.output.choice, 'billing');
   console.log('Connect: ok');
   for (let turn = 0; turn < 5; turn += 1) {
     match(grpc(proxy), /^billing/);
-    equal(curl(proxy, '/v1/decisions', ...json).status, 200);
+    equal(curl(proxy, '/v1/decisions', ...JSON_REQUEST).status, 200);
   }
   console.log('REST and gRPC by turns: ok');
   const folder = mkdtempSync(join(tmpdir(), 'umpire-large-'));
@@ -93,7 +93,7 @@ try {
 
 const alone = await startProxy([away]);
 try {
-  const refused = curl(alone, '/v1/decisions', ...json);
+  const refused = curl(alone, '/v1/decisions', ...JSON_REQUEST);
   equal(refused.status, 503);
   deepEqual(JSON.parse(refused.text).error.type, 'server_error');
   match(refused.headers, /^1 /);

@@ -7,14 +7,14 @@ import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import type { TestRedis } from '../../test/support/redis.ts';
 import type { ServerProcess } from '../../test/support/server-process.ts';
 
-const inputs = [
+const INPUTS = [
   'I was charged twice for my order',
   'The parcel never came, and nobody answers the telephone',
   'How do I reset my password on the new site?',
   'Everything works now, thank you very much for the quick help',
 ];
-const instruction = 'Which team should handle this?';
-const choices = ['billing', 'shipping', 'technical support', 'feedback'];
+const INSTRUCTION = 'Which team should handle this?';
+const CHOICES = ['billing', 'shipping', 'technical support', 'feedback'];
 
 /** Who asks what. */
 export interface LoadTargets {
@@ -41,8 +41,14 @@ export async function makeVariedLoad(
       body: JSON.stringify(json),
     }).then((answer) => answer.text());
   };
-  const decision = (more: object = {}) => ({ model: 'minilm-l6', input: pick(inputs), instruction, choices, ...more });
-  const ownChoices = () => ({ choices: choices.map((choice) => `${choice} ${sent}`) });
+  const decision = (more: object = {}) => ({
+    model: 'minilm-l6',
+    input: pick(INPUTS),
+    instruction: INSTRUCTION,
+    choices: CHOICES,
+    ...more,
+  });
+  const ownChoices = () => ({ choices: CHOICES.map((choice) => `${choice} ${sent}`) });
   const clients = servers.flatMap(({ port }) => {
     const baseUrl = `http://127.0.0.1:${port}`;
     return [
@@ -59,20 +65,20 @@ export async function makeVariedLoad(
     }
   };
 
-  await post('/v1/catalogs', { id: 'teams', model: 'minilm-l6', choices }, key);
+  await post('/v1/catalogs', { id: 'teams', model: 'minilm-l6', choices: CHOICES }, key);
   const { choices: _, ...withoutChoices } = decision();
   await Promise.all([
     caller(40, () => post('/v1/decisions', decision())),
     caller(150, () => post('/v1/decisions', decision(ownChoices()))),
     caller(120, () => pick(clients).createDecision(decision())),
-    caller(90, () => post('/v1/decisions', { ...withoutChoices, input: pick(inputs), catalog: 'teams' }, key)),
+    caller(90, () => post('/v1/decisions', { ...withoutChoices, input: pick(INPUTS), catalog: 'teams' }, key)),
     caller(300, () => post('/v1/decisions', decision({ model: 'remote', input: 'a b c', choices: ['a', 'b', 'xyz'] }))),
     caller(100, () => post('/v1/decisions', decision(), limitedKey)),
     caller(700, () => post('/v1/decisions', decision({ choices: ['one'] }))),
     caller(1500, () => post('/v1/decisions', decision(), 'no key at all')),
     caller(900, () => fetch(`${base()}/nowhere`).then((answer) => answer.text())),
     caller(500, () => fetch(`${base()}/health/ready`).then((answer) => answer.text())),
-    caller(2000, () => pick(clients).createDecision(decision({ input: inputs.join(' ') }), { timeoutMs: 3 })),
+    caller(2000, () => pick(clients).createDecision(decision({ input: INPUTS.join(' ') }), { timeoutMs: 3 })),
     burst(),
     incidents(),
   ]);
@@ -80,7 +86,7 @@ export async function makeVariedLoad(
 
   async function burst(): Promise<void> {
     await sleep(seconds * 250);
-    await Promise.all(Array.from({ length: 40 }, () => post('/v1/decisions', decision({ input: inputs.join(' ') }))));
+    await Promise.all(Array.from({ length: 40 }, () => post('/v1/decisions', decision({ input: INPUTS.join(' ') }))));
   }
 
   async function incidents(): Promise<void> {

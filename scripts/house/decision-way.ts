@@ -40,7 +40,7 @@ const IDLE = 2_000;
 /** Milliseconds after an answer in which the log line and the metrics follow. */
 const AFTER = 500;
 
-const question = {
+const QUESTION = {
   model: 'minilm-l6',
   input: 'I was charged twice',
   instruction: 'Which team should handle this?',
@@ -51,7 +51,7 @@ const question = {
 async function decide(protocol: Protocol, port: number): Promise<void> {
   if (protocol === 'gRPC') {
     const transport = createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` });
-    await createClient(DecisionService, transport).createDecision(question);
+    await createClient(DecisionService, transport).createDecision(QUESTION);
     return;
   }
   await new Promise<void>((resolve, reject) => {
@@ -64,7 +64,7 @@ async function decide(protocol: Protocol, port: number): Promise<void> {
       answer.once('end', () => (answer.statusCode === 200 ? resolve() : reject(new Error(body))));
     })
       .once('error', reject)
-      .end(JSON.stringify(question));
+      .end(JSON.stringify(QUESTION));
   });
 }
 

@@ -3,6 +3,7 @@ import { globSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
 import { API } from 'typescript/unstable/sync';
+import { misnamedConstants } from './constants.ts';
 import type { Import } from './imports.ts';
 
 /** Lines of the longest function that is still read without scrolling. */
@@ -33,6 +34,8 @@ export interface Source {
   readonly exportedValues: readonly string[];
   /** What it imports by name, as `file#name`; `file#*` where it may be any name. */
   readonly taken: readonly string[];
+  /** Names of its constants that are not `UPPER_CASE`. */
+  readonly misnamedConstants: readonly string[];
   /** Names of what it declares and exports without a doc comment. */
   readonly bareExports: readonly string[];
   readonly functions: readonly FunctionShape[];
@@ -95,6 +98,7 @@ function readSource(checkout: string, file: string, parsed: SourceFile): Source 
     imports,
     exportedValues: parsed.statements.filter(exportsValue).flatMap(namesOf),
     taken,
+    misnamedConstants: parsed.statements.flatMap(misnamedConstants).map((name) => name.getText()),
     bareExports: parsed.statements.filter(isBareExport).map(nameOf),
     functions,
   };

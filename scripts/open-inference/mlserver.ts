@@ -18,10 +18,10 @@ const [grpcPort, httpPort] = [await freePort(), await freePort()];
 const folder = join(work, 'mlserver');
 await mkdir(join(folder, 'encoder'), { recursive: true });
 await cp(fileURLToPath(new URL('./onnx_encoder.py', import.meta.url)), join(folder, 'onnx_encoder.py'));
-const serverSettings = {
+const SERVER_SETTINGS = {
   ...{ host: '127.0.0.1', grpc_port: grpcPort, http_port: httpPort, metrics_endpoint: null, parallel_workers: 0 },
 };
-await writeFile(join(folder, 'settings.json'), JSON.stringify(serverSettings));
+await writeFile(join(folder, 'settings.json'), JSON.stringify(SERVER_SETTINGS));
 await writeFile(
   join(folder, 'encoder', 'model-settings.json'),
   JSON.stringify({
@@ -121,7 +121,7 @@ umpire.stdout.setEncoding('utf8').on('data', (text: string) => {
   log += text;
 });
 
-const texts = [
+const TEXTS = [
   'I was charged twice for my order',
   'The parcel never arrived and the tracking page is empty',
   'Der Bildschirm bleibt schwarz, seit ich gestern das Update installiert habe',
@@ -131,8 +131,8 @@ const texts = [
   'a '.repeat(400).trim(),
   'Who won?',
 ];
-const instructions = ['Which team should handle this?', 'What does the writer want?', 'How urgent is it?'];
-const choiceSets = [
+const INSTRUCTIONS = ['Which team should handle this?', 'What does the writer want?', 'How urgent is it?'];
+const CHOICE_SETS = [
   ['billing', 'shipping', 'technical support'],
   ['refund', 'cancel', 'invoice', 'help', 'complain', 'praise', 'something else entirely'],
   Array.from({ length: 60 }, (_, i) => `reason number ${i}: ${['late', 'broken', 'lost', 'wrong'][i % 4]} item`),
@@ -162,9 +162,9 @@ try {
   let decisions = 0;
   let largest = 0;
   let others = 0;
-  for (const input of texts) {
-    for (const instruction of instructions) {
-      for (const choices of choiceSets) {
+  for (const input of TEXTS) {
+    for (const instruction of INSTRUCTIONS) {
+      for (const choices of CHOICE_SETS) {
         const here = (await decide('minilm-l6', input, instruction, choices)).body;
         const there = (await decide('remote', input, instruction, choices)).body;
         if (here.output === undefined || there.output === undefined) throw new Error(JSON.stringify([here, there]));
@@ -191,8 +191,8 @@ try {
     const run = async (): Promise<void> => {
       while (!stopped) {
         const [here, there] = await Promise.all([
-          decide('minilm-l6', 'I was charged twice', 'Which team?', choiceSets[0] as readonly string[]),
-          decide('remote', 'I was charged twice', 'Which team?', choiceSets[0] as readonly string[]),
+          decide('minilm-l6', 'I was charged twice', 'Which team?', CHOICE_SETS[0] as readonly string[]),
+          decide('remote', 'I was charged twice', 'Which team?', CHOICE_SETS[0] as readonly string[]),
         ]);
         const name = there.status === 200 ? '200' : `${there.status} ${there.body.error?.code}`;
         seen[name] = (seen[name] ?? 0) + 1;

@@ -1,9 +1,9 @@
 /** What the document's operations share: the envelope, headers, the key, and the bodies of the health paths. */
 import type { Schema } from './constraints.ts';
-import { errorTypes } from './faults.ts';
+import { ERROR_TYPES } from './faults.ts';
 
 /** Schemas that no message of the protos describes. */
-export const plainSchemas: Readonly<Record<string, Schema>> = {
+export const PLAIN_SCHEMAS: Readonly<Record<string, Schema>> = {
   ErrorResponse: {
     type: 'object',
     description: 'Every failure. Programs decide by the HTTP status and `error.type`.',
@@ -12,7 +12,7 @@ export const plainSchemas: Readonly<Record<string, Schema>> = {
         type: 'object',
         properties: {
           message: { type: 'string', description: 'For logs and operators; its wording may change.' },
-          type: { type: 'string', enum: errorTypes },
+          type: { type: 'string', enum: ERROR_TYPES },
           code: {
             type: 'string',
             pattern: '^[a-z][a-z_]*$',
@@ -37,7 +37,7 @@ function healthBody(status: string): Schema {
 }
 
 /** Response headers. */
-export const headers: Readonly<Record<string, Schema>> = {
+export const HEADERS: Readonly<Record<string, Schema>> = {
   'X-Request-ID': {
     description: 'A correlation identifier, new for every response. Keep it for support and tracing.',
     required: true,
@@ -70,7 +70,7 @@ export const headers: Readonly<Record<string, Schema>> = {
 };
 
 /** The key. */
-export const securitySchemes: Readonly<Record<string, Schema>> = {
+export const SECURITY_SCHEMES: Readonly<Record<string, Schema>> = {
   key: {
     type: 'http',
     scheme: 'bearer',

@@ -7,7 +7,7 @@ import { createModelService } from '../../src/service/model-service.ts';
 import type { Procedure } from '../../src/service/procedure.ts';
 import { createRoutes } from '../../src/wire/rest/routes.ts';
 import type { Comments } from './comments.ts';
-import { headers, plainSchemas, securitySchemes } from './components.ts';
+import { HEADERS, PLAIN_SCHEMAS, SECURITY_SCHEMES } from './components.ts';
 import type { Schema } from './constraints.ts';
 import { healthOperations, operationOf, tagOf, withoutName } from './operations.ts';
 import { requestSchema, responseSchemas, schemaName } from './schemas.ts';
@@ -58,6 +58,6 @@ export function createDocument(comments: Comments): Schema {
       { name: 'Health', description: 'For those who watch over the process: no key, no limits.' },
     ],
     paths: { ...paths, ...healthOperations(comments) },
-    components: { schemas: { ...schemas, ...plainSchemas }, headers, securitySchemes },
+    components: { schemas: { ...schemas, ...PLAIN_SCHEMAS }, headers: HEADERS, securitySchemes: SECURITY_SCHEMES },
   };
 }

@@ -18,13 +18,13 @@ export interface Example {
   readonly answer?: unknown;
 }
 
-const question = {
+const QUESTION = {
   model: 'minilm-l6',
   input: 'I was charged twice for my order',
   instruction: 'Which team should handle this?',
 };
-const choices = ['billing', 'shipping', 'technical support'];
-const decision = {
+const CHOICES = ['billing', 'shipping', 'technical support'];
+const DECISION = {
   id: 'dec_kFNyNVecNy8SKJjWJIupbw',
   object: 'decision',
   model: 'minilm-l6@r1',
@@ -35,20 +35,26 @@ const decision = {
   },
   usage: { input_tokens: 13 },
 };
-const model = {
+const MODEL = {
   id: 'minilm-l6',
   object: 'model',
   owned_by: 'umpire',
   status: 'ready',
   limits: { input_tokens: 500, candidate_tokens: 96, choices: 300 },
 };
-const catalog = { id: 'support-teams', model: 'minilm-l6', choices, version: '2026-11', visibility: 'private' };
+const CATALOG = {
+  id: 'support-teams',
+  model: 'minilm-l6',
+  choices: CHOICES,
+  version: '2026-11',
+  visibility: 'private',
+};
 const fault = (type: string, code: string, param: string | null, message: string) => ({
   error: { message, type, code, param },
 });
 
 /** The examples. */
-export const examples: readonly Example[] = [
+export const EXAMPLES: readonly Example[] = [
   {
     name: 'live',
     summary: 'The process runs',
@@ -68,7 +74,7 @@ export const examples: readonly Example[] = [
     summary: 'The models',
     operation: 'ListModels',
     status: 200,
-    answer: { object: 'list', data: [model] },
+    answer: { object: 'list', data: [MODEL] },
   },
   {
     name: 'model',
@@ -76,7 +82,7 @@ export const examples: readonly Example[] = [
     operation: 'GetModel',
     path: { model: 'minilm-l6' },
     status: 200,
-    answer: model,
+    answer: MODEL,
   },
   {
     name: 'no-such-model',
@@ -95,23 +101,23 @@ export const examples: readonly Example[] = [
     name: 'choices',
     summary: 'Choices in the request',
     operation: 'CreateDecision',
-    body: { ...question, choices },
+    body: { ...QUESTION, choices: CHOICES },
     status: 200,
-    answer: decision,
+    answer: DECISION,
   },
   {
     name: 'revision',
     summary: 'A certain revision of a model',
     operation: 'CreateDecision',
-    body: { ...question, model: 'minilm-l6@r1', choices },
+    body: { ...QUESTION, model: 'minilm-l6@r1', choices: CHOICES },
     status: 200,
-    answer: decision,
+    answer: DECISION,
   },
   {
     name: 'neither',
     summary: 'Neither choices nor a catalog',
     operation: 'CreateDecision',
-    body: question,
+    body: QUESTION,
     status: 400,
     answer: fault('invalid_request_error', 'choices_or_catalog', 'choices', 'send exactly one of choices and catalog'),
   },
@@ -119,7 +125,7 @@ export const examples: readonly Example[] = [
     name: 'no-key',
     summary: 'A catalog needs a key',
     operation: 'CreateCatalog',
-    body: catalog,
+    body: CATALOG,
     status: 401,
     answer: fault(
       'authentication_error',
@@ -133,16 +139,16 @@ export const examples: readonly Example[] = [
     summary: 'A choice set to be used again',
     operation: 'CreateCatalog',
     keyed: true,
-    body: catalog,
+    body: CATALOG,
     status: 201,
-    answer: catalog,
+    answer: CATALOG,
   },
   {
     name: 'again',
     summary: 'An identifier that is taken',
     operation: 'CreateCatalog',
     keyed: true,
-    body: catalog,
+    body: CATALOG,
     status: 409,
     answer: fault(
       'invalid_request_error',
@@ -156,9 +162,9 @@ export const examples: readonly Example[] = [
     summary: 'Choices of a catalog',
     operation: 'CreateDecision',
     keyed: true,
-    body: { ...question, catalog: 'support-teams' },
+    body: { ...QUESTION, catalog: 'support-teams' },
     status: 200,
-    answer: decision,
+    answer: DECISION,
   },
   {
     name: 'catalog',
@@ -167,7 +173,7 @@ export const examples: readonly Example[] = [
     keyed: true,
     path: { id: 'support-teams' },
     status: 200,
-    answer: catalog,
+    answer: CATALOG,
   },
   {
     name: 'deletion',

@@ -61,7 +61,7 @@ export function reasonsOf({ method }: Procedure, hasBody: boolean): readonly Err
 }
 
 /** The reasons of a health path. */
-export const healthReasons = {
+export const HEALTH_REASONS = {
   live: TRANSPORT,
   ready: [...TRANSPORT, 'NOT_READY', 'DRAINING'],
 } as const satisfies Readonly<Record<string, readonly ErrorReason[]>>;
@@ -140,4 +140,4 @@ function headersOf(status: number): Schema {
 }
 
 /** Every value of `error.type`. */
-export const errorTypes: readonly string[] = [...new Set(Object.values(ERROR_TABLE).map((row) => row.type))];
+export const ERROR_TYPES: readonly string[] = [...new Set(Object.values(ERROR_TABLE).map((row) => row.type))];

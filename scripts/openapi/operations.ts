@@ -3,8 +3,8 @@ import type { DescService } from '@bufbuild/protobuf';
 import type { Route } from '../../src/wire/rest/routes.ts';
 import type { Comments } from './comments.ts';
 import type { Schema } from './constraints.ts';
-import { type Example, examples } from './examples.ts';
-import { errorResponses, healthReasons, reasonsOf } from './faults.ts';
+import { EXAMPLES, type Example } from './examples.ts';
+import { errorResponses, HEALTH_REASONS, reasonsOf } from './faults.ts';
 import { fieldSchema, schemaName, schemaRef } from './schemas.ts';
 
 /** An operation over a route of the service. */
@@ -12,7 +12,7 @@ export function operationOf(route: Route, comments: Comments): Schema {
   const { procedure, hasBody } = route;
   const { method } = procedure;
   const description = withoutName(comments.get(`${method.parent.typeName}.${method.name}`) ?? '', method.name);
-  const own = examples.filter((example) => example.operation === method.name);
+  const own = EXAMPLES.filter((example) => example.operation === method.name);
   const key = { key: [] };
   return {
     operationId: method.localName,
@@ -55,7 +55,7 @@ export function healthOperations(comments: Comments): Readonly<Record<string, Sc
           },
           ...errorResponses(reasons, comments),
         },
-        examples.filter((example) => example.operation === operationId),
+        EXAMPLES.filter((example) => example.operation === operationId),
       ),
     },
   });
@@ -65,14 +65,14 @@ export function healthOperations(comments: Comments): Readonly<Record<string, Sc
       'Whether the process runs',
       'For restarts: says yes for as long as the process answers, with or without a model.',
       'Liveness',
-      healthReasons.live,
+      HEALTH_REASONS.live,
     ),
     '/health/ready': operation(
       'getReadiness',
       'Whether decisions can be made',
       'For traffic: says no before the first model is there, and from the moment that the process was asked to end.',
       'Readiness',
-      healthReasons.ready,
+      HEALTH_REASONS.ready,
     ),
   };
 }

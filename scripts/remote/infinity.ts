@@ -21,19 +21,19 @@ const [, , bin = '', checkpoints = ''] = process.argv;
 const KEY = 'infinity-key-of-a-script';
 const TEMPERATURES = { reranker: 1, encoder: 0.05 };
 
-const texts = [
+const TEXTS = [
   'I was charged twice for my order',
   'The parcel never arrived and the tracking page is empty',
   'Der Bildschirm bleibt schwarz, seit ich gestern das Update installiert habe',
   'a '.repeat(50).trim(),
   'Who won?',
 ];
-const choiceSets = [
+const CHOICE_SETS = [
   ['billing', 'shipping', 'technical support'],
   ['refund', 'cancel', 'invoice', 'help', 'complain', 'praise', 'something else entirely'],
 ];
-const SAMPLE: readonly Asked[] = texts.flatMap((input) =>
-  choiceSets.map((choices) => ({ input, instruction: 'What does the writer want?', choices: [...choices].sort() })),
+const SAMPLE: readonly Asked[] = TEXTS.flatMap((input) =>
+  CHOICE_SETS.map((choices) => ({ input, instruction: 'What does the writer want?', choices: [...choices].sort() })),
 );
 
 const [FIRST] = SAMPLE as readonly [Asked];

@@ -38,44 +38,44 @@ export interface ErrorRow {
 }
 
 const row = (status: StatusName, http: number, type: ErrorType): ErrorRow => ({ status, http, type });
-const invalid = row('INVALID_ARGUMENT', 400, 'invalid_request_error');
-const busy = row('UNAVAILABLE', 503, 'server_error');
-const limited = row('RESOURCE_EXHAUSTED', 429, 'rate_limit_error');
+const INVALID = row('INVALID_ARGUMENT', 400, 'invalid_request_error');
+const BUSY = row('UNAVAILABLE', 503, 'server_error');
+const LIMITED = row('RESOURCE_EXHAUSTED', 429, 'rate_limit_error');
 const transport = (http: number): ErrorRow => row('INVALID_ARGUMENT', http, 'invalid_request_error');
 
 /** The table. Its golden copy under `test/golden` is part of the frozen contract. */
 export const ERROR_TABLE: Readonly<Record<ErrorReason, ErrorRow>> = {
-  INVALID_JSON: invalid,
-  INVALID_MESSAGE: invalid,
-  UNKNOWN_FIELD: invalid,
-  DUPLICATE_FIELD: invalid,
-  MISSING_FIELD: invalid,
-  INVALID_TYPE: invalid,
-  INVALID_VALUE: invalid,
-  CHOICES_OR_CATALOG: invalid,
-  INVALID_CHOICES: invalid,
-  TOO_MANY_CHOICES: invalid,
-  INPUT_TOKENS_EXCEEDED: invalid,
-  CANDIDATE_TOKENS_EXCEEDED: invalid,
-  UNKNOWN_MODEL: invalid,
+  INVALID_JSON: INVALID,
+  INVALID_MESSAGE: INVALID,
+  UNKNOWN_FIELD: INVALID,
+  DUPLICATE_FIELD: INVALID,
+  MISSING_FIELD: INVALID,
+  INVALID_TYPE: INVALID,
+  INVALID_VALUE: INVALID,
+  CHOICES_OR_CATALOG: INVALID,
+  INVALID_CHOICES: INVALID,
+  TOO_MANY_CHOICES: INVALID,
+  INPUT_TOKENS_EXCEEDED: INVALID,
+  CANDIDATE_TOKENS_EXCEEDED: INVALID,
+  UNKNOWN_MODEL: INVALID,
   MODEL_DISABLED: row('FAILED_PRECONDITION', 400, 'invalid_request_error'),
-  UNKNOWN_CATALOG: invalid,
-  CATALOG_MODEL_MISMATCH: invalid,
-  INVALID_CATALOG_ID: invalid,
+  UNKNOWN_CATALOG: INVALID,
+  CATALOG_MODEL_MISMATCH: INVALID,
+  INVALID_CATALOG_ID: INVALID,
   AUTHENTICATION_REQUIRED: row('UNAUTHENTICATED', 401, 'authentication_error'),
   MODEL_NOT_FOUND: row('NOT_FOUND', 404, 'invalid_request_error'),
   CATALOG_NOT_FOUND: row('NOT_FOUND', 404, 'invalid_request_error'),
   CATALOG_ALREADY_EXISTS: row('ALREADY_EXISTS', 409, 'invalid_request_error'),
-  RATE_LIMIT_EXCEEDED: limited,
-  CONCURRENCY_LIMIT_EXCEEDED: limited,
-  QUOTA_EXCEEDED: limited,
+  RATE_LIMIT_EXCEEDED: LIMITED,
+  CONCURRENCY_LIMIT_EXCEEDED: LIMITED,
+  QUOTA_EXCEEDED: LIMITED,
   MODEL_UNAVAILABLE: row('UNAVAILABLE', 503, 'model_error'),
-  OVERLOADED: busy,
+  OVERLOADED: BUSY,
   DEADLINE_EXCEEDED: row('DEADLINE_EXCEEDED', 503, 'server_error'),
-  STORE_UNAVAILABLE: busy,
-  STORE_WRITE_UNCONFIRMED: busy,
-  NOT_READY: busy,
-  DRAINING: busy,
+  STORE_UNAVAILABLE: BUSY,
+  STORE_WRITE_UNCONFIRMED: BUSY,
+  NOT_READY: BUSY,
+  DRAINING: BUSY,
   INTERNAL: row('INTERNAL', 500, 'server_error'),
   STORAGE_CORRUPT: row('DATA_LOSS', 500, 'server_error'),
   UNIMPLEMENTED: row('UNIMPLEMENTED', 501, 'server_error'),

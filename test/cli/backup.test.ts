@@ -26,20 +26,20 @@ const embedded = (name: string) => ({ UMPIRE_DATA_DIR: join(folder, name) });
 const opened = (env: Record<string, string>): Promise<Stores> =>
   createStores(parseStoreSettings(env).value, SILENT_LOG);
 
-const keys = [
+const KEYS = [
   keyOf('acme', { label: 'prod', limits: { quota: 7 }, lastUsedAt: 1_790_000_000_000 }),
   keyOf('acme', { endsAt: 1_790_000_000_000, endedBy: 'revocation' }),
   keyOf('nobody-with-catalogs'),
 ];
-const catalogs = [
+const CATALOGS = [
   ['acme', record('a', ['__proto__', 'é\n', '🟢'])],
   ['acme', { ...record('b'), calibrations: { 'minilm-l6@r1': 1.5 } }],
   ['without-keys', record('a')],
 ] as const;
 
 async function fill(stores: Stores): Promise<void> {
-  for (const key of keys) await stores.keys.add(key, budget());
-  for (const [owner, each] of catalogs) await stores.catalogs.create(owner, each, UNBOUNDED, budget());
+  for (const key of KEYS) await stores.keys.add(key, budget());
+  for (const [owner, each] of CATALOGS) await stores.catalogs.create(owner, each, UNBOUNDED, budget());
 }
 
 async function content(stores: Stores) {
@@ -53,8 +53,8 @@ async function content(stores: Stores) {
   return { keys: found, catalogs: kept };
 }
 
-const places = { sqlite: embedded('one'), redis: { REDIS_URL: servers[0].url } };
-for (const [name, env] of Object.entries(places)) {
+const PLACES = { sqlite: embedded('one'), redis: { REDIS_URL: servers[0].url } };
+for (const [name, env] of Object.entries(PLACES)) {
   test.serial(`${name}: what a backup holds is what a store of either kind has after a restore`, async (t) => {
     const stores = await opened(env);
     t.teardown(() => stores.close());
@@ -67,7 +67,7 @@ for (const [name, env] of Object.entries(places)) {
     const expected = await content(stores);
     t.is(expected.keys.length, 3);
     const byId = (a: { keyId: string }, b: { keyId: string }): number => (a.keyId < b.keyId ? -1 : 1);
-    t.deepEqual(expected.keys.toSorted(byId), keys.toSorted(byId));
+    t.deepEqual(expected.keys.toSorted(byId), KEYS.toSorted(byId));
     for (const target of [embedded(`${name}-restored`), { REDIS_URL: servers[1].url }]) {
       if ('REDIS_URL' in target) await servers[1].command('FLUSHALL');
       const { status, out, err } = await umpire(target, 'restore', file);
@@ -122,7 +122,7 @@ test.serial('a backup that fails leaves the last one as it was', async (t) => {
   const before = readFileSync(file, 'utf8');
   t.is((await umpire({ REDIS_URL: 'redis://127.0.0.1:1' }, 'backup', file)).status, 1);
   t.is(readFileSync(file, 'utf8'), before);
-  t.is((await umpire(places.sqlite, 'backup', join(folder, 'no-such-folder', 'file'))).status, 1);
+  t.is((await umpire(PLACES.sqlite, 'backup', join(folder, 'no-such-folder', 'file'))).status, 1);
   t.deepEqual(
     readdirSync(folder).filter((name) => name.includes('.part')),
     [],
@@ -132,7 +132,7 @@ test.serial('a backup that fails leaves the last one as it was', async (t) => {
 test.serial('a catalog that cannot be read is named, the rest is kept', async (t) => {
   await servers[0].command('HSET', 'umpire:{acme}:catalog:a', 'choices', 'nonsense');
   const file = join(folder, 'partly.backup');
-  const { status, err } = await umpire(places.redis, 'backup', file);
+  const { status, err } = await umpire(PLACES.redis, 'backup', file);
   t.is(status, 1);
   t.regex(err, /a of acme: not readable, left out/);
   const { out } = await umpire(embedded('partly'), 'restore', file);

@@ -15,7 +15,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runUmpire } from '../support/terminal.ts';
 
 const budget = () => createStoreBudget(10_000);
-const choices = ['xyz', 'abc', 'mno'];
+const CHOICES = ['xyz', 'abc', 'mno'];
 const wait = () => new Promise((resolve) => setTimeout(resolve, 1000));
 
 for (const kind of ['sqlite', 'redis'] as const) {
@@ -36,7 +36,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
       });
       const { headers } = await issueKey(stores, 'acme');
       const createdAt = '2026-01-02T03:04:05.678Z';
-      const record = { id: 'letters', model: 'tiny', choices, version: '1', visibility: 'private', createdAt };
+      const record = { id: 'letters', model: 'tiny', choices: CHOICES, version: '1', visibility: 'private', createdAt };
       await stores.catalogs.create('acme', record, UNBOUNDED, budget());
       const env = { ...place, UMPIRE_MODELS_DIR: modelsDir };
       const target = ['--owner', 'acme', '--catalog', 'letters'];
@@ -71,7 +71,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
       const after = await decide('defdef');
       t.notDeepEqual(after.probabilities, bare.probabilities);
       const inline = await decide('defdef', { choices: ['xyz', 'abc: def def', 'mno: g "h", i'] });
-      t.deepEqual(Object.keys(after.probabilities).toSorted(), choices.toSorted());
+      t.deepEqual(Object.keys(after.probabilities).toSorted(), CHOICES.toSorted());
       t.deepEqual(Object.values(after.probabilities).toSorted(), Object.values(inline.probabilities).toSorted());
       t.is(after.choice, 'abc');
       t.deepEqual((await show()).choices, [

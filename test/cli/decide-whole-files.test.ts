@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import {
   asking,
-  choices,
+  CHOICES,
   decide,
   fault,
   jsonLines,
@@ -25,7 +25,7 @@ for (const format of ['json', 'csv'] as const) {
     const file = newFile(
       format === 'json'
         ? records(12)
-        : `id,input,label\n${Array.from({ length: 12 }, (_, i) => `${i},"the ""${choices[i % 3]}"", one\nof ${i}",${choices[i % 3]}\n`).join('')}`,
+        : `id,input,label\n${Array.from({ length: 12 }, (_, i) => `${i},"the ""${CHOICES[i % 3]}"", one\nof ${i}",${CHOICES[i % 3]}\n`).join('')}`,
     );
     const whole = newFile();
     t.is((await decide(url, [file, '--out', whole])).status, 0);
@@ -146,7 +146,7 @@ test('10,000 lines run in flat memory', async (t) => {
   const url = await startScripted(t, async (request, response) => {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece);
-    const choice = choices.find((each) => JSON.parse(Buffer.concat(pieces).toString()).input.includes(each));
+    const choice = CHOICES.find((each) => JSON.parse(Buffer.concat(pieces).toString()).input.includes(each));
     const output = { choice, confidence: 0.5, probabilities: {} };
     response.writeHead(200).end(JSON.stringify({ model: 'mock@r1', output }));
   });
@@ -165,7 +165,7 @@ test('10,000 lines run in flat memory', async (t) => {
   let place = 0;
   for (const text of readFileSync(out, 'utf8').split('\n').slice(0, -1)) {
     const { id, choice } = JSON.parse(text);
-    if (id !== place || choice !== choices[place % 3]) t.fail(`line ${place}: ${id}, ${choice}`);
+    if (id !== place || choice !== CHOICES[place % 3]) t.fail(`line ${place}: ${id}, ${choice}`);
     place++;
   }
   t.is(place, 10_000);

@@ -5,7 +5,7 @@ import { entriesOf, type Fields } from '../../src/cli/records.ts';
 import { mintKey } from '../../src/domain/keys.ts';
 import {
   asking,
-  choices,
+  CHOICES,
   choicesFile,
   decide,
   fault,
@@ -41,7 +41,7 @@ test('JSON lines: fields stay, answers stand behind them in order, an error stan
   const lines = jsonLines(out);
   t.like(lines[0], { ...record(0), choice: 'red', model: 'mock@r1' });
   t.deepEqual(Object.keys(lines[0] ?? {}), ['id', 'input', 'label', 'choice', 'confidence', 'probabilities', 'model']);
-  t.deepEqual(Object.keys(lines[0]?.probabilities as object).toSorted(), choices.toSorted());
+  t.deepEqual(Object.keys(lines[0]?.probabilities as object).toSorted(), CHOICES.toSorted());
   t.like(lines[0]?.probabilities, { red: lines[0]?.confidence });
   t.like(lines[3], { instruction: 'own words', choice: 'blue' });
   t.like(lines[8], { ...record(1), choice: 'green' });
@@ -122,7 +122,7 @@ test('a service that limits and fails gets fewer requests, and every line its an
   const lines = jsonLines(out);
   t.deepEqual(
     lines.map(({ id, choice, label, error }) => [id, choice, label, error]),
-    Array.from({ length: count }, (_, i) => [i, choices[i % 3], choices[i % 3], undefined]),
+    Array.from({ length: count }, (_, i) => [i, CHOICES[i % 3], CHOICES[i % 3], undefined]),
   );
   t.false((out + err).includes(key.slice(9)));
 });

@@ -2,17 +2,17 @@
 import test from 'ava';
 import { type Kill, killLearning } from '../support/kill-learning.ts';
 
-const last = 'what came of it is printed';
+const LAST = 'what came of it is printed';
 
 const ROUNDS: Readonly<Record<'sqlite' | 'redis', readonly Kill[]>> = {
   sqlite: [
-    { victim: 'command', step: last, delay: 0 },
-    { victim: 'server', step: last, delay: 0 },
+    { victim: 'command', step: LAST, delay: 0 },
+    { victim: 'server', step: LAST, delay: 0 },
     { victim: 'interrupt', step: 'examples are decided', delay: 0 },
   ],
   redis: [
-    { victim: 'store', step: last, delay: 0 },
-    { victim: 'command', step: last, delay: 2 },
+    { victim: 'store', step: LAST, delay: 0 },
+    { victim: 'command', step: LAST, delay: 2 },
     { victim: 'store', step: 'written', delay: 0 },
   ],
 };

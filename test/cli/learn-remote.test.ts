@@ -5,10 +5,10 @@ import test from 'ava';
 import { type ServedDialect, startHttpModelServer } from '../engine/support/http-models/server.ts';
 import { modelsFolder } from '../engine/support/packages.ts';
 import {
-  rerankOptions,
+  RERANK_OPTIONS,
   servedEncoder,
   servedReranker,
-  textEmbeddingOptions,
+  TEXT_EMBEDDING_OPTIONS,
   writeRemotePackage,
 } from '../engine/support/remote-packages.ts';
 import { startService } from '../support/service.ts';
@@ -18,22 +18,22 @@ import { linesOf, runUmpire } from '../support/terminal.ts';
 const texts = Array.from({ length: 60 }, (_, i) => `${['abc', 'mno', 'xyz'][i % 3]} ${'defghijkl'.slice(i % 7)} ${i}`);
 // Another choice than the one whose letters a text has: only examples can say so.
 const labels = texts.map((_, i) => ['mno', 'xyz', 'abc'][i % 3] as string);
-const token = 'UMPIRE_TOKEN_LEARNING';
+const TOKEN = 'UMPIRE_TOKEN_LEARNING';
 
-const cases: readonly (readonly [string, () => Promise<ServedDialect>, Readonly<Record<string, unknown>>, RegExp])[] = [
-  ['an encoder', () => servedEncoder(), textEmbeddingOptions, /learned weights for remote@r1/],
-  ['a reranker', () => servedReranker('llama.cpp'), rerankOptions['llama.cpp'], /learned temperature for remote@r1/],
+const CASES: readonly (readonly [string, () => Promise<ServedDialect>, Readonly<Record<string, unknown>>, RegExp])[] = [
+  ['an encoder', () => servedEncoder(), TEXT_EMBEDDING_OPTIONS, /learned weights for remote@r1/],
+  ['a reranker', () => servedReranker('llama.cpp'), RERANK_OPTIONS['llama.cpp'], /learned temperature for remote@r1/],
 ];
-for (const [name, served, options, said] of cases) {
+for (const [name, served, options, said] of CASES) {
   test.serial(`${name}, whose token is in the environment`, async (t) => {
     t.timeout(180_000);
-    process.env[token] = 'right-one';
+    process.env[TOKEN] = 'right-one';
     const server = await startHttpModelServer(t, await served());
     server.behaviour.token = 'right-one';
     const modelsDir = await modelsFolder(t);
     const canary = { input: 'zzz', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
     await writeRemotePackage(modelsDir, server.address, {
-      options: { ...options, server: { token_env: token } },
+      options: { ...options, server: { token_env: TOKEN } },
       manifest: { canary },
     });
     const data = temporaryFolder();
@@ -41,7 +41,7 @@ for (const [name, served, options, said] of cases) {
     const service = await startService(env);
     t.teardown(async () => {
       await service.stop();
-      delete process.env[token];
+      delete process.env[TOKEN];
     });
     const umpire = (...args: string[]) => runUmpire(args, { env });
     const key = linesOf((await umpire('keys', 'create', '--owner', 'acme')).out).at(-1) ?? '';

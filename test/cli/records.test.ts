@@ -15,7 +15,7 @@ async function inPieces(text: string | Buffer, size: number): Promise<readonly E
   return entries;
 }
 
-const files: Readonly<Record<string, readonly [text: string, entries: readonly unknown[]]>> = {
+const FILES: Readonly<Record<string, readonly [text: string, entries: readonly unknown[]]>> = {
   'JSON lines': [
     '\n{"input":"a"}\r\n\nnonsense\n[1]\n{"input":"ü\\n"}',
     [
@@ -49,7 +49,7 @@ const files: Readonly<Record<string, readonly [text: string, entries: readonly u
   'a header that names a column twice': ['a,b,a\n1,2,3\n', [[1, 'names the column "a" twice']]],
 };
 
-for (const [name, [text, entries]] of Object.entries(files)) {
+for (const [name, [text, entries]] of Object.entries(FILES)) {
   test(`${name}: the same as a whole and in pieces`, async (t) => {
     t.deepEqual(shown(entriesOf(text)), entries as never);
     for (const size of [1, 2, 7, 1000]) t.deepEqual(shown(await inPieces(text, size)), entries as never, `${size}`);

@@ -71,7 +71,7 @@ export const protoConfidence =
   };
 
 /** What becomes of a refusal: it is not made, or it has another code, type or parameter. */
-export const wrongRefusals: readonly Change[] = [
+export const WRONG_REFUSALS: readonly Change[] = [
   (answer) => ({ ...answer, status: 200, body: Buffer.from('{"output":{"probabilities":{}},"usage":{}}') }),
   json(({ error }) => ({ error: { ...error, code: 'another' } })),
   json(({ error }) => ({ error: { ...error, type: 'server_error' } })),

@@ -1,10 +1,10 @@
 /** For each check of health, routes, models and decisions: a service that breaks that promise. */
 import { ODD_CHOICES } from '../../conformance/odd-choices.ts';
-import { type Change, confidence, header, json, output, status, text, wrongRefusals } from './breaking.ts';
+import { type Change, confidence, header, json, output, status, text, WRONG_REFUSALS } from './breaking.ts';
 import { answered, at, choicesOf, decided, decision, type Row, three } from './rows.ts';
 
 /** Those that compare a decision of REST with one of another protocol. */
-const otherProtocols = ['grpc.decide', 'grpc.catalogs', 'connect.decide-json', 'connect.decide-proto'];
+const OTHER_PROTOCOLS = ['grpc.decide', 'grpc.catalogs', 'connect.decide-json', 'connect.decide-proto'];
 /** Breaks every third answer to the same question. */
 const inconstant = (): Change => {
   let count = 0;
@@ -14,11 +14,11 @@ const odd = decision((body) => choicesOf(body).length === ODD_CHOICES.length);
 const more = (by: number): Change =>
   output(({ probabilities }) => ({ probabilities: { ...probabilities, 'topic 1': probabilities['topic 1'] + by } }));
 
-const healthAndRoutes: readonly Row[] = [
+const HEALTH_AND_ROUTES: readonly Row[] = [
   ['health.live', at('/health/live'), json(() => ({ status: 'up' }))],
   ['health.ready', at('/health/ready'), [status(503), text('OK')]],
   ['health.keyless', at('/health/live', 'GET', ({ headers }) => 'authorization' in headers), status(401)],
-  ['routes.unknown', at('/v1/decisions/'), wrongRefusals],
+  ['routes.unknown', at('/v1/decisions/'), WRONG_REFUSALS],
   ['routes.methods', at('/v1/models', 'PUT'), header('allow', undefined)],
   ['routes.methods', at('/v1/catalogs', 'OPTIONS'), header('allow', 'GET, POST')],
   ['routes.methods', at('/health/live', 'OPTIONS'), status(204)],
@@ -45,7 +45,7 @@ const healthAndRoutes: readonly Row[] = [
   ],
 ];
 
-const models: readonly Row[] = [
+const MODELS: readonly Row[] = [
   [
     'models.list',
     at('/v1/models'),
@@ -68,10 +68,10 @@ const models: readonly Row[] = [
   ],
   ['models.get', at('/v1/models/second'), [json((body) => ({ ...body, owned_by: 'another' })), status(404)]],
   ['models.revision', at('/v1/models/mock@r1'), [json((body) => ({ ...body, id: 'mock@r1' })), status(404)]],
-  ['models.unknown', at('/v1/models/no-such-model'), wrongRefusals],
+  ['models.unknown', at('/v1/models/no-such-model'), WRONG_REFUSALS],
 ];
 
-const decisions: readonly Row[] = [
+const DECISIONS: readonly Row[] = [
   [
     'decisions.shape',
     decided(),
@@ -90,7 +90,7 @@ const decisions: readonly Row[] = [
       output(() => ({ choice: 'another' })),
     ],
   ],
-  ['decisions.confidence', answered(200, ({ path }) => path === '/v1/decisions'), confidence, otherProtocols],
+  ['decisions.confidence', answered(200, ({ path }) => path === '/v1/decisions'), confidence, OTHER_PROTOCOLS],
   [
     'decisions.probabilities',
     answered(
@@ -98,7 +98,7 @@ const decisions: readonly Row[] = [
       ({ path, json: body }) => path === '/v1/decisions' && (choicesOf(body).includes('shipping') || 'catalog' in body),
     ),
     output(({ probabilities }) => ({ probabilities: { ...probabilities, another: 0.000001 } })),
-    otherProtocols,
+    OTHER_PROTOCOLS,
   ],
   ['decisions.distribution', decision((body) => choicesOf(body).length === 7), [more(0.000001), more(0.0000001)]],
   ['decisions.model', decision((body) => body.model === 'mock@r1' && 'choices' in body), confidence],
@@ -126,7 +126,7 @@ const decisions: readonly Row[] = [
         ),
       })),
     ],
-    otherProtocols.filter((id) => id !== 'grpc.catalogs'),
+    OTHER_PROTOCOLS.filter((id) => id !== 'grpc.catalogs'),
   ],
   ['decisions.bounds', decision((body) => choicesOf(body).length === 250), status(400)],
   [
@@ -138,4 +138,4 @@ const decisions: readonly Row[] = [
 ];
 
 /** The table. */
-export const brokenDecisions: readonly Row[] = [...healthAndRoutes, ...models, ...decisions];
+export const BROKEN_DECISIONS: readonly Row[] = [...HEALTH_AND_ROUTES, ...MODELS, ...DECISIONS];

@@ -21,12 +21,12 @@ const ended =
 
 const keyless = ({ headers }: SeenRequest): boolean => !('authorization' in headers);
 /** A refusal of another status, of none that can be read, and a Status without details. */
-const wrongStatuses = [
+const WRONG_STATUSES = [
   trailer('grpc-status', '2'),
   trailer('grpc-status-details-bin', undefined),
   trailer('grpc-status-details-bin', 'CAM'),
 ];
-const connectRefusals: readonly Change[] = [
+const CONNECT_REFUSALS: readonly Change[] = [
   json((body) => ({ ...body, details: [] })),
   json((body) => ({ ...body, code: 'unknown' })),
   status(500),
@@ -36,7 +36,7 @@ const messageOf =
   (bytes: Uint8Array): Change =>
   (answer) => ({ ...answer, body: frameOf(bytes) });
 
-const grpc: readonly Row[] = [
+const GRPC: readonly Row[] = [
   [
     'grpc.decide',
     ended(0, DECIDE, (request) => keyless(request) && !('grpc-timeout' in request.headers)),
@@ -59,8 +59,8 @@ const grpc: readonly Row[] = [
     rpc('http2', DECIDE, ({ headers }) => String(headers.authorization).startsWith('Bearer ump_')),
     (answer, request) => (answer.trailers['grpc-status'] === '0' ? protoConfidence(true)(answer, request) : answer),
   ],
-  ['grpc.invalid', ended(3, DECIDE, ({ body }) => body.length > 20), wrongStatuses],
-  ['grpc.invalid-catalogs', ended(3, '/CreateCatalog'), wrongStatuses],
+  ['grpc.invalid', ended(3, DECIDE, ({ body }) => body.length > 20), WRONG_STATUSES],
+  ['grpc.invalid-catalogs', ended(3, '/CreateCatalog'), WRONG_STATUSES],
   [
     'grpc.foreign-catalogs',
     ended(5, '/GetCatalog', ({ body }) => body.includes('foreign-catalogs-0')),
@@ -97,7 +97,7 @@ const grpc: readonly Row[] = [
   ['grpc.health-unknown', rpc('http2', '/Check', ({ body }) => body.includes('no.such')), trailer('grpc-status', '0')],
 ];
 
-const connect: readonly Row[] = [
+const CONNECT: readonly Row[] = [
   [
     'connect.decide-json',
     answered(
@@ -111,8 +111,8 @@ const connect: readonly Row[] = [
     rpc('http1', DECIDE, ({ headers }) => headers['content-type'] === 'application/proto'),
     protoConfidence(false),
   ],
-  ['connect.invalid', rpc('http1', DECIDE, ({ json: body }) => 'catalog' in body), connectRefusals],
-  ['connect.bodies', rpc('http1', DECIDE, ({ body }) => body.toString() === '"text"'), connectRefusals],
+  ['connect.invalid', rpc('http1', DECIDE, ({ json: body }) => 'catalog' in body), CONNECT_REFUSALS],
+  ['connect.bodies', rpc('http1', DECIDE, ({ body }) => body.toString() === '"text"'), CONNECT_REFUSALS],
   ['connect.unauthenticated', rpc('http1', '/GetCatalog'), status(403)],
   [
     'connect.unauthenticated',
@@ -120,11 +120,11 @@ const connect: readonly Row[] = [
       401,
       rpc('http1', DECIDE, ({ body }) => body.toString() === '{'),
     ),
-    connectRefusals,
+    CONNECT_REFUSALS,
   ],
   ['connect.unknown-property', rpc('http1', DECIDE, ({ json: body }) => 'temperature' in body), status(200)],
   ['connect.unimplemented', rpc('http1', '/NoSuchMethod'), status(501)],
 ];
 
 /** The table. */
-export const brokenRpcs: readonly Row[] = [...grpc, ...connect];
+export const BROKEN_RPCS: readonly Row[] = [...GRPC, ...CONNECT];

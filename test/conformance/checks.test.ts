@@ -9,13 +9,13 @@ import { mintKey } from '../../src/domain/keys.ts';
 import { startTestMock } from '../support/mock.ts';
 import { on } from './breaking.ts';
 import { brokenCatalogs } from './broken-catalogs.ts';
-import { brokenDecisions } from './broken-decisions.ts';
-import { brokenRequests } from './broken-requests.ts';
-import { brokenRpcs } from './broken-rpcs.ts';
+import { BROKEN_DECISIONS } from './broken-decisions.ts';
+import { BROKEN_REQUESTS } from './broken-requests.ts';
+import { BROKEN_RPCS } from './broken-rpcs.ts';
 import { type Recording, record } from './tape.ts';
 
-const keys = { key: mintKey(), otherKey: mintKey() };
-const rows = [...brokenDecisions, ...brokenRequests, ...brokenCatalogs(`Bearer ${keys.otherKey}`), ...brokenRpcs];
+const KEYS = { key: mintKey(), otherKey: mintKey() };
+const ROWS = [...BROKEN_DECISIONS, ...BROKEN_REQUESTS, ...brokenCatalogs(`Bearer ${KEYS.otherKey}`), ...BROKEN_RPCS];
 
 const test = anyTest as TestFn<Recording>;
 
@@ -29,10 +29,10 @@ test.before(async (t) => {
     ],
     // Fewer choices than the contract allows, so that the model's own limit shows, too.
     limits: { inputTokens: 256, candidateTokens: 64, choices: 250 },
-    keys: { mock: keys.key, other: keys.otherKey },
+    keys: { mock: KEYS.key, other: KEYS.otherKey },
   });
   const caller = createCaller({ url: new URL(mock.url) });
-  t.context = await record(CHECKS, caller, keys);
+  t.context = await record(CHECKS, caller, KEYS);
   caller.close();
   await mock.stop();
 });
@@ -55,10 +55,10 @@ test('ids are unique and say where they belong; every check has its breakages, a
   const ids = CHECKS.map(({ id }) => id);
   t.deepEqual(ids, [...new Set(ids)]);
   for (const id of ids) t.regex(id, /^[a-z]+\.[a-z0-9-]+$/);
-  t.deepEqual([...new Set(rows.map(([check]) => check))].toSorted(), ids.toSorted());
+  t.deepEqual([...new Set(ROWS.map(([check]) => check))].toSorted(), ids.toSorted());
 });
 
-for (const [place, [check, when, changes, also = []]] of rows.entries()) {
+for (const [place, [check, when, changes, also = []]] of ROWS.entries()) {
   test.serial(`broken: ${check}, row ${place}`, async (t) => {
     for (const [number, change] of [changes].flat().entries()) {
       const failed = await t.context.replay(on(when, change));

@@ -1,7 +1,7 @@
 /** Contract 5: of keys what the conformance kit cannot try: one that is well-formed and unknown, in every protocol. */
 import test from 'ava';
 import { mintKey } from '../../src/domain/keys.ts';
-import { isError, json, validBody } from '../support/answers.ts';
+import { isError, json, VALID_BODY } from '../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, send } from '../support/http.ts';
 import { startKeyedService } from '../support/keys.ts';
@@ -14,19 +14,19 @@ test.after.always(async () => {
   await service.stop();
 });
 
-const required = { status: 401, code: 'authentication_required', param: null };
+const REQUIRED = { status: 401, code: 'authentication_required', param: null };
 const broken = `${service.key.slice(0, -1)}${service.key.endsWith('0') ? '1' : '0'}`;
 
 for (const [what, key] of Object.entries({ 'an unknown key': mintKey(), 'a key with a wrong checksum': broken })) {
   test(`${what} is 401 on a decision, in every protocol and before the body is judged`, async (t) => {
     const headers = { authorization: `Bearer ${key}` };
-    isError(t, await decide(service.port, validBody, headers), required);
+    isError(t, await decide(service.port, VALID_BODY, headers), REQUIRED);
     const odd = { body: '{', headers: { ...headers, 'content-type': 'text/plain' } };
-    isError(t, await send(service.port, odd), required);
+    isError(t, await send(service.port, odd), REQUIRED);
     const connect = await send(service.port, { path: '/umpire.v1.DecisionService/CreateDecision', body: '{', headers });
     t.is(connect.status, 401);
     t.regex(connect.text, /AUTHENTICATION_REQUIRED/);
-    const { error, trailers } = await callGrpc(grpc.decisions, 'CreateDecision', validBody, { metadata: headers });
+    const { error, trailers } = await callGrpc(grpc.decisions, 'CreateDecision', VALID_BODY, { metadata: headers });
     t.is(error?.code, 16);
     t.like(errorDetails(trailers), { reason: 'AUTHENTICATION_REQUIRED', param: null, domain: 'umpire' });
     t.deepEqual(trailers.get('www-authenticate'), ['Bearer']);
@@ -34,15 +34,15 @@ for (const [what, key] of Object.entries({ 'an unknown key': mintKey(), 'a key w
 }
 
 test('the message tells a missing key from a bad one; the rest of the error does not', async (t) => {
-  const { choices: _, ...rest } = validBody;
+  const { choices: _, ...rest } = VALID_BODY;
   const missing = await decide(service.port, { ...rest, catalog: 'c' });
   const bad = await decide(service.port, { ...rest, catalog: 'c' }, { authorization: `Bearer ${mintKey()}` });
-  isError(t, missing, required);
-  isError(t, bad, required);
+  isError(t, missing, REQUIRED);
+  isError(t, bad, REQUIRED);
   t.not((json(missing).error as { message: string }).message, (json(bad).error as { message: string }).message);
 });
 
 test('a live key is served by gRPC as well', async (t) => {
   const metadata = { authorization: `Bearer ${service.key}` };
-  t.is((await callGrpc(grpc.decisions, 'CreateDecision', validBody, { metadata })).error, undefined);
+  t.is((await callGrpc(grpc.decisions, 'CreateDecision', VALID_BODY, { metadata })).error, undefined);
 });

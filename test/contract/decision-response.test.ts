@@ -3,7 +3,7 @@ import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import test from 'ava';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
-import { isError, json, validBody } from '../support/answers.ts';
+import { isError, json, VALID_BODY } from '../support/answers.ts';
 import { decide } from '../support/http.ts';
 import { startService } from '../support/service.ts';
 
@@ -28,7 +28,7 @@ const hundred = Array.from({ length: 100 }, (_, index) => `department number ${i
 const substance = ({ object, model, output, usage }: Decision): object => ({ object, model, output, usage });
 
 test('Connect’s own client, over Connect and gRPC, in protobuf and JSON', async (t) => {
-  const rest = json(await decide(service.port, validBody)) as unknown as Decision;
+  const rest = json(await decide(service.port, VALID_BODY)) as unknown as Decision;
   for (const transport of [
     createConnectTransport({ baseUrl: service.url, httpVersion: '1.1', useBinaryFormat: true }),
     createConnectTransport({ baseUrl: service.url, httpVersion: '2', useBinaryFormat: true }),
@@ -37,7 +37,7 @@ test('Connect’s own client, over Connect and gRPC, in protobuf and JSON', asyn
   ]) {
     let requestId: string | null = null;
     const { decision } = await createClient(DecisionService, transport).createDecision(
-      { ...validBody, choices: [...validBody.choices] },
+      { ...VALID_BODY, choices: [...VALID_BODY.choices] },
       { onHeader: (headers) => (requestId = headers.get('x-request-id')) },
     );
     t.like(decision, { object: 'decision', model: 'minilm-l6@r1' });
@@ -52,22 +52,22 @@ test('Connect’s own client, over Connect and gRPC, in protobuf and JSON', asyn
 // Before the others: it takes all that the one engine can do.
 test.serial('a decision alone is the one among 32 at a time', async (t) => {
   const { port } = service;
-  const alone = substance(json(await decide(port, validBody)) as unknown as Decision);
+  const alone = substance(json(await decide(port, VALID_BODY)) as unknown as Decision);
   const others = Array.from({ length: 31 }, (_, index) =>
     decide(port, {
-      ...validBody,
+      ...VALID_BODY,
       input: `case ${index}: ${'something else '.repeat(index)}`,
       choices: hundred.slice(0, index + 2),
     }),
   );
-  const [among, ...rest] = await Promise.all([decide(port, validBody), ...others]);
+  const [among, ...rest] = await Promise.all([decide(port, VALID_BODY), ...others]);
   t.deepEqual(substance(json(among as never) as unknown as Decision), alone);
   t.deepEqual([...new Set(rest.map(({ status }) => status))], [200]);
 });
 
 test('an exact tie goes to the first in code-unit order', async (t) => {
   // Neither emoji is in the model's vocabulary, so both read the same to it.
-  const { output } = json(await decide(service.port, { ...validBody, choices: ['😃', '😀'] })) as unknown as Decision;
+  const { output } = json(await decide(service.port, { ...VALID_BODY, choices: ['😃', '😀'] })) as unknown as Decision;
   t.is(output.choice, '😀');
   t.deepEqual(output.probabilities, { '😀': 0.5, '😃': 0.5 });
 });
@@ -75,17 +75,17 @@ test('an exact tie goes to the first in code-unit order', async (t) => {
 test('usage counts instruction and input, whatever the choices are and however often it is asked', async (t) => {
   const { port } = service;
   const tokens = async (body: object): Promise<number> =>
-    (json(await decide(port, { ...validBody, ...body })) as unknown as Decision).usage.input_tokens;
+    (json(await decide(port, { ...VALID_BODY, ...body })) as unknown as Decision).usage.input_tokens;
   const base = await tokens({});
   t.is(await tokens({}), base);
   t.is(await tokens({ choices: hundred }), base);
-  t.is(await tokens({ input: `${validBody.input} again` }), base + 1);
-  t.is(await tokens({ instruction: `${validBody.instruction} again` }), base + 1);
+  t.is(await tokens({ input: `${VALID_BODY.input} again` }), base + 1);
+  t.is(await tokens({ instruction: `${VALID_BODY.instruction} again` }), base + 1);
 });
 
 test('an input of exactly the limit is legal, and what was counted is what usage says', async (t) => {
   const { port } = service;
-  const words = (count: number) => decide(port, { ...validBody, input: 'word '.repeat(count) });
+  const words = (count: number) => decide(port, { ...VALID_BODY, input: 'word '.repeat(count) });
   const [, tokens] = /have (\d+) tokens.* at most 500/.exec((await words(600)).text) ?? [];
   const room = 500 - (Number(tokens) - 600);
   const most = await words(room);

@@ -9,7 +9,7 @@ import {
   ModelUnavailable,
 } from '../../src/engine/errors.ts';
 import { StoreCorrupt, StoreUnavailable } from '../../src/stores/errors.ts';
-import { type ExpectedError, isError, json, validBody } from '../support/answers.ts';
+import { type ExpectedError, isError, json, VALID_BODY } from '../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, send } from '../support/http.ts';
 import { startKeyedService } from '../support/keys.ts';
@@ -36,9 +36,9 @@ const serverError = (code: string, status = 503): ExpectedError => ({
   param: null,
   type: 'server_error',
 });
-const limit = { tokens: 612, limit: 500 };
+const LIMIT = { tokens: 612, limit: 500 };
 
-const failures: Readonly<Record<string, Failure>> = {
+const FAILURES: Readonly<Record<string, Failure>> = {
   overloaded: {
     script: fails(() => new EngineOverloaded(7)),
     rest: serverError('overloaded'),
@@ -104,13 +104,13 @@ const failures: Readonly<Record<string, Failure>> = {
     connect: 'internal',
   },
   'too many tokens, counted': {
-    script: () => ({ kind: 'input_too_long', ...limit, atLeast: false }),
+    script: () => ({ kind: 'input_too_long', ...LIMIT, atLeast: false }),
     rest: { status: 400, code: 'input_tokens_exceeded', param: 'input', message: /have 612 tokens.*at most 500/ },
     grpc: 3,
     connect: 'invalid_argument',
   },
   'too many tokens, counted in part': {
-    script: () => ({ kind: 'input_too_long', ...limit, atLeast: true }),
+    script: () => ({ kind: 'input_too_long', ...LIMIT, atLeast: true }),
     rest: { status: 400, code: 'input_tokens_exceeded', param: 'input', message: /more than 612 tokens.*at most 500/ },
     grpc: 3,
     connect: 'invalid_argument',
@@ -130,7 +130,7 @@ const failures: Readonly<Record<string, Failure>> = {
 
 const engine = createScriptedEngine();
 // The input names the failure, so that tests can run side by side.
-engine.script = (job, terms) => (failures[job.input] as Failure).script(job, terms);
+engine.script = (job, terms) => (FAILURES[job.input] as Failure).script(job, terms);
 
 let keysFail: Error | undefined;
 
@@ -147,9 +147,9 @@ test.after.always(async () => {
   await service.stop();
 });
 
-for (const [what, { rest, grpc: code, connect, retry }] of Object.entries(failures)) {
+for (const [what, { rest, grpc: code, connect, retry }] of Object.entries(FAILURES)) {
   test(what, async (t) => {
-    const body = { ...validBody, input: what };
+    const body = { ...VALID_BODY, input: what };
     const answer = await decide(service.port, body);
     isError(t, answer, rest);
     t.is(answer.headers['retry-after'], retry === undefined ? undefined : String(retry));
@@ -182,7 +182,7 @@ for (const [what, { rest, grpc: code, connect, retry }] of Object.entries(failur
 }
 
 test('a bug is logged with its message under the id that the caller was given', async (t) => {
-  const answer = await decide(service.port, { ...validBody, input: 'a bug' });
+  const answer = await decide(service.port, { ...VALID_BODY, input: 'a bug' });
   const id = answer.headers['x-request-id'];
   const line = service.log.find(({ requestId }) => requestId === id);
   t.like(line, { level: 'error', status: 500, reason: 'INTERNAL', route: '/v1/decisions' });
@@ -192,14 +192,14 @@ test('a bug is logged with its message under the id that the caller was given', 
 test.serial('keys that cannot be looked up are 503, never 401, and stop nobody who sends none', async (t) => {
   const headers = { authorization: `Bearer ${service.key}` };
   keysFail = new StoreUnavailable('away');
-  const away = await decide(service.port, validBody, headers);
+  const away = await decide(service.port, VALID_BODY, headers);
   isError(t, away, serverError('store_unavailable'));
   t.regex(String(away.headers['retry-after']), /^[1-9]/);
-  const { error, trailers } = await callGrpc(grpc.decisions, 'CreateDecision', validBody, { metadata: headers });
+  const { error, trailers } = await callGrpc(grpc.decisions, 'CreateDecision', VALID_BODY, { metadata: headers });
   t.is(error?.code, 14);
   t.like(errorDetails(trailers), { reason: 'STORE_UNAVAILABLE' });
-  isError(t, await decide(service.port, { ...validBody, input: 'overloaded' }), serverError('overloaded'));
+  isError(t, await decide(service.port, { ...VALID_BODY, input: 'overloaded' }), serverError('overloaded'));
   keysFail = new StoreCorrupt('unreadable');
-  isError(t, await decide(service.port, validBody, headers), serverError('storage_corrupt', 500));
+  isError(t, await decide(service.port, VALID_BODY, headers), serverError('storage_corrupt', 500));
   keysFail = undefined;
 });

@@ -1,6 +1,6 @@
 /** What answers over REST carry in their headers, and what they do not. */
 import test from 'ava';
-import { validBody } from '../support/answers.ts';
+import { VALID_BODY } from '../support/answers.ts';
 import { openEmbedded } from '../support/embedded.ts';
 import { decide, send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
@@ -16,7 +16,7 @@ test.after.always(async () => {
 const ALWAYS = ['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'x-request-id'];
 
 test('a decision', async (t) => {
-  const { headers, text } = await decide(service.port, validBody);
+  const { headers, text } = await decide(service.port, VALID_BODY);
   t.is(headers['content-type'], 'application/json');
   t.is(headers['content-length'], String(Buffer.byteLength(text)));
   t.deepEqual(Object.keys(headers).toSorted(), ALWAYS);
@@ -24,14 +24,14 @@ test('a decision', async (t) => {
 
 test('a decision for a key says where its time went; one without does not', async (t) => {
   const { headers: key } = await issueKey(stores, 'owner');
-  const { headers } = await send(service.port, { body: JSON.stringify(validBody), headers: key });
+  const { headers } = await send(service.port, { body: JSON.stringify(VALID_BODY), headers: key });
   t.regex(String(headers['server-timing']), /^queue;dur=\d+\.\d\d, tokenize;dur=\d+\.\d\d, infer;dur=\d+\.\d\d$/);
   t.deepEqual(Object.keys(headers).toSorted(), [...ALWAYS, 'server-timing'].sort());
 });
 
 test('a body of characters beyond ASCII has its length in bytes', async (t) => {
   for (const choices of [['ja', 'größer 包裹'], Array.from({ length: 40 }, (_, index) => `größer 包裹 ${index}`)]) {
-    const { headers, text } = await decide(service.port, { ...validBody, choices });
+    const { headers, text } = await decide(service.port, { ...VALID_BODY, choices });
     t.is(headers['content-length'], String(Buffer.byteLength(text)));
   }
 });
@@ -56,7 +56,7 @@ test('nothing says what the server is made of', async (t) => {
 
 test('a caller’s own X-Request-ID is logged, cut, and not sent back', async (t) => {
   const own = `theirs-${'x'.repeat(500)}`;
-  const { headers } = await decide(service.port, validBody, { 'x-request-id': own });
+  const { headers } = await decide(service.port, VALID_BODY, { 'x-request-id': own });
   t.regex(String(headers['x-request-id']), /^req_[A-Za-z0-9_-]+$/);
   const line = service.log.find(({ requestId }) => requestId === headers['x-request-id']);
   t.is(line?.callerRequestId, own.slice(0, 128));

@@ -1,13 +1,13 @@
 /** Contract 4.7 and 4.8, and `grpc.health.v1.Health` on the same state: live, ready, not ready, draining. */
 import type { ClientReadableStream } from '@grpc/grpc-js';
 import test from 'ava';
-import { isError, validBody } from '../support/answers.ts';
+import { isError, VALID_BODY } from '../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, send } from '../support/http.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { startService } from '../support/service.ts';
 
-const services = ['', 'umpire.v1.DecisionService', 'umpire.v1.ModelService', 'umpire.v1.CatalogService'];
+const SERVICES = ['', 'umpire.v1.DecisionService', 'umpire.v1.ModelService', 'umpire.v1.CatalogService'];
 
 test('not ready: live all the same, and not serving by gRPC', async (t) => {
   const engine = createScriptedEngine();
@@ -28,9 +28,9 @@ test('not ready: live all the same, and not serving by gRPC', async (t) => {
   t.regex(String(unready.headers['retry-after']), /^[1-9]/);
   t.is((await send(port, { path: '/health/ready', method: 'HEAD' })).status, 503);
   t.is((await send(port, { path: '/health/live' })).status, 200);
-  for (const name of services) t.is(await check(name), 'NOT_SERVING', name);
+  for (const name of SERVICES) t.is(await check(name), 'NOT_SERVING', name);
   const list = await callGrpc<{ statuses: Record<string, { status: string }> }>(grpc.health, 'List', {});
-  t.deepEqual(Object.keys(list.response?.statuses ?? {}).toSorted(), services.toSorted());
+  t.deepEqual(Object.keys(list.response?.statuses ?? {}).toSorted(), SERVICES.toSorted());
   t.is(list.response?.statuses['']?.status, 'NOT_SERVING');
 });
 
@@ -84,7 +84,7 @@ test('draining: unready at once, still serving, every answer closing its connect
   isError(t, ready, { status: 503, code: 'draining', param: null });
   t.is(ready.headers.connection, 'close');
   t.is((await send(port, { path: '/health/live' })).status, 200);
-  const decision = await decide(port, validBody);
+  const decision = await decide(port, VALID_BODY);
   t.is(decision.status, 200);
   t.is(decision.headers.connection, 'close');
   for (const call of [{ path: '/none' }, { path: '/umpire.v1.ModelService/ListModels', body: '{}' }])

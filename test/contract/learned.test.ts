@@ -18,12 +18,12 @@ import { startService } from '../support/service.ts';
 import { spansOf, startTraced } from '../support/traced-service.ts';
 
 const budget = () => createStoreBudget(10_000);
-const choices = ['a', 'b', 'c'];
-const question = { model: 'minilm-l6', input: 'x', instruction: 'y' };
+const CHOICES = ['a', 'b', 'c'];
+const QUESTION = { model: 'minilm-l6', input: 'x', instruction: 'y' };
 
 /** A state that takes the last choice where the model takes the first. */
 function stateFor(model: string, bias: readonly number[] = [0, 0, 5]): LearnedRecord {
-  const state = { model, basis: basisOf(choices, undefined), rung: 'bias', scale: 1, bias };
+  const state = { model, basis: basisOf(CHOICES, undefined), rung: 'bias', scale: 1, bias };
   const figures = { log_loss: 0.5, accuracy: 0.8, ece: 0.03 };
   return {
     ...state,
@@ -38,7 +38,7 @@ function stateFor(model: string, bias: readonly number[] = [0, 0, 5]): LearnedRe
 const record = (id: string, learned?: LearnedRecord): CatalogRecord => ({
   id,
   model: 'minilm-l6',
-  choices,
+  choices: CHOICES,
   version: '1',
   visibility: 'private',
   createdAt: '2026-01-02T03:04:05.678Z',
@@ -58,7 +58,7 @@ test('the digest is in the header, the metadata, the log line, the span and the 
   for (const each of [record('plain'), record('learned', own), record('foreign', stateFor('minilm-l6@r2'))])
     await embedded.catalogs.create('acme', each, UNBOUNDED, budget());
 
-  const rest = await decide(service.port, { ...question, catalog: 'learned' }, headers);
+  const rest = await decide(service.port, { ...QUESTION, catalog: 'learned' }, headers);
   t.is(rest.status, 200, rest.text);
   t.is(rest.headers['x-umpire-learned'], own.digest);
   t.like(JSON.parse(rest.text).output, { choice: 'c' });
@@ -69,7 +69,7 @@ test('the digest is in the header, the metadata, the log line, the span and the 
   const call = await callGrpc<{ decision: { output: { choice: string } } }>(
     grpc.decisions,
     'CreateDecision',
-    { ...question, catalog: 'learned' },
+    { ...QUESTION, catalog: 'learned' },
     { metadata },
   );
   t.deepEqual(call.headers.get('x-umpire-learned'), [own.digest]);
@@ -77,17 +77,17 @@ test('the digest is in the header, the metadata, the log line, the span and the 
 
   // A catalog that learned nothing, one that learned for another revision, and choices of the request's own.
   const others = [
-    { ...question, catalog: 'plain' },
-    { ...question, catalog: 'foreign' },
-    { ...question, catalog: 'foreign' },
-    { ...question, choices },
+    { ...QUESTION, catalog: 'plain' },
+    { ...QUESTION, catalog: 'foreign' },
+    { ...QUESTION, catalog: 'foreign' },
+    { ...QUESTION, choices: CHOICES },
   ];
   for (const body of others) {
     const { headers: answered, text } = await decide(service.port, body, headers);
     t.is(answered['x-umpire-learned'], undefined);
     t.is(JSON.parse(text).output.choice, 'a');
   }
-  const revised = await decide(service.port, { ...question, model: 'minilm-l6@r2', catalog: 'foreign' }, headers);
+  const revised = await decide(service.port, { ...QUESTION, model: 'minilm-l6@r2', catalog: 'foreign' }, headers);
   t.is(revised.headers['x-umpire-learned'], stateFor('minilm-l6@r2').digest);
 
   const lines = service.log.filter(({ learned }) => learned !== undefined).map(({ learned }) => learned);
@@ -174,7 +174,7 @@ test('a state that is broken, of another length or for something else never deci
     const create = (id: string, state?: LearnedRecord) =>
       stores.catalogs.create('acme', record(id, state), UNBOUNDED, budget());
     const service = await startService(env, { engine: createScriptedEngine() });
-    const answer = (catalog: string) => decide(service.port, { ...question, catalog }, headers);
+    const answer = (catalog: string) => decide(service.port, { ...QUESTION, catalog }, headers);
     try {
       for (const [place, [what, additions]] of Object.entries(BROKEN).entries()) {
         const id = `c${place}`;

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { ScoreOutcome } from '../../src/engine/engine.ts';
-import { type ExpectedError, isError, validBody } from '../support/answers.ts';
+import { type ExpectedError, isError, VALID_BODY } from '../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
@@ -23,12 +23,12 @@ const limited = (code: string): ExpectedError => ({ status: 429, code, param: nu
 
 test('a rate: the burst is served, the next is 429, and waiting as long as it says suffices', async (t) => {
   const { port } = await start(t, { UMPIRE_RATE_ANONYMOUS: '1/s, burst 3' });
-  for (let count = 0; count < 3; count++) t.is((await decide(port, validBody)).status, 200);
-  const refused = await decide(port, validBody);
+  for (let count = 0; count < 3; count++) t.is((await decide(port, VALID_BODY)).status, 200);
+  const refused = await decide(port, VALID_BODY);
   isError(t, refused, limited('rate_limit_exceeded'));
   t.is(refused.headers['retry-after'], '1');
   await sleep(1_000);
-  t.is((await decide(port, validBody)).status, 200);
+  t.is((await decide(port, VALID_BODY)).status, 200);
   t.is((await send(port, { path: '/v1/models' })).status, 200, 'discovery is not limited');
 });
 
@@ -36,8 +36,8 @@ test('the same over gRPC: RESOURCE_EXHAUSTED with RetryInfo and pushback', async
   const { port } = await start(t, { UMPIRE_RATE_ANONYMOUS: '1/s, burst 1' });
   const grpc = openGrpc(port);
   t.teardown(() => grpc.close());
-  t.is((await callGrpc(grpc.decisions, 'CreateDecision', validBody)).error, undefined);
-  const { error, trailers } = await callGrpc(grpc.decisions, 'CreateDecision', validBody);
+  t.is((await callGrpc(grpc.decisions, 'CreateDecision', VALID_BODY)).error, undefined);
+  const { error, trailers } = await callGrpc(grpc.decisions, 'CreateDecision', VALID_BODY);
   t.is(error?.code, 8);
   t.like(errorDetails(trailers), { reason: 'RATE_LIMIT_EXCEEDED', retrySeconds: 1 });
   t.deepEqual(trailers.get('grpc-retry-pushback-ms'), ['1000']);
@@ -45,7 +45,7 @@ test('the same over gRPC: RESOURCE_EXHAUSTED with RetryInfo and pushback', async
 
 test('a refused request is not read: no body, however bad, changes the answer', async (t) => {
   const { port } = await start(t, { UMPIRE_RATE_ANONYMOUS: '1/h, burst 1' });
-  await decide(port, validBody);
+  await decide(port, VALID_BODY);
   isError(t, await send(port, { body: '{' }), limited('rate_limit_exceeded'));
 });
 
@@ -54,7 +54,7 @@ test('keys are limited by key, anonymous callers by address, and neither by the 
   const own = await issueKey(service.stores, 'acme', { rate: { perSecond: 0.001, burst: 3 } });
   const standard = { authorization: `Bearer ${service.key}` };
   const served = async (headers: { authorization?: string }): Promise<number> => {
-    for (let count = 0; ; count++) if ((await decide(service.port, validBody, headers)).status !== 200) return count;
+    for (let count = 0; ; count++) if ((await decide(service.port, VALID_BODY, headers)).status !== 200) return count;
   };
   t.is(await served({}), 1);
   t.is(await served(standard), 2);
@@ -62,7 +62,7 @@ test('keys are limited by key, anonymous callers by address, and neither by the 
 });
 
 test('X-Forwarded-For counts from a trusted proxy alone, and IPv6 by its /64', async (t) => {
-  const from = (port: number, address: string) => decide(port, validBody, { 'x-forwarded-for': address });
+  const from = (port: number, address: string) => decide(port, VALID_BODY, { 'x-forwarded-for': address });
   const rate = { UMPIRE_RATE_ANONYMOUS: '1/h, burst 1' };
   const untrusting = await start(t, rate);
   t.is((await from(untrusting.port, '192.0.2.1')).status, 200);
@@ -86,9 +86,9 @@ test('as many decisions at one time as the limit, also when one of their callers
   const waiting: ((outcome: ScoreOutcome) => void)[] = [];
   const engine = createScriptedEngine(() => new Promise<ScoreOutcome>((resolve) => waiting.push(resolve)));
   const service = await start(t, { UMPIRE_CONCURRENCY_ANONYMOUS: '2' }, engine);
-  const running = [decide(service.port, validBody), decide(service.port, validBody)];
+  const running = [decide(service.port, VALID_BODY), decide(service.port, VALID_BODY)];
   while (waiting.length < 2) await sleep(5);
-  const refused = await decide(service.port, validBody);
+  const refused = await decide(service.port, VALID_BODY);
   isError(t, refused, limited('concurrency_limit_exceeded'));
   t.regex(String(refused.headers['retry-after']), /^[1-9]\d*$/);
   const job = engine.jobs[0];
@@ -100,7 +100,7 @@ test('as many decisions at one time as the limit, also when one of their callers
     [200, 200],
   );
   engine.script = descending;
-  for (let count = 0; count < 5; count++) t.is((await decide(service.port, validBody)).status, 200);
+  for (let count = 0; count < 5; count++) t.is((await decide(service.port, VALID_BODY)).status, 200);
 });
 
 test('a quota of decisions a day says when the day ends; catalogs do not count', async (t) => {
@@ -108,8 +108,8 @@ test('a quota of decisions a day says when the day ends; catalogs do not count',
   const headers = { authorization: `Bearer ${service.key}` };
   for (let count = 0; count < 5; count++)
     t.is((await send(service.port, { path: '/v1/catalogs/a', headers })).status, 404);
-  for (let count = 0; count < 2; count++) t.is((await decide(service.port, validBody, headers)).status, 200);
-  const refused = await decide(service.port, validBody, headers);
+  for (let count = 0; count < 2; count++) t.is((await decide(service.port, VALID_BODY, headers)).status, 200);
+  const refused = await decide(service.port, VALID_BODY, headers);
   isError(t, refused, limited('quota_exceeded'));
   const left = 86_400 - (Math.floor(Date.now() / 1_000) % 86_400);
   t.true(Math.abs(Number(refused.headers['retry-after']) - left) <= 2);
@@ -117,7 +117,7 @@ test('a quota of decisions a day says when the day ends; catalogs do not count',
 
 test('bad keys from one address are 401 sixty times a minute, then 429; a good one from there still works', async (t) => {
   const service = await start(t, { UMPIRE_RATE_ANONYMOUS: '100000/s' });
-  const bad = () => decide(service.port, validBody, { authorization: 'Bearer junk' });
+  const bad = () => decide(service.port, VALID_BODY, { authorization: 'Bearer junk' });
   // One more is allowed for every second that this takes.
   let refused = await bad();
   let count = 1;
@@ -125,11 +125,11 @@ test('bad keys from one address are 401 sixty times a minute, then 429; a good o
   t.true(count > 60, `${count}`);
   isError(t, refused, limited('rate_limit_exceeded'));
   t.is(refused.headers['retry-after'], '1');
-  t.is((await decide(service.port, validBody, { authorization: `Bearer ${service.key}` })).status, 200);
-  t.is((await decide(service.port, validBody)).status, 200);
+  t.is((await decide(service.port, VALID_BODY, { authorization: `Bearer ${service.key}` })).status, 200);
+  t.is((await decide(service.port, VALID_BODY)).status, 200);
   const unlimited = await start(t, { UMPIRE_RATE_ANONYMOUS: 'off' });
   for (let count = 0; count < 70; count++) {
-    t.is((await decide(unlimited.port, validBody, { authorization: 'Bearer junk' })).status, 401);
+    t.is((await decide(unlimited.port, VALID_BODY, { authorization: 'Bearer junk' })).status, 401);
   }
 });
 

@@ -13,13 +13,13 @@ test.after.always(async () => {
   await service.stop();
 });
 
-const limits = { input_tokens: 500, candidate_tokens: 128, choices: 300 };
+const LIMITS = { input_tokens: 500, candidate_tokens: 128, choices: 300 };
 const described = (id: string, status: string, choices = 300): object => ({
   id,
   object: 'model',
   owned_by: 'umpire',
   status,
-  limits: { ...limits, choices },
+  limits: { ...LIMITS, choices },
 });
 
 test('the list has each model once, with its default revision’s limits', async (t) => {
@@ -50,7 +50,7 @@ test('a model by its id, and each of its revisions', async (t) => {
 test('over gRPC', async (t) => {
   const { models } = grpc;
   const one = await callGrpc(models, 'GetModel', { model: 'minilm-l6@r2' });
-  t.like(one.response, { model: { id: 'minilm-l6', limits: { ...limits, choices: 10 } } });
+  t.like(one.response, { model: { id: 'minilm-l6', limits: { ...LIMITS, choices: 10 } } });
   for (const model of ['', '__proto__']) {
     const { error, trailers } = await callGrpc(models, 'GetModel', { model });
     t.is(error?.code, 5);

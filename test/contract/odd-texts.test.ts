@@ -24,7 +24,7 @@ test.before(async (t) => {
 });
 test.after.always((t) => t.context.service?.stop());
 
-const texts: Readonly<Record<string, string>> = {
+const TEXTS: Readonly<Record<string, string>> = {
   Arabic: 'أين طردي؟ لم يصل بعد.',
   'Arabic with its vowels': 'الطَّرْدُ لَمْ يَصِلْ بَعْدُ',
   'Hebrew with points': 'הַחֲבִילָה שֶׁלִּי לֹא הִגִּיעָה',
@@ -46,7 +46,7 @@ const texts: Readonly<Record<string, string>> = {
   'control characters and what is not assigned': 'a\u0001b\u007fc\u0378d\uffffe\ue000f',
 };
 
-const instruction = 'What is this about?';
+const INSTRUCTION = 'What is this about?';
 
 /** The decision of an answer, whose probabilities are held to be a distribution. Throws with what it is instead. */
 function decisionOf(answer: Answer): Decision {
@@ -64,10 +64,11 @@ for (const model of models) {
   test.serial(`${model} answers odd texts, and reads each of them whole`, async (t) => {
     t.timeout(240_000);
     const { port } = t.context.service;
-    for (const [name, text] of Object.entries(texts)) {
+    for (const [name, text] of Object.entries(TEXTS)) {
       const tokens = async (times: number): Promise<number> => {
         const input = new Array(times).fill(text).join('\n');
-        return (await decided(port, { model, input, instruction, choices: ['a parcel', 'money'] })).usage.input_tokens;
+        return (await decided(port, { model, input, instruction: INSTRUCTION, choices: ['a parcel', 'money'] })).usage
+          .input_tokens;
       };
       const [one, two, three] = [await tokens(1), await tokens(2), await tokens(3)];
       t.is(three - two, two - one, name);
@@ -79,8 +80,8 @@ for (const model of models) {
   test.serial(`${model} takes odd texts as choices and as questions, and gives them back as they came`, async (t) => {
     t.timeout(120_000);
     const { port } = t.context.service;
-    const choices = Object.values(texts);
-    const { output } = await decided(port, { model, input: 'Where is my parcel?', instruction, choices });
+    const choices = Object.values(TEXTS);
+    const { output } = await decided(port, { model, input: 'Where is my parcel?', instruction: INSTRUCTION, choices });
     t.deepEqual(Object.keys(output.probabilities).sort(), choices.toSorted());
     t.true(choices.includes(output.choice));
     for (const asked of choices) {
@@ -106,7 +107,7 @@ for (const model of models) {
         method: 'POST',
         path: '/umpire.v1.DecisionService/CreateDecision',
         headers: { 'content-type': 'application/json', 'connect-timeout-ms': '30000' },
-        body: JSON.stringify({ model, input: word.repeat(count), instruction, choices: ['one', 'two'] }),
+        body: JSON.stringify({ model, input: word.repeat(count), instruction: INSTRUCTION, choices: ['one', 'two'] }),
       });
       if (status === 200) {
         const { inputTokens } = JSON.parse(text).decision.usage;

@@ -4,7 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import test from 'ava';
 import { procedures } from '../../scripts/openapi/document.ts';
-import { type Example, examples } from '../../scripts/openapi/examples.ts';
+import { EXAMPLES, type Example } from '../../scripts/openapi/examples.ts';
 import { DomainError, ERROR_TABLE } from '../../src/domain/errors.ts';
 import { fieldRules } from '../../src/domain/field-rules.ts';
 import { digestOf } from '../../src/stores/catalog-additions.ts';
@@ -243,7 +243,7 @@ test('every example is sent, in order, and its answer is the one that is shown',
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
   };
-  for (const example of examples) {
+  for (const example of EXAMPLES) {
     const answer = await call(example);
     const what = `${example.operation} ${example.name}`;
     t.is(answer.status, example.status, what);
@@ -254,7 +254,7 @@ test('every example is sent, in order, and its answer is the one that is shown',
   // Each operation has one that succeeds.
   for (const { operation } of operations) {
     t.true(
-      examples.some(
+      EXAMPLES.some(
         (example) => example.operation.toLowerCase() === operation.operationId.toLowerCase() && example.status < 300,
       ),
     );

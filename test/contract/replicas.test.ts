@@ -10,7 +10,7 @@ import { createStores } from '../../src/stores/create-stores.ts';
 import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
-import { type Answer, json, validBody } from '../support/answers.ts';
+import { type Answer, json, VALID_BODY } from '../support/answers.ts';
 import { openEmbedded } from '../support/embedded.ts';
 import { decide, send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
@@ -27,13 +27,13 @@ interface Place {
 }
 const test = anyTest as TestFn<{ redis: TestRedis; folder: string; places: Record<Kind, Place> }>;
 
-const draft = { model: 'minilm-l6', choices: ['a', 'b'] };
+const DRAFT = { model: 'minilm-l6', choices: ['a', 'b'] };
 const create = (
   port: number,
   headers: { authorization: string },
   id: string,
-  choices: readonly string[] = draft.choices,
-) => send(port, { path: '/v1/catalogs', headers, body: JSON.stringify({ ...draft, id, choices }) });
+  choices: readonly string[] = DRAFT.choices,
+) => send(port, { path: '/v1/catalogs', headers, body: JSON.stringify({ ...DRAFT, id, choices }) });
 
 test.before(async (t) => {
   const [redis, embedded] = await Promise.all([
@@ -100,7 +100,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
     const { headers } = await issueKey(t.context.places[kind].stores, 'mover');
     const [one, other] = portsOf(t, kind);
     const choicesAt = async (port: number) => {
-      const answer = await decide(port, { ...validBody, choices: undefined, catalog: 'moving' }, headers);
+      const answer = await decide(port, { ...VALID_BODY, choices: undefined, catalog: 'moving' }, headers);
       const { output } = json(answer) as { output?: { probabilities: object } };
       return output === undefined ? answer.status : Object.keys(output.probabilities).sort().join();
     };
@@ -124,7 +124,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
     const { choices } = JSON.parse(readFileSync(new URL('catalog.jsonl', sample), 'utf8')) as { choices: string[] };
     t.is((await create(ports[0], headers, 'bike-hire', choices)).status, 201);
     const learned = async (port: number) => {
-      const answer = await decide(port, { ...validBody, choices: undefined, catalog: 'bike-hire' }, headers);
+      const answer = await decide(port, { ...VALID_BODY, choices: undefined, catalog: 'bike-hire' }, headers);
       return { answer: json(answer) as object, digest: answer.headers['x-umpire-learned'] };
     };
     // Both have the catalog in their caches.
@@ -145,7 +145,7 @@ test.serial('a revoked key is refused by every server within 5 s, on both stores
     const { stores } = t.context.places[kind];
     const { headers, hash } = await issueKey(stores, 'leaver');
     const statuses = () =>
-      Promise.all(portsOf(t, kind).map(async (port) => (await decide(port, validBody, headers)).status));
+      Promise.all(portsOf(t, kind).map(async (port) => (await decide(port, VALID_BODY, headers)).status));
     t.deepEqual(await statuses(), [200, 200]);
     await stores.keys.end(hash, Date.now(), 'revocation', createStoreBudget());
     const took = await until(async () => (await statuses()).every((status) => status === 401));
@@ -208,7 +208,7 @@ test.serial('nothing secret is in logs, errors, process titles or the embedded s
   const unknown = mintKey();
   const answers: Answer[] = [];
   for (const authorization of [headers.authorization, `Bearer ${unknown}`, `Bearer ${key}x`, `Basic ${key}`, key]) {
-    answers.push(await decide(server.port, validBody, { authorization }));
+    answers.push(await decide(server.port, VALID_BODY, { authorization }));
     answers.push(await send(server.port, { path: `/v1/catalogs/${key}`, headers: { authorization } }));
     answers.push(await send(server.port, { path: `/v1/models/${key}?key=${key}`, headers: { authorization } }));
   }

@@ -7,7 +7,7 @@ import { createStores } from '../../src/stores/create-stores.ts';
 import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
-import { type Answer, isError, validBody } from '../support/answers.ts';
+import { type Answer, isError, VALID_BODY } from '../support/answers.ts';
 import { decide, send } from '../support/http.ts';
 import { type IssuedKey, issueKey } from '../support/issue-key.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
@@ -22,7 +22,7 @@ interface Context {
 }
 const test = anyTest as TestFn<Context>;
 
-const draft = { model: 'minilm-l6', choices: ['a', 'b'] };
+const DRAFT = { model: 'minilm-l6', choices: ['a', 'b'] };
 let ids = 0;
 
 test.before(async (t) => {
@@ -42,10 +42,11 @@ test.after.always(async ({ context: { redis, stores, service } }) => {
 });
 
 const create = ({ service, key }: Context, id: string) =>
-  send(service.port, { path: '/v1/catalogs', headers: key.headers, body: JSON.stringify({ ...draft, id }) });
+  send(service.port, { path: '/v1/catalogs', headers: key.headers, body: JSON.stringify({ ...DRAFT, id }) });
 const read = ({ service, key }: Context, id = 'kept') =>
   send(service.port, { path: `/v1/catalogs/${id}`, headers: key.headers });
-const inline = ({ service, key }: Context, keyed: boolean) => decide(service.port, validBody, keyed ? key.headers : {});
+const inline = ({ service, key }: Context, keyed: boolean) =>
+  decide(service.port, VALID_BODY, keyed ? key.headers : {});
 
 async function timed(work: Promise<Answer>): Promise<Answer & { readonly took: number }> {
   const started = performance.now();
@@ -73,7 +74,7 @@ async function troubled(t: ExecutionContext<Context>, { readable = false } = {})
     }
     if (readable) t.is((await read(context)).status, 200);
     else if (round % 10 === 0) {
-      const unseen = await decide(context.service.port, validBody, stranger.headers);
+      const unseen = await decide(context.service.port, VALID_BODY, stranger.headers);
       isError(t, unseen, { status: 503, code: 'store_unavailable', param: null }, 'a key never seen');
     }
   }
@@ -155,7 +156,7 @@ test.serial(
       const before = await redis.command('DUMP', name + id);
       const corrupt = { status: 500, code: 'storage_corrupt', param: null };
       isError(t, await read(t.context, id), corrupt);
-      isError(t, await decide(service.port, { ...validBody, choices: undefined, catalog: id }, key.headers), corrupt);
+      isError(t, await decide(service.port, { ...VALID_BODY, choices: undefined, catalog: id }, key.headers), corrupt);
       const there = { status: 409, code: 'catalog_already_exists', param: 'id' };
       isError(t, await create(t.context, id), id === 'text' ? corrupt : there);
       t.deepEqual(await redis.command('DUMP', name + id), before);
@@ -179,7 +180,7 @@ test.serial(
   'a decision with a catalog fails with its store and comes back with it; its copy helps for a second at most',
   async (t) => {
     const { redis, service, key } = t.context;
-    const ask = () => decide(service.port, { ...validBody, choices: undefined, catalog: 'kept' }, key.headers);
+    const ask = () => decide(service.port, { ...VALID_BODY, choices: undefined, catalog: 'kept' }, key.headers);
     t.is((await ask()).status, 200);
     redis.freeze();
     t.is((await ask()).status, 200);
@@ -195,7 +196,7 @@ test.serial('away from the start: inline decisions are served, catalogs once it 
   await redis.kill();
   const service = await startService({ REDIS_URL: redis.url }, { engine: createScriptedEngine() });
   t.teardown(() => service.stop());
-  t.is((await decide(service.port, validBody)).status, 200);
+  t.is((await decide(service.port, VALID_BODY)).status, 200);
   const own = { ...t.context, service };
   isError(t, await read(own), { status: 503, code: 'store_unavailable', param: null });
   t.is((await send(service.port, { path: '/health/ready' })).status, 200);

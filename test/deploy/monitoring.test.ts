@@ -43,10 +43,10 @@ const adapter = parse(read('deploy/kubernetes/prometheus-adapter.yaml')).rules.c
 }[];
 
 /** What Prometheus puts on every target. */
-const ofTargets = new Set(['instance', 'job', 'namespace', 'pod']);
+const OF_TARGETS = new Set(['instance', 'job', 'namespace', 'pod']);
 
 /** Every expression with the place where it stands; Grafana's and the adapter's own placeholders are filled. */
-const expressions: readonly (readonly [place: string, expression: string])[] = [
+const EXPRESSIONS: readonly (readonly [place: string, expression: string])[] = [
   ...rules.map(({ record, alert, expr }) => [record ?? alert ?? '', expr] as const),
   ...dashboard.panels.flatMap(({ title, targets = [] }) =>
     targets.map(({ expr }) => [title, expr.replaceAll('$__rate_interval', '1m')] as const),
@@ -73,14 +73,14 @@ async function untilServed({ engine }: App, model: string): Promise<void> {
 function faultsOf(expression: string, samples: readonly Sample[], recorded: ReadonlySet<string>): readonly string[] {
   const { selectors, groupedBy } = readPromql(expression);
   const faults: string[] = [];
-  const labels = new Set(ofTargets);
+  const labels = new Set(OF_TARGETS);
   for (const { metric, matchers } of selectors) {
     if (recorded.has(metric)) continue;
     const series = samples.filter((sample) => sample.metric === metric);
     if (series.length === 0) faults.push(`there is no ${metric}`);
     for (const sample of series) for (const label of Object.keys(sample.labels)) labels.add(label);
     for (const { label, operator, value } of matchers) {
-      if (ofTargets.has(label)) continue;
+      if (OF_TARGETS.has(label)) continue;
       const values = new Set(series.map((sample) => sample.labels[label]).filter((each) => each !== undefined));
       if (values.size === 0) faults.push(`${metric} has no label ${label}`);
       // What is left out need not be there.
@@ -123,7 +123,7 @@ test('every metric, label and value that an expression names is in a scrape', as
   const recorded = new Set(rules.flatMap(({ record }) => record ?? []));
   const look = async (): Promise<readonly string[]> => {
     const samples = samplesOf(await scrape(metricsPortOf(service)));
-    return expressions.flatMap(([place, expression]) =>
+    return EXPRESSIONS.flatMap(([place, expression]) =>
       faultsOf(expression, samples, recorded).map((fault) => `${place}: ${fault}`),
     );
   };

@@ -20,13 +20,13 @@ const revision = (id: string, name: string, isDefault: boolean, status: ModelSta
   status,
   limits: { inputTokens: 100, candidateTokens: 5, choices: 4 },
 });
-const models = [
+const MODELS = [
   revision('broken', 'r1', true, 'unavailable'),
   revision('old', 'r1', true, 'disabled'),
   revision('small', 'r1', false, 'ready'),
   revision('small', 'r2', true, 'ready'),
 ];
-const terms = { signal: new AbortController().signal, deadline: Number.POSITIVE_INFINITY, tenant: 'acme', keyed: true };
+const TERMS = { signal: new AbortController().signal, deadline: Number.POSITIVE_INFINITY, tenant: 'acme', keyed: true };
 
 function start(options: Partial<CatalogsOptions> = {}) {
   const prepared: unknown[] = [];
@@ -34,7 +34,7 @@ function start(options: Partial<CatalogsOptions> = {}) {
     store: stores.catalogs,
     bounds: { catalogs: 3, bytes: 1_000 },
     engine: {
-      models: () => models,
+      models: () => MODELS,
       async prepare(job) {
         prepared.push(job);
         const long = job.choices.find((choice) => choice.length > 5);
@@ -57,12 +57,12 @@ const fault = async (work: Promise<unknown>) => {
   }
   return undefined;
 };
-const draft = { id: 'a', model: 'small', choices: ['b', 'a'] };
+const DRAFT = { id: 'a', model: 'small', choices: ['b', 'a'] };
 
 test('a new catalog has its defaults, is encoded in code-unit order for the default revision, and is read back', async (t) => {
   const { catalogs, prepared, owner } = start();
-  const expected = { ...draft, version: '1', visibility: 'private' };
-  t.deepEqual(await catalogs.create(owner, draft, terms, budget()), expected);
+  const expected = { ...DRAFT, version: '1', visibility: 'private' };
+  t.deepEqual(await catalogs.create(owner, DRAFT, TERMS, budget()), expected);
   t.deepEqual(prepared, [{ model: 'small', revision: 'r2', choices: ['a', 'b'] }]);
   t.like(await catalogs.get(owner, 'a', budget()), expected);
   t.like(await catalogs.resolve(owner, 'a', budget()), { ...expected, sortedChoices: ['a', 'b'] });
@@ -86,7 +86,7 @@ for (const [title, change, expected] of [
 ] as const) {
   test(`refused: ${title}`, async (t) => {
     const { catalogs, owner } = start();
-    t.deepEqual(await fault(catalogs.create(owner, { ...draft, ...change }, terms, budget())), {
+    t.deepEqual(await fault(catalogs.create(owner, { ...DRAFT, ...change }, TERMS, budget())), {
       retryAfter: undefined,
       ...expected,
     });
@@ -96,8 +96,8 @@ for (const [title, change, expected] of [
 
 test('an id that exists is refused before its choices are encoded', async (t) => {
   const { catalogs, prepared, owner } = start();
-  await catalogs.create(owner, draft, terms, budget());
-  t.like(await fault(catalogs.create(owner, draft, terms, budget())), {
+  await catalogs.create(owner, DRAFT, TERMS, budget());
+  t.like(await fault(catalogs.create(owner, DRAFT, TERMS, budget())), {
     reason: 'CATALOG_ALREADY_EXISTS',
     param: 'id',
   });
@@ -107,26 +107,26 @@ test('an id that exists is refused before its choices are encoded', async (t) =>
 test('of two creates at one time the write decides', async (t) => {
   const { catalogs, owner } = start();
   const outcomes = await Promise.allSettled([
-    catalogs.create(owner, draft, terms, budget()),
-    catalogs.create(owner, draft, terms, budget()),
+    catalogs.create(owner, DRAFT, TERMS, budget()),
+    catalogs.create(owner, DRAFT, TERMS, budget()),
   ]);
   t.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
 });
 
 test('an owner has so many catalogs and no more, and waiting does not help', async (t) => {
   const { catalogs, owner } = start();
-  for (const id of ['a', 'b', 'c']) await catalogs.create(owner, { ...draft, id }, terms, budget());
+  for (const id of ['a', 'b', 'c']) await catalogs.create(owner, { ...DRAFT, id }, TERMS, budget());
   const expected = { reason: 'QUOTA_EXCEEDED', param: null, retryAfter: undefined } as const;
-  t.deepEqual(await fault(catalogs.create(owner, { ...draft, id: 'd' }, terms, budget())), expected);
+  t.deepEqual(await fault(catalogs.create(owner, { ...DRAFT, id: 'd' }, TERMS, budget())), expected);
   await catalogs.delete(owner, 'b', budget());
-  t.is(await fault(catalogs.create(owner, { ...draft, id: 'd' }, terms, budget())), undefined);
+  t.is(await fault(catalogs.create(owner, { ...DRAFT, id: 'd' }, TERMS, budget())), undefined);
 });
 
 test('what is foreign, missing, deleted or impossible is all the same', async (t) => {
   const { catalogs, owner } = start();
   const other = newOwner();
-  await catalogs.create(owner, draft, terms, budget());
-  await catalogs.create(owner, { ...draft, id: 'gone' }, terms, budget());
+  await catalogs.create(owner, DRAFT, TERMS, budget());
+  await catalogs.create(owner, { ...DRAFT, id: 'gone' }, TERMS, budget());
   await catalogs.delete(owner, 'gone', budget());
   for (const [who, id] of [
     [other, 'a'],
@@ -163,7 +163,7 @@ test('failures of the store and the engine are what a caller may see', async (t)
     };
     const { catalogs, owner } = start({ store: methods });
     for (const work of [
-      catalogs.create(owner, draft, terms, budget()),
+      catalogs.create(owner, DRAFT, TERMS, budget()),
       catalogs.get(owner, 'a', budget()),
       catalogs.delete(owner, 'a', budget()),
       catalogs.resolve(owner, 'a', budget()),
@@ -171,6 +171,6 @@ test('failures of the store and the engine are what a caller may see', async (t)
       t.is((await fault(work))?.reason, reason);
     }
   }
-  const { catalogs, owner } = start({ engine: { models: () => models, prepare: failing(new EngineOverloaded(4)) } });
-  t.like(await fault(catalogs.create(owner, draft, terms, budget())), { reason: 'OVERLOADED', retryAfter: 4 });
+  const { catalogs, owner } = start({ engine: { models: () => MODELS, prepare: failing(new EngineOverloaded(4)) } });
+  t.like(await fault(catalogs.create(owner, DRAFT, TERMS, budget())), { reason: 'OVERLOADED', retryAfter: 4 });
 });

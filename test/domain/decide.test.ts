@@ -12,16 +12,16 @@ import { EngineOverloaded } from '../../src/engine/errors.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { createScriptedEngine, descending, type Script } from '../support/scripted-engine.ts';
 
-const anonymous: Caller = { kind: 'anonymous', address: '192.0.2.1' };
-const keyed: Caller = { kind: 'key', owner: 'acme', keyId: 'key_1', address: '192.0.2.1', limits: {} };
-const request: DecisionRequest = {
+const ANONYMOUS: Caller = { kind: 'anonymous', address: '192.0.2.1' };
+const KEYED: Caller = { kind: 'key', owner: 'acme', keyId: 'key_1', address: '192.0.2.1', limits: {} };
+const REQUEST: DecisionRequest = {
   model: 'minilm-l6',
   input: 'text',
   instruction: 'which?',
   choices: ['b', 'a', 'c'],
   catalog: undefined,
 };
-const withCatalog = (catalog: string): DecisionRequest => ({ ...request, choices: undefined, catalog });
+const withCatalog = (catalog: string): DecisionRequest => ({ ...REQUEST, choices: undefined, catalog });
 
 function setUp(catalogs: Record<string, DecidingCatalog> = {}, script: Script = descending) {
   const engine = createScriptedEngine(script);
@@ -43,7 +43,7 @@ function setUp(catalogs: Record<string, DecidingCatalog> = {}, script: Script = 
   return {
     engine,
     retained,
-    decide: (what: DecisionRequest, caller: Caller = anonymous) => decider.decide(what, terms(caller)),
+    decide: (what: DecisionRequest, caller: Caller = ANONYMOUS) => decider.decide(what, terms(caller)),
   };
 }
 
@@ -58,7 +58,7 @@ async function reasonOf(decision: Promise<unknown>): Promise<string> {
 
 test('choices reach the engine in code-unit order, and the answer belongs to them', async (t) => {
   const { decide, engine } = setUp();
-  const result = await decide(request);
+  const result = await decide(REQUEST);
   t.deepEqual(engine.jobs[0]?.choices, ['a', 'b', 'c']);
   t.like(result, { model: 'minilm-l6@r1', choice: 'a', inputTokens: 24, choices: ['a', 'b', 'c'] });
   t.is(result.confidence, Number(result.probabilities[0]));
@@ -67,67 +67,67 @@ test('choices reach the engine in code-unit order, and the answer belongs to the
 
 test('code-unit order is not that of characters: astral ones come before the end of the first plane', async (t) => {
   const { decide, engine } = setUp();
-  await decide({ ...request, choices: ['\uffff', '\u{1f600}', 'é', 'e', 'Z', '10', '9'] });
+  await decide({ ...REQUEST, choices: ['\uffff', '\u{1f600}', 'é', 'e', 'Z', '10', '9'] });
   t.deepEqual(engine.jobs[0]?.choices, ['10', '9', 'Z', 'e', 'é', '\u{1f600}', '\uffff']);
 });
 
 test('every order of the same choices is the same job', async (t) => {
   const { decide, engine } = setUp();
-  const [first, second] = [await decide(request), await decide({ ...request, choices: ['c', 'b', 'a'] })];
+  const [first, second] = [await decide(REQUEST), await decide({ ...REQUEST, choices: ['c', 'b', 'a'] })];
   t.deepEqual(engine.jobs[0], engine.jobs[1]);
   t.deepEqual(first.probabilities, second.probabilities);
 });
 
 test('the request’s own list is left as it was', async (t) => {
   const choices = ['b', 'a'];
-  await setUp().decide({ ...request, choices });
+  await setUp().decide({ ...REQUEST, choices });
   t.deepEqual(choices, ['b', 'a']);
 });
 
-const catalogs: Record<string, DecidingCatalog> = {
+const CATALOGS: Record<string, DecidingCatalog> = {
   teams: { model: 'minilm-l6', sortedChoices: ['billing', 'shipping'] },
   others: { model: 'other', sortedChoices: ['x', 'y'] },
   many: { model: 'minilm-l6', sortedChoices: Array.from({ length: 11 }, (_, index) => `c${index}`) },
 };
 
 test('a catalog decides with its own choices', async (t) => {
-  const { decide, engine } = setUp(catalogs);
-  t.is((await decide(withCatalog('teams'), keyed)).choice, 'billing');
+  const { decide, engine } = setUp(CATALOGS);
+  t.is((await decide(withCatalog('teams'), KEYED)).choice, 'billing');
   t.deepEqual(engine.jobs[0]?.choices, ['billing', 'shipping']);
 });
 
 test('a catalog belongs to the model, whichever of its revisions is named', async (t) => {
-  const { decide } = setUp(catalogs);
-  t.is((await decide({ ...withCatalog('teams'), model: 'minilm-l6@r2' }, keyed)).model, 'minilm-l6@r2');
+  const { decide } = setUp(CATALOGS);
+  t.is((await decide({ ...withCatalog('teams'), model: 'minilm-l6@r2' }, KEYED)).model, 'minilm-l6@r2');
 });
 
 test('faults, in their order', async (t) => {
-  const { decide, engine } = setUp(catalogs);
-  const stranger: Caller = { ...keyed, owner: 'someone' };
+  const { decide, engine } = setUp(CATALOGS);
+  const stranger: Caller = { ...KEYED, owner: 'someone' };
   t.is(await reasonOf(decide(withCatalog('teams'))), 'AUTHENTICATION_REQUIRED null');
-  t.is(await reasonOf(decide({ ...withCatalog('teams'), model: 'none' }, keyed)), 'UNKNOWN_MODEL model');
-  t.is(await reasonOf(decide(withCatalog('none'), keyed)), 'UNKNOWN_CATALOG catalog');
+  t.is(await reasonOf(decide({ ...withCatalog('teams'), model: 'none' }, KEYED)), 'UNKNOWN_MODEL model');
+  t.is(await reasonOf(decide(withCatalog('none'), KEYED)), 'UNKNOWN_CATALOG catalog');
   t.is(await reasonOf(decide(withCatalog('teams'), stranger)), 'UNKNOWN_CATALOG catalog');
-  t.is(await reasonOf(decide(withCatalog('others'), keyed)), 'CATALOG_MODEL_MISMATCH model');
-  t.is(await reasonOf(decide({ ...withCatalog('many'), model: 'minilm-l6@r2' }, keyed)), 'TOO_MANY_CHOICES catalog');
-  const eleven = { ...request, model: 'minilm-l6@r2', choices: Array.from({ length: 11 }, (_, index) => `c${index}`) };
+  t.is(await reasonOf(decide(withCatalog('others'), KEYED)), 'CATALOG_MODEL_MISMATCH model');
+  t.is(await reasonOf(decide({ ...withCatalog('many'), model: 'minilm-l6@r2' }, KEYED)), 'TOO_MANY_CHOICES catalog');
+  const eleven = { ...REQUEST, model: 'minilm-l6@r2', choices: Array.from({ length: 11 }, (_, index) => `c${index}`) };
   t.is(await reasonOf(decide(eleven)), 'TOO_MANY_CHOICES choices');
-  t.is(await reasonOf(decide({ ...request, model: 'off' })), 'MODEL_DISABLED model');
-  t.is(await reasonOf(decide({ ...request, model: 'gone' })), 'MODEL_UNAVAILABLE model');
+  t.is(await reasonOf(decide({ ...REQUEST, model: 'off' })), 'MODEL_DISABLED model');
+  t.is(await reasonOf(decide({ ...REQUEST, model: 'gone' })), 'MODEL_UNAVAILABLE model');
   t.is(engine.jobs.length, 0);
 });
 
 test('a stranger’s catalog and one that is not there differ in nothing', async (t) => {
-  const { decide } = setUp(catalogs);
-  const foreign = await t.throwsAsync<DomainError>(decide(withCatalog('teams'), { ...keyed, owner: 'someone' }));
-  const missing = await t.throwsAsync<DomainError>(decide(withCatalog('none'), keyed));
+  const { decide } = setUp(CATALOGS);
+  const foreign = await t.throwsAsync<DomainError>(decide(withCatalog('teams'), { ...KEYED, owner: 'someone' }));
+  const missing = await t.throwsAsync<DomainError>(decide(withCatalog('none'), KEYED));
   t.is(foreign.message, missing.message);
 });
 
 test('a choice of too many tokens is the catalog’s fault where it came from one', async (t) => {
-  const { decide } = setUp(catalogs, () => ({ kind: 'choice_too_long', choice: 'x', tokens: 200, limit: 128 }));
-  t.is(await reasonOf(decide(request)), 'CANDIDATE_TOKENS_EXCEEDED choices');
-  t.is(await reasonOf(decide(withCatalog('teams'), keyed)), 'CANDIDATE_TOKENS_EXCEEDED catalog');
+  const { decide } = setUp(CATALOGS, () => ({ kind: 'choice_too_long', choice: 'x', tokens: 200, limit: 128 }));
+  t.is(await reasonOf(decide(REQUEST)), 'CANDIDATE_TOKENS_EXCEEDED choices');
+  t.is(await reasonOf(decide(withCatalog('teams'), KEYED)), 'CANDIDATE_TOKENS_EXCEEDED catalog');
 });
 
 test('who shares the engine’s time: owners with a key, addresses without', async (t) => {
@@ -136,8 +136,8 @@ test('who shares the engine’s time: owners with a key, addresses without', asy
     tenants.push([terms.tenant, terms.keyed]);
     return descending(job, terms);
   });
-  await decide(request);
-  await decide(request, keyed);
+  await decide(REQUEST);
+  await decide(REQUEST, KEYED);
   t.deepEqual(tenants, [
     ['192.0.2.1', false],
     ['acme', true],
@@ -148,6 +148,6 @@ test('a job that the engine never takes in is not held against its caller', asyn
   const { decide, retained } = setUp({}, () => {
     throw new EngineOverloaded(3);
   });
-  t.is(await reasonOf(decide(request)), 'OVERLOADED null');
+  t.is(await reasonOf(decide(REQUEST)), 'OVERLOADED null');
   t.is(retained.filter((each) => each === 'held').length, retained.filter((each) => each === 'released').length);
 });

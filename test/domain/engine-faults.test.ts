@@ -11,7 +11,7 @@ import {
   ModelUnavailable,
 } from '../../src/engine/errors.ts';
 
-const cases: readonly (readonly [Error, Partial<DomainError>])[] = [
+const CASES: readonly (readonly [Error, Partial<DomainError>])[] = [
   [new EngineOverloaded(7), { reason: 'OVERLOADED', retryAfter: 7, param: null }],
   [
     new ModelUnavailable('the file /models/x is broken', 3),
@@ -32,7 +32,7 @@ const cases: readonly (readonly [Error, Partial<DomainError>])[] = [
   [new EngineFailed('onnx: bad node'), { reason: 'OVERLOADED', retryAfter: 1 }],
 ];
 
-for (const [error, expected] of cases) {
+for (const [error, expected] of CASES) {
   test(error.name, (t) => {
     const fault = engineFault(error) as DomainError;
     t.like(fault, expected);

@@ -15,7 +15,7 @@ import { createRecordedLog } from '../support/log.ts';
 const local = createLocalLimits();
 limitStoreSuite(test, 'in this process', () => local);
 
-const off = { rate: 'off', concurrency: 'off', quota: 'off' } as const;
+const OFF = { rate: 'off', concurrency: 'off', quota: 'off' } as const;
 const anonymous = (address = '192.0.2.1'): Caller => ({ kind: 'anonymous', address });
 const keyed = (limits: CallerLimits = {}, keyId = 'key_1'): Caller => ({
   kind: 'key',
@@ -29,7 +29,7 @@ function start(settings: Partial<LimitSettings>, store?: LimitStore) {
   let now = 1_800_000_000_000;
   const log = createRecordedLog();
   const limits = createLimits({
-    settings: { anonymous: off, key: off, ...settings },
+    settings: { anonymous: OFF, key: OFF, ...settings },
     store,
     log,
     clock: () => now,
@@ -55,7 +55,7 @@ test('without limits nothing is counted, and the answer is there at once', (t) =
 
 test('a caller that waits as long as it is told is admitted, whatever the rate', async (t) => {
   for (const perSecond of [0.3, 1, 7, 50, 999]) {
-    const { limits, pass } = start({ anonymous: { ...off, rate: { perSecond, burst: 3 } } });
+    const { limits, pass } = start({ anonymous: { ...OFF, rate: { perSecond, burst: 3 } } });
     for (let round = 0; round < 100; round++) {
       const refused = await refusal(limits, anonymous());
       if (refused === undefined) continue;
@@ -69,14 +69,14 @@ test('a caller that waits as long as it is told is admitted, whatever the rate',
 
 test('addresses and keys are counted apart; keys of one owner, too', async (t) => {
   const rate = { perSecond: 0.01, burst: 1 };
-  const { limits } = start({ anonymous: { ...off, rate }, key: { ...off, rate } });
+  const { limits } = start({ anonymous: { ...OFF, rate }, key: { ...OFF, rate } });
   const callers = [anonymous('a'), anonymous('b'), keyed({}, 'key_1'), keyed({}, 'key_2')];
   for (const caller of callers) t.is(await refusal(limits, caller), undefined);
   for (const caller of callers) t.is((await refusal(limits, caller))?.reason, 'RATE_LIMIT_EXCEEDED');
 });
 
 test("a key's own limits take the place of the deployment's", async (t) => {
-  const { limits } = start({ key: { ...off, rate: { perSecond: 0.01, burst: 1 }, quota: 1 } });
+  const { limits } = start({ key: { ...OFF, rate: { perSecond: 0.01, burst: 1 }, quota: 1 } });
   const own = keyed({ rate: 'off', quota: 2 });
   t.is(await refusal(limits, own), undefined);
   t.is(await refusal(limits, own), undefined);
@@ -91,7 +91,7 @@ test('catalog calls count for the rate alone', async (t) => {
 });
 
 test('places are given back once, and a refusal says when the slowest would have ended', async (t) => {
-  const { limits, pass } = start({ anonymous: { ...off, concurrency: 2 } });
+  const { limits, pass } = start({ anonymous: { ...OFF, concurrency: 2 } });
   const [one, two] = [
     await limits.admit(anonymous(), 'decision', createStoreBudget()),
     await limits.admit(anonymous(), 'decision', createStoreBudget()),
@@ -113,7 +113,7 @@ test('places are given back once, and a refusal says when the slowest would have
 });
 
 test('a quota comes back with the next day', async (t) => {
-  const { limits, pass } = start({ anonymous: { ...off, quota: 2 } });
+  const { limits, pass } = start({ anonymous: { ...OFF, quota: 2 } });
   await limits.admit(anonymous(), 'decision', createStoreBudget());
   await limits.admit(anonymous(), 'decision', createStoreBudget());
   const refused = await refusal(limits, anonymous());
@@ -135,7 +135,7 @@ test('while the shared store is away this process counts, says so once, and stop
     },
     release: shared.release,
   };
-  const { limits, log, pass } = start({ anonymous: { ...off, rate: { perSecond: 0.0001, burst: 2 } } }, store);
+  const { limits, log, pass } = start({ anonymous: { ...OFF, rate: { perSecond: 0.0001, burst: 2 } } }, store);
   const budget = createStoreBudget();
   await limits.admit(anonymous(), 'decision', budget);
   t.is(budget.remaining, 210);

@@ -1,17 +1,17 @@
 import test from 'ava';
 import { DomainError } from '../../src/domain/errors.ts';
 import { defaultRevisions, findModel, qualifiedName, unknownModel, usableModel } from '../../src/domain/models.ts';
-import { scriptedModels } from '../support/scripted-engine.ts';
+import { SCRIPTED_MODELS } from '../support/scripted-engine.ts';
 
 const reasonOf = (name: string): string => {
   try {
-    return qualifiedName(usableModel(scriptedModels, name));
+    return qualifiedName(usableModel(SCRIPTED_MODELS, name));
   } catch (error) {
     return error instanceof DomainError ? `${error.reason} ${error.param} ${error.retryAfter}` : 'another error';
   }
 };
 
-const cases: Readonly<Record<string, string>> = {
+const CASES: Readonly<Record<string, string>> = {
   'minilm-l6': 'minilm-l6@r1',
   'minilm-l6@r1': 'minilm-l6@r1',
   'minilm-l6@r2': 'minilm-l6@r2',
@@ -27,18 +27,18 @@ const cases: Readonly<Record<string, string>> = {
   gone: 'MODEL_UNAVAILABLE model 2',
 };
 
-for (const [name, expected] of Object.entries(cases))
+for (const [name, expected] of Object.entries(CASES))
   test(`a decision that names '${name}'`, (t) => t.is(reasonOf(name), expected));
 test('a decision that names __proto__', (t) => t.is(reasonOf('__proto__'), 'UNKNOWN_MODEL model undefined'));
 
 test('the list has each model once', (t) => {
-  t.deepEqual(defaultRevisions(scriptedModels).map(qualifiedName), ['gone@r1', 'minilm-l6@r1', 'off@r1']);
+  t.deepEqual(defaultRevisions(SCRIPTED_MODELS).map(qualifiedName), ['gone@r1', 'minilm-l6@r1', 'off@r1']);
 });
 
 test('a new list of revisions is seen at once', (t) => {
-  const [gone] = scriptedModels;
+  const [gone] = SCRIPTED_MODELS;
   t.is(findModel([], 'gone'), undefined);
-  t.is(findModel([...scriptedModels], 'gone'), gone);
+  t.is(findModel([...SCRIPTED_MODELS], 'gone'), gone);
 });
 
 test('a message repeats a name only if it could be one', (t) => {
@@ -54,11 +54,11 @@ test('a name of a kind that is not taken says so, and names what would be', (t) 
 });
 
 test('a revision that is not served is refused with those that are, a few of many', (t) => {
-  const said = (name: string, models = scriptedModels): string =>
+  const said = (name: string, models = SCRIPTED_MODELS): string =>
     t.throws(() => usableModel(models, name), { instanceOf: DomainError })?.message ?? '';
   t.is(said('minilm-l6@r3'), "model 'minilm-l6@r3' is not served; served here: minilm-l6@r1, minilm-l6@r2");
   t.is(said('minilm-l7'), "model 'minilm-l7' is not served; the list of models has those that are");
-  const [first] = scriptedModels;
+  const [first] = SCRIPTED_MODELS;
   if (first === undefined) return t.fail();
   const many = Array.from({ length: 7 }, (_, index) => ({ ...first, id: 'many', revision: `r${index}` }));
   t.is(

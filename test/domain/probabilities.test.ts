@@ -102,7 +102,7 @@ test('a permutation of distinct values permutes the result', (t) => {
   t.pass();
 });
 
-const cases: Readonly<Record<string, readonly [raw: readonly number[], rounded: readonly number[], winner: number]>> = {
+const CASES: Readonly<Record<string, readonly [raw: readonly number[], rounded: readonly number[], winner: number]>> = {
   'a single one': [[0.3], [1], 0],
   'two equal ones': [[0.5, 0.5], [0.5, 0.5], 0],
   'three equal ones: the odd millionth goes to the first': [[1, 1, 1], [0.333334, 0.333333, 0.333333], 0],
@@ -110,7 +110,7 @@ const cases: Readonly<Record<string, readonly [raw: readonly number[], rounded: 
   'a tie for the greatest goes to the first': [[0.2, 0.4, 0.4], [0.2, 0.4, 0.4], 1],
 };
 
-for (const [what, [raw, rounded, winner]] of Object.entries(cases)) {
+for (const [what, [raw, rounded, winner]] of Object.entries(CASES)) {
   test(what, (t) => {
     const result = roundDistribution(Float64Array.from(raw));
     t.deepEqual([...result.probabilities], [...rounded]);

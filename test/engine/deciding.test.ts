@@ -4,7 +4,7 @@ import type { ScoreJob } from '../../src/engine/engine.ts';
 import { job, probabilitiesOf, shippedModels, startEngine, terms } from './support/engine.ts';
 import { encoderGraph, modelsFolder, writePackage } from './support/packages.ts';
 
-const letters = 'abcdefghijklmnopqrstuvwxyz';
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 
 /** Numbers that repeat from run to run. */
 function randoms(seed: number): (below: number) => number {
@@ -21,7 +21,7 @@ test('answers among thousands of mixed requests are those of each request alone,
   await writePackage(modelsDir, roomy);
   await writePackage(modelsDir, { ...roomy, revision: 'r2', graph: encoderGraph(2) });
   const random = randoms(7);
-  const word = () => Array.from({ length: 1 + random(5) }, () => letters[random(26)]).join('');
+  const word = () => Array.from({ length: 1 + random(5) }, () => LETTERS[random(26)]).join('');
   const requests = Array.from({ length: 150 }, (_, i) => {
     const choices = [...new Set(Array.from({ length: 2 + random(i % 10 === 0 ? 60 : 8) }, word))];
     const input = Array.from({ length: 1 + random(30) }, word).join(' ');

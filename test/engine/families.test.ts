@@ -4,7 +4,7 @@ import { fillTemplate } from '../../src/engine/families/nli-cross-encoder.ts';
 import { eventually, job, probabilitiesOf, shippedModels, startEngine, terms } from './support/engine.ts';
 import { entailmentGraph, modelsFolder, tokenId, writePackage } from './support/packages.ts';
 
-const nli = {
+const NLI = {
   id: 'nli',
   graph: entailmentGraph('z'),
   manifest: {
@@ -128,7 +128,7 @@ test('the premise mixes the input alone with instruction and input by the weight
 
 test('the cross-encoder scores each choice by its hypothesis', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, nli);
+  await writePackage(modelsDir, NLI);
   const engine = await startEngine(t, { modelsDir });
   const choices = ['$& z', 'zz', '{choice}', '{}', '$1', 'zzzz', '{0}'];
   const request = job({ model: 'nli', choices });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { EngineFailed, JobAbandoned, JobCanceled, JobDeadlinePassed } from '../../src/engine/errors.ts';
-import { slow, statusOf } from '../support/slow-package.ts';
+import { SLOW, statusOf } from '../support/slow-package.ts';
 import { eventually, job, startEngine, terms } from './support/engine.ts';
 import { enginesOf } from './support/engine-processes.ts';
 import { modelsFolder, writePackage } from './support/packages.ts';
@@ -14,7 +14,7 @@ const growingWorker = fileURLToPath(new URL('support/growing-worker/main.ts', im
 
 test.serial('a killed engine is replaced, and its work is done by another', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir, engines: 2 });
   await eventually(() => enginesOf().length === 2);
   const requests = Array.from({ length: 8 }, (_, i) =>
@@ -34,7 +34,7 @@ test.serial('a killed engine is replaced, and its work is done by another', asyn
 
 test.serial('a job that two engines die of fails, and the third serves on', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir });
   const doomed = engine.score(job({ model: 'slow', choices: Array.from({ length: 30 }, (_, i) => `c${i}`) }), terms());
   const failed = t.throwsAsync(doomed, { instanceOf: EngineFailed });
@@ -65,7 +65,7 @@ test.serial(
   'what ran in an engine that got stuck or crashed is given to no other one; what it had not begun is',
   async (t) => {
     const modelsDir = await modelsFolder(t);
-    await writePackage(modelsDir, slow);
+    await writePackage(modelsDir, SLOW);
     const engine = await startEngine(t, { modelsDir, stuckAfterMs: 400 });
     const endWith = async (signal: NodeJS.Signals): Promise<number> => {
       const before = enginesOf();
@@ -96,7 +96,7 @@ test.serial(
 
 test.serial('a catalog that an engine ends with is prepared in no other one', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir });
   const before = enginesOf();
   const choices = Array.from({ length: 30 }, (_, k) => `choice ${k}`);
@@ -128,7 +128,7 @@ test.serial('it is not ready while decisions wait and none is finished', async (
 
 test.serial('an engine that takes long but makes progress is not stuck', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir, stuckAfterMs: 1500 });
   const before = enginesOf();
   const began = performance.now();

@@ -14,7 +14,7 @@ interface Kind {
   readonly counts: boolean;
 }
 
-const kinds: Readonly<Record<string, Kind>> = {
+const KINDS: Readonly<Record<string, Kind>> = {
   pool: {
     start: async (t) => {
       const modelsDir = await modelsFolder(t);
@@ -41,7 +41,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   instant: { start: () => createInstantEngine(), counts: false },
 };
 
-for (const [name, { start, counts }] of Object.entries(kinds)) {
+for (const [name, { start, counts }] of Object.entries(KINDS)) {
   test(name, async (t) => {
     const engine = await start(t);
     t.true(engine.ready());

@@ -58,7 +58,7 @@ const defaultOf = (engine: TestEngine, id: string) =>
 const failuresOf = (engine: TestEngine, name: string) =>
   engine.log.filter(({ message, fields }) => message === 'a model cannot be served' && fields.model === name).length;
 const ignore = () => {};
-const silentLogger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+const SILENT_LOGGER = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
 /** How long something takes to hold, milliseconds. */
 async function timeUntil(holds: () => boolean): Promise<number> {
@@ -94,7 +94,7 @@ test.serial('a model that was too slow once is measured again before ready is sa
   const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
   await writePackage(modelsDir, { manifest: { limits } });
   await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(6), manifest: { limits } });
-  const checked = await checkPackage({ modelsDir, logger: silentLogger }, 'zz', 'r1');
+  const checked = await checkPackage({ modelsDir, logger: SILENT_LOGGER }, 'zz', 'r1');
   const deadline = checked.kind === 'sound' ? checked.speed.worst / 1.4 : Number.NaN;
   const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: deadline, modelRetryMs: 50 }, 'started');
   await eventually(() => engine.ready());

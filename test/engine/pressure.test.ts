@@ -9,7 +9,7 @@ import {
   JobDeadlinePassed,
   ModelUnavailable,
 } from '../../src/engine/errors.ts';
-import { slow } from '../support/slow-package.ts';
+import { SLOW } from '../support/slow-package.ts';
 import { job, startEngine, terms } from './support/engine.ts';
 import { modelsFolder, writePackage } from './support/packages.ts';
 
@@ -18,7 +18,7 @@ const many = (count: number, from = 0): readonly string[] => Array.from({ length
 
 test('a queued job whose caller leaves or whose time is up is answered at once and never computed', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir });
   let blocked = true;
   const blockers = [many(20), many(20, 100)].map((choices) => engine.score(slowJob(choices), terms()));
@@ -43,7 +43,7 @@ test('a queued job whose caller leaves or whose time is up is answered at once a
 
 test('a running job is answered at once, and its slot is free when the run ends', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir });
   const leaving = new AbortController();
   let released = false;
@@ -61,7 +61,7 @@ test('a running job is answered at once, and its slot is free when the run ends'
 
 test('a job that is over before it begins is not taken in', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir });
   await t.throwsAsync(engine.score(slowJob(), terms({ within: 0 })), { instanceOf: JobDeadlinePassed });
   await t.throwsAsync(engine.score(slowJob(), terms({ signal: AbortSignal.abort() })), { instanceOf: JobCanceled });
@@ -74,7 +74,7 @@ test('a job that is over before it begins is not taken in', async (t) => {
 
 test('in a flood a caller is told that nothing of his would be taken in, others are not', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir });
   await engine.score(slowJob(), terms());
   const caller = (tenant: string, keyed = false) => ({ tenant, keyed, deadline: performance.now() + 2000 });
@@ -100,7 +100,7 @@ test('in a flood a caller is told that nothing of his would be taken in, others 
 
 test('overload: what cannot be done in time is refused at once, what is taken in is done in time', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir });
   await engine.score(slowJob(), terms());
   const began = performance.now();
@@ -127,7 +127,7 @@ test('overload: what cannot be done in time is refused at once, what is taken in
 
 test('the queue is bounded in jobs and bytes, and keyed callers keep a fifth of it', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir, queueJobs: 10, queueBytes: 1_000_000 });
   const answers: Promise<ScoreOutcome>[] = [];
   const refusals = async (count: number, overrides: Partial<JobTerms>, input = 'abc'): Promise<number> => {
@@ -163,7 +163,7 @@ test('the queue is bounded in jobs and bytes, and keyed callers keep a fifth of 
 
 test('short jobs of others do not wait for the queue of one', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir });
   await engine.score(slowJob(), terms());
   let left = 20;
@@ -175,7 +175,7 @@ test('short jobs of others do not wait for the queue of one', async (t) => {
 
 test('a catalog is prepared in pieces, so that decisions pass', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir });
   await engine.score(slowJob(), terms());
   let prepared = false;
@@ -195,7 +195,7 @@ test('a catalog is prepared in pieces, so that decisions pass', async (t) => {
 
 test('a closing engine finishes what it took in and refuses the rest', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir });
   const accepted = Array.from({ length: 5 }, () => engine.score(slowJob(), terms()));
   const preparing = engine.prepare(slowJob(many(5)), terms());

@@ -3,7 +3,7 @@ import { unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { ModelUnavailable } from '../../src/engine/errors.ts';
-import { slow, statusOf } from '../support/slow-package.ts';
+import { SLOW, statusOf } from '../support/slow-package.ts';
 import { eventually, job, probabilitiesOf, startEngine, terms } from './support/engine.ts';
 import { encoderGraph, listed, modelsFolder, writePackage } from './support/packages.ts';
 
@@ -44,7 +44,7 @@ test.serial('broken packages are unavailable with the reason in the log, and the
 
 test.serial('limits that cannot be served in time are refused', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, slow);
+  await writePackage(modelsDir, SLOW);
   const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 50 }, 'started');
   await eventually(() => engine.log.some(({ level }) => level === 'error'));
   t.is(statusOf(engine, 'slow'), 'unavailable');

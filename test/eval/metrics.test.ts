@@ -10,14 +10,14 @@ import { agreement, parallelQuality, parallelSets } from '../../bench/eval/paral
 import { markdown, parallelTable } from '../../bench/eval/report.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const choices = ['a', 'b', 'c'];
+const CHOICES = ['a', 'b', 'c'];
 const setOf = (labels: readonly string[], rest: Partial<DataSet> = {}): DataSet => ({
   name: 'set',
   kind: undefined,
   language: undefined,
   fixedChoices: true,
   pairs: false,
-  rows: labels.map((label) => ({ input: 'x', instruction: 'x', choices, label })),
+  rows: labels.map((label) => ({ input: 'x', instruction: 'x', choices: CHOICES, label })),
   ...rest,
 });
 
@@ -25,7 +25,7 @@ const setOf = (labels: readonly string[], rest: Partial<DataSet> = {}): DataSet 
 function answer(choice: string, confidence: number, label: string): Answer {
   const rest = (1 - confidence) / 2;
   const squares = confidence ** 2 + 2 * rest ** 2;
-  const probabilities = new Map(choices.map((each) => [each, each === choice ? confidence : rest]));
+  const probabilities = new Map(CHOICES.map((each) => [each, each === choice ? confidence : rest]));
   return { kind: 'decided', choice, confidence, ofLabel: choice === label ? confidence : rest, squares, probabilities };
 }
 

@@ -9,11 +9,11 @@ import { startService, type TestService } from '../support/service.ts';
 const test = anyTest as TestFn<{ service: TestService }>;
 
 /** Rows of each set: enough to notice, few enough to wait for. */
-const rows = 32;
+const ROWS = 32;
 
 // Two answers a set under what umpire-mini@r5 reaches on these rows: .563, .656, .813, .625, .813. A CPU with other int8 kernels answers a few
 // rows in a hundred differently.
-const floors: Readonly<Record<string, number>> = {
+const FLOORS: Readonly<Record<string, number>> = {
   banking77: 0.49,
   clinc150: 0.59,
   clinc150_oos: 0.74,
@@ -31,12 +31,12 @@ test.after.always((t) => t.context.service?.stop());
 
 test.serial('umpire-mini decides the sample as well as it did', async (t) => {
   t.timeout(400_000);
-  const sets = readDataSets(folder('sample'), { rows });
+  const sets = readDataSets(folder('sample'), { rows: ROWS });
   const [result] = await evaluate({ url: t.context.service.url, concurrency: 4 }, ['umpire-mini'], sets);
-  t.deepEqual([...(result?.sets.keys() ?? [])], Object.keys(floors));
+  t.deepEqual([...(result?.sets.keys() ?? [])], Object.keys(FLOORS));
   for (const [name, quality] of result?.sets ?? []) {
     t.log(`${name}: accuracy ${quality.accuracy.toFixed(3)}, ECE ${quality.ece.toFixed(3)}`);
-    t.true(quality.accuracy >= (floors[name] ?? 1), `${name}: ${quality.accuracy}`);
+    t.true(quality.accuracy >= (FLOORS[name] ?? 1), `${name}: ${quality.accuracy}`);
     t.is(quality.refused, 0);
   }
   const { accuracy = 0, wrongAndSure = 1 } = result?.mean ?? {};
@@ -46,18 +46,18 @@ test.serial('umpire-mini decides the sample as well as it did', async (t) => {
 });
 
 /** Rows of each task of the everyday test. */
-const everydayRows = 3;
+const EVERYDAY_ROWS = 3;
 
 // By kind of question, of the kinds with rows enough: what umpire-mini@r5 reaches (.333, .593, .595), less two standard errors of as many rows.
-const everydayFloors: Readonly<Record<string, number>> = { ordinal: 0.2, routing: 0.4, yesno: 0.44 };
+const EVERYDAY_FLOORS: Readonly<Record<string, number>> = { ordinal: 0.2, routing: 0.4, yesno: 0.44 };
 
 test.serial('umpire-mini decides everyday questions as well as it did', async (t) => {
   t.timeout(400_000);
-  const sets = readDataSets(folder('everyday'), { rows: everydayRows });
+  const sets = readDataSets(folder('everyday'), { rows: EVERYDAY_ROWS });
   const [result] = await evaluate({ url: t.context.service.url, concurrency: 4 }, ['umpire-mini'], sets);
   for (const [kind, quality] of result?.kinds ?? [])
     t.log(`${kind}: ${quality.rows} rows, accuracy ${quality.accuracy.toFixed(3)}`);
-  for (const [kind, floor] of Object.entries(everydayFloors)) {
+  for (const [kind, floor] of Object.entries(EVERYDAY_FLOORS)) {
     const accuracy = result?.kinds.get(kind)?.accuracy ?? 0;
     t.true(accuracy >= floor, `${kind}: ${accuracy}`);
   }

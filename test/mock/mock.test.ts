@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { isKey, mintKey } from '../../src/domain/keys.ts';
 import type { MockOptions } from '../../src/mock/start-mock.ts';
-import { isError, json, validBody } from '../support/answers.ts';
+import { isError, json, VALID_BODY } from '../support/answers.ts';
 import { CHILD_ENV } from '../support/child-env.ts';
 import { faultOf } from '../support/fault-of.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
@@ -17,8 +17,8 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runUmpire } from '../support/terminal.ts';
 
 const key = mintKey();
-const limits = { inputTokens: 20, candidateTokens: 4, choices: 30 };
-const models = [
+const LIMITS = { inputTokens: 20, candidateTokens: 4, choices: 30 };
+const MODELS = [
   { id: 'mock', revision: 'r2', status: 'ready' },
   { id: 'mock', revision: 'r1', status: 'ready' },
   { id: 'gone', revision: 'r1', status: 'unavailable' },
@@ -26,7 +26,7 @@ const models = [
 ] as const;
 
 async function start(options: Partial<MockOptions> = {}) {
-  const mock = await startTestMock({ models, limits, keys: { mock: key }, ...options });
+  const mock = await startTestMock({ models: MODELS, limits: LIMITS, keys: { mock: key }, ...options });
   return { ...mock, port: Number(new URL(mock.url).port) };
 }
 
@@ -37,26 +37,26 @@ test.after.always(async () => {
   await stop();
 });
 
-const question = { ...validBody, model: 'mock' };
+const QUESTION = { ...VALID_BODY, model: 'mock' };
 const asking = (spec: string) => ({ 'umpire-mock': spec });
-const connectPath = '/umpire.v1.DecisionService/CreateDecision';
+const CONNECT_PATH = '/umpire.v1.DecisionService/CreateDecision';
 
 test('the choice whose words stand in the input is chosen, always with the same numbers', async (t) => {
-  for (const choice of question.choices) {
-    const body = { ...question, input: `it is about ${choice.toUpperCase()}.` };
+  for (const choice of QUESTION.choices) {
+    const body = { ...QUESTION, input: `it is about ${choice.toUpperCase()}.` };
     const [first, second] = [json(await decide(port, body)), json(await decide(port, body))];
     t.is((first.output as { choice: string }).choice, choice);
     t.is(first.model, 'mock@r2');
     t.deepEqual({ ...first, id: second.id }, second);
   }
   // Of a page that explains the mock: the numbers may not change from one release to the next.
-  t.like(json(await decide(port, question)), {
+  t.like(json(await decide(port, QUESTION)), {
     output: { choice: 'billing', confidence: 0.406136 },
     usage: { input_tokens: 13 },
   });
 });
 
-const errors: readonly (readonly [spec: string, status: number, code: string, grpc: number, retry?: number])[] = [
+const ERRORS: readonly (readonly [spec: string, status: number, code: string, grpc: number, retry?: number])[] = [
   ['429', 429, 'rate_limit_exceeded', 8, 1],
   ['429; retry-after=7', 429, 'rate_limit_exceeded', 8, 7],
   ['concurrency_limit_exceeded', 429, 'concurrency_limit_exceeded', 8, 1],
@@ -71,15 +71,15 @@ const errors: readonly (readonly [spec: string, status: number, code: string, gr
   ['authentication_required', 401, 'authentication_required', 16],
 ];
 
-for (const [spec, status, code, grpcCode, retry] of errors) {
+for (const [spec, status, code, grpcCode, retry] of ERRORS) {
   test(`${spec} over REST, Connect and gRPC`, async (t) => {
     const param = code === 'model_unavailable' ? 'model' : null;
-    const answer = await decide(port, question, asking(spec));
+    const answer = await decide(port, QUESTION, asking(spec));
     isError(t, answer, { status, code, param, ...(param === null ? {} : { type: 'model_error' }) });
     t.is(answer.headers['retry-after'], retry === undefined ? undefined : String(retry));
-    const connect = await send(port, { path: connectPath, body: JSON.stringify(question), headers: asking(spec) });
+    const connect = await send(port, { path: CONNECT_PATH, body: JSON.stringify(QUESTION), headers: asking(spec) });
     t.regex(connect.text, new RegExp(code.toUpperCase()));
-    const { error, trailers } = await callGrpc(grpc.decisions, 'CreateDecision', question, { metadata: asking(spec) });
+    const { error, trailers } = await callGrpc(grpc.decisions, 'CreateDecision', QUESTION, { metadata: asking(spec) });
     t.is(error?.code, grpcCode);
     t.like(errorDetails(trailers), { reason: code.toUpperCase(), param, retrySeconds: retry });
   });
@@ -87,25 +87,25 @@ for (const [spec, status, code, grpcCode, retry] of errors) {
 
 test('a delay comes before the answer, and is none of the deadline’s business', async (t) => {
   const began = performance.now();
-  t.is((await decide(port, question, asking('delay=120'))).status, 200);
+  t.is((await decide(port, QUESTION, asking('delay=120'))).status, 200);
   t.true(performance.now() - began >= 119);
 });
 
 test('a connection that is cut instead of the answer, or in the middle of it', async (t) => {
   for (const spec of ['cut=answer', 'cut=body', '503; cut=body']) {
-    await t.throwsAsync(decide(port, question, asking(spec)), { code: 'ECONNRESET' }, spec);
-    await t.throwsAsync(send(port, { path: connectPath, body: JSON.stringify(question), headers: asking(spec) }));
+    await t.throwsAsync(decide(port, QUESTION, asking(spec)), { code: 'ECONNRESET' }, spec);
+    await t.throwsAsync(send(port, { path: CONNECT_PATH, body: JSON.stringify(QUESTION), headers: asking(spec) }));
     const session = openSession(port);
-    await t.throwsAsync(sendH2(session, { body: JSON.stringify(question), headers: asking(spec) }), undefined, spec);
-    t.is((await sendH2(session, { body: JSON.stringify(question) })).status, 200, 'the session goes on');
+    await t.throwsAsync(sendH2(session, { body: JSON.stringify(QUESTION), headers: asking(spec) }), undefined, spec);
+    t.is((await sendH2(session, { body: JSON.stringify(QUESTION) })).status, 200, 'the session goes on');
     session.close();
   }
   for (const spec of ['cut=answer', 'cut=body']) {
-    const { error } = await callGrpc(grpc.decisions, 'CreateDecision', question, { metadata: asking(spec) });
+    const { error } = await callGrpc(grpc.decisions, 'CreateDecision', QUESTION, { metadata: asking(spec) });
     t.true([1, 13, 14].includes(error?.code ?? 0), `${spec}: ${error}`);
   }
   // Headers and a part of the body arrived.
-  const body = JSON.stringify(question);
+  const body = JSON.stringify(QUESTION);
   const { bytes } = await sendRaw(
     port,
     `POST /v1/decisions HTTP/1.1\r\nHost: a\r\nUmpire-Mock: cut=body\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
@@ -116,13 +116,13 @@ test('a connection that is cut instead of the answer, or in the middle of it', a
 test('the first requests of a name fail, then one gets through', async (t) => {
   const headers = asking('503; first=2; id=retry');
   const statuses: number[] = [];
-  for (let turn = 0; turn < 4; turn += 1) statuses.push((await decide(port, question, headers)).status);
+  for (let turn = 0; turn < 4; turn += 1) statuses.push((await decide(port, QUESTION, headers)).status);
   t.deepEqual(statuses, [503, 503, 200, 200]);
 });
 
 test('a fault strikes only what would have been let in, and a spec that is none is said', async (t) => {
   const headers = { authorization: 'Bearer wrong', ...asking('503') };
-  t.is((await decide(port, question, headers)).status, 401);
+  t.is((await decide(port, QUESTION, headers)).status, 401);
   t.is((await send(port, { path: '/health/ready', headers: asking('503') })).status, 200);
   for (const spec of [
     '418',
@@ -136,7 +136,7 @@ test('a fault strikes only what would have been let in, and a spec that is none 
     'a=1',
     '',
   ])
-    isError(t, await decide(port, question, asking(spec)), {
+    isError(t, await decide(port, QUESTION, asking(spec)), {
       status: 400,
       code: 'malformed_request',
       param: null,
@@ -148,7 +148,7 @@ test('chance follows from the seed', async (t) => {
   const statusesOf = async (seed: number) => {
     const { port, stop } = await start({ faults: [{ spec, rate: 0.3 }], seed });
     const statuses: number[] = [];
-    for (let turn = 0; turn < 60; turn += 1) statuses.push((await decide(port, question)).status);
+    for (let turn = 0; turn < 60; turn += 1) statuses.push((await decide(port, QUESTION)).status);
     await stop();
     return statuses;
   };
@@ -175,7 +175,7 @@ test('the command serves until it is told to stop, then leaves nothing behind', 
     if (printed === undefined) continue;
     t.regex(output, /serves m@r7, gone@r1 \(unavailable\)/);
     t.true(isKey(printed));
-    const answer = await decide(Number(port), { ...question, model: 'm' }, { authorization: `Bearer ${printed}` });
+    const answer = await decide(Number(port), { ...QUESTION, model: 'm' }, { authorization: `Bearer ${printed}` });
     t.is(json(answer).model, 'm@r7');
     child.kill('SIGTERM');
   }

@@ -6,14 +6,14 @@ import { createModelService } from '../../src/service/model-service.ts';
 
 // Handlers are not called here.
 const nothing = {} as never;
-const procedures = [
+const PROCEDURES = [
   ...createDecisionService({ decider: nothing }),
   ...createModelService({ engine: nothing }),
   ...createCatalogService({ catalogs: nothing }),
 ];
 
 test('access and limits', (t) => {
-  const table = Object.fromEntries(procedures.map(({ method, access, limits }) => [method.name, [access, limits]]));
+  const table = Object.fromEntries(PROCEDURES.map(({ method, access, limits }) => [method.name, [access, limits]]));
   t.deepEqual(table, {
     CreateDecision: ['anyone', 'decision'],
     ListModels: ['anyone', 'none'],
@@ -26,7 +26,7 @@ test('access and limits', (t) => {
 
 test('the fields of a decision and of a catalog stand in the contract’s order', (t) => {
   const fieldsOf = (name: string): readonly string[] =>
-    procedures.find(({ method }) => method.name === name)?.method.input.fields.map((field) => field.name) ?? [];
+    PROCEDURES.find(({ method }) => method.name === name)?.method.input.fields.map((field) => field.name) ?? [];
   t.deepEqual(fieldsOf('CreateDecision'), ['model', 'input', 'instruction', 'choices', 'catalog']);
   t.deepEqual(fieldsOf('CreateCatalog'), ['id', 'model', 'choices', 'version', 'visibility']);
 });

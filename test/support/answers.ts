@@ -20,7 +20,7 @@ export interface ExpectedError {
 }
 
 /** The body of a well-formed decision, to be changed by each case. */
-export const validBody = {
+export const VALID_BODY = {
   model: 'minilm-l6',
   input: 'I was charged twice for my order',
   instruction: 'Which team should handle this?',

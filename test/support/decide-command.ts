@@ -18,9 +18,9 @@ const folder = temporaryFolder();
 /** The key that the mock knows. */
 export const key = mintKey();
 /** The choices of every question, and the file that holds them. */
-export const choices = ['red', 'green', 'blue'];
+export const CHOICES = ['red', 'green', 'blue'];
 export const choicesFile = join(folder, 'choices.txt');
-writeFileSync(choicesFile, `${choices.join('\n')}\n`);
+writeFileSync(choicesFile, `${CHOICES.join('\n')}\n`);
 
 let files = 0;
 /** The path of a new file; it exists if it has content. */
@@ -41,7 +41,7 @@ export async function start(t: ExecutionContext, options: Partial<MockOptions> =
 /** A fault that strikes by chance. */
 export const fault = (spec: string, rate: number) => ({ spec: faultOf(spec), rate });
 /** A record, and as many of them as JSON lines. */
-export const record = (i: number) => ({ id: i, input: `the ${choices[i % 3]} one ${i}`, label: choices[i % 3] });
+export const record = (i: number) => ({ id: i, input: `the ${CHOICES[i % 3]} one ${i}`, label: CHOICES[i % 3] });
 export const records = (count: number): string =>
   Array.from({ length: count }, (_, i) => `${JSON.stringify(record(i))}\n`).join('');
 /** The objects of JSON lines. @throws Error if the last line is not whole. */

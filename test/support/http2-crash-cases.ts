@@ -14,12 +14,12 @@ import {
 } from './http2-frames.ts';
 
 const DECIDE = '/umpire.v1.DecisionService/CreateDecision';
-const json = [['content-type', 'application/json']] as const;
-const grpc = [
+const JSON_TYPE = [['content-type', 'application/json']] as const;
+const GRPC = [
   ['content-type', 'application/grpc'],
   ['te', 'trailers'],
 ] as const;
-const go = [['expect', '100-continue']] as const;
+const GO = [['expect', '100-continue']] as const;
 
 /** The frame that opens stream 1. */
 export const OPENINGS: Readonly<Record<string, Buffer>> = {
@@ -30,26 +30,26 @@ export const OPENINGS: Readonly<Record<string, Buffer>> = {
   HEAD: headers(1, request('HEAD', '/v1/models')),
   'HEAD, unfinished': headers(1, request('HEAD', '/v1/models'), 0),
   OPTIONS: headers(1, request('OPTIONS', '*')),
-  'a decision': headers(1, request('POST', '/v1/decisions', json), 0),
-  'a decision without a body': headers(1, request('POST', '/v1/decisions', json)),
+  'a decision': headers(1, request('POST', '/v1/decisions', JSON_TYPE), 0),
+  'a decision without a body': headers(1, request('POST', '/v1/decisions', JSON_TYPE)),
   'a decision that promises its length': headers(
     1,
-    request('POST', '/v1/decisions', [...json, ['content-length', '1000']]),
+    request('POST', '/v1/decisions', [...JSON_TYPE, ['content-length', '1000']]),
     0,
   ),
   'a decision that promises too much': headers(
     1,
-    request('POST', '/v1/decisions', [...json, ['content-length', '99999999']]),
+    request('POST', '/v1/decisions', [...JSON_TYPE, ['content-length', '99999999']]),
     0,
   ),
-  'a catalog': headers(1, request('POST', '/v1/catalogs', json), 0),
+  'a catalog': headers(1, request('POST', '/v1/catalogs', JSON_TYPE), 0),
   DELETE: headers(1, request('DELETE', '/v1/catalogs/x')),
-  'a gRPC call': headers(1, request('POST', DECIDE, grpc), 0),
-  'a gRPC call without a message': headers(1, request('POST', DECIDE, grpc)),
-  'a gRPC call of nothing': headers(1, request('POST', '/a.B/C', grpc), 0),
-  'a Connect call': headers(1, request('POST', DECIDE, json), 0),
-  'a watch': headers(1, request('POST', '/grpc.health.v1.Health/Watch', grpc), 0),
-  'a check': headers(1, request('POST', '/grpc.health.v1.Health/Check', grpc), 0),
+  'a gRPC call': headers(1, request('POST', DECIDE, GRPC), 0),
+  'a gRPC call without a message': headers(1, request('POST', DECIDE, GRPC)),
+  'a gRPC call of nothing': headers(1, request('POST', '/a.B/C', GRPC), 0),
+  'a Connect call': headers(1, request('POST', DECIDE, JSON_TYPE), 0),
+  'a watch': headers(1, request('POST', '/grpc.health.v1.Health/Watch', GRPC), 0),
+  'a check': headers(1, request('POST', '/grpc.health.v1.Health/Check', GRPC), 0),
   CONNECT: headers(1, [
     [':method', 'CONNECT'],
     [':authority', 'a:443'],
@@ -62,11 +62,11 @@ export const OPENINGS: Readonly<Record<string, Buffer>> = {
     ],
     0,
   ),
-  'Expect, GET': headers(1, request('GET', '/', go)),
-  'Expect, a decision': headers(1, request('POST', '/v1/decisions', [...json, ...go]), 0),
-  'Expect, a gRPC call': headers(1, request('POST', DECIDE, [...grpc, ...go]), 0),
-  'Expect, HEAD': headers(1, request('HEAD', '/', go), 0),
-  'Expect of what is unknown': headers(1, request('POST', '/v1/decisions', [...json, ['expect', '200-ok']]), 0),
+  'Expect, GET': headers(1, request('GET', '/', GO)),
+  'Expect, a decision': headers(1, request('POST', '/v1/decisions', [...JSON_TYPE, ...GO]), 0),
+  'Expect, a gRPC call': headers(1, request('POST', DECIDE, [...GRPC, ...GO]), 0),
+  'Expect, HEAD': headers(1, request('HEAD', '/', GO), 0),
+  'Expect of what is unknown': headers(1, request('POST', '/v1/decisions', [...JSON_TYPE, ['expect', '200-ok']]), 0),
   'two keys': headers(
     1,
     request('GET', '/v1/models', [
@@ -88,7 +88,7 @@ export const OPENINGS: Readonly<Record<string, Buffer>> = {
   ),
   'in two pieces': Buffer.concat([
     frame(TYPE.headers, 1, block(request('GET', '/v1/models')), FLAG.endStream),
-    frame(TYPE.continuation, 1, block(go), FLAG.endHeaders),
+    frame(TYPE.continuation, 1, block(GO), FLAG.endHeaders),
   ]),
 };
 
@@ -134,7 +134,7 @@ export const SEQUELS: Readonly<Record<string, Buffer>> = {
   'trailers without an end': headers(1, [['x', 'y']], 0),
   'headers that cannot be read': frame(TYPE.headers, 3, Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff]), FLAG.endHeaders),
   'an even stream': headers(2, request('GET', '/v1/models')),
-  'another request, RST': Buffer.concat([headers(3, request('GET', '/', go)), rst(3, 8), rst(1, 8)]),
+  'another request, RST': Buffer.concat([headers(3, request('GET', '/', GO)), rst(3, 8), rst(1, 8)]),
   'a frame of no type': frame(0xbb, 1, Buffer.from('x')),
   'a frame that is too long': frame(TYPE.data, 1, Buffer.alloc(10), 0, 0xffffff),
   'half a frame': frame(TYPE.data, 1, Buffer.alloc(10)).subarray(0, 12),

@@ -9,7 +9,7 @@ import { createEncoder, createPairScorer } from '../engine/support/http-models/t
 import { modelsFolder } from '../engine/support/packages.ts';
 import { type Ran, runUmpire } from './terminal.ts';
 
-const canary = { input: 'abcabc', instruction: 'abc', choices: ['xyz', 'abc'], choice: 'abc' };
+const CANARY = { input: 'abcabc', instruction: 'abc', choices: ['xyz', 'abc'], choice: 'abc' };
 
 /** A folder of models, files that commands read, and the command. */
 export async function sceneOf(t: ExecutionContext) {
@@ -18,7 +18,7 @@ export async function sceneOf(t: ExecutionContext) {
     await writeFile(join(files, name), typeof content === 'string' ? content : JSON.stringify(content));
     return join(files, name);
   };
-  const canaryFile = await write('canary.json', canary);
+  const canaryFile = await write('canary.json', CANARY);
   const add = (server: Pick<HttpModelServer, 'address'> | string, dialect: string, ...more: string[]): Promise<Ran> => {
     const url = typeof server === 'string' ? server : `http://${server.address}`;
     const common = ['--url', url, '--dialect', dialect, '--canary', canaryFile];

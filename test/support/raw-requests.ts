@@ -1,8 +1,8 @@
 /** HTTP/1.1 requests as bytes, for a bare socket. */
-import { validBody } from './answers.ts';
+import { VALID_BODY } from './answers.ts';
 
 /** A decision's body, and the header of its length. */
-export const text = JSON.stringify(validBody);
+export const text = JSON.stringify(VALID_BODY);
 /** A decision with more headers, each with its line's end. */
 export const post = (headers: string, body = text): string =>
   `POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${headers}\r\n${body}`;

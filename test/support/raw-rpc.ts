@@ -2,14 +2,14 @@
 import type { ClientHttp2Session, IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
-import { validBody } from './answers.ts';
+import { VALID_BODY } from './answers.ts';
 
 export const DECIDE = '/umpire.v1.DecisionService/CreateDecision';
 
 /** A valid request as a protobuf. */
 export const validMessage: Uint8Array = toBinary(
   CreateDecisionRequestSchema,
-  create(CreateDecisionRequestSchema, { ...validBody, choices: [...validBody.choices] }),
+  create(CreateDecisionRequestSchema, { ...VALID_BODY, choices: [...VALID_BODY.choices] }),
 );
 
 /** A gRPC frame: a flag, a length of four bytes, the message. `length` may lie. */

@@ -17,21 +17,21 @@ export interface ScriptedEngine extends Engine {
   reloads: number;
 }
 
-const limits = { inputTokens: 500, candidateTokens: 128, choices: 300 };
+const LIMITS = { inputTokens: 500, candidateTokens: 128, choices: 300 };
 
 /** The revisions that it serves unless a test says otherwise: one ready model of two revisions, one unavailable, one disabled. */
-export const scriptedModels: readonly ModelRevision[] = [
-  { id: 'gone', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'unavailable', limits },
-  { id: 'minilm-l6', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'ready', limits },
+export const SCRIPTED_MODELS: readonly ModelRevision[] = [
+  { id: 'gone', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'unavailable', limits: LIMITS },
+  { id: 'minilm-l6', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'ready', limits: LIMITS },
   {
     id: 'minilm-l6',
     revision: 'r2',
     isDefault: false,
     ownedBy: 'umpire',
     status: 'ready',
-    limits: { ...limits, choices: 10 },
+    limits: { ...LIMITS, choices: 10 },
   },
-  { id: 'off', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'disabled', limits },
+  { id: 'off', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'disabled', limits: LIMITS },
 ];
 
 /** The first choice in code-unit order gets the most. */
@@ -59,7 +59,7 @@ export function createScriptedEngine(script: Script = descending): ScriptedEngin
     }),
     jobs,
     script,
-    list: scriptedModels,
+    list: SCRIPTED_MODELS,
     isReady: true,
     reloads: 0,
   };

@@ -3,7 +3,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { slowEncoderGraph } from '../engine/support/packages.ts';
 
 /** The package: one run of its graph is long enough to watch and short enough to wait for. */
-export const slow = {
+export const SLOW = {
   id: 'slow',
   graph: slowEncoderGraph(6),
   options: { joint_weight: 0 },

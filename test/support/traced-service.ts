@@ -5,7 +5,7 @@ import { startService, type TestService } from './service.ts';
 import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from './trace-receiver.ts';
 
 /** A decision with words that no span may hold. */
-export const body = {
+export const BODY = {
   model: 'minilm-l6',
   input: 'I was charged twice for my secret order',
   instruction: 'Which secret team should handle this?',

@@ -59,7 +59,7 @@ async function untilNothingIsHeld({ app }: TestService): Promise<object> {
   }
 }
 
-const nothing = { connections: 0, requests: 0, watches: 0, unread: 0 };
+const NOTHING = { connections: 0, requests: 0, watches: 0, unread: 0 };
 
 const start = Buffer.concat([PREFACE, settings()]);
 const together = Object.values(OPENINGS).flatMap((opening) =>
@@ -70,16 +70,16 @@ test.serial('every request with every frame behind it, in one segment with the p
   t.true(together.length > 1400);
   await throwAll(() => connect(plain.port, '127.0.0.1'), together);
   t.is((await send(plain.port, { path: '/health/live' })).status, 200);
-  t.deepEqual(await untilNothingIsHeld(plain), nothing);
+  t.deepEqual(await untilNothingIsHeld(plain), NOTHING);
 });
 
 /** Refused before its body is read: there is no key. Nobody listens to the request any more once its response is over. */
-const unread =
+const UNREAD =
   'POST /umpire.v1.CatalogService/GetCatalog HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}';
 
 // What goes unheard is an error of the request's, which Node emits with its connection's end: ava fails for it as an uncaught exception.
 test.serial('calls in a pipeline whose connection ends before their turn', async (t) => {
-  const cases = [unread + unread, unread.repeat(4), `${unread.repeat(2)}\0\r\n\r\n`].map((text) => [Buffer.from(text)]);
+  const cases = [UNREAD + UNREAD, UNREAD.repeat(4), `${UNREAD.repeat(2)}\0\r\n\r\n`].map((text) => [Buffer.from(text)]);
   await throwAll(() => connect(plain.port, '127.0.0.1'), [...cases, ...cases, ...cases]);
   await throwAll(() => {
     const socket = connect(plain.port, '127.0.0.1');
@@ -87,7 +87,7 @@ test.serial('calls in a pipeline whose connection ends before their turn', async
     return socket;
   }, Array.from({ length: 20 }, () => cases).flat());
   t.is((await send(plain.port, { path: '/health/live' })).status, 200);
-  t.deepEqual(await untilNothingIsHeld(plain), nothing);
+  t.deepEqual(await untilNothingIsHeld(plain), NOTHING);
 });
 
 const expecting = [...Object.entries(OPENINGS)].filter(([name]) => name.startsWith('Expect') || name === 'CONNECT');
@@ -100,7 +100,7 @@ test.serial('the same in two reads, the preface cut anywhere', async (t) => {
     }),
   );
   await throwAll(() => connect(plain.port, '127.0.0.1'), cases);
-  t.deepEqual(await untilNothingIsHeld(plain), nothing);
+  t.deepEqual(await untilNothingIsHeld(plain), NOTHING);
 });
 
 test.serial('behind TLS', async (t) => {
@@ -116,5 +116,5 @@ test.serial('behind TLS', async (t) => {
     open,
     cases.filter((_, index) => index % 3 === 0),
   );
-  t.deepEqual(await untilNothingIsHeld(secure), nothing);
+  t.deepEqual(await untilNothingIsHeld(secure), NOTHING);
 });

@@ -6,13 +6,13 @@ import { encoderGraph, modelsFolder } from '../engine/support/packages.ts';
 import { startService } from '../support/service.ts';
 import { runUmpire } from '../support/terminal.ts';
 
-const served = { graph: encoderGraph(), output: 'embedding' };
-const limits = { input_tokens: 40, candidate_tokens: 12, choices: 20 };
+const SERVED = { graph: encoderGraph(), output: 'embedding' };
+const LIMITS = { input_tokens: 40, candidate_tokens: 12, choices: 20 };
 
 test.serial('ready, unavailable and ready again; counted, timed, and silent about the server', async (t) => {
-  const server = await startInferenceServer(t, served);
+  const server = await startInferenceServer(t, SERVED);
   const modelsDir = await modelsFolder(t);
-  await writeInferencePackage(modelsDir, 'nowhere.example:1', { manifest: { limits } });
+  await writeInferencePackage(modelsDir, 'nowhere.example:1', { manifest: { limits: LIMITS } });
   const service = await startService({
     UMPIRE_MODELS_DIR: modelsDir,
     UMPIRE_INFERENCE_SERVERS: `remote=${server.address}`,
@@ -71,9 +71,9 @@ test.serial('ready, unavailable and ready again; counted, timed, and silent abou
 });
 
 test.serial('umpire models check asks the server', async (t) => {
-  const server = await startInferenceServer(t, served);
+  const server = await startInferenceServer(t, SERVED);
   const modelsDir = await modelsFolder(t);
-  await writeInferencePackage(modelsDir, 'nowhere.example:1', { manifest: { limits } });
+  await writeInferencePackage(modelsDir, 'nowhere.example:1', { manifest: { limits: LIMITS } });
   const check = async (address: string): Promise<string> => {
     const env = { UMPIRE_MODELS_DIR: modelsDir, UMPIRE_INFERENCE_SERVERS: address };
     const { out, err } = await runUmpire(['models', 'check'], { env });

@@ -4,7 +4,7 @@ import type { ClientHttp2Session } from 'node:http2';
 import anyTest, { type TestFn } from 'ava';
 import type { JobTerms } from '../../src/engine/engine.ts';
 import { JobCanceled } from '../../src/engine/errors.ts';
-import { validBody } from '../support/answers.ts';
+import { VALID_BODY } from '../support/answers.ts';
 import { openGrpc } from '../support/grpc.ts';
 import { decide, openSession } from '../support/http.ts';
 import { DECIDE, frame, validMessage } from '../support/raw-rpc.ts';
@@ -24,7 +24,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 function overHttp1(port: number, path: string): () => void {
   const sent = request({ port, host: '127.0.0.1', method: 'POST', path, headers: JSON_TYPE });
   sent.on('error', () => {});
-  sent.end(JSON.stringify(validBody));
+  sent.end(JSON.stringify(VALID_BODY));
   return () => sent.destroy();
 }
 
@@ -35,7 +35,7 @@ function overHttp2(session: ClientHttp2Session, path: string, type: string, body
   return () => stream.close(8);
 }
 
-const text = JSON.stringify(validBody);
+const text = JSON.stringify(VALID_BODY);
 const callers: Readonly<Record<string, (port: number, session: ClientHttp2Session) => () => void>> = {
   'REST over HTTP/1.1': (port) => overHttp1(port, '/v1/decisions'),
   'Connect over HTTP/1.1': (port) => overHttp1(port, DECIDE),
@@ -50,7 +50,7 @@ const callers: Readonly<Record<string, (port: number, session: ClientHttp2Sessio
     const grpc = openGrpc(port);
     const call = (
       grpc.decisions as never as { CreateDecision: (...args: unknown[]) => { cancel(): void } }
-    ).CreateDecision(validBody, () => {});
+    ).CreateDecision(VALID_BODY, () => {});
     return () => {
       call.cancel();
       grpc.close();
@@ -79,7 +79,7 @@ for (const [what, call] of Object.entries(callers)) {
     session.destroy();
     // The service serves on, and its log has the exchange as one whose caller left.
     engine.script = descending;
-    t.is((await decide(service.port, validBody)).status, 200);
+    t.is((await decide(service.port, VALID_BODY)).status, 200);
     const lines = service.log.filter(({ msg, reason }) => msg === 'request' && reason === 'CANCELED');
     t.is(lines.length, 1);
     t.is(lines[0]?.level, 'info');
@@ -140,7 +140,7 @@ test('a deadline of the caller’s reaches the decision, clamped; ours is 10 s',
     new Promise((resolve) => {
       const options = deadline === undefined ? {} : { deadline: Date.now() + deadline };
       (grpc.decisions as never as { CreateDecision: (...args: unknown[]) => void }).CreateDecision(
-        validBody,
+        VALID_BODY,
         options,
         resolve,
       );
@@ -148,7 +148,7 @@ test('a deadline of the caller’s reaches the decision, clamped; ours is 10 s',
   await ask();
   await ask(5000);
   await ask(600_000);
-  await decide(service.port, validBody);
+  await decide(service.port, VALID_BODY);
   grpc.close();
   const [none = 0, five = 0, long = 0, rest = 0] = left;
   t.true(none > 9000 && none <= 10_000, `${none}`);

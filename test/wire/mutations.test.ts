@@ -1,7 +1,7 @@
 /** Valid requests, changed at random: what is still valid is decided, what is not is refused in the envelope, and nothing is ever the server's fault. */
 import test from 'ava';
 import fc from 'fast-check';
-import { type Answer, envelopeFault, json, validBody } from '../support/answers.ts';
+import { type Answer, envelopeFault, json, VALID_BODY } from '../support/answers.ts';
 import { openSession, send, sendH2, sendRaw } from '../support/http.ts';
 import { DECIDE, frame, sendGrpc, validMessage } from '../support/raw-rpc.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
@@ -16,7 +16,7 @@ test.after.always(async () => {
   await Promise.all([service.stop(), instant.stop()]);
 });
 
-const text = JSON.stringify(validBody);
+const text = JSON.stringify(VALID_BODY);
 const RUNS = { numRuns: 200, endOnFailure: true, includeErrorInReport: true };
 const FEWER_RUNS = { ...RUNS, numRuns: 25 };
 
@@ -70,7 +70,7 @@ test('a body whose properties are changed is decided exactly if the contract say
   let decided = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 3 }), async (changes) => {
-      const body = new Map<string, unknown>(Object.entries(validBody));
+      const body = new Map<string, unknown>(Object.entries(VALID_BODY));
       for (const one of changes) {
         if (one.kind === 'delete') body.delete(one.name);
         else if (one.kind === 'choices') body.set('choices', one.value);

@@ -1,7 +1,7 @@
 /** Requests that are odd as HTTP/2: an envelope where the framing lets a request through, and the connection lives on. */
 import { connect } from 'node:http2';
 import test from 'ava';
-import { type Answer, type ExpectedError, isError, validBody } from '../support/answers.ts';
+import { type Answer, type ExpectedError, isError, VALID_BODY } from '../support/answers.ts';
 import { openSession, send, sendH2 } from '../support/http.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { startService } from '../support/service.ts';
@@ -13,10 +13,10 @@ test.after.always(async () => {
   await service.stop();
 });
 
-const body = JSON.stringify(validBody);
-const notFound: ExpectedError = { status: 404, code: 'route_not_found', param: null };
+const body = JSON.stringify(VALID_BODY);
+const NOT_FOUND: ExpectedError = { status: 404, code: 'route_not_found', param: null };
 
-const cases: Readonly<Record<string, readonly [call: Parameters<typeof sendH2>[1], 200 | ExpectedError]>> = {
+const CASES: Readonly<Record<string, readonly [call: Parameters<typeof sendH2>[1], 200 | ExpectedError]>> = {
   'a decision': [{ body }, 200],
   'headers of 15 KB': [{ body, headers: { x: 'x'.repeat(15_000) } }, 200],
   'headers of 20 KB': [
@@ -28,7 +28,7 @@ const cases: Readonly<Record<string, readonly [call: Parameters<typeof sendH2>[1
     { body, headers: { expect: '200-ok' } },
     { status: 417, code: 'expectation_failed', param: null },
   ],
-  'a fragment': [{ path: '/v1/models#x' }, notFound],
+  'a fragment': [{ path: '/v1/models#x' }, NOT_FOUND],
   'another scheme': [{ path: '/v1/models', headers: { ':scheme': 'gopher' } }, 200],
   'an unknown method': [
     { path: '/v1/models', method: 'BREW' },
@@ -43,10 +43,10 @@ const cases: Readonly<Record<string, readonly [call: Parameters<typeof sendH2>[1
     { status: 401, code: 'authentication_required', param: null },
   ],
   '10 MB': [{ body: 'x'.repeat(10 << 20) }, { status: 413, code: 'body_too_large', param: null }],
-  '10 MB where there is no body': [{ path: '/none', body: 'x'.repeat(10 << 20) }, notFound],
+  '10 MB where there is no body': [{ path: '/none', body: 'x'.repeat(10 << 20) }, NOT_FOUND],
 };
 
-for (const [what, [call, expected]] of Object.entries(cases)) {
+for (const [what, [call, expected]] of Object.entries(CASES)) {
   test(what, async (t) => {
     const answer = await sendH2(session, call);
     if (expected === 200) t.is(answer.status, 200, answer.text);
@@ -77,7 +77,7 @@ test('CONNECT', async (t) => {
     stream.on('end', () => resolve({ status: Number(headers[':status']), headers: headers as never, text }));
     stream.end();
   });
-  isError(t, answer, notFound);
+  isError(t, answer, NOT_FOUND);
 });
 
 test('thousands of requests that are taken back at once do not trouble others', async (t) => {

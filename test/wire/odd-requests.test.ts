@@ -14,88 +14,88 @@ test.before(async (t) => {
 });
 test.after.always(({ context: { service } }) => service.stop());
 
-const malformed: ExpectedError = { status: 400, code: 'malformed_request', param: null };
-const unauthorised: ExpectedError = {
+const MALFORMED: ExpectedError = { status: 400, code: 'malformed_request', param: null };
+const UNAUTHORISED: ExpectedError = {
   status: 401,
   type: 'authentication_error',
   code: 'authentication_required',
   param: null,
 };
-const notFound: ExpectedError = { status: 404, code: 'route_not_found', param: null };
-const tooLarge: ExpectedError = { status: 413, code: 'body_too_large', param: null };
-const ok = 200;
+const NOT_FOUND: ExpectedError = { status: 404, code: 'route_not_found', param: null };
+const TOO_LARGE: ExpectedError = { status: 413, code: 'body_too_large', param: null };
+const OK = 200;
 
-const cases: Readonly<Record<string, readonly [request: string | Uint8Array, number | ExpectedError]>> = {
-  'a plain decision': [post(length), ok],
-  'lines that end in LF alone': [get('/v1/models').replaceAll('\r\n', '\n'), malformed],
-  'an empty line before the request': [`\r\n${get('/v1/models')}`, ok],
-  'HTTP/1.0': [get('/v1/models', 'HTTP/1.0', ''), ok],
-  'HTTP/1.0, shorter than the HTTP/2 preface': ['GET / HTTP/1.0\r\n\r\n', ok],
-  'HTTP/0.9': ['GET /\r\n\r\n', malformed],
-  'HTTP/1.2': [get('/v1/models', 'HTTP/1.2'), malformed],
-  'HTTP/2.0 without the preface': [get('/v1/models', 'HTTP/2.0'), malformed],
-  'HTTP/3': [get('/v1/models', 'HTTP/3'), malformed],
-  'a preface that goes wrong': ['PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n', malformed],
-  'a lower-case method': [get('/v1/models').replace('GET', 'get'), malformed],
-  'no version': ['GET /v1/models\r\nHost: a\r\n\r\n', malformed],
-  'a TLS hello': [Buffer.from('160301020001000001fc0303', 'hex'), malformed],
-  'binary noise': [Buffer.from(Array.from({ length: 64 }, (_, index) => (index * 37 + 1) % 256)), malformed],
-  'NUL in the path': [get('/v1/models\0'), malformed],
-  'a space in the path': [get('/v1/mo dels'), malformed],
-  'NUL in a header': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nX: a\0b\r\n'), malformed],
-  'a folded header': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nX: a\r\n b\r\n'), malformed],
-  'a space before the colon': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nX : a\r\n'), malformed],
-  'a header without a name': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\n: a\r\n'), malformed],
-  'CR alone in a header': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nX: a\rb\r\n'), malformed],
-  'no host': [get('/v1/models', 'HTTP/1.1', ''), malformed],
-  'an empty host': [get('/v1/models', 'HTTP/1.1', 'Host:\r\n'), ok],
-  'an odd host': [get('/v1/models', 'HTTP/1.1', 'Host: ////@@:::\r\n'), ok],
-  'two hosts': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nHost: a\r\n'), malformed],
-  'two hosts in different case': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nhOsT: b\r\n'), malformed],
+const CASES: Readonly<Record<string, readonly [request: string | Uint8Array, number | ExpectedError]>> = {
+  'a plain decision': [post(length), OK],
+  'lines that end in LF alone': [get('/v1/models').replaceAll('\r\n', '\n'), MALFORMED],
+  'an empty line before the request': [`\r\n${get('/v1/models')}`, OK],
+  'HTTP/1.0': [get('/v1/models', 'HTTP/1.0', ''), OK],
+  'HTTP/1.0, shorter than the HTTP/2 preface': ['GET / HTTP/1.0\r\n\r\n', OK],
+  'HTTP/0.9': ['GET /\r\n\r\n', MALFORMED],
+  'HTTP/1.2': [get('/v1/models', 'HTTP/1.2'), MALFORMED],
+  'HTTP/2.0 without the preface': [get('/v1/models', 'HTTP/2.0'), MALFORMED],
+  'HTTP/3': [get('/v1/models', 'HTTP/3'), MALFORMED],
+  'a preface that goes wrong': ['PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n', MALFORMED],
+  'a lower-case method': [get('/v1/models').replace('GET', 'get'), MALFORMED],
+  'no version': ['GET /v1/models\r\nHost: a\r\n\r\n', MALFORMED],
+  'a TLS hello': [Buffer.from('160301020001000001fc0303', 'hex'), MALFORMED],
+  'binary noise': [Buffer.from(Array.from({ length: 64 }, (_, index) => (index * 37 + 1) % 256)), MALFORMED],
+  'NUL in the path': [get('/v1/models\0'), MALFORMED],
+  'a space in the path': [get('/v1/mo dels'), MALFORMED],
+  'NUL in a header': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nX: a\0b\r\n'), MALFORMED],
+  'a folded header': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nX: a\r\n b\r\n'), MALFORMED],
+  'a space before the colon': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nX : a\r\n'), MALFORMED],
+  'a header without a name': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\n: a\r\n'), MALFORMED],
+  'CR alone in a header': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nX: a\rb\r\n'), MALFORMED],
+  'no host': [get('/v1/models', 'HTTP/1.1', ''), MALFORMED],
+  'an empty host': [get('/v1/models', 'HTTP/1.1', 'Host:\r\n'), OK],
+  'an odd host': [get('/v1/models', 'HTTP/1.1', 'Host: ////@@:::\r\n'), OK],
+  'two hosts': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nHost: a\r\n'), MALFORMED],
+  'two hosts in different case': [get('/v1/models', 'HTTP/1.1', 'Host: a\r\nhOsT: b\r\n'), MALFORMED],
   'two authorizations': [
     get('/v1/models', 'HTTP/1.1', 'Host: a\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n'),
-    unauthorised,
+    UNAUTHORISED,
   ],
-  'two content types': [post(`${length}Content-Type: text/plain\r\n`), malformed],
-  'two lengths that differ': [post(`${length}Content-Length: 5\r\n`), malformed],
-  'two lengths that agree': [post(`${length}${length}`), malformed],
-  'a negative length': [post('Content-Length: -1\r\n'), malformed],
-  'a length in hex': [post('Content-Length: 0x10\r\n'), malformed],
-  'a length with a plus': [post('Content-Length: +5\r\n'), malformed],
-  'a length of 2^64': [post('Content-Length: 18446744073709551616\r\n'), malformed],
-  'a length of 2^63': [post('Content-Length: 9223372036854775808\r\n', ''), tooLarge],
-  'a length and chunks': [post(`${length}Transfer-Encoding: chunked\r\n`, `0\r\n\r\n`), malformed],
-  'chunks and a length': [post(`Transfer-Encoding: chunked\r\n${length}`, `0\r\n\r\n`), malformed],
-  'chunks, twice': [post('Transfer-Encoding: chunked, chunked\r\n', '0\r\n\r\n'), malformed],
-  'chunks that are not last': [post('Transfer-Encoding: chunked, gzip\r\n', '0\r\n\r\n'), malformed],
+  'two content types': [post(`${length}Content-Type: text/plain\r\n`), MALFORMED],
+  'two lengths that differ': [post(`${length}Content-Length: 5\r\n`), MALFORMED],
+  'two lengths that agree': [post(`${length}${length}`), MALFORMED],
+  'a negative length': [post('Content-Length: -1\r\n'), MALFORMED],
+  'a length in hex': [post('Content-Length: 0x10\r\n'), MALFORMED],
+  'a length with a plus': [post('Content-Length: +5\r\n'), MALFORMED],
+  'a length of 2^64': [post('Content-Length: 18446744073709551616\r\n'), MALFORMED],
+  'a length of 2^63': [post('Content-Length: 9223372036854775808\r\n', ''), TOO_LARGE],
+  'a length and chunks': [post(`${length}Transfer-Encoding: chunked\r\n`, `0\r\n\r\n`), MALFORMED],
+  'chunks and a length': [post(`Transfer-Encoding: chunked\r\n${length}`, `0\r\n\r\n`), MALFORMED],
+  'chunks, twice': [post('Transfer-Encoding: chunked, chunked\r\n', '0\r\n\r\n'), MALFORMED],
+  'chunks that are not last': [post('Transfer-Encoding: chunked, gzip\r\n', '0\r\n\r\n'), MALFORMED],
   'chunks of what is compressed': [
     post('Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n'),
     { status: 501, code: 'unimplemented', param: null },
   ],
-  'an unknown transfer coding': [post('Transfer-Encoding: xchunked\r\n', '0\r\n\r\n'), malformed],
+  'an unknown transfer coding': [post('Transfer-Encoding: xchunked\r\n', '0\r\n\r\n'), MALFORMED],
   'chunks over HTTP/1.0': [
     post('Transfer-Encoding: chunked\r\n', `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`).replace(
       'HTTP/1.1',
       'HTTP/1.0',
     ),
-    ok,
+    OK,
   ],
-  chunks: [post('Transfer-Encoding: chunked\r\n', `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`), ok],
-  'a chunk size that is none': [post('Transfer-Encoding: chunked\r\n', 'zz\r\n\r\n'), malformed],
-  'a chunk size of 2^64': [post('Transfer-Encoding: chunked\r\n', '10000000000000000\r\n'), malformed],
+  chunks: [post('Transfer-Encoding: chunked\r\n', `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`), OK],
+  'a chunk size that is none': [post('Transfer-Encoding: chunked\r\n', 'zz\r\n\r\n'), MALFORMED],
+  'a chunk size of 2^64': [post('Transfer-Encoding: chunked\r\n', '10000000000000000\r\n'), MALFORMED],
   'a chunk extension of 20 KiB': [
     post('Transfer-Encoding: chunked\r\n', `1;${'x'.repeat(20_000)}\r\n{\r\n0\r\n\r\n`),
-    tooLarge,
+    TOO_LARGE,
   ],
   trailers: [
     post(
       'Transfer-Encoding: chunked\r\n',
       `${text.length.toString(16)}\r\n${text}\r\n0\r\nAuthorization: Bearer x\r\n\r\n`,
     ),
-    ok,
+    OK,
   ],
   'a POST without a body': [post('', ''), { status: 400, code: 'invalid_json', param: null }],
-  'a GET with a body': [`${get('/v1/models', 'HTTP/1.1', 'Host: a\r\nContent-Length: 4\r\n')}junk`, ok],
+  'a GET with a body': [`${get('/v1/models', 'HTTP/1.1', 'Host: a\r\nContent-Length: 4\r\n')}junk`, OK],
   'headers of 20 KiB': [
     get('/v1/models', 'HTTP/1.1', `Host: a\r\nX: ${'x'.repeat(20_000)}\r\n`),
     { status: 431, code: 'headers_too_large', param: null },
@@ -106,66 +106,66 @@ const cases: Readonly<Record<string, readonly [request: string | Uint8Array, num
   ],
   'a path of 20 KiB': [get(`/${'x'.repeat(20_000)}`), { status: 431, code: 'headers_too_large', param: null }],
   'an unknown Expect': [post(`${length}Expect: 200-ok\r\n`), { status: 417, code: 'expectation_failed', param: null }],
-  'Expect: 100-continue': [post(`${length}Expect: 100-continue\r\n`), ok],
-  'Expect: 100-continue, twice': [post(`${length}Expect: 100-continue\r\nExpect: 100-continue\r\n`), ok],
+  'Expect: 100-continue': [post(`${length}Expect: 100-continue\r\n`), OK],
+  'Expect: 100-continue, twice': [post(`${length}Expect: 100-continue\r\nExpect: 100-continue\r\n`), OK],
   'two that are expected': [
     post(`${length}Expect: 100-continue\r\nExpect: 200-ok\r\n`),
     { status: 417, code: 'expectation_failed', param: null },
   ],
   'an upgrade to h2c': [
     post(`${length}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n`),
-    ok,
+    OK,
   ],
   'an upgrade to WebSocket': [
     get('/v1/models', 'HTTP/1.1', 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n'),
-    ok,
+    OK,
   ],
-  CONNECT: ['CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n', notFound],
-  'an absolute target': [get('http://elsewhere.example/v1/models'), ok],
-  'an absolute target without a path': [get('http://elsewhere.example'), notFound],
-  'an absolute target with a query alone': [get('http://elsewhere.example?x=/v1/models'), notFound],
-  'a target of another scheme': [get('ftp://x/v1/models'), ok],
-  'an asterisk': ['OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', notFound],
-  'GET of an asterisk': [get('*'), notFound],
-  'a target without a slash': [get('v1/models'), malformed],
-  'a query': [get('/v1/models?x=1&y=/none'), ok],
-  'an empty query': [get('/v1/models?'), ok],
-  'a fragment': [get('/v1/models#x'), notFound],
-  'a doubled slash': [get('//v1/models'), notFound],
-  'a doubled slash inside': [get('/v1//models'), notFound],
-  'a slash at the end': [get('/v1/models/'), notFound],
-  'an escaped letter': [get('/v1/%6dodels'), notFound],
-  'an escaped slash': [get('/v1%2fmodels'), notFound],
-  dots: [get('/v1/../v1/models'), notFound],
-  'dots, escaped': [get('/v1/%2e%2e/v1/models'), notFound],
-  'a backslash': [get('/v1\\models'), notFound],
-  'a bad escape in a variable': [get('/v1/models/%zz'), notFound],
-  'half an escape in a variable': [get('/v1/models/%4'), notFound],
-  'an escape that is not UTF-8': [get('/v1/models/%ff%fe'), notFound],
+  CONNECT: ['CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n', NOT_FOUND],
+  'an absolute target': [get('http://elsewhere.example/v1/models'), OK],
+  'an absolute target without a path': [get('http://elsewhere.example'), NOT_FOUND],
+  'an absolute target with a query alone': [get('http://elsewhere.example?x=/v1/models'), NOT_FOUND],
+  'a target of another scheme': [get('ftp://x/v1/models'), OK],
+  'an asterisk': ['OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', NOT_FOUND],
+  'GET of an asterisk': [get('*'), NOT_FOUND],
+  'a target without a slash': [get('v1/models'), MALFORMED],
+  'a query': [get('/v1/models?x=1&y=/none'), OK],
+  'an empty query': [get('/v1/models?'), OK],
+  'a fragment': [get('/v1/models#x'), NOT_FOUND],
+  'a doubled slash': [get('//v1/models'), NOT_FOUND],
+  'a doubled slash inside': [get('/v1//models'), NOT_FOUND],
+  'a slash at the end': [get('/v1/models/'), NOT_FOUND],
+  'an escaped letter': [get('/v1/%6dodels'), NOT_FOUND],
+  'an escaped slash': [get('/v1%2fmodels'), NOT_FOUND],
+  dots: [get('/v1/../v1/models'), NOT_FOUND],
+  'dots, escaped': [get('/v1/%2e%2e/v1/models'), NOT_FOUND],
+  'a backslash': [get('/v1\\models'), NOT_FOUND],
+  'a bad escape in a variable': [get('/v1/models/%zz'), NOT_FOUND],
+  'half an escape in a variable': [get('/v1/models/%4'), NOT_FOUND],
+  'an escape that is not UTF-8': [get('/v1/models/%ff%fe'), NOT_FOUND],
   'an escaped NUL': [get('/v1/models/a%00b'), { status: 404, code: 'model_not_found', param: 'model' }],
-  'a semicolon': [get('/v1/models;x=1'), notFound],
-  capitals: [get('/V1/MODELS'), notFound],
-  'bytes above ASCII': [Buffer.from('GET /v1/m\u00f6dels HTTP/1.1\r\nHost: a\r\n\r\n', 'latin1'), malformed],
-  'the path of a property': [get('/__proto__'), notFound],
+  'a semicolon': [get('/v1/models;x=1'), NOT_FOUND],
+  capitals: [get('/V1/MODELS'), NOT_FOUND],
+  'bytes above ASCII': [Buffer.from('GET /v1/m\u00f6dels HTTP/1.1\r\nHost: a\r\n\r\n', 'latin1'), MALFORMED],
+  'the path of a property': [get('/__proto__'), NOT_FOUND],
 };
 
-for (const [what, [request, expected]] of Object.entries(cases)) {
+for (const [what, [request, expected]] of Object.entries(CASES)) {
   test(what, async (t) => {
     const { answers, bytes } = await sendRaw(t.context.service.port, request);
     const answer = answers[0] as Answer;
     t.truthy(answer, `no answer, but ${bytes.length} bytes: ${bytes.toString('latin1').slice(0, 200)}`);
-    if (expected === ok) t.is(answer.status, 200, answer.text);
+    if (expected === OK) t.is(answer.status, 200, answer.text);
     else isError(t, answer, expected as ExpectedError);
   });
 }
 
-const tenMegabytes = 10 * 1024 * 1024;
+const TEN_MEGABYTES = 10 * 1024 * 1024;
 
 test('10 MB with a length: the 413 arrives while the body is still being sent', async (t) => {
   for (const path of ['/v1/decisions', '/umpire.v1.DecisionService/CreateDecision']) {
-    const answer = await send(t.context.service.port, { path, body: 'x'.repeat(tenMegabytes) });
+    const answer = await send(t.context.service.port, { path, body: 'x'.repeat(TEN_MEGABYTES) });
     t.is(answer.status, 413, path);
-    if (path.startsWith('/v1')) isError(t, answer, tooLarge);
+    if (path.startsWith('/v1')) isError(t, answer, TOO_LARGE);
   }
 });
 
@@ -189,7 +189,7 @@ test('10 MB without a length', async (t) => {
       sent.end();
     });
     t.is(answer.status, 413, answer.text);
-    if (path.startsWith('/v1')) isError(t, answer, tooLarge);
+    if (path.startsWith('/v1')) isError(t, answer, TOO_LARGE);
   }
 });
 
@@ -198,7 +198,7 @@ test('a body of exactly 1 MiB is read, one byte more is not', async (t) => {
   const room = 1024 * 1024 - text.length;
   const padded = text.replace(/}$/, `${' '.repeat(room)}}`);
   t.is((await send(port, { body: padded })).status, 200);
-  isError(t, await send(port, { body: `${padded} ` }), tooLarge);
+  isError(t, await send(port, { body: `${padded} ` }), TOO_LARGE);
 });
 
 test('bytes one by one', async (t) => {

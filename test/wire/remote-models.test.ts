@@ -3,15 +3,15 @@ import test from 'ava';
 import { startHttpModelServer } from '../engine/support/http-models/server.ts';
 import { modelsFolder, writePackage } from '../engine/support/packages.ts';
 import {
-  rerankOptions,
+  RERANK_OPTIONS,
   servedEncoder,
   servedReranker,
-  textEmbeddingOptions,
+  TEXT_EMBEDDING_OPTIONS,
   writeRemotePackage,
 } from '../engine/support/remote-packages.ts';
 import { startService } from '../support/service.ts';
 
-const limits = { input_tokens: 40, candidate_tokens: 12, choices: 20 };
+const LIMITS = { input_tokens: 40, candidate_tokens: 12, choices: 20 };
 
 test.serial('GET /v1/models lists them beside local ones, with limits, and follows their servers', async (t) => {
   t.timeout(180_000);
@@ -26,13 +26,13 @@ test.serial('GET /v1/models lists them beside local ones, with limits, and follo
   const canary = { input: 'zzz', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
   await writeRemotePackage(modelsDir, encoder.address, {
     id: 'encoder',
-    options: textEmbeddingOptions,
-    manifest: { limits },
+    options: TEXT_EMBEDDING_OPTIONS,
+    manifest: { limits: LIMITS },
   });
   await writeRemotePackage(modelsDir, ranker.address, {
     id: 'ranker',
-    options: { ...rerankOptions.tei, server: { token_env: 'UMPIRE_TOKEN_LISTED' } },
-    manifest: { limits: { ...limits, choices: 300 }, canary },
+    options: { ...RERANK_OPTIONS.tei, server: { token_env: 'UMPIRE_TOKEN_LISTED' } },
+    manifest: { limits: { ...LIMITS, choices: 300 }, canary },
   });
   const service = await startService({ UMPIRE_MODELS_DIR: modelsDir });
   t.teardown(async () => {
@@ -40,7 +40,7 @@ test.serial('GET /v1/models lists them beside local ones, with limits, and follo
     delete process.env.UMPIRE_TOKEN_LISTED;
   });
   const read = async (path: string) => await (await fetch(service.url + path)).json();
-  const described = (id: string, status: string, choices: number, of: object = limits) => ({
+  const described = (id: string, status: string, choices: number, of: object = LIMITS) => ({
     ...{ id, object: 'model', owned_by: 'tests', status },
     limits: { ...of, choices },
   });

@@ -7,7 +7,7 @@
 const SLOTS = 16_384;
 const POLYNOMIAL = 0x1021;
 
-const table = Uint16Array.from({ length: 256 }, (_, index) => {
+const CRC_TABLE = Uint16Array.from({ length: 256 }, (_, index) => {
   let crc = index << 8;
   for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ POLYNOMIAL : crc << 1;
   return crc;
@@ -19,6 +19,6 @@ export function slotOf(key: string): number {
   const close = open === -1 ? -1 : key.indexOf('}', open + 1);
   const tag = close > open + 1 ? key.slice(open + 1, close) : key;
   let crc = 0;
-  for (const byte of Buffer.from(tag)) crc = ((crc << 8) ^ (table[((crc >> 8) ^ byte) & 0xff] ?? 0)) & 0xffff;
+  for (const byte of Buffer.from(tag)) crc = ((crc << 8) ^ (CRC_TABLE[((crc >> 8) ^ byte) & 0xff] ?? 0)) & 0xffff;
   return crc % SLOTS;
 }

@@ -11,7 +11,7 @@ import {
 import type { RawAnswers } from './raw-answer.ts';
 
 /** Options that the cleartext and the TLS server share. */
-export const http1Options = {
+export const HTTP1_OPTIONS = {
   maxHeaderSize: MAX_HEADER_BYTES,
   headersTimeout: HEADERS_TIMEOUT,
   requestTimeout: REQUEST_TIMEOUT,
@@ -23,7 +23,7 @@ export const http1Options = {
 
 /** A server that answers through `dispatch`, and by `raw` what never becomes a request. */
 export function createHttp1Server(dispatch: Dispatch, raw: RawAnswers): Server {
-  const server = createServer(http1Options, dispatch);
+  const server = createServer(HTTP1_OPTIONS, dispatch);
   server.on('clientError', raw.clientError);
   server.on('connect', raw.connect);
   // Without listeners Node answers 417 without a body, and 100 to what is refused; the dispatcher looks for itself.

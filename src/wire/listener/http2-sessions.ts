@@ -12,7 +12,7 @@ import {
 } from '../http/bounds.ts';
 
 /** Options that the cleartext and the TLS server share. */
-export const http2Options = {
+export const HTTP2_OPTIONS = {
   settings: {
     maxConcurrentStreams: MAX_STREAMS,
     maxHeaderListSize: MAX_HEADER_BYTES,

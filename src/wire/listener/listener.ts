@@ -20,8 +20,8 @@ import type { Holdings } from '../holdings/holdings.ts';
 import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from '../http/bounds.ts';
 import { listen } from '../http/listen.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../http/messages.ts';
-import { createHttp1Server, http1Options } from './http1-server.ts';
-import { http2Options, SessionWatch } from './http2-sessions.ts';
+import { createHttp1Server, HTTP1_OPTIONS } from './http1-server.ts';
+import { HTTP2_OPTIONS, SessionWatch } from './http2-sessions.ts';
 import { createRawAnswers, type RawAnswers } from './raw-answer.ts';
 import { sniff } from './sniff.ts';
 
@@ -159,7 +159,7 @@ interface OddHttp2 {
 
 /** Hands cleartext connections to the protocol that they speak. */
 function createSniffer(http1: Server, unknown: Set<Socket>, odd: OddHttp2): (socket: Socket) => void {
-  const http2 = createHttp2Server(http2Options, odd.dispatch as never);
+  const http2 = createHttp2Server(HTTP2_OPTIONS, odd.dispatch as never);
   answerOddHttp2(http2, odd);
   return (socket) => {
     unknown.add(socket);
@@ -178,8 +178,8 @@ function createTlsFront(secure: Http2SecureServer): (socket: Socket) => void {
 
 function createTlsServer(tls: TlsFiles, odd: OddHttp2, holdings: Holdings): Http2SecureServer {
   const options = {
-    ...http2Options,
-    ...http1Options,
+    ...HTTP2_OPTIONS,
+    ...HTTP1_OPTIONS,
     ...tls,
     allowHTTP1: true,
     handshakeTimeout: HEADERS_TIMEOUT,

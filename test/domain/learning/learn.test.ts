@@ -20,7 +20,7 @@ function random(seed: number): () => number {
 }
 
 const WIDTH = 8;
-const choices = ['a', 'b', 'c'];
+const CHOICES = ['a', 'b', 'c'];
 
 /** Texts around a direction for each choice; the model gives `sure` to the right one in the share `hits` of cases, else to the next. */
 function examplesOf(
@@ -29,19 +29,19 @@ function examplesOf(
 ): readonly ScoredExample[] {
   const next = random(seed);
   return Array.from({ length: count }, (_, i) => {
-    const label = i % choices.length;
+    const label = i % CHOICES.length;
     const vector = Float32Array.from(
       { length: WIDTH },
       (_, j) => (informative && j === label ? 1 : 0) + noise * (next() - 0.5),
     );
     const length = Math.hypot(...vector);
-    const said = next() < hits ? label : (label + 1) % choices.length;
-    const probabilities = Float64Array.from(choices, (_, k) => (k === said ? sure : (1 - sure) / 2));
+    const said = next() < hits ? label : (label + 1) % CHOICES.length;
+    const probabilities = Float64Array.from(CHOICES, (_, k) => (k === said ? sure : (1 - sure) / 2));
     return { label, vector: vector.map((value) => value / length), probabilities };
   });
 }
 
-const facts = { model: 'm@r1', basis: 'basis' };
+const FACTS = { model: 'm@r1', basis: 'basis' };
 const now = new Date(0);
 
 test('products of matrices of odd sizes', (t) => {
@@ -93,7 +93,7 @@ test('a bias without weights comes to the frequencies, less what the pull keeps'
 });
 
 test('texts that tell their choices apart teach weights, which decide texts that were not seen', (t) => {
-  const { record, rungs, before, after } = learn(examplesOf(60), choices, facts, now);
+  const { record, rungs, before, after } = learn(examplesOf(60), CHOICES, FACTS, now);
   t.is(record?.rung, 'weights');
   t.true(rungs.at(-1)?.taken);
   t.true(after.accuracy.share > before.accuracy.share + 0.2);
@@ -108,13 +108,13 @@ test('texts that tell their choices apart teach weights, which decide texts that
 });
 
 test('the same examples teach the same, bit for bit', (t) => {
-  t.deepEqual(learn(examplesOf(40), choices, facts, now), learn(examplesOf(40), choices, facts, now));
+  t.deepEqual(learn(examplesOf(40), CHOICES, FACTS, now), learn(examplesOf(40), CHOICES, FACTS, now));
 });
 
 test('where labels follow from nothing, no weights are learned', (t) => {
   for (let seed = 1; seed <= 12; seed++) {
     const noise = examplesOf(24, { informative: false, hits: 1 / 3, sure: 0.34, seed });
-    t.not(learn(noise, choices, facts, now).record?.rung, 'weights', `seed ${seed}`);
+    t.not(learn(noise, CHOICES, FACTS, now).record?.rung, 'weights', `seed ${seed}`);
   }
 });
 
@@ -123,7 +123,7 @@ test('a model that is too sure gets a temperature, and keeps its answers', (t) =
     ...each,
     vector: undefined,
   }));
-  const { record, before, after } = learn(tooSure, choices, facts, now);
+  const { record, before, after } = learn(tooSure, CHOICES, FACTS, now);
   t.is(record?.rung, 'temperature');
   t.true((record?.scale ?? 1) < 0.6);
   t.true(after.logLoss < before.logLoss - 0.2);
@@ -146,7 +146,7 @@ test('how often a choice comes is learned from examples as they come, not from a
 
 test('a choice without examples keeps its place', (t) => {
   const data = examplesOf(60).filter(({ label }) => label !== 2);
-  const { record } = learn(data, choices, facts, now);
+  const { record } = learn(data, CHOICES, FACTS, now);
   const learned = createLearned(record as NonNullable<typeof record>);
   const third = examplesOf(3).find(({ label }) => label === 2)?.vector;
   const decided = learned.decide(Float64Array.of(0.01, 0.01, 0.98), third);
@@ -154,7 +154,7 @@ test('a choice without examples keeps its place', (t) => {
 });
 
 test('a vector of another length does not decide', (t) => {
-  const { record } = learn(examplesOf(60), choices, facts, now);
+  const { record } = learn(examplesOf(60), CHOICES, FACTS, now);
   const learned = createLearned(record as NonNullable<typeof record>);
   for (const vector of [undefined, new Float32Array(WIDTH - 1)]) {
     t.throws(() => learned.decide(Float64Array.of(0.2, 0.3, 0.5), vector), { message: /does not fit its model/ });
@@ -170,7 +170,7 @@ test('a learned decision among 300 choices takes a fraction of a millisecond, an
     probabilities: Float64Array.from(many, (_, k) => (k === label ? 0.003 : 0.997 / 299)),
     vector: Float32Array.from({ length: width }, (_, j) => (j === label ? 1 : 0.01 * next())),
   }));
-  const { record } = learn([...examples, ...examples, ...examples], many, facts, now);
+  const { record } = learn([...examples, ...examples, ...examples], many, FACTS, now);
   t.true(record !== undefined);
   t.true(JSON.stringify(record).length <= 512 * 1024);
   const learned = createLearned(record as NonNullable<typeof record>);

@@ -8,25 +8,25 @@ function read(temperature: unknown) {
   return { at: readTemperature(createChecker(options, 'options', problems)), problems };
 }
 
-const points = [
+const POINTS = [
   [2, 0.2],
   [8, 0.1],
   [128, 0.06],
 ];
 
-const cases: [name: string, temperature: unknown, choices: number, expected: number][] = [
+const CASES: [name: string, temperature: unknown, choices: number, expected: number][] = [
   ['a number holds for few choices', 0.05, 2, 0.05],
   ['a number holds for many choices', 0.05, 300, 0.05],
-  ['at the first point', { points }, 2, 0.2],
-  ['at a point', { points }, 8, 0.1],
-  ['halfway in the logarithm between two points', { points }, 4, 0.15],
-  ['a quarter of the way in the logarithm', { points }, 16, 0.09],
-  ['at the last point', { points }, 128, 0.06],
-  ['beyond the last point', { points }, 300, 0.06],
+  ['at the first point', { points: POINTS }, 2, 0.2],
+  ['at a point', { points: POINTS }, 8, 0.1],
+  ['halfway in the logarithm between two points', { points: POINTS }, 4, 0.15],
+  ['a quarter of the way in the logarithm', { points: POINTS }, 16, 0.09],
+  ['at the last point', { points: POINTS }, 128, 0.06],
+  ['beyond the last point', { points: POINTS }, 300, 0.06],
   ['below the first point', { points: [[8, 0.1]] }, 2, 0.1],
 ];
 
-for (const [name, temperature, choices, expected] of cases) {
+for (const [name, temperature, choices, expected] of CASES) {
   test(name, (t) => {
     const { at, problems } = read(temperature);
     t.deepEqual(problems, []);
@@ -34,7 +34,7 @@ for (const [name, temperature, choices, expected] of cases) {
   });
 }
 
-const wrong: [name: string, temperature: unknown][] = [
+const WRONG: [name: string, temperature: unknown][] = [
   ['zero', 0],
   ['below zero', -1],
   ['absent', undefined],
@@ -59,7 +59,7 @@ const wrong: [name: string, temperature: unknown][] = [
   ['a temperature of zero', { points: [[2, 0]] }],
 ];
 
-for (const [name, temperature] of wrong) {
+for (const [name, temperature] of WRONG) {
   test(`a problem with its place: ${name}`, (t) => {
     const { problems } = read(temperature);
     t.is(problems.length, 1);

@@ -4,7 +4,7 @@ import { createEngine } from '../../../src/engine/create-engine.ts';
 import { modelsDir } from '../../support/models-dir.ts';
 import { eventually, job, probabilitiesOf, terms } from '../support/engine.ts';
 
-const revision = 'r5';
+const REVISION = 'r5';
 
 const silent = () => {};
 const engine = await createEngine({
@@ -24,12 +24,12 @@ interface Request {
 }
 
 async function decide(request: Request) {
-  const asked = job({ ...request, model: 'umpire-mini', revision });
+  const asked = job({ ...request, model: 'umpire-mini', revision: REVISION });
   const outcome = await engine.score(asked, terms());
   return { outcome, probabilities: probabilitiesOf(asked, outcome) };
 }
 
-const plain = ['play music', 'set alarm', 'turn on lights', 'weather forecast'];
+const PLAIN = ['play music', 'set alarm', 'turn on lights', 'weather forecast'];
 const spellings: Readonly<Record<string, (choice: string) => string>> = {
   snake_case: (choice) => choice.replaceAll(' ', '_'),
   camelCase: (choice) => choice.replace(/ ([a-z])/g, (_, letter: string) => letter.toUpperCase()),
@@ -41,9 +41,9 @@ const spellings: Readonly<Record<string, (choice: string) => string>> = {
 for (const [name, spell] of Object.entries(spellings)) {
   test(`choices in ${name} decide like plain ones`, async (t) => {
     const request = { input: 'Put some jazz on in the kitchen', instruction: 'What does the user want?' };
-    const first = await decide({ ...request, choices: plain });
-    const other = await decide({ ...request, choices: plain.map(spell) });
-    for (const choice of plain) {
+    const first = await decide({ ...request, choices: PLAIN });
+    const other = await decide({ ...request, choices: PLAIN.map(spell) });
+    for (const choice of PLAIN) {
       const difference = (first.probabilities[choice] ?? 1) - (other.probabilities[spell(choice)] ?? 0);
       t.true(Math.abs(difference) < 0.01, choice);
     }

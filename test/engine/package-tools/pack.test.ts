@@ -19,7 +19,7 @@ import {
 } from '../support/packages.ts';
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
-const canary = { input: 'abcabc', instruction: 'abc', choices: ['abc', 'xyz'], choice: 'abc' };
+const CANARY = { input: 'abcabc', instruction: 'abc', choices: ['abc', 'xyz'], choice: 'abc' };
 
 const requestOf = (exported: string, modelsDir: string, changes: Partial<PackRequest> = {}): PackRequest => ({
   exported,
@@ -31,7 +31,7 @@ const requestOf = (exported: string, modelsDir: string, changes: Partial<PackReq
   limits: {},
   temperature: 0.5,
   jointWeight: 0.25,
-  canary,
+  canary: CANARY,
   logger,
   ...changes,
 });
@@ -80,7 +80,7 @@ test('with the first token’s vector, with an output that is pooled already, an
   });
 });
 
-const refusals: readonly (readonly [
+const REFUSALS: readonly (readonly [
   what: string,
   files: Record<string, string | Uint8Array>,
   changes: Partial<PackRequest>,
@@ -106,9 +106,9 @@ const refusals: readonly (readonly [
     { limits: { inputTokens: 100 } },
     /limits.input_tokens is 100, but the graph reads at most 64 tokens, 3 of which are not a text's own: 61/,
   ],
-  ['a canary that is wrong', {}, { canary: { ...canary, choice: 'xyz' } }, /the canary chose "abc" instead of "xyz"/],
+  ['a canary that is wrong', {}, { canary: { ...CANARY, choice: 'xyz' } }, /the canary chose "abc" instead of "xyz"/],
 ];
-for (const [what, files, changes, problem] of refusals) {
+for (const [what, files, changes, problem] of REFUSALS) {
   test(`refused: ${what}`, async (t) => {
     const [exported, modelsDir] = [await modelsFolder(t), await modelsFolder(t)];
     await writeExport(exported, files);
@@ -126,7 +126,7 @@ test('the package that the guide shows is one that is made', async (t) => {
   await writeExport(exported, { 'config.json': '{}', 'model.onnx': exportedEncoderGraph(512) });
   const { temperature, jointWeight, canary: _, ...asked } = requestOf(exported, modelsDir);
   t.deepEqual([temperature, jointWeight], [0.5, 0.25]);
-  const { folder, limits } = await packExport({ ...asked, canary, ownedBy: 'local' });
+  const { folder, limits } = await packExport({ ...asked, canary: CANARY, ownedBy: 'local' });
   const made = JSON.parse(await readFile(join(folder, 'model.json'), 'utf8'));
   const named = JSON.parse(whole);
   t.deepEqual(limits, { inputTokens: 509, candidateTokens: 96, choices: 300 });
@@ -217,7 +217,7 @@ test('a package with a tokenizer as it was published is refused', async (t) => {
   );
 });
 
-const options: readonly (readonly [what: string, source: object, problem: RegExp])[] = [
+const OPTIONS: readonly (readonly [what: string, source: object, problem: RegExp])[] = [
   [
     'a misspelt option',
     { options: { joint_weigth: 0.3 } },
@@ -255,7 +255,7 @@ const options: readonly (readonly [what: string, source: object, problem: RegExp
     /^limits.input_tokens is 40, but the graph reads at most 32 tokens, 3 of which are not a text's own: 29/,
   ],
 ];
-for (const [what, source, problem] of options) {
+for (const [what, source, problem] of OPTIONS) {
   test(`a fault is explained: ${what}`, async (t) => {
     const modelsDir = await modelsFolder(t);
     await writePackage(modelsDir, source);

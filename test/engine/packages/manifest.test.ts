@@ -9,7 +9,7 @@ import { readManifest } from '../../../src/engine/packages/manifest.ts';
 import { readPackage, scanPackages } from '../../../src/engine/packages/scan.ts';
 import { modelsFolder, writePackage } from '../support/packages.ts';
 
-const valid = {
+const VALID = {
   schema: 1,
   id: 'tiny',
   revision: 'r1',
@@ -25,7 +25,7 @@ const valid = {
 const read = (document: unknown) => readManifest(JSON.stringify(document), 'tiny', 'r1');
 
 test('a valid manifest', (t) => {
-  const { manifest, problems } = read(valid);
+  const { manifest, problems } = read(VALID);
   t.deepEqual(problems, []);
   t.like(manifest, {
     id: 'tiny',
@@ -38,7 +38,7 @@ test('a valid manifest', (t) => {
   t.deepEqual(manifest.canary.choices, ['x', 'y']);
 });
 
-const broken: readonly (readonly [name: string, change: object, problem: RegExp])[] = [
+const BROKEN: readonly (readonly [name: string, change: object, problem: RegExp])[] = [
   ['schema', { schema: 2 }, /^schema must be a number from 1 to 1$/],
   ['another id', { id: 'other' }, /^id is "other", but the folder is called "tiny"$/],
   ['a bad revision', { revision: 'R/1' }, /^revision must match/],
@@ -46,24 +46,24 @@ const broken: readonly (readonly [name: string, change: object, problem: RegExp]
   ['a bad status', { status: 'on' }, /^status must match/],
   ['default', { default: 'yes' }, /^default must be true or false$/],
   ['limits', { limits: null }, /^limits must be an object$/],
-  ['a fraction', { limits: { ...valid.limits, choices: 2.5 } }, /^limits.choices must be a whole number$/],
+  ['a fraction', { limits: { ...VALID.limits, choices: 2.5 } }, /^limits.choices must be a whole number$/],
   [
     'too many choices',
-    { limits: { ...valid.limits, choices: 301 } },
+    { limits: { ...VALID.limits, choices: 301 } },
     /^limits.choices must be a number from 2 to 300$/,
   ],
   ['no files', { files: {} }, /^files must name the files/],
-  ['a path', { files: { '../x': valid.files['model.onnx'] } }, /^files.\.\.\/x is not a plain file name$/],
+  ['a path', { files: { '../x': VALID.files['model.onnx'] } }, /^files.\.\.\/x is not a plain file name$/],
   ['a short sum', { files: { x: { sha256: 'ab', bytes: 1 } } }, /^files.x.sha256 must match/],
   ['options', { options: [] }, /^options must be an object$/],
-  ['a foreign canary', { canary: { ...valid.canary, choice: 'z' } }, /^canary.choice must be one of the choices$/],
+  ['a foreign canary', { canary: { ...VALID.canary, choice: 'z' } }, /^canary.choice must be one of the choices$/],
   ['a pull without a bound', { unread: { pull: 1 } }, /^unread.bound must be a number from 0 to 1$/],
   ['a misspelt rule', { unread: { bound: 0.4, pul: 1, pull: 1 } }, /^unread.pul is unknown/],
-  ['twins', { canary: { ...valid.canary, choices: ['x', 'x'] } }, /^canary.choices must be unique$/],
+  ['twins', { canary: { ...VALID.canary, choices: ['x', 'x'] } }, /^canary.choices must be unique$/],
 ];
-for (const [name, change, problem] of broken) {
+for (const [name, change, problem] of BROKEN) {
   test(`a broken manifest: ${name}`, (t) => {
-    const { problems } = read({ ...valid, ...change });
+    const { problems } = read({ ...VALID, ...change });
     t.is(problems.length, 1, problems.join('\n'));
     t.regex(problems[0] ?? '', problem);
   });
@@ -137,7 +137,7 @@ test('the operator lists and checks packages', async (t) => {
   await writePackage(modelsDir);
   await writePackage(modelsDir, {
     revision: 'r2',
-    manifest: { canary: { ...valid.canary, input: 'abc', choices: ['abc', 'xyz'], choice: 'xyz' } },
+    manifest: { canary: { ...VALID.canary, input: 'abc', choices: ['abc', 'xyz'], choice: 'xyz' } },
   });
   await writePackage(modelsDir, { revision: 'r3', manifest: { status: 'disabled', default: false } });
   const listing = await listPackages(modelsDir);

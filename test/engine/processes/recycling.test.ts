@@ -2,7 +2,7 @@
 import test from 'ava';
 import { createRecycling } from '../../../src/engine/processes/recycling.ts';
 
-const old = { lived: 1e9 };
+const OLD = { lived: 1e9 };
 
 test('an engine whose models fit is replaced above the limit, another one a quarter above its models', (t) => {
   const cases: readonly (readonly [resident: number, loaded: number | undefined, due: boolean])[] = [
@@ -17,7 +17,7 @@ test('an engine whose models fit is replaced above the limit, another one a quar
     [101, undefined, true],
   ];
   for (const [resident, loaded, due] of cases) {
-    t.is(createRecycling(100, 30).due({ ...old, resident, loaded }, 0), due, `${resident} of ${loaded}`);
+    t.is(createRecycling(100, 30).due({ ...OLD, resident, loaded }, 0), due, `${resident} of ${loaded}`);
   }
 });
 
@@ -29,7 +29,7 @@ test('a young engine is not replaced', (t) => {
 
 test('replacements that do not help become rare, and one that helps ends that', (t) => {
   const recycling = createRecycling(100, 30);
-  const large = { ...old, resident: 200, loaded: 60 };
+  const large = { ...OLD, resident: 200, loaded: 60 };
   let last = 0;
   const waits: number[] = [];
   t.true(recycling.due(large, 0));

@@ -7,7 +7,7 @@ import { createRevision } from '../../../src/engine/packages/revisions.ts';
 import { createEstimates } from '../../../src/engine/scheduling/estimates.ts';
 import { jobCost, worstCost } from '../../../src/engine/scheduling/job-cost.ts';
 
-const profile: CostProfile = {
+const PROFILE: CostProfile = {
   premise: [
     [1, 1],
     [100, 10],
@@ -20,18 +20,18 @@ const profile: CostProfile = {
   choiceReadsPremise: false,
   choicesCached: true,
 };
-const limits = { inputTokens: 500, candidateTokens: 100, choices: 300 };
+const LIMITS = { inputTokens: 500, candidateTokens: 100, choices: 300 };
 
 test('curves are straight between points and beyond them', (t) => {
-  t.is(costAt(profile.premise, 1), 1);
-  t.is(costAt(profile.premise, 100), 10);
-  t.is(costAt(profile.premise, 300), 40);
-  t.is(costAt(profile.premise, 600), 85);
+  t.is(costAt(PROFILE.premise, 1), 1);
+  t.is(costAt(PROFILE.premise, 100), 10);
+  t.is(costAt(PROFILE.premise, 300), 40);
+  t.is(costAt(PROFILE.premise, 600), 85);
   t.is(costAt([], 100), 0);
   t.is(costAt([[5, 2]], 100), 2);
-  t.is(jobCost(profile, { premiseTokens: 100, choices: 5, uncached: 3, choiceTokens: 1 }), 13);
-  t.is(worstCost(profile, limits), 70 + 300 * 11);
-  const reading = { ...profile, choiceReadsPremise: true };
+  t.is(jobCost(PROFILE, { premiseTokens: 100, choices: 5, uncached: 3, choiceTokens: 1 }), 13);
+  t.is(worstCost(PROFILE, LIMITS), 70 + 300 * 11);
+  const reading = { ...PROFILE, choiceReadsPremise: true };
   t.is(jobCost(reading, { premiseTokens: 100, choices: 2, uncached: 2, choiceTokens: 0 }), 10 + 2 * 11);
 });
 
@@ -49,7 +49,7 @@ test('runs over packs are counted, and once more without a text where question a
     windows: 3,
     silent: 10,
   } as const;
-  const profileOfPacks: TwoStageProfile = { ...profile, premise: [], choice: [], packed };
+  const profileOfPacks: TwoStageProfile = { ...PROFILE, premise: [], choice: [], packed };
   const cost = (premiseTokens: number, choices: number, uncached: number, choiceTokens = 1): number =>
     jobCost(profileOfPacks, { premiseTokens, choices, uncached, choiceTokens });
   t.is(cost(17, 5, 0), 20 + 5 * 2);
@@ -63,17 +63,17 @@ test('runs over packs are counted, and once more without a text where question a
 
 test('estimates learn the density of texts and the speed of the machine', (t) => {
   const { manifest } = readManifest('{}', 'm', 'r1');
-  const found = { folder: '', manifest: { ...manifest, limits }, problems: [], signature: '' };
-  const revision = { ...createRevision(found, 1), profile };
+  const found = { folder: '', manifest: { ...manifest, limits: LIMITS }, problems: [], signature: '' };
+  const revision = { ...createRevision(found, 1), profile: PROFILE };
   const estimates = createEstimates();
   const shape = { revision, premiseLength: 400, choices: 2, choicesLength: 8 };
   const before = estimates.cost(shape, true);
   t.true(estimates.cost(shape, false) > before);
   for (let i = 0; i < 200; i++) {
     const scored = { kind: 'scored', probabilities: new Float64Array(2), encoded: 0, waited: 0, tokenize: 0 } as const;
-    estimates.observe(shape, { ...scored, inputTokens: 200, infer: 1 }, 2 * costAt(profile.premise, 200));
+    estimates.observe(shape, { ...scored, inputTokens: 200, infer: 1 }, 2 * costAt(PROFILE.premise, 200));
   }
   const after = estimates.cost(shape, true);
-  const real = 2 * costAt(profile.premise, 200);
+  const real = 2 * costAt(PROFILE.premise, 200);
   t.true(Math.abs(after - real) < 0.05 * real, `${before} → ${after}, real ${real}`);
 });

@@ -10,7 +10,7 @@ export interface InferencePackageSource extends Omit<PackageSource, 'options'> {
 }
 
 /** Options that make the server's graph decide as `tiny` does. */
-export const embeddingOptions = {
+export const EMBEDDING_OPTIONS = {
   model: 'encoder',
   inputs: [{ name: 'input_ids', datatype: 'INT64', shape: [-1, -1], holds: 'ids' }],
   output: { name: 'embedding', datatype: 'FP32', shape: [-1, 8] },
@@ -26,7 +26,7 @@ export const embeddingOptions = {
 };
 
 /** Options that make the server's graph decide as a package of the family `nli-cross-encoder` does. */
-export const logitOptions = {
+export const LOGIT_OPTIONS = {
   model: 'entailment',
   inputs: [
     { name: 'input_ids', datatype: 'INT64', shape: [-1, -1], holds: 'ids' },
@@ -53,7 +53,7 @@ export async function writeInferencePackage(
     ...source,
     manifest: {
       family: 'open-inference',
-      options: { server: { address }, ...embeddingOptions, ...options },
+      options: { server: { address }, ...EMBEDDING_OPTIONS, ...options },
       ...manifest,
     },
   });

@@ -28,8 +28,8 @@ export interface GraphSource {
   readonly markers?: boolean;
 }
 
-const floatType = 1;
-const int64Type = 7;
+const FLOAT_TYPE = 1;
+const INT64_TYPE = 7;
 
 /** The bytes of a model that ONNX Runtime loads. */
 export function onnxModel(source: GraphSource): Uint8Array {
@@ -44,12 +44,12 @@ export function onnxModel(source: GraphSource): Uint8Array {
     text(graph, 2, 'graph');
     for (const constant of source.constants) message(graph, 5, (tensor) => writeConstant(tensor, constant));
     for (const name of ['input_ids', ...(source.inputs ?? [])]) {
-      message(graph, 11, (value) => writeValue(value, name, int64Type, [1, 'tokens']));
+      message(graph, 11, (value) => writeValue(value, name, INT64_TYPE, [1, 'tokens']));
     }
-    if (source.markers === true) message(graph, 11, (value) => writeValue(value, 'markers', int64Type, ['options']));
+    if (source.markers === true) message(graph, 11, (value) => writeValue(value, 'markers', INT64_TYPE, ['options']));
     const { name, width, perToken } = source.output;
     const shape = typeof width !== 'number' ? [width] : perToken === true ? [1, 'tokens', width] : [1, width];
-    message(graph, 12, (value) => writeValue(value, name, floatType, shape));
+    message(graph, 12, (value) => writeValue(value, name, FLOAT_TYPE, shape));
   });
   return model.finish();
 }
@@ -78,7 +78,7 @@ function writeOperator(node: BinaryWriter, { type, inputs, output, attributes = 
 
 function writeConstant(tensor: BinaryWriter, { name, dims, values }: Constant): void {
   for (const dim of dims) integer(tensor, 1, dim);
-  integer(tensor, 2, values instanceof Float32Array ? floatType : int64Type);
+  integer(tensor, 2, values instanceof Float32Array ? FLOAT_TYPE : INT64_TYPE);
   text(tensor, 8, name);
   tensor.tag(9, WireType.LengthDelimited).bytes(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
 }

@@ -6,13 +6,13 @@ import { dirname, join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { type GraphSource, type Operator, onnxModel } from './onnx.ts';
 
-const letters = [...'abcdefghijklmnopqrstuvwxyz0123456789'];
-const vocabulary = [
+const LETTERS = [...'abcdefghijklmnopqrstuvwxyz0123456789'];
+const VOCABULARY = [
   '[UNK]',
   '[CLS]',
   '[SEP]',
-  ...letters,
-  ...letters.map((letter) => `##${letter}`),
+  ...LETTERS,
+  ...LETTERS.map((letter) => `##${letter}`),
   '$',
   '&',
   '{',
@@ -20,11 +20,11 @@ const vocabulary = [
   '[',
   ']',
 ];
-const width = 8;
+const WIDTH = 8;
 
 /** The id of a token of the small vocabulary. */
 export function tokenId(token: string): number {
-  return vocabulary.indexOf(token);
+  return VOCABULARY.indexOf(token);
 }
 
 /** An empty models folder that goes away with the test. */
@@ -52,7 +52,7 @@ export async function writePackage(modelsDir: string, source: PackageSource = {}
   const { id = 'tiny', revision = 'r1', graph = encoderGraph(), files = {} } = source;
   const folder = join(modelsDir, id, revision);
   await mkdir(folder, { recursive: true });
-  const tokenizer = Buffer.from(JSON.stringify(source.tokenizer ?? tokenizerDefinition));
+  const tokenizer = Buffer.from(JSON.stringify(source.tokenizer ?? TOKENIZER_DEFINITION));
   const manifest = {
     schema: 1,
     id,
@@ -137,12 +137,12 @@ export function exportedEncoderGraph(positions: number, output = 'last_hidden_st
     inputs: ['attention_mask', 'token_type_ids'],
     constants: [
       ...encoderSource(1).constants,
-      { name: 'positions', dims: [positions, width], values: new Float32Array(positions * width) },
+      { name: 'positions', dims: [positions, WIDTH], values: new Float32Array(positions * WIDTH) },
       // Only the first type changes nothing.
       {
         name: 'types',
-        dims: [2, width],
-        values: Float32Array.from({ length: 2 * width }, (_, i) => (i < width ? 0 : i)),
+        dims: [2, WIDTH],
+        values: Float32Array.from({ length: 2 * WIDTH }, (_, i) => (i < WIDTH ? 0 : i)),
       },
       { name: 'one', dims: [], values: BigInt64Array.of(1n) },
       { name: 'last', dims: [1], values: BigInt64Array.of(2n) },
@@ -159,7 +159,7 @@ export function exportedEncoderGraph(positions: number, output = 'last_hidden_st
       { type: 'Unsqueeze', inputs: ['mask', 'last'], output: 'mask_wide' },
       { type: 'Mul', inputs: ['all', 'mask_wide'], output },
     ],
-    output: { name: output, width, perToken: true },
+    output: { name: output, width: WIDTH, perToken: true },
   });
 }
 
@@ -177,7 +177,7 @@ export const publishedTokenizer = () => {
   const [cls, sep] = ['[CLS]', '[SEP]'].map((id) => [id, { id, ids: [tokenId(id)], tokens: [id] }] as const);
   const special = (id: string) => ({ SpecialToken: { id, type_id: 0 } });
   return {
-    ...tokenizerDefinition,
+    ...TOKENIZER_DEFINITION,
     truncation: { max_length: 128, strategy: 'LongestFirst', stride: 0, direction: 'Right' },
     added_tokens: ['[UNK]', '[CLS]', '[SEP]'].map(control),
     post_processor: {
@@ -209,11 +209,11 @@ export async function writeExport(
 
 /** A cross-encoder whose entailment is the share of tokens that are `letter`, times 10; with all three usual inputs. */
 export function entailmentGraph(letter: string): Uint8Array {
-  const values = new Float32Array(vocabulary.length * 3);
+  const values = new Float32Array(VOCABULARY.length * 3);
   for (const token of [letter, `##${letter}`]) values[tokenId(token) * 3] = 10;
   return onnxModel({
     inputs: ['attention_mask', 'token_type_ids'],
-    constants: [{ name: 'table', dims: [vocabulary.length, 3], values }],
+    constants: [{ name: 'table', dims: [VOCABULARY.length, 3], values }],
     operators: [
       { type: 'Mul', inputs: ['input_ids', 'attention_mask'], output: 'masked' },
       { type: 'Gather', inputs: ['table', 'masked'], output: 'tokens' },
@@ -255,20 +255,20 @@ export function packReaderGraph(): Uint8Array {
 }
 
 function encoderSource(seed: number): GraphSource {
-  const values = Float32Array.from({ length: vocabulary.length * width }, (_, i) => Math.sin((i + 1) * 12.9898 * seed));
+  const values = Float32Array.from({ length: VOCABULARY.length * WIDTH }, (_, i) => Math.sin((i + 1) * 12.9898 * seed));
   return {
-    constants: [{ name: 'table', dims: [vocabulary.length, width], values }],
+    constants: [{ name: 'table', dims: [VOCABULARY.length, WIDTH], values }],
     operators: [
       { type: 'Gather', inputs: ['table', 'input_ids'], output: 'tokens' },
       { type: 'ReduceMean', inputs: ['tokens'], output: 'mean', attributes: { axes: [1], keepdims: 0 } },
       { type: 'LpNormalization', inputs: ['mean'], output: 'embedding', attributes: { axis: 1, p: 2 } },
     ],
-    output: { name: 'embedding', width },
+    output: { name: 'embedding', width: WIDTH },
   };
 }
 
 /** The small tokenizer, as `tokenizer.json` has it. */
-export const tokenizerDefinition = {
+export const TOKENIZER_DEFINITION = {
   version: '1.0',
   truncation: null,
   padding: null,
@@ -288,6 +288,6 @@ export const tokenizerDefinition = {
     unk_token: '[UNK]',
     continuing_subword_prefix: '##',
     max_input_chars_per_word: 100,
-    vocab: Object.fromEntries(vocabulary.map((token, id) => [token, id])),
+    vocab: Object.fromEntries(VOCABULARY.map((token, id) => [token, id])),
   },
 };

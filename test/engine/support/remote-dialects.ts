@@ -2,7 +2,7 @@
 import type { ServedDialect } from './http-models/server.ts';
 import { systemOneDialect } from './http-models/system-one.ts';
 import { createEncoder } from './http-models/text-models.ts';
-import { rerankOptions, servedEncoder, servedReranker, textEmbeddingOptions } from './remote-packages.ts';
+import { RERANK_OPTIONS, servedEncoder, servedReranker, TEXT_EMBEDDING_OPTIONS } from './remote-packages.ts';
 
 /** A dialect as the shared tests try it. */
 export interface DialectCase {
@@ -83,20 +83,20 @@ const NEVER: DialectCase['nonsense'] = {
   'the error of another': () => ({ error: { message: 'CUDA out of memory' } }),
 };
 
-const canary = { input: 'abc', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
-const limits = { input_tokens: 40, candidate_tokens: 12, choices: 100 };
+const CANARY = { input: 'abc', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
+const LIMITS = { input_tokens: 40, candidate_tokens: 12, choices: 100 };
 const ROWS = 7;
-const batch = { rows: ROWS };
-const deciderOptions = {
+const BATCH = { rows: ROWS };
+const DECIDER_OPTIONS = {
   ...{ dialect: 'system-one', model: 'small', cuts: 'refuses', tokenizer: 'tokenizer.json', temperature: 1 },
 };
 
 /** All of them, by the name of the tests. */
-export const dialectCases: Readonly<Record<string, DialectCase>> = {
+export const DIALECT_CASES: Readonly<Record<string, DialectCase>> = {
   'rerank, documents': {
     served: () => servedReranker('vllm'),
-    options: { ...rerankOptions.vllm, batch },
-    manifest: { canary, limits },
+    options: { ...RERANK_OPTIONS.vllm, batch: BATCH },
+    manifest: { canary: CANARY, limits: LIMITS },
     rows: ROWS,
     nonsense: {
       ...NEVER,
@@ -109,8 +109,8 @@ export const dialectCases: Readonly<Record<string, DialectCase>> = {
   },
   'rerank, texts': {
     served: () => servedReranker('tei'),
-    options: { ...rerankOptions.tei, batch },
-    manifest: { canary, limits },
+    options: { ...RERANK_OPTIONS.tei, batch: BATCH },
+    manifest: { canary: CANARY, limits: LIMITS },
     rows: ROWS,
     nonsense: {
       ...NEVER,
@@ -123,8 +123,8 @@ export const dialectCases: Readonly<Record<string, DialectCase>> = {
   },
   embeddings: {
     served: () => servedEncoder(),
-    options: { ...textEmbeddingOptions, batch },
-    manifest: { limits },
+    options: { ...TEXT_EMBEDDING_OPTIONS, batch: BATCH },
+    manifest: { limits: LIMITS },
     rows: ROWS,
     nonsense: {
       ...NEVER,
@@ -143,8 +143,8 @@ export const dialectCases: Readonly<Record<string, DialectCase>> = {
   },
   'system-one': {
     served: () => servedDecider('systemone'),
-    options: { ...deciderOptions, variant: 'systemone' },
-    manifest: { limits },
+    options: { ...DECIDER_OPTIONS, variant: 'systemone' },
+    manifest: { limits: LIMITS },
     rows: 1,
     nonsense: {
       ...NEVER,
@@ -163,8 +163,8 @@ export const dialectCases: Readonly<Record<string, DialectCase>> = {
   },
   'system-one, decisions': {
     served: () => servedDecider('decisions'),
-    options: { ...deciderOptions, variant: 'decisions' },
-    manifest: { limits },
+    options: { ...DECIDER_OPTIONS, variant: 'decisions' },
+    manifest: { limits: LIMITS },
     rows: 1,
     nonsense: {
       ...NEVER,

@@ -8,23 +8,23 @@ import { createEncoder, createPairScorer } from './http-models/text-models.ts';
 import { modelsFolder, type PackageSource, writePackage } from './packages.ts';
 
 /** A pair decides as in a package of the family `nli-cross-encoder`. */
-const templates = { query: '{input}', document: 'it is {choice}' };
-const common = { dialect: 'rerank', tokenizer: 'tokenizer.json', temperature: 1, templates };
+const TEMPLATES = { query: '{input}', document: 'it is {choice}' };
+const COMMON = { dialect: 'rerank', tokenizer: 'tokenizer.json', temperature: 1, templates: TEMPLATES };
 
 /** Options for each of the servers of rerankers. */
-export const rerankOptions: Readonly<Record<RerankServer, Readonly<Record<string, unknown>>>> = {
-  vllm: { ...common, shape: 'documents', model: 'small', scores: 'logit', raw: 'use_activation', cuts: 'refuses' },
+export const RERANK_OPTIONS: Readonly<Record<RerankServer, Readonly<Record<string, unknown>>>> = {
+  vllm: { ...COMMON, shape: 'documents', model: 'small', scores: 'logit', raw: 'use_activation', cuts: 'refuses' },
   infinity: {
-    ...{ ...common, shape: 'documents', model: 'small', scores: 'logit', raw: 'raw_scores', cuts: 'silently' },
+    ...{ ...COMMON, shape: 'documents', model: 'small', scores: 'logit', raw: 'raw_scores', cuts: 'silently' },
     server: { path: '/rerank' },
   },
-  'llama.cpp': { ...common, shape: 'documents', scores: 'logit', raw: 'none', cuts: 'refuses' },
-  sglang: { ...common, shape: 'documents', model: 'small', scores: 'probability', cuts: 'refuses' },
-  tei: { ...common, shape: 'texts', scores: 'logit', raw: 'raw_scores', truncate: 'refuse', cuts: 'refuses' },
+  'llama.cpp': { ...COMMON, shape: 'documents', scores: 'logit', raw: 'none', cuts: 'refuses' },
+  sglang: { ...COMMON, shape: 'documents', model: 'small', scores: 'probability', cuts: 'refuses' },
+  tei: { ...COMMON, shape: 'texts', scores: 'logit', raw: 'raw_scores', truncate: 'refuse', cuts: 'refuses' },
 };
 
 /** Options that make the server's encoder decide as `tiny` does. */
-export const textEmbeddingOptions = {
+export const TEXT_EMBEDDING_OPTIONS = {
   dialect: 'embeddings',
   model: 'encoder',
   templates: { choice: '{choice}', input: '{input}', joint: '{instruction}[SEP]{input}' },

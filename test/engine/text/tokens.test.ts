@@ -148,7 +148,7 @@ test('a longer run is parted every 30 marks, whatever a normaliser drops from it
 });
 
 /** Texts that a tokenizer would take most time over, 16 Ki characters and 16 times as many. */
-const hostile: Readonly<Record<string, string>> = {
+const HOSTILE: Readonly<Record<string, string>> = {
   'marks of two classes': '\u0315\u0300',
   'marks of many classes': '\u0345\u0315\u0301\u0316\u0327\u0334\u05b0\u3099',
   'marks and what is dropped between them': '\u0315\u200b\u0300\u0000',
@@ -163,7 +163,7 @@ const hostile: Readonly<Record<string, string>> = {
   sigmas: 'Σ',
   'half surrogate pairs': '\ud800',
 };
-for (const [what, unit] of Object.entries(hostile)) {
+for (const [what, unit] of Object.entries(HOSTILE)) {
   test.serial(
     `the time for ${what} grows with their number alone, and nothing works on more than a piece`,
     async (t) => {

@@ -9,7 +9,7 @@ import { loadTokenizer } from '../../../src/engine/text/tokenizer.ts';
 import { unigramEncoder } from '../../../src/engine/text/unigram.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-const vocab: [string, number][] = [
+const VOCAB: [string, number][] = [
   ['special <unk>', 0],
   ['special <s>', 0],
   ['▁', -2.0173],
@@ -28,19 +28,19 @@ const vocab: [string, number][] = [
   ['aa', -6.6367],
 ];
 const replaced = (pattern: string, content: string) => ({ type: 'Replace', pattern: { Regex: pattern }, content });
-const definition = {
+const DEFINITION = {
   version: '1.0',
   added_tokens: [],
   normalizer: { type: 'Sequence', normalizers: [replaced('[\\x01\\x02]', ''), replaced('[\\t\\n\\f\\r ]+', ' ')] },
   pre_tokenizer: { type: 'Metaspace', replacement: '▁', prepend_scheme: 'always', split: true },
   post_processor: null,
   decoder: { type: 'Metaspace', replacement: '▁', prepend_scheme: 'always', split: true },
-  model: { type: 'Unigram', unk_id: 0, byte_fallback: false, vocab },
+  model: { type: 'Unigram', unk_id: 0, byte_fallback: false, vocab: VOCAB },
 };
 
-const encodeParts = unigramEncoder(definition) as PartEncoder;
+const encodeParts = unigramEncoder(DEFINITION) as PartEncoder;
 const encode = (text: string): readonly number[] => [...encodeParts(text)].flat();
-const idsOf = (...names: string[]) => names.map((name) => vocab.findIndex(([piece]) => piece === name));
+const idsOf = (...names: string[]) => names.map((name) => VOCAB.findIndex(([piece]) => piece === name));
 
 test('the most likely pieces of every word', (t) => {
   t.deepEqual(encode('the thes'), idsOf('▁the', '▁the', 's'));
@@ -63,7 +63,7 @@ test('a run of unknown characters is one token, and special tokens in a text are
 });
 
 test('the pieces are those of the library', (t) => {
-  const library = new Tokenizer(definition, {});
+  const library = new Tokenizer(DEFINITION, {});
   const text = fc
     .array(fc.constantFrom('the', 't', 'h', 'e', 's', ' ', '  ', '\n', '<', '>', '日', '本', '😀', 'a', 'x', '\u0001'))
     .map((parts) => parts.join(''));
@@ -101,25 +101,25 @@ test('ids come in parts, whether words are short or one is long', (t) => {
 });
 
 test('what is not of this form is left to the library', (t) => {
-  const { model, pre_tokenizer: splitter } = definition;
+  const { model, pre_tokenizer: splitter } = DEFINITION;
   for (const other of [
-    { ...definition, model: { ...model, type: 'WordPiece' } },
-    { ...definition, model: { ...model, byte_fallback: true } },
-    { ...definition, model: { ...model, unk_id: null } },
-    { ...definition, normalizer: { type: 'Precompiled' } },
-    { ...definition, pre_tokenizer: { ...splitter, prepend_scheme: 'first' } },
-    { ...definition, pre_tokenizer: { type: 'Sequence' } },
-    { ...definition, added_tokens: [{ id: 1, content: '<s>' }] },
+    { ...DEFINITION, model: { ...model, type: 'WordPiece' } },
+    { ...DEFINITION, model: { ...model, byte_fallback: true } },
+    { ...DEFINITION, model: { ...model, unk_id: null } },
+    { ...DEFINITION, normalizer: { type: 'Precompiled' } },
+    { ...DEFINITION, pre_tokenizer: { ...splitter, prepend_scheme: 'first' } },
+    { ...DEFINITION, pre_tokenizer: { type: 'Sequence' } },
+    { ...DEFINITION, added_tokens: [{ id: 1, content: '<s>' }] },
   ])
     t.is(unigramEncoder(other), undefined, JSON.stringify(other));
-  t.throws(() => unigramEncoder({ ...definition, model: { ...model, vocab: [['a']] } }), { message: /piece 0/ });
-  t.throws(() => unigramEncoder({ ...definition, model: { ...model, vocab: [] } }), { message: /no pieces/ });
+  t.throws(() => unigramEncoder({ ...DEFINITION, model: { ...model, vocab: [['a']] } }), { message: /piece 0/ });
+  t.throws(() => unigramEncoder({ ...DEFINITION, model: { ...model, vocab: [] } }), { message: /no pieces/ });
 });
 
 test('packages are read so: a long word costs little, and the ids are the same by parts', async (t) => {
   const folder = temporaryFolder();
   const path = join(folder, 'tokenizer.json');
-  await writeFile(path, JSON.stringify(definition));
+  await writeFile(path, JSON.stringify(DEFINITION));
   const { ids, reader } = await loadTokenizer(path);
   t.deepEqual(ids('aaa'), encode('aaa'));
   const text = 'the 日本 thes '.repeat(10_000);

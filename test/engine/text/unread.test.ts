@@ -5,7 +5,7 @@ import { loadTokenizer } from '../../../src/engine/text/tokenizer.ts';
 import { unreadOfPieces } from '../../../src/engine/text/unread.ts';
 import { shippedModels } from '../support/engine.ts';
 
-const shares: readonly (readonly [text: string, share: number])[] = [
+const SHARES: readonly (readonly [text: string, share: number])[] = [
   ['I was charged twice for my order', 0],
   ['order ORD-123456 asap pls', 0],
   ['123 456 ... !', 0],
@@ -23,10 +23,10 @@ const shares: readonly (readonly [text: string, share: number])[] = [
 
 test('spelt words, other scripts and unknown ones are unread; numbers and punctuation are no words', async (t) => {
   const { ids, unreadShare } = await loadTokenizer(join(shippedModels, 'minilm-l6/r1/tokenizer.json'));
-  for (const [text, share] of shares) t.is(unreadShare?.(ids(text)).toFixed(2), share.toFixed(2), text);
+  for (const [text, share] of SHARES) t.is(unreadShare?.(ids(text)).toFixed(2), share.toFixed(2), text);
 });
 
-const pieces = [
+const PIECES = [
   'special <unk>',
   '▁',
   '▁hello',
@@ -46,9 +46,9 @@ const pieces = [
   '!',
   '7',
 ];
-const idsOf = (...found: readonly string[]) => found.map((piece) => pieces.indexOf(piece));
+const idsOf = (...found: readonly string[]) => found.map((piece) => PIECES.indexOf(piece));
 
-const spelt: readonly (readonly [ids: readonly number[], share: number])[] = [
+const SPELT: readonly (readonly [ids: readonly number[], share: number])[] = [
   [[], 0],
   [idsOf('▁hello', 'special <unk>', 'lo', 'special <unk>'), 0.5],
   // Letters that are in words, too, Chinese characters and Korean syllables.
@@ -61,6 +61,6 @@ const spelt: readonly (readonly [ids: readonly number[], share: number])[] = [
 ];
 
 test('of pieces in many languages unknown ones are unread, and letters of scripts without words', (t) => {
-  const share = unreadOfPieces(pieces, 0);
-  for (const [ids, expected] of spelt) t.is(share(ids), expected, ids.map((id) => pieces[id]).join());
+  const share = unreadOfPieces(PIECES, 0);
+  for (const [ids, expected] of SPELT) t.is(share(ids), expected, ids.map((id) => PIECES[id]).join());
 });

@@ -17,7 +17,7 @@ import { limitStoreSuite } from '../limit-store-suite.ts';
 
 const certificate = makeCertificate('localhost');
 const tlsPort = await freePort();
-const files = [
+const FILES = [
   '--tls-cert-file',
   certificate.certFile,
   '--tls-key-file',
@@ -25,10 +25,10 @@ const files = [
   '--tls-ca-cert-file',
   certificate.certFile,
 ];
-const redis = await startRedis(['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', ...files]);
+const redis = await startRedis(['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', ...FILES]);
 const PASSWORD = 'p@ss:w/rd%';
-const rights = ['~umpire:*', '+@read', '+@write', '+@scripting', '+@connection', '-@admin', '-@dangerous', '+time'];
-await redis.command('ACL', 'SETUSER', 'umpire', 'on', `>${PASSWORD}`, ...rights);
+const RIGHTS = ['~umpire:*', '+@read', '+@write', '+@scripting', '+@connection', '-@admin', '-@dangerous', '+time'];
+await redis.command('ACL', 'SETUSER', 'umpire', 'on', `>${PASSWORD}`, ...RIGHTS);
 
 const login = `umpire:${encodeURIComponent(PASSWORD)}@`;
 const stores = await createStores(

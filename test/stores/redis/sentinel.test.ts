@@ -11,8 +11,8 @@ import { startSentinels, type TestRedis, until } from '../../support/redis.ts';
 import { newOwner, record } from '../catalog-store-suite.ts';
 
 const setup = await startSentinels();
-const env = { REDIS_SENTINELS: setup.addresses, REDIS_SENTINEL_NAME: 'umpire' };
-const stores = await createStores(parseStoreSettings(env).value, createRecordedLog());
+const ENV = { REDIS_SENTINELS: setup.addresses, REDIS_SENTINEL_NAME: 'umpire' };
+const stores = await createStores(parseStoreSettings(ENV).value, createRecordedLog());
 test.after.always(async () => {
   await stores.close();
   await setup.stop();
@@ -20,7 +20,7 @@ test.after.always(async () => {
 
 test.serial('a write waits for the replica where that is asked for, and says so when it cannot know', async (t) => {
   const waiting = await createStores(
-    parseStoreSettings({ ...env, UMPIRE_REDIS_WAIT_REPLICAS: '1' }).value,
+    parseStoreSettings({ ...ENV, UMPIRE_REDIS_WAIT_REPLICAS: '1' }).value,
     createRecordedLog(),
   );
   t.teardown(() => waiting.close());

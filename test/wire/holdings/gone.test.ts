@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import test from 'ava';
 import { JobCanceled } from '../../../src/engine/errors.ts';
-import { validBody } from '../../support/answers.ts';
+import { VALID_BODY } from '../../support/answers.ts';
 import { untilHeld } from '../../support/held.ts';
 import { openSession } from '../../support/http.ts';
 import { DECIDE, frame, validMessage } from '../../support/raw-rpc.ts';
@@ -18,7 +18,7 @@ const engine = createScriptedEngine(async (_, { signal }) => {
 const service = await startService({}, { engine });
 test.after.always(() => service.stop());
 
-const BODY = JSON.stringify(validBody);
+const BODY = JSON.stringify(VALID_BODY);
 const get = (headers = '', method = 'GET', target = '/v1/models'): string =>
   `${method} ${target} HTTP/1.1\r\nHost: a\r\n${headers}\r\n`;
 const post = (headers = `Content-Length: ${BODY.length}\r\n`, path = '/v1/decisions'): string =>

@@ -1,7 +1,7 @@
 /** Requests in progress, and how fast they come and are taken back, are bounded for an address; behind a trusted proxy for the one that it names. */
 import { connect } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { type Answer, isError, json as parsed, validBody } from '../../support/answers.ts';
+import { type Answer, isError, json as parsed, VALID_BODY } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { untilHeld } from '../../support/held.ts';
 import { openSession, parseAnswers, send, sendH2, sendRaw } from '../../support/http.ts';
@@ -16,7 +16,7 @@ async function serviceOf(t: ExecutionContext, env: Record<string, string>): Prom
   return service;
 }
 
-const tooMany = { status: 429, code: 'rate_limit_exceeded', param: null };
+const TOO_MANY = { status: 429, code: 'rate_limit_exceeded', param: null };
 /** The shape of section 12 of the contract, with the details of section 11. */
 function isTooManyOverConnect(t: ExecutionContext, answer: Answer): void {
   t.is(answer.status, 429);
@@ -30,9 +30,9 @@ function isTooManyOverConnect(t: ExecutionContext, answer: Answer): void {
     ],
   });
 }
-const listModels = { path: '/umpire.v1.ModelService/ListModels', body: '{}' };
-const json = [['content-type', 'application/json']] as const;
-const unfinished = (stream: number): Buffer => headers(stream, request('POST', '/v1/decisions', json), 0);
+const LIST_MODELS = { path: '/umpire.v1.ModelService/ListModels', body: '{}' };
+const JSON_TYPE = [['content-type', 'application/json']] as const;
+const unfinished = (stream: number): Buffer => headers(stream, request('POST', '/v1/decisions', JSON_TYPE), 0);
 
 test('requests of any kind count for the rate of their address, those of others do not', async (t) => {
   const service = await serviceOf(t, { UMPIRE_REQUEST_RATE: '1/m, burst 20' });
@@ -41,14 +41,14 @@ test('requests of any kind count for the rate of their address, those of others 
   t.is(answers[0]?.status, 404);
   const refused = answers.filter(({ status }) => status === 429);
   t.true(refused.length >= 15, `${refused.length}`);
-  isError(t, refused[0] as (typeof answers)[0], tooMany);
+  isError(t, refused[0] as (typeof answers)[0], TOO_MANY);
   t.is(refused[0]?.headers.connection, 'close');
   const session = openSession(service.port);
-  isError(t, await sendH2(session, { path: '/v1/models' }), tooMany);
+  isError(t, await sendH2(session, { path: '/v1/models' }), TOO_MANY);
   session.destroy();
-  isTooManyOverConnect(t, await send(service.port, listModels));
-  isTooManyOverConnect(t, await send(service.port, { ...listModels, path: '/umpire.v9.ModelService/ListModels' }));
-  isError(t, await send(service.port, { ...listModels, headers: { 'content-type': 'text/plain' } }), tooMany);
+  isTooManyOverConnect(t, await send(service.port, LIST_MODELS));
+  isTooManyOverConnect(t, await send(service.port, { ...LIST_MODELS, path: '/umpire.v9.ModelService/ListModels' }));
+  isError(t, await send(service.port, { ...LIST_MODELS, headers: { 'content-type': 'text/plain' } }), TOO_MANY);
   t.is((await send(service.port, { path: '/none', localAddress: '127.0.0.2' })).status, 404);
 });
 
@@ -60,8 +60,8 @@ test('what no other limit counts has a rate of its own, in every protocol', asyn
   t.is((await callGrpc(grpc.health, 'Check', {})).error, undefined);
   t.is((await callGrpc(grpc.models, 'ListModels', {})).error, undefined);
   t.is((await send(service.port, { path: '/v1/models/minilm-l6' })).status, 200);
-  isError(t, await send(service.port, { path: '/v1/models' }), tooMany);
-  isTooManyOverConnect(t, await send(service.port, listModels));
+  isError(t, await send(service.port, { path: '/v1/models' }), TOO_MANY);
+  isTooManyOverConnect(t, await send(service.port, LIST_MODELS));
   for (const [client, method] of [
     [grpc.health, 'Check'],
     [grpc.models, 'ListModels'],
@@ -70,7 +70,7 @@ test('what no other limit counts has a rate of its own, in every protocol', asyn
     t.is(error?.code, 8);
     t.like(errorDetails(trailers), { reason: 'RATE_LIMIT_EXCEEDED', retrySeconds: 1 });
   }
-  t.is((await send(service.port, { body: JSON.stringify(validBody) })).status, 200);
+  t.is((await send(service.port, { body: JSON.stringify(VALID_BODY) })).status, 200);
   t.is((await send(service.port, { path: '/health/ready' })).status, 200);
   t.is((await send(service.port, { path: '/v1/models', localAddress: '127.0.0.2' })).status, 200);
 });
@@ -131,7 +131,7 @@ test('requests that do not end fill a share and no more; the one that has been a
   const raw = await openRawHttp2(service.port);
   for (let count = 0; count < 10; count += 1) raw.send(unfinished(2 * count + 1));
   await untilHeld(service, ({ requests }) => requests === 10);
-  const body = JSON.stringify(validBody);
+  const body = JSON.stringify(VALID_BODY);
   isError(t, await send(service.port, { body }), { status: 429, code: 'concurrency_limit_exceeded', param: null });
   t.is((await send(service.port, { body, localAddress: '127.0.0.2' })).status, 200);
   await new Promise((resolve) => setTimeout(resolve, 1100));
@@ -175,7 +175,7 @@ test('behind a trusted proxy callers are told apart by X-Forwarded-For', async (
 test('an HTTP/2 request that has been answered and does not end is ended without an error', async (t) => {
   const service = await serviceOf(t, {});
   const raw = await openRawHttp2(service.port);
-  raw.send(headers(1, request('POST', '/a.B/C', json), 0));
+  raw.send(headers(1, request('POST', '/a.B/C', JSON_TYPE), 0));
   t.is((await raw.until(TYPE.data, 1)).payload.length > 10, true);
   const { payload } = await raw.until(TYPE.rst, 1);
   t.is(payload.readUInt32BE(), 0);

@@ -4,7 +4,7 @@ import { DomainError } from '../../../src/domain/errors.ts';
 import { createAccounts } from '../../../src/wire/holdings/accounts.ts';
 import type { OpenRequest } from '../../../src/wire/holdings/open-request.ts';
 import { Reservations } from '../../../src/wire/holdings/reservations.ts';
-import { validBody } from '../../support/answers.ts';
+import { VALID_BODY } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { untilHeld } from '../../support/held.ts';
 import { openSession, send, sendH2 } from '../../support/http.ts';
@@ -102,7 +102,7 @@ test('two hundred reads of small catalogs at one time from one address are answe
   const service = await startKeyedService({}, { engine: createScriptedEngine() });
   t.teardown(service.stop);
   const authorization = `Bearer ${service.key}`;
-  const { model, choices } = validBody;
+  const { model, choices } = VALID_BODY;
   const body = JSON.stringify({ id: 'small', model, choices });
   t.is((await send(service.port, { path: '/v1/catalogs', headers: { authorization }, body })).status, 201);
   const grpc = openGrpc(service.port);
@@ -130,7 +130,7 @@ test('of as many reads of large ones no more are made than may wait to be read, 
   t.teardown(service.stop);
   const authorization = `Bearer ${service.key}`;
   const choices = Array.from({ length: 300 }, (_, index) => `${index}${'x'.repeat(3400)}`);
-  const body = JSON.stringify({ id: 'large', model: validBody.model, choices });
+  const body = JSON.stringify({ id: 'large', model: VALID_BODY.model, choices });
   t.is((await send(service.port, { path: '/v1/catalogs', headers: { authorization }, body })).status, 201);
   const grpc = openGrpc(service.port);
   t.teardown(grpc.close);

@@ -5,7 +5,7 @@
 import { connect as openSecureSession } from 'node:http2';
 import { connect } from 'node:net';
 import test from 'ava';
-import { isError, validBody } from '../../support/answers.ts';
+import { isError, VALID_BODY } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { untilHeld } from '../../support/held.ts';
 import { parseAnswers, send } from '../../support/http.ts';
@@ -18,12 +18,12 @@ import { startService } from '../../support/service.ts';
 
 /** A decision whose answer is as large as the request. */
 const large = JSON.stringify({
-  ...validBody,
+  ...VALID_BODY,
   choices: Array.from({ length: 300 }, (_, index) => `${index}${'x'.repeat(3300)}`),
 });
 const post = (body: string): string =>
   `POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-const small = JSON.stringify(validBody);
+const small = JSON.stringify(VALID_BODY);
 
 test('HTTP/1.1: answers in a pipeline that is not read', async (t) => {
   const service = await startService(

@@ -7,7 +7,7 @@ import { openRawHttp2, type RawHttp2 } from '../../support/raw-http2.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 
-const grpc = [
+const GRPC = [
   ['content-type', 'application/grpc'],
   ['te', 'trailers'],
 ] as const;
@@ -15,7 +15,7 @@ const EMPTY = Buffer.alloc(5);
 
 function watch(raw: RawHttp2, stream: number): void {
   raw.send(
-    headers(stream, request('POST', '/grpc.health.v1.Health/Watch', grpc), 0),
+    headers(stream, request('POST', '/grpc.health.v1.Health/Watch', GRPC), 0),
     frame(TYPE.data, stream, EMPTY, FLAG.endStream),
   );
 }

@@ -4,7 +4,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import test, { type ExecutionContext } from 'ava';
 import { CreateDecisionRequestSchema } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { createByteCollector } from '../../../src/wire/http/byte-collector.ts';
-import { isError, validBody } from '../../support/answers.ts';
+import { isError, VALID_BODY } from '../../support/answers.ts';
 import { openEmbedded } from '../../support/embedded.ts';
 import { openSession, send } from '../../support/http.ts';
 import { issueKey } from '../../support/issue-key.ts';
@@ -32,7 +32,7 @@ test('an address that has sent its bytes is refused over REST, Connect and gRPC,
     await stores.close();
   });
   const { port } = service;
-  const large = JSON.stringify({ ...validBody, input: 'x'.repeat(900_000) });
+  const large = JSON.stringify({ ...VALID_BODY, input: 'x'.repeat(900_000) });
   t.is((await send(port, { body: large })).status, 200);
   // In the middle of the body.
   const refused = await send(port, { body: large });
@@ -54,25 +54,29 @@ async function narrow(t: ExecutionContext): Promise<TestService> {
   return service;
 }
 
-const gzip = { 'content-encoding': 'gzip' };
-const packed = gzipSync(JSON.stringify({ ...validBody, input: 'x'.repeat(900_000) }));
+const GZIP = { 'content-encoding': 'gzip' };
+const packed = gzipSync(JSON.stringify({ ...VALID_BODY, input: 'x'.repeat(900_000) }));
 const bomb = gzipSync(Buffer.alloc(50 << 20, ' '));
 
 test('a compressed body counts as what it becomes: Connect', async (t) => {
   const { port } = await narrow(t);
   const statuses = [];
   for (let count = 0; count < 3; count += 1)
-    statuses.push((await send(port, { path: DECIDE, headers: gzip, body: packed })).status);
+    statuses.push((await send(port, { path: DECIDE, headers: GZIP, body: packed })).status);
   // The one that goes beyond is the last.
   t.deepEqual(statuses, [200, 200, 429]);
-  t.is((await send(port, { body: JSON.stringify(validBody) })).status, 429);
+  t.is((await send(port, { body: JSON.stringify(VALID_BODY) })).status, 429);
 });
 
 test('a compressed message counts as what it becomes: gRPC', async (t) => {
   const { port } = await narrow(t);
   const message = toBinary(
     CreateDecisionRequestSchema,
-    create(CreateDecisionRequestSchema, { ...validBody, choices: [...validBody.choices], input: 'x'.repeat(900_000) }),
+    create(CreateDecisionRequestSchema, {
+      ...VALID_BODY,
+      choices: [...VALID_BODY.choices],
+      input: 'x'.repeat(900_000),
+    }),
   );
   const session = openSession(port);
   const statuses = [];
@@ -89,27 +93,27 @@ test('a bomb is refused at the largest size of a body, and counted with it', asy
   t.true(bomb.length < 64 * 1024, `${bomb.length}`);
   const answers = [];
   for (let count = 0; count < 3; count += 1)
-    answers.push(await send(port, { path: DECIDE, headers: gzip, body: bomb }));
+    answers.push(await send(port, { path: DECIDE, headers: GZIP, body: bomb }));
   t.deepEqual(
     answers.map(({ status }) => status),
     [413, 413, 429],
   );
   t.regex(answers[0]?.text ?? '', /BODY_TOO_LARGE/);
-  t.is((await send(port, { body: JSON.stringify(validBody) })).status, 429);
+  t.is((await send(port, { body: JSON.stringify(VALID_BODY) })).status, 429);
 });
 
 test('a small body that is not the gzip it says costs no more than it could have become', async (t) => {
   const { port } = await narrow(t);
   for (let count = 0; count < 20; count += 1)
-    t.is((await send(port, { path: DECIDE, headers: gzip, body: '{}' })).status, 400);
+    t.is((await send(port, { path: DECIDE, headers: GZIP, body: '{}' })).status, 400);
 });
 
 test('an answer is never compressed, whatever its caller accepts', async (t) => {
   const { port } = await narrow(t);
   const answer = await send(port, {
     path: DECIDE,
-    headers: { ...gzip, 'accept-encoding': 'gzip' },
-    body: gzipSync(JSON.stringify(validBody)),
+    headers: { ...GZIP, 'accept-encoding': 'gzip' },
+    body: gzipSync(JSON.stringify(VALID_BODY)),
   });
   t.is(answer.status, 200);
   t.is(answer.headers['content-encoding'], undefined);

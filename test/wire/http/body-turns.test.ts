@@ -3,7 +3,7 @@
 import { connect } from 'node:net';
 import test from 'ava';
 import { bodyTurn } from '../../../src/wire/http/body-turns.ts';
-import { validBody } from '../../support/answers.ts';
+import { VALID_BODY } from '../../support/answers.ts';
 import { DECIDE } from '../../support/raw-rpc.ts';
 import { createScriptedEngine, descending } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
@@ -31,7 +31,7 @@ test('a turn is had by one alone, and a small body needs none', async (t) => {
   );
 });
 
-const large = Buffer.from(JSON.stringify({ ...validBody, input: 'x'.repeat(900_000) }));
+const large = Buffer.from(JSON.stringify({ ...VALID_BODY, input: 'x'.repeat(900_000) }));
 
 for (const [what, path, body] of [
   ['REST', '/v1/decisions', large],

@@ -5,16 +5,16 @@ import { DomainError } from '../../../src/domain/errors.ts';
 import { type ObjectShape, type ScannedBody, scanBody } from '../../../src/wire/http/strict-json.ts';
 import { hostileBodies } from '../../support/hostile-bodies.ts';
 
-const shape: ObjectShape = new Map([
+const SHAPE: ObjectShape = new Map([
   ['a', 'string'],
   ['b', 'string'],
   ['"', 'string'],
   ['\\', 'string'],
   ['list', 'strings'],
 ]);
-const scan = (text: string): ScannedBody => scanBody(Buffer.from(text), shape);
+const scan = (text: string): ScannedBody => scanBody(Buffer.from(text), SHAPE);
 
-const duplicates: readonly (readonly [text: string, duplicate: string | undefined])[] = [
+const DUPLICATES: readonly (readonly [text: string, duplicate: string | undefined])[] = [
   ['{}', undefined],
   ['{"a":"1","b":"2"}', undefined],
   ['{"a":"1","a":"1"}', 'a'],
@@ -30,14 +30,14 @@ const duplicates: readonly (readonly [text: string, duplicate: string | undefine
   ['{"list":[],"list":["a"]}', 'list'],
   ['{ "a" : "1" , "a" : "2" }', 'a'],
 ];
-for (const [text, duplicate] of duplicates) {
+for (const [text, duplicate] of DUPLICATES) {
   test(`the property twice in ${text}`, (t) => {
     const body = scan(text);
     t.deepEqual(body.kind === 'duplicate' ? body.name : undefined, duplicate);
   });
 }
 
-const stops: readonly (readonly [what: string, text: string, ScannedBody])[] = [
+const STOPS: readonly (readonly [what: string, text: string, ScannedBody])[] = [
   ['an unknown property, whatever follows', '{"a":"1","x":@', { kind: 'unknown', name: 'x' }],
   ['one that is written with escapes', '{"\\u005f_proto__":', { kind: 'unknown', name: '__proto__' }],
   ['a long one', `{"${'n'.repeat(500)}"`, { kind: 'unknown', name: 'n'.repeat(129) }],
@@ -47,7 +47,7 @@ const stops: readonly (readonly [what: string, text: string, ScannedBody])[] = [
   ['a number in a list', '{"list":["x",0', { kind: 'nested', name: 'list', place: 1 }],
   ['an object in a list', '{"list":[{', { kind: 'nested', name: 'list', place: 0 }],
 ];
-for (const [what, text, expected] of stops) test(`stops at ${what}`, (t) => t.deepEqual(scan(text), expected));
+for (const [what, text, expected] of STOPS) test(`stops at ${what}`, (t) => t.deepEqual(scan(text), expected));
 
 /** What JSON.parse says of a body, in the scanner's words. */
 function byLibrary(text: string): unknown {
@@ -168,7 +168,7 @@ test('strings are those of JSON.parse, with every escape and surrogate', (t) => 
   );
 });
 
-const refused: readonly (readonly [what: string, bytes: Uint8Array, message: RegExp])[] = [
+const REFUSED: readonly (readonly [what: string, bytes: Uint8Array, message: RegExp])[] = [
   ['nothing', Buffer.alloc(0), /empty/],
   ['white space', Buffer.from('\n \t\r'), /empty/],
   ['a byte order mark', Buffer.from('\ufeff{}'), /byte order mark/],
@@ -179,10 +179,10 @@ const refused: readonly (readonly [what: string, bytes: Uint8Array, message: Reg
   ['garbage, without quoting it', Buffer.from('{"a": geheim}'), /^the body is not valid JSON \(at position 6\)$/],
   ['a cut-off text', Buffer.from('{"a": "geheim'), /^the body is not valid JSON$/],
 ];
-for (const [what, bytes, message] of refused)
-  test(`refuses ${what}`, (t) => t.throws(() => scanBody(bytes, shape), { instanceOf: DomainError, message }));
+for (const [what, bytes, message] of REFUSED)
+  test(`refuses ${what}`, (t) => t.throws(() => scanBody(bytes, SHAPE), { instanceOf: DomainError, message }));
 
-const request: ObjectShape = new Map([
+const REQUEST: ObjectShape = new Map([
   ['model', 'string'],
   ['input', 'string'],
   ['instruction', 'string'],
@@ -197,7 +197,7 @@ for (const [what, make] of Object.entries(hostileBodies)) {
       for (let round = 0; round < 5; round += 1) {
         const before = process.cpuUsage();
         try {
-          scanBody(bytes, request);
+          scanBody(bytes, REQUEST);
         } catch {}
         const { user, system } = process.cpuUsage(before);
         least = Math.min(least, (user + system) / 1000);

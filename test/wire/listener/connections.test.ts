@@ -4,7 +4,7 @@ import { connect as connectSession } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
 import test from 'ava';
-import { validBody } from '../../support/answers.ts';
+import { VALID_BODY } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { callGrpc, openGrpc } from '../../support/grpc.ts';
 import { decide, openSession, parseAnswers, send, sendH2 } from '../../support/http.ts';
@@ -62,7 +62,7 @@ for (const tls of [false, true]) {
     const received: Buffer[] = [];
     busy.on('data', (chunk: Buffer) => received.push(chunk));
     const busyClosed = closed(busy);
-    const body = JSON.stringify(validBody);
+    const body = JSON.stringify(VALID_BODY);
     busy.write(
       `POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     );
@@ -90,9 +90,9 @@ test('a stop cuts what has not finished after its grace', async (t) => {
   const engine = createScriptedEngine();
   const service = await startService({ UMPIRE_DRAIN_GRACE: '0.5' }, { engine });
   const hold = holding(engine);
-  const pending = decide(service.port, validBody);
+  const pending = decide(service.port, VALID_BODY);
   const grpc = openGrpc(service.port);
-  const call = callGrpc(grpc.decisions, 'CreateDecision', validBody);
+  const call = callGrpc(grpc.decisions, 'CreateDecision', VALID_BODY);
   await hold.asked;
   while (engine.jobs.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
   const stopped = service.stop();
@@ -112,13 +112,13 @@ test('while draining, an idle HTTP/2 session is pinged, and told to go with the 
   t.false(session.closed);
   t.is((await send(service.port, { path: '/health/ready' })).status, 503);
   const goaway = new Promise((resolve) => session.once('goaway', (_code, last) => resolve(last)));
-  t.is((await sendH2(session, { body: JSON.stringify(validBody) })).status, 200);
+  t.is((await sendH2(session, { body: JSON.stringify(VALID_BODY) })).status, 200);
   // The session's second stream: it is known to have been served, whatever else its peer has sent meanwhile.
   t.is(await goaway, 3);
   // A newcomer is served, too, and told so at once.
   const late = openSession(service.port);
   const sentAway = new Promise((resolve) => late.once('goaway', (_code, last) => resolve(last)));
-  t.is((await sendH2(late, { body: JSON.stringify(validBody) })).status, 200);
+  t.is((await sendH2(late, { body: JSON.stringify(VALID_BODY) })).status, 200);
   t.is(await sentAway, 1);
   await stopped;
 });
@@ -135,7 +135,7 @@ test('what is accepted last is served: its first request may be on the way when 
   await send(service.port, { path: '/health/live' });
   const stopped = service.stop();
   silent.write('GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n');
-  t.is((await sendH2(session, { body: JSON.stringify(validBody) })).status, 200);
+  t.is((await sendH2(session, { body: JSON.stringify(VALID_BODY) })).status, 200);
   await silentClosed;
   const [answer] = parseAnswers(Buffer.concat(received));
   t.is(answer?.status, 200);

@@ -61,19 +61,19 @@ function untilClosed(socket: Socket | TLSSocket, parts: readonly (string | Uint8
   });
 }
 
-const late: ExpectedError = { status: 408, code: 'request_timeout', param: null };
+const LATE: ExpectedError = { status: 408, code: 'request_timeout', param: null };
 const post = (path: string): string =>
   `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`;
 
 /** What is written over HTTP/1.1, and the seconds that it may take. */
-const slow: Readonly<Record<string, readonly [parts: readonly string[], least: number, most: number]>> = {
+const SLOW: Readonly<Record<string, readonly [parts: readonly string[], least: number, most: number]>> = {
   'half a head': [['GET / HTTP/1.1\r\nHost:'], 9, 20],
   'a head that drips': [[...`GET / HTTP/1.1\r\nHost: a\r\n${'x: y\r\n'.repeat(20)}`], 9, 20],
   'half a body': [[post('/v1/decisions')], 28, 45],
   'a body that drips': [[post('/v1/decisions'), ...' '.repeat(100)], 28, 45],
 };
 
-for (const [what, [parts, least, most]] of Object.entries(slow)) {
+for (const [what, [parts, least, most]] of Object.entries(SLOW)) {
   for (const kind of ['plain', 'secure'] as const) {
     test(`${kind}: ${what}`, async (t) => {
       const { port } = services[kind];
@@ -82,7 +82,7 @@ for (const [what, [parts, least, most]] of Object.entries(slow)) {
           ? connect(port, '127.0.0.1')
           : connectSecure({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
       const { answers, seconds } = await untilClosed(socket, parts);
-      isError(t, answers[0] as Answer, late);
+      isError(t, answers[0] as Answer, LATE);
       t.is(answers.length, 1);
       t.true(seconds > least && seconds < most, `${seconds} s`);
     });
@@ -95,7 +95,7 @@ test('a second request that never comes whole', async (t) => {
     'GET /',
   ]);
   t.is(answers[0]?.status, 200);
-  isError(t, answers[1] as Answer, late);
+  isError(t, answers[1] as Answer, LATE);
 });
 
 test('sockets that say nothing, half a preface, or nothing of TLS', async (t) => {
@@ -113,7 +113,7 @@ test('sockets that say nothing, half a preface, or nothing of TLS', async (t) =>
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
-const unfinished: Readonly<Record<string, readonly Buffer[]>> = {
+const UNFINISHED: Readonly<Record<string, readonly Buffer[]>> = {
   'a preface alone': [preface],
   'half a frame head': [Buffer.concat([preface, settings, Buffer.from([0, 0, 20, 1])])],
   'headers without their end': [Buffer.concat([preface, settings, Buffer.from([0, 0, 1, 1, 0, 0, 0, 0, 1, 0x82])])],
@@ -123,7 +123,7 @@ const unfinished: Readonly<Record<string, readonly Buffer[]>> = {
   ],
 };
 
-for (const [what, parts] of Object.entries(unfinished)) {
+for (const [what, parts] of Object.entries(UNFINISHED)) {
   test(`HTTP/2: ${what}`, async (t) => {
     const sockets = [
       connect(plain.port, '127.0.0.1'),
@@ -173,7 +173,7 @@ test('HTTP/2: bodies that never come whole', async (t) => {
     ask(DECIDE, 'application/json'),
     ask(DECIDE, 'application/grpc'),
   ]);
-  isError(t, { status: Number(rest[':status']), headers: rest as never, text: String(rest.text) }, late);
+  isError(t, { status: Number(rest[':status']), headers: rest as never, text: String(rest.text) }, LATE);
   t.is(connectAnswer[':status'], 504);
   t.regex(String(connectAnswer.text), /DEADLINE_EXCEEDED/);
   t.is(grpc['grpc-status'], '4');

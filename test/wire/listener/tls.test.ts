@@ -8,7 +8,7 @@ import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import test from 'ava';
 import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
-import { type Answer, isError, json, validBody } from '../../support/answers.ts';
+import { type Answer, isError, json, VALID_BODY } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { sendH2, sendRaw } from '../../support/http.ts';
 import { DECIDE } from '../../support/raw-rpc.ts';
@@ -16,8 +16,8 @@ import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 
 const certificate = makeCertificate('first');
-const env = { TLS_CERT: certificate.certFile, TLS_KEY: certificate.keyFile };
-const service = await startService(env, { engine: createScriptedEngine() });
+const ENV = { TLS_CERT: certificate.certFile, TLS_KEY: certificate.keyFile };
+const service = await startService(ENV, { engine: createScriptedEngine() });
 test.after.always(() => service.stop());
 
 function open(port: number, options: object = {}): Promise<TLSSocket> {
@@ -70,15 +70,15 @@ test('the certificate is the one of the files, and verifies', async (t) => {
 test('REST, Connect and gRPC behind TLS', async (t) => {
   const nodeOptions = { ca: certificate.cert };
   const session = connectSession(`https://localhost:${service.port}`, nodeOptions);
-  const rest = await sendH2(session, { body: JSON.stringify(validBody) });
+  const rest = await sendH2(session, { body: JSON.stringify(VALID_BODY) });
   t.is(rest.status, 200, rest.text);
-  const overConnect = await sendH2(session, { path: DECIDE, body: JSON.stringify(validBody) });
+  const overConnect = await sendH2(session, { path: DECIDE, body: JSON.stringify(VALID_BODY) });
   t.is(overConnect.status, 200, overConnect.text);
   session.destroy();
   const transport = createGrpcTransport({ baseUrl: `https://localhost:${service.port}`, nodeOptions });
   const { decision } = await createClient(DecisionService, transport).createDecision({
-    ...validBody,
-    choices: [...validBody.choices],
+    ...VALID_BODY,
+    choices: [...VALID_BODY.choices],
   });
   t.is(decision?.output?.choice, (json(rest) as { output: { choice: string } }).output.choice);
 });

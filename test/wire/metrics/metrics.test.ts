@@ -7,7 +7,7 @@ import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { metricsPortOf, scrape } from '../../support/scrape.ts';
 import { startService, type TestService } from '../../support/service.ts';
 
-const body = {
+const BODY = {
   model: 'minilm-l6',
   input: 'I was charged twice for my order',
   instruction: 'Which team should handle this?',
@@ -25,13 +25,13 @@ function post(service: TestService, json: unknown, headers: Record<string, strin
 test('counts what was sent, by route, protocol, status, reason and model', async (t) => {
   const service = await startService({ UMPIRE_METRICS_PORT: '0' });
   t.teardown(() => service.stop());
-  for (let count = 0; count < 5; count += 1) await (await post(service, body)).text();
-  for (let count = 0; count < 2; count += 1) await (await post(service, { ...body, model: 'nobody' })).text();
-  await (await post(service, body, { authorization: 'Bearer junk' })).text();
+  for (let count = 0; count < 5; count += 1) await (await post(service, BODY)).text();
+  for (let count = 0; count < 2; count += 1) await (await post(service, { ...BODY, model: 'nobody' })).text();
+  await (await post(service, BODY, { authorization: 'Bearer junk' })).text();
   await (await fetch(`${service.url}/nowhere/at/all`)).text();
   const client = createClient(DecisionService, createGrpcTransport({ baseUrl: service.url }));
-  for (let count = 0; count < 3; count += 1) await client.createDecision(body);
-  await t.throwsAsync(async () => client.createDecision({ ...body, model: 'nobody' }));
+  for (let count = 0; count < 3; count += 1) await client.createDecision(BODY);
+  await t.throwsAsync(async () => client.createDecision({ ...BODY, model: 'nobody' }));
 
   const port = metricsPortOf(service);
   // A request is counted when its connection says that the response is out, which the caller may know first.
@@ -97,7 +97,7 @@ test('no label holds a path, a key, an input or a choice, however odd the reques
       })
     ).text();
   }
-  await (await post(service, { ...body, input: 'secret input', choices: ['secret one', 'secret two'] })).text();
+  await (await post(service, { ...BODY, input: 'secret input', choices: ['secret one', 'secret two'] })).text();
   const samples = await scrape(metricsPortOf(service));
   t.deepEqual(
     [...samples.keys()].filter((sample) => sample.includes('secret')),

@@ -8,7 +8,7 @@ import { metricsPortOf, scrape } from '../../support/scrape.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService, type TestService } from '../../support/service.ts';
 
-const body = {
+const BODY = {
   model: 'minilm-l6',
   input: 'I was charged twice for my order. '.repeat(6),
   instruction: 'Which team should handle this?',
@@ -36,7 +36,7 @@ test('the queue and the engine under load, and an engine that is killed', async 
   const service = await startService({ UMPIRE_METRICS_PORT: '0' });
   t.teardown(() => service.stop());
   const SENT = 12;
-  const answers = Promise.all(Array.from({ length: SENT }, () => decide(service.port, body)));
+  const answers = Promise.all(Array.from({ length: SENT }, () => decide(service.port, BODY)));
   const during = await scraped(service, 'umpire_queue_jobs', (jobs) => jobs > 0);
   t.true((during.get('umpire_queue_jobs') as number) <= SENT);
   t.true((during.get('umpire_queue_seconds') as number) > 0);
@@ -85,7 +85,7 @@ test('limits that were hit', async (t) => {
   );
   t.teardown(() => service.stop());
   const statuses: number[] = [];
-  for (let count = 0; count < 5; count += 1) statuses.push((await decide(service.port, body)).status);
+  for (let count = 0; count < 5; count += 1) statuses.push((await decide(service.port, BODY)).status);
   t.deepEqual(statuses, [200, 200, 429, 429, 429]);
   const samples = await scraped(
     service,
@@ -107,7 +107,7 @@ test('Redis: up, away and back', async (t) => {
   const up = await scraped(service, 'umpire_store_latency_seconds', (latency) => latency > 0);
   t.is(up.get('umpire_store_up'), 1);
   t.is(up.get('umpire_store_reconnects_total'), 0);
-  t.is((await decide(service.port, body)).status, 200);
+  t.is((await decide(service.port, BODY)).status, 200);
   await scraped(service, 'umpire_stage_seconds_count{stage="store"}', (count) => count === 1);
   await redis.kill();
   await scraped(service, 'umpire_store_up', (is) => is === 0);

@@ -5,7 +5,7 @@ import { metricsPortOf, scrape } from '../../support/scrape.ts';
 import { startService } from '../../support/service.ts';
 
 // The small vocabulary has letters alone, so a word of three is spelt.
-const question = { model: 'tiny', instruction: 'which', choices: ['ab', 'x y'] };
+const QUESTION = { model: 'tiny', instruction: 'which', choices: ['ab', 'x y'] };
 
 test('the log line has the share of unread tokens, and a metric counts what was made less sure', async (t) => {
   const modelsDir = await modelsFolder(t);
@@ -16,7 +16,7 @@ test('the log line has the share of unread tokens, and a metric counts what was 
     const response = await fetch(`${service.url}/v1/decisions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ ...question, input }),
+      body: JSON.stringify({ ...QUESTION, input }),
     });
     t.is(response.status, 200);
     await response.text();

@@ -27,7 +27,7 @@ test('a body becomes a message', (t) => {
 
 const TEXTS = { model: 'm', input: 'i', instruction: 'q' };
 
-const cases: readonly (readonly [what: string, fault: string, body: string | object])[] = [
+const CASES: readonly (readonly [what: string, fault: string, body: string | object])[] = [
   ['a doubled one before an unknown one', 'DUPLICATE_FIELD model', '{"model":"m","model":"m","x":1}'],
   ['an unknown property before a doubled one', 'UNKNOWN_FIELD x', '{"model":"m","x":1,"model":"m"}'],
   ['a doubled one before a missing one', 'DUPLICATE_FIELD input', '{"input":"i","input":"i"}'],
@@ -46,7 +46,7 @@ const cases: readonly (readonly [what: string, fault: string, body: string | obj
   ],
 ];
 
-for (const [what, fault, body] of cases) test(what, (t) => t.is(faultOf(body), fault));
+for (const [what, fault, body] of CASES) test(what, (t) => t.is(faultOf(body), fault));
 
 test('a field that the path gave is not one of the body, and is judged like the rest', (t) => {
   const byPath = compileMessageReader(GetModelRequestSchema, new Set(['model']));

@@ -6,7 +6,7 @@ const match = (template: string, path: string): object | null => {
   return variables === null ? null : Object.fromEntries(variables);
 };
 
-const cases: readonly (readonly [template: string, path: string, variables: object | null])[] = [
+const CASES: readonly (readonly [template: string, path: string, variables: object | null])[] = [
   ['/v1/models', '/v1/models', {}],
   ['/v1/models', '/v1/models/', null],
   ['/v1/models', '/v1/model', null],
@@ -28,7 +28,7 @@ const cases: readonly (readonly [template: string, path: string, variables: obje
   ['/v1/{a}/x/{b}', '/v1/1/y/2', null],
 ];
 
-for (const [template, path, variables] of cases)
+for (const [template, path, variables] of CASES)
   test(`${template} on ${path}`, (t) => t.deepEqual(match(template, path), variables));
 
 for (const template of [

@@ -64,28 +64,28 @@ const proceduresOf = (rules: readonly (Partial<HttpRule> | undefined)[]): readon
 
 const get = (value: string) => ({ case: 'get' as const, value });
 const post = (value: string) => ({ case: 'post' as const, value });
-const whole = { pattern: post('/v1/things'), body: '*' };
+const WHOLE = { pattern: post('/v1/things'), body: '*' };
 
-const refused: Readonly<Record<string, readonly [Partial<HttpRule> | undefined, RegExp]>> = {
+const REFUSED: Readonly<Record<string, readonly [Partial<HttpRule> | undefined, RegExp]>> = {
   'no annotation': [undefined, /no google\.api\.http annotation/],
   'no pattern': [{ body: '*' }, /one of get, put/],
   'a custom verb': [{ pattern: { case: 'custom', value: { kind: 'LIST', path: '/v1' } as never } }, /one of get, put/],
   'an additional binding': [
-    { ...whole, additionalBindings: [create(HttpRuleSchema, { pattern: get('/v2') })] },
+    { ...WHOLE, additionalBindings: [create(HttpRuleSchema, { pattern: get('/v2') })] },
     /additional_bindings/,
   ],
-  'a body that is one field': [{ ...whole, body: 'name' }, /body 'name'/],
+  'a body that is one field': [{ ...WHOLE, body: 'name' }, /body 'name'/],
   'fields that nothing carries': [
     { pattern: get('/v1/things/{id}') },
     /fields name are neither in the path nor in a body/,
   ],
-  'a path field that is none': [{ ...whole, pattern: post('/v1/{none}') }, /path field 'none'/],
-  'a wildcard': [{ ...whole, pattern: post('/v1/**') }, /segment '\*\*' is not supported/],
-  'a response body that is none': [{ ...whole, responseBody: 'none' }, /response_body 'none'/],
-  'a response body that is a text': [{ ...whole, responseBody: 'text' }, /response_body 'text'/],
+  'a path field that is none': [{ ...WHOLE, pattern: post('/v1/{none}') }, /path field 'none'/],
+  'a wildcard': [{ ...WHOLE, pattern: post('/v1/**') }, /segment '\*\*' is not supported/],
+  'a response body that is none': [{ ...WHOLE, responseBody: 'none' }, /response_body 'none'/],
+  'a response body that is a text': [{ ...WHOLE, responseBody: 'text' }, /response_body 'text'/],
 };
 
-for (const [what, [rule, message]] of Object.entries(refused)) {
+for (const [what, [rule, message]] of Object.entries(REFUSED)) {
   test(`${what} stops the start and names the RPC`, (t) => {
     const error = t.throws(() => createRoutes(proceduresOf([rule])));
     t.regex(error.message, message);
@@ -94,12 +94,12 @@ for (const [what, [rule, message]] of Object.entries(refused)) {
 }
 
 test('all problems are told together', (t) => {
-  const error = t.throws(() => createRoutes(proceduresOf([undefined, { ...whole, body: 'name' }])));
+  const error = t.throws(() => createRoutes(proceduresOf([undefined, { ...WHOLE, body: 'name' }])));
   t.regex(error.message, /Call0: .*\n.*Call1: /);
 });
 
 test('two RPCs on one route stop the start, whatever their variables are called', (t) => {
-  t.throws(() => createRoutes(proceduresOf([whole, whole])), { message: /POST \/v1\/things is bound twice/ });
+  t.throws(() => createRoutes(proceduresOf([WHOLE, WHOLE])), { message: /POST \/v1\/things is bound twice/ });
   const one = { pattern: post('/v1/{id}'), body: '*' };
   const other = { pattern: post('/v1/{name}'), body: '*' };
   t.throws(() => createRoutes(proceduresOf([one, other])), { message: /bound twice/ });

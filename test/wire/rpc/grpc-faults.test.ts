@@ -3,7 +3,7 @@ import { connect } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 import { Metadata } from '@grpc/grpc-js';
 import test from 'ava';
-import { envelopeFault, validBody } from '../../support/answers.ts';
+import { envelopeFault, VALID_BODY } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { openSession } from '../../support/http.ts';
 import { DECIDE, frame, type RawRpcCall, sendGrpc, validMessage } from '../../support/raw-rpc.ts';
@@ -30,75 +30,75 @@ const jsonCall = (text: string): RawRpcCall => ({
 });
 
 type Fault = readonly [code: number, reason: string];
-const invalid: Fault = [3, 'INVALID_MESSAGE'];
-const tooLarge: Fault = [3, 'BODY_TOO_LARGE'];
-const late: Fault = [4, 'DEADLINE_EXCEEDED'];
-const unimplemented: Fault = [12, 'UNIMPLEMENTED'];
-const encoding: Fault = [12, 'UNSUPPORTED_ENCODING'];
-const malformed: Fault = [3, 'MALFORMED_REQUEST'];
+const INVALID: Fault = [3, 'INVALID_MESSAGE'];
+const TOO_LARGE: Fault = [3, 'BODY_TOO_LARGE'];
+const LATE: Fault = [4, 'DEADLINE_EXCEEDED'];
+const UNIMPLEMENTED: Fault = [12, 'UNIMPLEMENTED'];
+const ENCODING: Fault = [12, 'UNSUPPORTED_ENCODING'];
+const MALFORMED: Fault = [3, 'MALFORMED_REQUEST'];
 const fine = undefined;
 
-const cases: Readonly<Record<string, readonly [RawRpcCall, Fault | undefined]>> = {
+const CASES: Readonly<Record<string, readonly [RawRpcCall, Fault | undefined]>> = {
   'a valid call': [{}, fine],
-  'an unknown method': [{ path: '/umpire.v1.DecisionService/None' }, unimplemented],
-  'an unknown service': [{ path: '/umpire.v2.DecisionService/CreateDecision' }, unimplemented],
-  'a REST path': [{ path: '/v1/decisions' }, unimplemented],
-  'the root': [{ path: '/' }, unimplemented],
-  'reflection, which is off': [{ path: '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo' }, unimplemented],
+  'an unknown method': [{ path: '/umpire.v1.DecisionService/None' }, UNIMPLEMENTED],
+  'an unknown service': [{ path: '/umpire.v2.DecisionService/CreateDecision' }, UNIMPLEMENTED],
+  'a REST path': [{ path: '/v1/decisions' }, UNIMPLEMENTED],
+  'the root': [{ path: '/' }, UNIMPLEMENTED],
+  'reflection, which is off': [{ path: '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo' }, UNIMPLEMENTED],
   'a path with a query': [{ path: `${DECIDE}?x=1` }, fine],
-  'a truncated protobuf': [{ body: frame(validMessage.subarray(0, -5)) }, invalid],
-  'a frame that is cut off': [{ body: frame(validMessage, { length: validMessage.length + 10 }) }, invalid],
-  'half a frame head': [{ body: Buffer.from([0, 0]) }, invalid],
-  'no message': [{ body: Buffer.alloc(0) }, invalid],
-  'two messages': [{ body: Buffer.concat([frame(validMessage), frame(validMessage)]) }, invalid],
+  'a truncated protobuf': [{ body: frame(validMessage.subarray(0, -5)) }, INVALID],
+  'a frame that is cut off': [{ body: frame(validMessage, { length: validMessage.length + 10 }) }, INVALID],
+  'half a frame head': [{ body: Buffer.from([0, 0]) }, INVALID],
+  'no message': [{ body: Buffer.alloc(0) }, INVALID],
+  'two messages': [{ body: Buffer.concat([frame(validMessage), frame(validMessage)]) }, INVALID],
   'an empty message': [{ body: bytes() }, [3, 'MISSING_FIELD']],
-  'a length of 2 MiB': [{ body: frame(Buffer.alloc(10), { length: 2 << 20 }) }, tooLarge],
-  'a length of 4 GiB': [{ body: frame(Buffer.alloc(10), { length: 0xffffffff }) }, tooLarge],
-  'a message of 2 MiB': [{ body: frame(Buffer.alloc(2 << 20)) }, tooLarge],
-  'a message of 10 MiB': [{ body: frame(Buffer.alloc(10 << 20)) }, tooLarge],
-  'a compressed flag without a compression': [{ body: frame(validMessage, { flags: 1 }) }, invalid],
-  'flags that gRPC does not have': [{ body: frame(validMessage, { flags: 2 }) }, invalid],
+  'a length of 2 MiB': [{ body: frame(Buffer.alloc(10), { length: 2 << 20 }) }, TOO_LARGE],
+  'a length of 4 GiB': [{ body: frame(Buffer.alloc(10), { length: 0xffffffff }) }, TOO_LARGE],
+  'a message of 2 MiB': [{ body: frame(Buffer.alloc(2 << 20)) }, TOO_LARGE],
+  'a message of 10 MiB': [{ body: frame(Buffer.alloc(10 << 20)) }, TOO_LARGE],
+  'a compressed flag without a compression': [{ body: frame(validMessage, { flags: 1 }) }, INVALID],
+  'flags that gRPC does not have': [{ body: frame(validMessage, { flags: 2 }) }, INVALID],
   'flags of a second message': [
     { body: Buffer.concat([frame(validMessage), frame(validMessage, { flags: 2 })]) },
-    invalid,
+    INVALID,
   ],
   gzip: [gzip(gzipSync(validMessage)), fine],
-  'gzip that is none': [gzip(validMessage), invalid],
-  'gzip, cut off': [gzip(gzipSync(validMessage).subarray(0, -12)), invalid],
-  'a gzip bomb': [gzip(gzipSync(Buffer.alloc(50 << 20))), tooLarge],
-  'gzip in gzip': [gzip(gzipSync(gzipSync(validMessage))), invalid],
-  br: [{ headers: { 'grpc-encoding': 'br' } }, encoding],
-  'an unknown compression': [{ headers: { 'grpc-encoding': 'x' } }, encoding],
+  'gzip that is none': [gzip(validMessage), INVALID],
+  'gzip, cut off': [gzip(gzipSync(validMessage).subarray(0, -12)), INVALID],
+  'a gzip bomb': [gzip(gzipSync(Buffer.alloc(50 << 20))), TOO_LARGE],
+  'gzip in gzip': [gzip(gzipSync(gzipSync(validMessage))), INVALID],
+  br: [{ headers: { 'grpc-encoding': 'br' } }, ENCODING],
+  'an unknown compression': [{ headers: { 'grpc-encoding': 'x' } }, ENCODING],
   identity: [{ headers: { 'grpc-encoding': 'identity' } }, fine],
-  'a deadline of 0 ns': [timeout('0n'), late],
-  'a deadline of 0 s': [timeout('0S'), late],
-  'a deadline of 0 h': [timeout('0H'), late],
+  'a deadline of 0 ns': [timeout('0n'), LATE],
+  'a deadline of 0 s': [timeout('0S'), LATE],
+  'a deadline of 0 h': [timeout('0H'), LATE],
   'a deadline of 11,000 years': [timeout('99999999H'), fine],
   'a deadline past 2^31 ms': [timeout('99999999S'), fine],
-  'nine digits': [timeout('999999999S'), malformed],
-  'no unit': [timeout('1'), malformed],
-  'an unknown unit': [timeout('1x'), malformed],
-  'a negative deadline': [timeout('-1S'), malformed],
-  'half a second': [timeout('0.5S'), malformed],
-  'an empty deadline': [timeout(''), malformed],
-  'invalid UTF-8': [{ body: bytes(0x0a, 2, 0xff, 0xfe) }, invalid],
-  'another wire type': [{ body: bytes(0x08, 1) }, invalid],
-  'field number 0': [{ body: bytes(0, 1) }, invalid],
-  'a length past the end': [{ body: bytes(0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f) }, invalid],
-  'half a million groups': [{ body: frame(Buffer.alloc(1 << 19, 0x33)) }, invalid],
+  'nine digits': [timeout('999999999S'), MALFORMED],
+  'no unit': [timeout('1'), MALFORMED],
+  'an unknown unit': [timeout('1x'), MALFORMED],
+  'a negative deadline': [timeout('-1S'), MALFORMED],
+  'half a second': [timeout('0.5S'), MALFORMED],
+  'an empty deadline': [timeout(''), MALFORMED],
+  'invalid UTF-8': [{ body: bytes(0x0a, 2, 0xff, 0xfe) }, INVALID],
+  'another wire type': [{ body: bytes(0x08, 1) }, INVALID],
+  'field number 0': [{ body: bytes(0, 1) }, INVALID],
+  'a length past the end': [{ body: bytes(0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f) }, INVALID],
+  'half a million groups': [{ body: frame(Buffer.alloc(1 << 19, 0x33)) }, INVALID],
   'an unknown field': [{ body: frame(Buffer.concat([validMessage, Buffer.from([0xfa, 0x3f, 1, 65])])) }, fine],
   'JSON with an unknown field': [jsonCall('{"temperature":1}'), [3, 'UNKNOWN_FIELD']],
   'JSON of a wrong type': [jsonCall('{"model":1}'), [3, 'INVALID_TYPE']],
   'JSON, 100,000 levels': [jsonCall(`{"model":${'['.repeat(100_000)}`), [3, 'INVALID_TYPE']],
-  'JSON that is none': [jsonCall('{'), invalid],
+  'JSON that is none': [jsonCall('{'), INVALID],
   'a bad key and a broken message': [
     { headers: { authorization: 'Bearer x' }, body: bytes(0) },
     [16, 'AUTHENTICATION_REQUIRED'],
   ],
-  'a health check of garbage': [{ path: '/grpc.health.v1.Health/Check', body: bytes(0x0a, 9) }, invalid],
+  'a health check of garbage': [{ path: '/grpc.health.v1.Health/Check', body: bytes(0x0a, 9) }, INVALID],
 };
 
-for (const [what, [call, fault]] of Object.entries(cases)) {
+for (const [what, [call, fault]] of Object.entries(CASES)) {
   test(what, async (t) => {
     const answer = await sendGrpc(session, call);
     t.is(answer.status, 200, answer.body.toString());
@@ -160,7 +160,7 @@ test('a GET is not a call', async (t) => {
 
 test('the session outlives all that was wrong with its calls', async (t) => {
   for (let index = 0; index < 300; index += 1) {
-    const call = Object.values(cases)[index % 20] as readonly [RawRpcCall, unknown];
+    const call = Object.values(CASES)[index % 20] as readonly [RawRpcCall, unknown];
     await sendGrpc(session, call[0]);
   }
   t.is((await sendGrpc(session)).trailers['grpc-status'], '0');
@@ -175,7 +175,7 @@ test('a flood is refused in one frame each, unread, and the session outlives it'
     await crowded.stop();
   });
   const grpc = openGrpc(crowded.port);
-  const { error, trailers: status } = await callGrpc(grpc.decisions, 'CreateDecision', validBody);
+  const { error, trailers: status } = await callGrpc(grpc.decisions, 'CreateDecision', VALID_BODY);
   grpc.close();
   t.is(error?.code, 14);
   t.like(errorDetails(status), { reason: 'OVERLOADED', domain: 'umpire' });

@@ -78,9 +78,9 @@ test('what the library would read otherwise than it is written is refused, and h
   }
 });
 
-const kinds = { json: hostileBodies, protobuf: hostileMessages };
+const KINDS = { json: hostileBodies, protobuf: hostileMessages };
 for (const kind of ['json', 'protobuf'] as const) {
-  for (const [what, make] of Object.entries(kinds[kind])) {
+  for (const [what, make] of Object.entries(KINDS[kind])) {
     test.serial(`a message of ${what} in ${kind} takes no longer than its size`, (t) => {
       const time = (size: number): number => {
         const bytes = make(size);

@@ -5,9 +5,9 @@ import { decide, send } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 import { startTraceReceiver } from '../../support/trace-receiver.ts';
-import { body, PARENT, spansOf, startTraced, TRACE, traceparent } from '../../support/traced-service.ts';
+import { BODY, PARENT, spansOf, startTraced, TRACE, traceparent } from '../../support/traced-service.ts';
 
-const malformed: readonly string[] = [
+const MALFORMED: readonly string[] = [
   '',
   'junk',
   TRACE,
@@ -24,17 +24,17 @@ const malformed: readonly string[] = [
 
 test.serial('a malformed traceparent begins a trace of its own, whatever tracestate says', async (t) => {
   const service = await startTraced(t, {}, { engine: createScriptedEngine() });
-  for (const header of malformed) {
-    t.is((await decide(service.port, body, { traceparent: header, tracestate: 'vendor=1' })).status, 200, header);
+  for (const header of MALFORMED) {
+    t.is((await decide(service.port, BODY, { traceparent: header, tracestate: 'vendor=1' })).status, 200, header);
   }
-  const spans = await spansOf(t, service, malformed.length);
+  const spans = await spansOf(t, service, MALFORMED.length);
   const servers = spans.filter(({ kind }) => kind === 'SPAN_KIND_SERVER');
   for (const { traceId, parentSpanId, traceState } of servers) {
     t.not(traceId, TRACE);
     t.is(parentSpanId, '');
     t.is(traceState, '');
   }
-  t.is(new Set(servers.map(({ traceId }) => traceId)).size, malformed.length);
+  t.is(new Set(servers.map(({ traceId }) => traceId)).size, MALFORMED.length);
 });
 
 test.serial('a traceparent of a later version counts, and an odd tracestate harms nobody', async (t) => {
@@ -42,7 +42,7 @@ test.serial('a traceparent of a later version counts, and an odd tracestate harm
   const odd = ['=', ',,,', 'a=b,a=b', 'ä=ö', 'x'.repeat(5000), `${'k=v,'.repeat(40)}z=1`, '__proto__=1'];
   for (const tracestate of odd) {
     const headers = { traceparent: `01-${TRACE}-${PARENT}-03-what.the.future.will-be`, tracestate };
-    t.is((await decide(service.port, body, headers)).status, 200, tracestate);
+    t.is((await decide(service.port, BODY, headers)).status, 200, tracestate);
   }
   const spans = await spansOf(t, service, odd.length);
   for (const span of spans.filter(({ kind }) => kind === 'SPAN_KIND_SERVER')) {
@@ -75,9 +75,9 @@ for (const [name, argument, fromRoot, fromOff, fromOn] of SAMPLERS) {
       { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: argument },
       { engine: createScriptedEngine() },
     );
-    await decide(service.port, body);
-    await decide(service.port, body, { traceparent: `00-${TRACE}-${PARENT}-00` });
-    await decide(service.port, body, { traceparent: `00-${'c'.repeat(32)}-${PARENT}-01` });
+    await decide(service.port, BODY);
+    await decide(service.port, BODY, { traceparent: `00-${TRACE}-${PARENT}-00` });
+    await decide(service.port, BODY, { traceparent: `00-${'c'.repeat(32)}-${PARENT}-01` });
     await service.stop();
     const traces = new Set(service.receiver.spans.map(({ traceId }) => traceId));
     t.is(traces.has(TRACE), fromOff);
@@ -112,8 +112,8 @@ test.serial('without an endpoint, or switched off, nothing is sent; a traceparen
     { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_TRACES_EXPORTER: 'none' },
   ]) {
     const service = await startService(env, { engine: createScriptedEngine() });
-    await decide(service.port, body, { traceparent });
-    await decide(service.port, body, { traceparent: 'junk' });
+    await decide(service.port, BODY, { traceparent });
+    await decide(service.port, BODY, { traceparent: 'junk' });
     await service.stop();
     const [first, second] = service.log.filter(({ msg }) => msg === 'request');
     t.like(first, { trace_id: TRACE, span_id: PARENT });
@@ -133,7 +133,7 @@ test.serial('headers and the whole URL go with every export', async (t) => {
     },
     { engine: createScriptedEngine() },
   );
-  await decide(service.port, body);
+  await decide(service.port, BODY);
   await service.stop();
   t.is(receiver.requests.length, 1);
   t.is(receiver.requests[0]?.url, '/my/traces');

@@ -5,13 +5,13 @@ import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 import { startTraceReceiver } from '../../support/trace-receiver.ts';
 
-const body = { model: 'minilm-l6', input: 'a', instruction: 'b', choices: ['c', 'd'] };
-const settings = { OTEL_BSP_SCHEDULE_DELAY: '10', OTEL_EXPORTER_OTLP_TIMEOUT: '300', UMPIRE_DRAIN_GRACE: '3' };
+const BODY = { model: 'minilm-l6', input: 'a', instruction: 'b', choices: ['c', 'd'] };
+const SETTINGS = { OTEL_BSP_SCHEDULE_DELAY: '10', OTEL_EXPORTER_OTLP_TIMEOUT: '300', UMPIRE_DRAIN_GRACE: '3' };
 const REQUESTS = 60;
 
 type Receiver = Awaited<ReturnType<typeof startTraceReceiver>>;
 
-const troubles: readonly (readonly [name: string, trouble: (receiver: Receiver) => Promise<void> | void])[] = [
+const TROUBLES: readonly (readonly [name: string, trouble: (receiver: Receiver) => Promise<void> | void])[] = [
   ['is away', (receiver) => receiver.close()],
   [
     'never answers',
@@ -45,16 +45,16 @@ const troubles: readonly (readonly [name: string, trouble: (receiver: Receiver) 
   ],
 ];
 
-for (const [name, trouble] of troubles) {
+for (const [name, trouble] of TROUBLES) {
   test(`a receiver that ${name}: every request is answered, and stopping waits no longer than the grace`, async (t) => {
     const receiver = await startTraceReceiver();
     const service = await startService(
-      { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, ...settings },
+      { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, ...SETTINGS },
       { engine: createScriptedEngine() },
     );
     await trouble(receiver);
     for (let round = 0; round < 3; round += 1) {
-      const answers = await Promise.all(Array.from({ length: REQUESTS / 3 }, () => decide(service.port, body)));
+      const answers = await Promise.all(Array.from({ length: REQUESTS / 3 }, () => decide(service.port, BODY)));
       for (const { status } of answers) t.is(status, 200);
       await new Promise((resolve) => setTimeout(resolve, 30));
     }
@@ -90,7 +90,7 @@ test('the queue is bounded: what does not fit is dropped', async (t) => {
   receiver.answer = (response) => {
     held.push(() => answer(response));
   };
-  for (let count = 0; count < 20; count += 1) t.is((await decide(service.port, body)).status, 200);
+  for (let count = 0; count < 20; count += 1) t.is((await decide(service.port, BODY)).status, 200);
   t.is(receiver.requests.length, 1);
   receiver.answer = answer;
   for (const release of held) release();

@@ -4,7 +4,7 @@ import { parseTraceSettings, SAMPLERS } from '../../../src/wire/traces/settings.
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 
-const off: readonly Record<string, string>[] = [
+const OFF: readonly Record<string, string>[] = [
   {},
   { OTEL_EXPORTER_OTLP_ENDPOINT: ' ' },
   { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
@@ -14,7 +14,7 @@ const off: readonly Record<string, string>[] = [
   { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' },
 ];
 
-for (const env of off) {
+for (const env of OFF) {
   test(`traces are off and nothing is judged: ${JSON.stringify(env)}`, (t) => {
     t.deepEqual(parseTraceSettings(env), { value: undefined, problems: [] });
   });
@@ -35,7 +35,7 @@ test('an endpoint alone is a whole configuration', (t) => {
   t.regex(value?.resource['service.instance.id'] ?? '', /^[\da-f-]{36}$/);
 });
 
-const urls: readonly (readonly [env: Record<string, string>, url: string])[] = [
+const URLS: readonly (readonly [env: Record<string, string>, url: string])[] = [
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4318/' }, 'http://c:4318/v1/traces'],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'https://c/otlp' }, 'https://c/otlp/v1/traces'],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'https://c/otlp/?key=1' }, 'https://c/otlp/v1/traces?key=1'],
@@ -44,7 +44,7 @@ const urls: readonly (readonly [env: Record<string, string>, url: string])[] = [
   [{ ...ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://d/x' }, 'http://d/x'],
 ];
 
-for (const [env, url] of urls) {
+for (const [env, url] of URLS) {
   test(`${Object.values(env).join(' and ')} is ${url}`, (t) => {
     const { value, problems } = parseTraceSettings(env);
     t.deepEqual(problems, []);
@@ -88,7 +88,7 @@ test('samplers and their share', (t) => {
   }
 });
 
-const wrong: readonly (readonly [env: Record<string, string>, problem: RegExp])[] = [
+const WRONG: readonly (readonly [env: Record<string, string>, problem: RegExp])[] = [
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, /^OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL/],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'grpc://collector:4317' }, /^OTEL_EXPORTER_OTLP_ENDPOINT:/],
   [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'junk' }, /^OTEL_EXPORTER_OTLP_TRACES_ENDPOINT:/],
@@ -110,7 +110,7 @@ const wrong: readonly (readonly [env: Record<string, string>, problem: RegExp])[
   [{ OTEL_BSP_MAX_QUEUE_SIZE: '0' }, /^OTEL_BSP_MAX_QUEUE_SIZE:/],
 ];
 
-for (const [env, problem] of wrong) {
+for (const [env, problem] of WRONG) {
   test(`${JSON.stringify(env)} is named as wrong`, (t) => {
     const { problems } = parseTraceSettings({ ...ENDPOINT, ...env });
     t.is(problems.length, 1);

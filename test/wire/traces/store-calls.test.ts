@@ -9,7 +9,7 @@ import { issueKey } from '../../support/issue-key.ts';
 import { startRedis, until } from '../../support/redis.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import type { ReceivedSpan } from '../../support/trace-receiver.ts';
-import { body, nesting, PARENT, PATIENCE, serverOf, startTraced, type Traced } from '../../support/traced-service.ts';
+import { BODY, nesting, PARENT, PATIENCE, serverOf, startTraced, type Traced } from '../../support/traced-service.ts';
 
 /**
  * Sends a request in a trace of its own until the store has answered in time, as on a busy machine it may not, and the key is no news any more.
@@ -46,7 +46,7 @@ test('calls to the store lie in the stage that made them, and say nothing of the
   const created = await traced(service, {
     path: '/v1/catalogs',
     headers,
-    body: JSON.stringify({ id: 'secret-catalog', model: 'minilm-l6', choices: body.choices }),
+    body: JSON.stringify({ id: 'secret-catalog', model: 'minilm-l6', choices: BODY.choices }),
   });
   t.is(created.status, 201);
   t.is(serverOf(created.spans).attributes['umpire.caller'], 'key');
@@ -61,7 +61,7 @@ test('calls to the store lie in the stage that made them, and say nothing of the
     'POST /v1/catalogs > store',
   ]);
 
-  const { choices: _, ...inline } = body;
+  const { choices: _, ...inline } = BODY;
   const decided = await traced(service, { headers, body: JSON.stringify({ ...inline, catalog: 'secret-catalog' }) });
   t.is(decided.status, 200);
   t.deepEqual(nesting(t, decided.spans), [

@@ -9,7 +9,7 @@ import { decide, openSession, send, sendH2 } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import type { ReceivedSpan } from '../../support/trace-receiver.ts';
 import {
-  body,
+  BODY,
   nesting,
   PARENT,
   serverOf,
@@ -43,7 +43,7 @@ test.before(() => {
 test.serial('a decision over REST is a span of its caller, with its stages inside in their order', async (t) => {
   const service = await real;
   const before = BigInt(Date.now()) * 1_000_000n;
-  const answer = await decide(service.port, body, { traceparent, tracestate: 'vendor=1,other=2' });
+  const answer = await decide(service.port, BODY, { traceparent, tracestate: 'vendor=1,other=2' });
   t.is(answer.status, 200);
   const spans = await spansOf(t, service, 1);
   const server = serverOf(spans);
@@ -109,12 +109,12 @@ test.serial('gRPC and Connect: the same stages, named by the procedure', async (
   const clients = openGrpc(service.port);
   t.teardown(clients.close);
   const [grpcTrace, connectTrace] = ['a1'.repeat(16), 'b2'.repeat(16)];
-  const called = await callGrpc(clients.decisions, 'CreateDecision', body, {
+  const called = await callGrpc(clients.decisions, 'CreateDecision', BODY, {
     metadata: { traceparent: `00-${grpcTrace}-${PARENT}-01` },
   });
   t.is(called.error, undefined);
   const transport: Transport = createConnectTransport({ baseUrl: service.url, httpVersion: '1.1' });
-  await createClient(DecisionService, transport).createDecision(body, {
+  await createClient(DecisionService, transport).createDecision(BODY, {
     headers: { traceparent: `00-${connectTrace}-${PARENT}-01` },
   });
   const spans = await spansOf(t, service, 3);
@@ -169,13 +169,13 @@ test.serial('failures: their code, and the status Error where the server is at f
     return servers.at(-1) as ReceivedSpan;
   };
 
-  await decide(port, { ...body, model: 'nobody' });
+  await decide(port, { ...BODY, model: 'nobody' });
   const unknown = await last();
   t.is(unknown.status, 'STATUS_CODE_UNSET');
   t.like(unknown.attributes, { 'http.response.status_code': 400, 'umpire.error_code': 'unknown_model' });
   t.false('error.type' in unknown.attributes);
 
-  await decide(port, body);
+  await decide(port, BODY);
   const overloaded = await last();
   t.is(overloaded.status, 'STATUS_CODE_ERROR');
   t.like(overloaded.attributes, {
@@ -185,13 +185,13 @@ test.serial('failures: their code, and the status Error where the server is at f
   });
 
   fail = true;
-  await decide(port, body);
+  await decide(port, BODY);
   const broken = await last();
   t.is(broken.status, 'STATUS_CODE_ERROR');
   t.like(broken.attributes, { 'http.response.status_code': 500, 'error.type': 'internal' });
   fail = false;
 
-  await callGrpc(clients.decisions, 'CreateDecision', body);
+  await callGrpc(clients.decisions, 'CreateDecision', BODY);
   const refused = await last();
   t.is(refused.status, 'STATUS_CODE_ERROR');
   t.like(refused.attributes, {
@@ -200,7 +200,7 @@ test.serial('failures: their code, and the status Error where the server is at f
     'error.type': 'overloaded',
   });
 
-  await callGrpc(clients.decisions, 'CreateDecision', { ...body, choices: [] });
+  await callGrpc(clients.decisions, 'CreateDecision', { ...BODY, choices: [] });
   const invalid = await last();
   t.is(invalid.status, 'STATUS_CODE_UNSET');
   t.like(invalid.attributes, { 'rpc.status_code': 'INVALID_ARGUMENT', 'rpc.grpc.status_code': 3 });

@@ -28,7 +28,7 @@ interface Form {
   readonly model: string | undefined;
 }
 
-const bare: RerankScores = { kind: 'logit', ask: undefined };
+const NO_SWITCH: RerankScores = { kind: 'logit', ask: undefined };
 
 /** Rejects with Error if the server cannot be used so. */
 export async function surveyRerank(asking: Asking, request: SurveyRequest): Promise<Survey> {
@@ -54,7 +54,7 @@ export async function surveyRerank(asking: Asking, request: SurveyRequest): Prom
     asking.address,
     request.path,
     model,
-    (each) => send(each, canary.input, canary.choices, bare),
+    (each) => send(each, canary.input, canary.choices, NO_SWITCH),
     canary.choices.length,
   );
   const { scores, values, how } = await findScores(plain, (asked) => askCanary(form, asked));
@@ -128,7 +128,7 @@ async function findScores(
   plain: Float64Array,
   ask: (scores: RerankScores) => Promise<Float64Array | string>,
 ): Promise<FoundScores> {
-  if (!plain.every(isProbability)) return { scores: bare, values: plain, how: 'logits without being asked for' };
+  if (!plain.every(isProbability)) return { scores: NO_SWITCH, values: plain, how: 'logits without being asked for' };
   for (const each of SWITCHES) {
     const scores: RerankScores = { kind: 'logit', ask: each };
     const values = await ask(scores);

@@ -5,20 +5,20 @@ import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import test from 'ava';
 import { job, probabilitiesOf, shippedModels, startEngine, terms } from '../../support/engine.ts';
-import { embeddingOptions, logitOptions, writeInferencePackage } from '../../support/inference-packages.ts';
+import { EMBEDDING_OPTIONS, LOGIT_OPTIONS, writeInferencePackage } from '../../support/inference-packages.ts';
 import { startInferenceServer } from '../../support/inference-server.ts';
 import {
   encoderGraph,
   entailmentGraph,
   modelsFolder,
+  TOKENIZER_DEFINITION,
   tokenId,
-  tokenizerDefinition,
   writePackage,
 } from '../../support/packages.ts';
 
-const encoder = { graph: encoderGraph(), output: 'embedding' };
+const ENCODER = { graph: encoderGraph(), output: 'embedding' };
 
-const requests = [
+const REQUESTS = [
   { input: 'abc abd', instruction: 'which', choices: ['abc', 'xyz'] },
   { input: 'a b c d e f', instruction: 'one of {choice}', choices: ['a', 'b', 'ab', 'abc', 'abcd', 'zz', '1'] },
   { input: '[SEP] $& {input}', instruction: 'q', choices: Array.from({ length: 120 }, (_, i) => `choice ${i}`) },
@@ -88,12 +88,12 @@ for (const [name, independent] of [
   ['whose rows may depend on each other', false],
 ] as const) {
   test.serial(`an encoder ${name} decides as a bi-encoder here, limits included`, async (t) => {
-    const server = await startInferenceServer(t, { ...encoder, typed: !independent });
+    const server = await startInferenceServer(t, { ...ENCODER, typed: !independent });
     const modelsDir = await modelsFolder(t);
     await writePackage(modelsDir);
     await writeInferencePackage(modelsDir, server.address, { options: { batch: { rows: 5, independent } } });
     const engine = await startEngine(t, { modelsDir });
-    for (const request of requests) {
+    for (const request of REQUESTS) {
       const here = job(request);
       const there = job({ ...request, model: 'remote' });
       const expected = probabilitiesOf(here, await engine.score(here, terms()));
@@ -133,15 +133,15 @@ test.serial('a cross-encoder decides as one here', async (t) => {
       },
     },
   });
-  const int32 = logitOptions.inputs.map((input) => ({ ...input, datatype: 'INT32' }));
-  await writeInferencePackage(modelsDir, server.address, { options: logitOptions, manifest: { canary } });
+  const int32 = LOGIT_OPTIONS.inputs.map((input) => ({ ...input, datatype: 'INT32' }));
+  await writeInferencePackage(modelsDir, server.address, { options: LOGIT_OPTIONS, manifest: { canary } });
   await writeInferencePackage(modelsDir, server.address, {
     id: 'remote32',
-    options: { ...logitOptions, inputs: int32 },
+    options: { ...LOGIT_OPTIONS, inputs: int32 },
     manifest: { canary },
   });
   const engine = await startEngine(t, { modelsDir });
-  for (const request of [...requests, { input: 'zz z', instruction: 'z', choices: ['z', 'zzz', 'a z', 'q'] }]) {
+  for (const request of [...REQUESTS, { input: 'zz z', instruction: 'z', choices: ['z', 'zzz', 'a z', 'q'] }]) {
     const here = job(request);
     const expected = probabilitiesOf(here, await engine.score(here, terms()));
     for (const model of ['remote', 'remote32']) {
@@ -155,10 +155,10 @@ test.serial('a cross-encoder decides as one here', async (t) => {
 });
 
 test.serial('a server that tokenises itself is sent texts', async (t) => {
-  const tokenizer = new Tokenizer(tokenizerDefinition, {});
+  const tokenizer = new Tokenizer(TOKENIZER_DEFINITION, {});
   const [cls, sep] = [tokenId('[CLS]'), tokenId('[SEP]')];
   const server = await startInferenceServer(t, {
-    ...encoder,
+    ...ENCODER,
     idsOf: ({ texts }) =>
       BigInt64Array.from([cls, ...tokenizer.encode(texts.text ?? '', { add_special_tokens: false }).ids, sep], BigInt),
   });
@@ -172,11 +172,11 @@ test.serial('a server that tokenises itself is sent texts', async (t) => {
     const inputs = [{ name: 'text', datatype: 'BYTES', shape }];
     await writeInferencePackage(modelsDir, server.address, {
       id,
-      options: { ...embeddingOptions, inputs, rows, joint_weight: undefined, ...count },
+      options: { ...EMBEDDING_OPTIONS, inputs, rows, joint_weight: undefined, ...count },
     });
   }
   const engine = await startEngine(t, { modelsDir });
-  for (const request of requests.slice(0, 2)) {
+  for (const request of REQUESTS.slice(0, 2)) {
     const here = job(request);
     const expected = probabilitiesOf(here, await engine.score(here, terms()));
     for (const model of ['flat', 'column']) {
@@ -193,7 +193,7 @@ test.serial('a server that tokenises itself is sent texts', async (t) => {
 });
 
 test.serial('neither the order of choices nor neighbours nor earlier decisions matter', async (t) => {
-  const server = await startInferenceServer(t, encoder);
+  const server = await startInferenceServer(t, ENCODER);
   const modelsDir = await modelsFolder(t);
   await writeInferencePackage(modelsDir, server.address, { options: { batch: { rows: 4 } } });
   const engine = await startEngine(t, { modelsDir });
@@ -218,7 +218,7 @@ test.serial('neither the order of choices nor neighbours nor earlier decisions m
 });
 
 test.serial('vectors of choices are kept only where rows are independent, and preparing encodes ahead', async (t) => {
-  const server = await startInferenceServer(t, encoder);
+  const server = await startInferenceServer(t, ENCODER);
   const modelsDir = await modelsFolder(t);
   await writeInferencePackage(modelsDir, server.address, { id: 'kept', options: { batch: { independent: true } } });
   await writeInferencePackage(modelsDir, server.address, { id: 'fresh' });

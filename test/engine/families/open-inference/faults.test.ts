@@ -11,7 +11,7 @@ import {
   ModelUnavailable,
 } from '../../../../src/engine/errors.ts';
 import { eventually, job, startEngine, terms } from '../../support/engine.ts';
-import { embeddingOptions, writeInferencePackage } from '../../support/inference-packages.ts';
+import { EMBEDDING_OPTIONS, writeInferencePackage } from '../../support/inference-packages.ts';
 import { problemsIn, startScene } from '../../support/inference-scene.ts';
 import { startInferenceServer } from '../../support/inference-server.ts';
 import { encoderGraph, modelsFolder } from '../../support/packages.ts';
@@ -90,7 +90,7 @@ test.serial(
 test.serial('an unavailable call is made again once, and others are not', async (t) => {
   const { engine, server } = await startScene(t, {
     joint_weight: 0,
-    rows: { ...embeddingOptions.rows, joint: undefined },
+    rows: { ...EMBEDDING_OPTIONS.rows, joint: undefined },
   });
   const asked = async (code: number, times: number): Promise<number> => {
     const from = server.requests.length;

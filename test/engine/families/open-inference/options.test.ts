@@ -8,10 +8,10 @@ import { createSemaphore } from '../../../../src/engine/families/remote/semaphor
 import { fill } from '../../../../src/engine/families/remote/templates.ts';
 import { InvalidOptions } from '../../../../src/engine/packages/checker.ts';
 import { concurrencyOf, parseServers } from '../../../../src/engine/packages/servers.ts';
-import { embeddingOptions, logitOptions } from '../../support/inference-packages.ts';
+import { EMBEDDING_OPTIONS, LOGIT_OPTIONS } from '../../support/inference-packages.ts';
 
-const server = { address: 'localhost:8001' };
-const texts = { inputs: [{ name: 'text', datatype: 'BYTES', shape: [-1] }], tokenizer: undefined, bytes_per_token: 4 };
+const SERVER = { address: 'localhost:8001' };
+const TEXTS = { inputs: [{ name: 'text', datatype: 'BYTES', shape: [-1] }], tokenizer: undefined, bytes_per_token: 4 };
 
 function problemsOf(options: unknown): readonly string[] {
   try {
@@ -24,43 +24,54 @@ function problemsOf(options: unknown): readonly string[] {
 }
 
 for (const [name, options] of Object.entries({
-  embedding: { server, ...embeddingOptions },
-  logit: { server, ...logitOptions },
-  texts: { server, ...embeddingOptions, ...texts, rows: { choice: { text: '{choice}' }, input: { text: '{input}' } } },
+  embedding: { server: SERVER, ...EMBEDDING_OPTIONS },
+  logit: { server: SERVER, ...LOGIT_OPTIONS },
+  texts: {
+    server: SERVER,
+    ...EMBEDDING_OPTIONS,
+    ...TEXTS,
+    rows: { choice: { text: '{choice}' }, input: { text: '{input}' } },
+  },
   'an IPv6 address and TLS': {
-    ...embeddingOptions,
+    ...EMBEDDING_OPTIONS,
     server: {
       address: '[::1]:8001',
       tls: { ca: 'ca.pem', certificate: 'c.pem', key: '/k.pem', server_name: 'scorer' },
     },
   },
   'all bounds': {
-    ...{ server, ...embeddingOptions, version: '3', batch: { rows: 300, independent: true }, message_bytes: 65_536 },
+    ...{
+      server: SERVER,
+      ...EMBEDDING_OPTIONS,
+      version: '3',
+      batch: { rows: 300, independent: true },
+      message_bytes: 65_536,
+    },
     ...{ in_flight: { requests: 256, bytes: 2 ** 20 }, timeout_ms: 10 },
   },
 })) {
   test(`${name}: sound options`, (t) => t.deepEqual(problemsOf(options), []));
 }
 
-const cases: readonly (readonly [Readonly<Record<string, unknown>>, RegExp])[] = [
+const CASES: readonly (readonly [Readonly<Record<string, unknown>>, RegExp])[] = [
   [{ server: undefined }, /options\.server must be an object/],
   [{ server: { address: 'http://localhost:8001' } }, /options\.server\.address must match/],
   [{ server: { address: 'localhost' } }, /options\.server\.address must match/],
-  [{ server: { ...server, tls: { certificate: 'c.pem' } } }, /tls must have certificate and key together/],
+  [{ server: { ...SERVER, tls: { certificate: 'c.pem' } } }, /tls must have certificate and key together/],
   [{ model: '' }, /options\.model must match/],
   [{ inputs: [] }, /options\.inputs must be a list of at least 1 objects/],
   [{ inputs: ['ids'] }, /options\.inputs\[0\] must be an object/],
-  [{ inputs: [{ ...embeddingOptions.inputs[0], datatype: 'FP32' }] }, /inputs\[0\]\.datatype must match/],
-  [{ inputs: [{ ...embeddingOptions.inputs[0], shape: [1, -1] }] }, /inputs\[0\]\.shape must be a list of dimensions/],
-  [{ inputs: [{ ...embeddingOptions.inputs[0], shape: [-1] }] }, /inputs\[0\]\.shape must be \[-1, -1\]/],
-  [{ inputs: [{ ...embeddingOptions.inputs[0], holds: 'mask' }] }, /must have one that holds ids/],
-  [{ inputs: [...embeddingOptions.inputs, ...texts.inputs] }, /must all be integers or all be BYTES/],
-  [{ output: { ...embeddingOptions.output, datatype: 'INT64' } }, /options\.output\.datatype must match/],
-  [{ output: { ...embeddingOptions.output, shape: [-1, -1] } }, /options\.output must have the shape \[-1, width\]/],
+  [{ inputs: [{ ...EMBEDDING_OPTIONS.inputs[0], datatype: 'FP32' }] }, /inputs\[0\]\.datatype must match/],
+  [{ inputs: [{ ...EMBEDDING_OPTIONS.inputs[0], shape: [1, -1] }] }, /inputs\[0\]\.shape must be a list of dimensions/],
+  [{ inputs: [{ ...EMBEDDING_OPTIONS.inputs[0], shape: [-1] }] }, /inputs\[0\]\.shape must be \[-1, -1\]/],
+  [{ inputs: [{ ...EMBEDDING_OPTIONS.inputs[0], holds: 'mask' }] }, /must have one that holds ids/],
+  [{ inputs: [...EMBEDDING_OPTIONS.inputs, ...TEXTS.inputs] }, /must all be integers or all be BYTES/],
+  [{ output: { ...EMBEDDING_OPTIONS.output, datatype: 'INT64' } }, /options\.output\.datatype must match/],
+  [{ output: { ...EMBEDDING_OPTIONS.output, shape: [-1, -1] } }, /options\.output must have the shape \[-1, width\]/],
   [{ returns: 'vector' }, /options\.returns must match/],
-  [{ rows: { ...embeddingOptions.rows, choice: [1, 'no choice'] } }, /options\.rows\.choice must mention \{choice\}/],
-  [{ rows: { ...embeddingOptions.rows, input: [1, '{input} {choice}'] } }, /rows\.input must not mention \{choice\}/],
-  [{ rows: { ...embeddingOptions.rows, choice: [-1, '{choice}'] } }, /rows\.choice must be a list of token ids/],
+  [{ rows: { ...EMBEDDING_OPTIONS.rows, choice: [1, 'no choice'] } }, /options\.rows\.choice must mention \{choice\}/],
+  [{ rows: { ...EMBEDDING_OPTIONS.rows, input: [1, '{input} {choice}'] } }, /rows\.input must not mention \{choice\}/],
+  [{ rows: { ...EMBEDDING_OPTIONS.rows, choice: [-1, '{choice}'] } }, /rows\.choice must be a list of token ids/],
   [{ joint_weight: 2 }, /options\.joint_weight must be a number from 0 to 1/],
   [{ tokenizer: undefined }, /options\.tokenizer must be a string/],
   [{ temperature: 0 }, /options\.temperature/],
@@ -68,20 +79,29 @@ const cases: readonly (readonly [Readonly<Record<string, unknown>>, RegExp])[] =
   [{ in_flight: { requests: 1000 } }, /in_flight\.requests must be a number from 1 to 256/],
   [{ timeout_ms: 0.5 }, /timeout_ms/],
 ];
-for (const [change, problem] of cases) {
+for (const [change, problem] of CASES) {
   test(`${JSON.stringify(change)} is a problem: ${problem.source}`, (t) => {
-    t.regex(problemsOf({ server, ...embeddingOptions, ...change }).join('\n'), problem);
+    t.regex(problemsOf({ server: SERVER, ...EMBEDDING_OPTIONS, ...change }).join('\n'), problem);
   });
 }
 
 test('a logit must lie in the output, and a server of texts needs a rule for tokens', (t) => {
-  t.regex(problemsOf({ server, ...logitOptions, column: 3 }).join(), /options\.column must be a number from 0 to 2/);
   t.regex(
-    problemsOf({ server, ...logitOptions, output: { ...logitOptions.output, shape: [-1, -1] } }).join(),
+    problemsOf({ server: SERVER, ...LOGIT_OPTIONS, column: 3 }).join(),
+    /options\.column must be a number from 0 to 2/,
+  );
+  t.regex(
+    problemsOf({ server: SERVER, ...LOGIT_OPTIONS, output: { ...LOGIT_OPTIONS.output, shape: [-1, -1] } }).join(),
     /how many numbers/,
   );
   const rows = { choice: { text: '{choice}', other: '' }, input: { text: '{input}' } };
-  const problems = problemsOf({ server, ...embeddingOptions, ...texts, rows, bytes_per_token: undefined }).join('\n');
+  const problems = problemsOf({
+    server: SERVER,
+    ...EMBEDDING_OPTIONS,
+    ...TEXTS,
+    rows,
+    bytes_per_token: undefined,
+  }).join('\n');
   t.regex(problems, /rows\.choice\.other is not one of the inputs/);
   t.regex(problems, /bytes_per_token must be a number/);
 });

@@ -20,11 +20,11 @@ const credentials = () =>
     [{ cert_chain: Buffer.from(own.cert), private_key: Buffer.from(own.key) }],
     true,
   );
-const served = { graph: encoderGraph(), output: 'embedding' };
-const proof = { certificate: client.certFile, key: client.keyFile };
+const SERVED = { graph: encoderGraph(), output: 'embedding' };
+const PROOF = { certificate: client.certFile, key: client.keyFile };
 
 test.serial('a server is believed by its CA and its name, a client by its certificate', async (t) => {
-  const server = await startInferenceServer(t, { ...served, credentials: credentials() });
+  const server = await startInferenceServer(t, { ...SERVED, credentials: credentials() });
   const port = server.address.split(':')[1];
   const ready = async (tls: object | undefined, host = 'localhost'): Promise<boolean> => {
     const all = { ca: undefined, certificate: undefined, key: undefined, serverName: undefined };
@@ -38,15 +38,15 @@ test.serial('a server is believed by its CA and its name, a client by its certif
       connection.close();
     }
   };
-  t.true(await ready({ ca: own.certFile, ...proof }));
-  t.true(await ready({ ca: own.certFile, ...proof, serverName: 'localhost' }, '127.0.0.1'));
-  const nameless = ready({ ca: own.certFile, ...proof }, '127.0.0.1');
+  t.true(await ready({ ca: own.certFile, ...PROOF }));
+  t.true(await ready({ ca: own.certFile, ...PROOF, serverName: 'localhost' }, '127.0.0.1'));
+  const nameless = ready({ ca: own.certFile, ...PROOF }, '127.0.0.1');
   await t.throwsAsync(nameless, { message: /server_name must name the server/ });
-  t.true(await ready({ ca: 'cert.pem', ...proof }), 'a path in the folder');
-  t.true(await ready({ ca: own.certFile, ...proof, serverName: 'localhost' }));
-  t.false(await ready({ ca: own.certFile, ...proof, serverName: 'elsewhere.example' }), 'another name');
-  t.false(await ready({ ca: foreign.certFile, ...proof }), 'another CA');
-  t.false(await ready(proof), 'the CAs of the system');
+  t.true(await ready({ ca: 'cert.pem', ...PROOF }), 'a path in the folder');
+  t.true(await ready({ ca: own.certFile, ...PROOF, serverName: 'localhost' }));
+  t.false(await ready({ ca: own.certFile, ...PROOF, serverName: 'elsewhere.example' }), 'another name');
+  t.false(await ready({ ca: foreign.certFile, ...PROOF }), 'another CA');
+  t.false(await ready(PROOF), 'the CAs of the system');
   t.false(await ready({ ca: own.certFile }), 'no certificate');
   t.false(
     await ready({ ca: own.certFile, certificate: foreign.certFile, key: foreign.keyFile }),
@@ -59,9 +59,9 @@ test.serial('a server is believed by its CA and its name, a client by its certif
 });
 
 test.serial('a package that is moved elsewhere gets its server from the operator', async (t) => {
-  const server = await startInferenceServer(t, { ...served, credentials: credentials() });
+  const server = await startInferenceServer(t, { ...SERVED, credentials: credentials() });
   const modelsDir = await modelsFolder(t);
-  const there = { address: 'nowhere.example:1', tls: { ca: 'ca.pem', server_name: 'localhost', ...proof } };
+  const there = { address: 'nowhere.example:1', tls: { ca: 'ca.pem', server_name: 'localhost', ...PROOF } };
   const folder = await writeInferencePackage(modelsDir, '', { options: { server: there } });
   await copyFile(own.certFile, join(folder, 'ca.pem'));
   const inferenceServers = new Map([

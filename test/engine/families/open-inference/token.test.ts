@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { eventually, job, startEngine, terms } from '../../support/engine.ts';
-import { embeddingOptions, writeInferencePackage } from '../../support/inference-packages.ts';
+import { EMBEDDING_OPTIONS, writeInferencePackage } from '../../support/inference-packages.ts';
 import { problemsIn } from '../../support/inference-scene.ts';
 import { startInferenceServer } from '../../support/inference-server.ts';
 import { encoderGraph, modelsFolder } from '../../support/packages.ts';
@@ -12,7 +12,7 @@ test.serial('a token goes along with every call, and is read anew when it was re
   const server = await startInferenceServer(t, { graph: encoderGraph(), output: 'embedding' });
   server.behaviour.token = 'first-token';
   const modelsDir = await modelsFolder(t);
-  const options = { ...embeddingOptions, dialect: 'open-inference' };
+  const options = { ...EMBEDDING_OPTIONS, dialect: 'open-inference' };
   const folder = await writeInferencePackage(modelsDir, server.address, {
     manifest: { family: 'remote', options: { ...options, server: { address: server.address, token_file: 'token' } } },
   });

@@ -4,9 +4,9 @@ import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.t
 import { embeddingsDialect } from '../../support/http-models/embeddings.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
 import { modelsFolder, writePackage } from '../../support/packages.ts';
-import { servedEncoder, startRemoteScene, textEmbeddingOptions } from '../../support/remote-packages.ts';
+import { servedEncoder, startRemoteScene, TEXT_EMBEDDING_OPTIONS } from '../../support/remote-packages.ts';
 
-const requests = [
+const REQUESTS = [
   job({ input: 'abcabc', choices: ['abc', 'xyz'] }),
   job({ input: 'banana', instruction: 'which {choice}', choices: ['10', '9', 'x"b\\c', 'ä{input}', 'aaa', 'a'] }),
   job({ input: 'zb', choices: Array.from({ length: 80 }, (_, i) => `z${i}`) }),
@@ -17,9 +17,9 @@ for (const independent of [true, false]) {
     const modelsDir = await modelsFolder(t);
     await writePackage(modelsDir);
     const here = await startEngine(t, { modelsDir });
-    const options = { ...textEmbeddingOptions, batch: { rows: 20, independent } };
+    const options = { ...TEXT_EMBEDDING_OPTIONS, batch: { rows: 20, independent } };
     const { engine, server } = await startRemoteScene(t, await servedEncoder(), { options });
-    const decide = async (request: (typeof requests)[number]) => {
+    const decide = async (request: (typeof REQUESTS)[number]) => {
       const expected = await here.score({ ...request, vector: true }, terms());
       const found = await engine.score({ ...request, model: 'remote', vector: true }, terms());
       if (expected.kind !== 'scored' || found.kind !== 'scored') return t.fail(`${expected.kind} ${found.kind}`);
@@ -32,9 +32,9 @@ for (const independent of [true, false]) {
         t.true(Math.abs(value - (found.vector?.[i] ?? Number.NaN)) < 1e-6);
       }
     };
-    for (const request of requests) await decide(request);
+    for (const request of REQUESTS) await decide(request);
     const from = server.requests.length;
-    const [, , request = job()] = requests;
+    const [, , request = job()] = REQUESTS;
     await decide(request);
     const rows = server.requests.slice(from).map(({ rows }) => rows);
     t.deepEqual(rows.sort(), independent ? [2] : [2, 20, 20, 20, 20]);
@@ -43,7 +43,7 @@ for (const independent of [true, false]) {
 
 test.serial('two names for premise and choices, and a width', async (t) => {
   const served = embeddingsDialect({ encoder: await createEncoder(), models: { q: 'a', p: 'b' }, maxTokens: 64 });
-  const { model: _, ...others } = textEmbeddingOptions;
+  const { model: _, ...others } = TEXT_EMBEDDING_OPTIONS;
   const options = { ...others, input_model: 'q', choice_model: 'p', dimensions: 4 };
   const { engine, server } = await startRemoteScene(t, served, { options });
   const outcome = await engine.score({ ...job({ model: 'remote' }), vector: true }, terms());

@@ -8,7 +8,7 @@ import { eventually, job, probabilitiesOf, terms } from '../../support/engine.ts
 import type { Fault } from '../../support/http-models/faults.ts';
 import { problemsIn } from '../../support/inference-scene.ts';
 import { writePackage } from '../../support/packages.ts';
-import { type DialectCase, dialectCases } from '../../support/remote-dialects.ts';
+import { DIALECT_CASES, type DialectCase } from '../../support/remote-dialects.ts';
 import { type RemoteScene, startRemoteScene } from '../../support/remote-packages.ts';
 
 const request = job({ model: 'remote', input: 'abz', choices: ['a', 'bz', 'zz'] });
@@ -67,7 +67,7 @@ const FINAL: Readonly<Record<string, Fault>> = {
 };
 
 // Tests that mostly wait run side by side, after the others.
-for (const [name, dialect] of Object.entries(dialectCases)) {
+for (const [name, dialect] of Object.entries(DIALECT_CASES)) {
   test.serial(`${name}: batches keep to the bound, and the same decision makes the same requests`, async (t) => {
     const scene = await startScene(t, dialect);
     const { engine, server } = scene;

@@ -22,7 +22,7 @@ const echo: ServedDialect = {
   rows: () => 1,
   answer: async (body) => ({ status: 200, body }),
 };
-const bounds = { requests: 4, messageBytes: 65_536 };
+const BOUNDS = { requests: 4, messageBytes: 65_536 };
 const terms = (within = 30_000, signal = new AbortController().signal) => ({ within, signal });
 
 async function connect(
@@ -32,7 +32,7 @@ async function connect(
   folder = '/',
 ) {
   const server = { address, tls: undefined, token: undefined, path: '/echo', health: '/health', ...change };
-  const connection = await openHttpConnection({ server, folder, bounds });
+  const connection = await openHttpConnection({ server, folder, bounds: BOUNDS });
   t.teardown(() => connection.close());
   return connection;
 }
@@ -61,7 +61,7 @@ const reply = (status: number, body: unknown = {}, headers: Readonly<Record<stri
   kind: 'reply',
   reply: { status, body, headers },
 });
-const faults: Readonly<Record<string, readonly [Fault, Partial<CallFailed>]>> = {
+const FAULTS: Readonly<Record<string, readonly [Fault, Partial<CallFailed>]>> = {
   'a redirect': [reply(307, {}, { location: '/echo' }), { outcome: 'refused', blame: 'unfit' }],
   'a 401': [reply(401), { outcome: 'refused', blame: 'unfit' }],
   'a 403': [reply(403), { outcome: 'refused', blame: 'server' }],
@@ -86,7 +86,7 @@ const faults: Readonly<Record<string, readonly [Fault, Partial<CallFailed>]>> = 
   'a connection that ends': [{ kind: 'reset' }, { outcome: 'unavailable' }],
   'a connection that ends in an answer': [{ kind: 'cut' }, { outcome: 'unavailable' }],
 };
-for (const [name, [fault, expected]] of Object.entries(faults)) {
+for (const [name, [fault, expected]] of Object.entries(FAULTS)) {
   test(`${name} is told as what it is, and the next call is answered`, async (t) => {
     const server = await startHttpModelServer(t, echo);
     const connection = await connect(t, server);

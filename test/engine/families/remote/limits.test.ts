@@ -8,22 +8,22 @@ import { createEncoder } from '../../support/http-models/text-models.ts';
 import { problemsIn } from '../../support/inference-scene.ts';
 import { modelsFolder } from '../../support/packages.ts';
 import {
-  rerankOptions,
+  RERANK_OPTIONS,
   servedReranker,
   startRemoteScene,
-  textEmbeddingOptions,
+  TEXT_EMBEDDING_OPTIONS,
   writeRemotePackage,
 } from '../../support/remote-packages.ts';
 
-const canary = { input: 'abc', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
+const CANARY = { input: 'abc', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
 /** Counts by bytes what the server counts by letters: a quarter of it. */
-const byBytes = { tokenizer: undefined, bytes_per_token: 4 };
-const small = { input_tokens: 20, candidate_tokens: 8, choices: 300 };
+const BY_BYTES = { tokenizer: undefined, bytes_per_token: 4 };
+const SMALL = { input_tokens: 20, candidate_tokens: 8, choices: 300 };
 
 for (const server of ['vllm', 'llama.cpp', 'sglang', 'tei'] as const) {
   test.serial(`${server} refuses a text: the caller gets both counts, and the server is well`, async (t) => {
-    const options = { ...rerankOptions[server], ...byBytes };
-    const manifest = { canary, limits: small };
+    const options = { ...RERANK_OPTIONS[server], ...BY_BYTES };
+    const manifest = { canary: CANARY, limits: SMALL };
     const scene = await startRemoteScene(t, await servedReranker(server, 48), { options, manifest });
     const long = job({ model: 'remote', input: 'z'.repeat(70), choices: ['a', 'zz'] });
     for (let i = 0; i < 6; i++) {
@@ -40,8 +40,8 @@ test.serial('a choice that an encoder refuses is named, as a decision is made an
     ...{ encoder: await createEncoder(), models: { encoder: '' } },
     ...{ maxTokens: 26, tooLong: 'vllm' as const },
   });
-  const options = { ...textEmbeddingOptions, ...byBytes, cuts: 'refuses', batch: { independent: true } };
-  const { engine } = await startRemoteScene(t, served, { options, manifest: { limits: small } });
+  const options = { ...TEXT_EMBEDDING_OPTIONS, ...BY_BYTES, cuts: 'refuses', batch: { independent: true } };
+  const { engine } = await startRemoteScene(t, served, { options, manifest: { limits: SMALL } });
   const choices = ['abc', 'z'.repeat(30)];
   const expected = { kind: 'choice_too_long', choice: choices[1], tokens: 32, limit: 26 } as const;
   t.deepEqual(await engine.score(job({ model: 'remote', choices }), terms()), expected);
@@ -50,8 +50,8 @@ test.serial('a choice that an encoder refuses is named, as a decision is made an
 });
 
 test.serial('limits beyond what the server reads are a problem of the package', async (t) => {
-  const options = { ...rerankOptions.vllm };
-  const source = { options, manifest: { canary } };
+  const options = { ...RERANK_OPTIONS.vllm };
+  const source = { options, manifest: { canary: CANARY } };
   const { engine, status } = await startRemoteScene(t, await servedReranker('vllm', 30), source, { until: 'started' });
   const told = () => problemsIn(engine, 'a model cannot be served');
   await eventually(() => /candidate_tokens are more than the server reads: .* \d+ tokens of 30/.test(told()));
@@ -72,15 +72,15 @@ const cut = (answer: { results: { relevance_score: number }[] }) => ({
   ...answer,
   results: answer.results.map((each) => ({ ...each, relevance_score: Math.max(1, each.relevance_score) })),
 });
-const four = { ...canary, choices: ['a', 'b', 'c', 'zz'] };
+const FOUR = { ...CANARY, choices: ['a', 'b', 'c', 'zz'] };
 for (const [name, change, falsify, problem] of [
   ['rounded to 0 and 1', { scores: 'probability', raw: undefined }, logistic(0), /are saturated: 4 of the canary's 4/],
   ['cut off', {}, cut, /are cut off: most of the canary's are exactly 1/],
   ['all alike', {}, alike, /exactly 2/],
 ] as const) {
   test.serial(`scores ${name}: the package does not serve, and the log says why`, async (t) => {
-    const options = { ...rerankOptions['llama.cpp'], ...change, batch: { rows: 4 } };
-    const source = { options, manifest: { canary: four, limits: { ...small, choices: 4 } } };
+    const options = { ...RERANK_OPTIONS['llama.cpp'], ...change, batch: { rows: 4 } };
+    const source = { options, manifest: { canary: FOUR, limits: { ...SMALL, choices: 4 } } };
     const scene = await startRemoteScene(t, await servedReranker('llama.cpp'), source, {
       until: 'started',
       before: ({ behaviour }) => {
@@ -93,11 +93,11 @@ for (const [name, change, falsify, problem] of [
 }
 
 test.serial('a token that is refused makes the model unavailable at once, and a new one ready again', async (t) => {
-  const options = { ...rerankOptions.tei, server: { token_file: 'token' } };
+  const options = { ...RERANK_OPTIONS.tei, server: { token_file: 'token' } };
   const scene = await startRemoteScene(
     t,
     await servedReranker('tei'),
-    { options, manifest: { canary } },
+    { options, manifest: { canary: CANARY } },
     {
       until: 'started',
       before: ({ behaviour }) => {
@@ -120,8 +120,8 @@ test.serial('a token that is refused makes the model unavailable at once, and a 
 
 test.serial('a token that would travel in clear is told of', async (t) => {
   const modelsDir = await modelsFolder(t);
-  const options = { ...rerankOptions.tei, server: { token_env: 'UMPIRE_TOKEN_THAT_IS_NOT_SET' } };
-  await writeRemotePackage(modelsDir, 'nowhere.example:80', { options, manifest: { canary } });
+  const options = { ...RERANK_OPTIONS.tei, server: { token_env: 'UMPIRE_TOKEN_THAT_IS_NOT_SET' } };
+  await writeRemotePackage(modelsDir, 'nowhere.example:80', { options, manifest: { canary: CANARY } });
   const engine = await startEngine(t, { modelsDir }, 'started');
   await eventually(() =>
     /UMPIRE_TOKEN_THAT_IS_NOT_SET is not set/.test(problemsIn(engine, 'a model cannot be served')),

@@ -5,10 +5,10 @@ import { readRerankOptions } from '../../../../src/engine/families/rerank/option
 import { InvalidOptions } from '../../../../src/engine/packages/checker.ts';
 import { clearTokenAddress, tokenVariableOf } from '../../../../src/engine/packages/servers.ts';
 import { loadRemote } from '../../../../src/engine/worker/load-dialect.ts';
-import { rerankOptions, textEmbeddingOptions } from '../../support/remote-packages.ts';
+import { RERANK_OPTIONS, TEXT_EMBEDDING_OPTIONS } from '../../support/remote-packages.ts';
 
 type Options = Readonly<Record<string, unknown>>;
-const server = { address: 'localhost:8080' };
+const SERVER = { address: 'localhost:8080' };
 
 function problemsOf(read: (raw: unknown) => unknown, options: Options): string {
   try {
@@ -21,15 +21,15 @@ function problemsOf(read: (raw: unknown) => unknown, options: Options): string {
 }
 
 test('what is left out is as the servers have it', (t) => {
-  const read = readRerankOptions({ ...rerankOptions.vllm, server });
+  const read = readRerankOptions({ ...RERANK_OPTIONS.vllm, server: SERVER });
   t.like(read, { refuses: false, model: 'small', scores: { kind: 'logit', ask: 'use_activation' } });
   t.like(read.server, { path: '/v1/rerank', health: '/health', tls: undefined, token: undefined });
   t.like(read.bounds, { rows: 32, requests: 8, timeoutMs: 5000 });
-  t.is(readRerankOptions({ ...rerankOptions.tei, server }).server.path, '/rerank');
-  t.is(readEmbeddingsOptions({ ...textEmbeddingOptions, server }).server.path, '/v1/embeddings');
+  t.is(readRerankOptions({ ...RERANK_OPTIONS.tei, server: SERVER }).server.path, '/rerank');
+  t.is(readEmbeddingsOptions({ ...TEXT_EMBEDDING_OPTIONS, server: SERVER }).server.path, '/v1/embeddings');
 });
 
-const wrong: readonly (readonly [Options, RegExp])[] = [
+const WRONG: readonly (readonly [Options, RegExp])[] = [
   [{ shape: 'pairs' }, /options\.shape must match/],
   [{ scores: 'rank' }, /options\.scores must match/],
   [{ raw: undefined }, /options\.raw must be a string/],
@@ -43,30 +43,33 @@ const wrong: readonly (readonly [Options, RegExp])[] = [
   [{ templates: { query: '{input}', document: 'it' } }, /templates\.document must mention \{choice\}/],
   [{ templates: { query: '{input}', document: '{choice}', prompt: '' } }, /templates\.prompt is unknown/],
   [{ temprature: 1 }, /options\.temprature is unknown/],
-  [{ server: { ...server, path: 'rerank' } }, /server\.path must match/],
-  [{ server: { ...server, path: '/a b' } }, /server\.path must match/],
-  [{ server: { ...server, path: '/a\r\nx: y' } }, /server\.path must match/],
-  [{ server: { ...server, health: 'http://h/' } }, /server\.health must match/],
-  [{ server: { ...server, token: 'secret' } }, /server\.token is unknown/],
-  [{ server: { ...server, token_env: 'HOME' } }, /server\.token_env must match/],
+  [{ server: { ...SERVER, path: 'rerank' } }, /server\.path must match/],
+  [{ server: { ...SERVER, path: '/a b' } }, /server\.path must match/],
+  [{ server: { ...SERVER, path: '/a\r\nx: y' } }, /server\.path must match/],
+  [{ server: { ...SERVER, health: 'http://h/' } }, /server\.health must match/],
+  [{ server: { ...SERVER, token: 'secret' } }, /server\.token is unknown/],
+  [{ server: { ...SERVER, token_env: 'HOME' } }, /server\.token_env must match/],
   [
-    { server: { ...server, token_env: 'UMPIRE_TOKEN_A', token_file: 't' } },
+    { server: { ...SERVER, token_env: 'UMPIRE_TOKEN_A', token_file: 't' } },
     /must have token_file or token_env, not both/,
   ],
-  [{ server: { ...server, tls: { key: 'k.pem' } } }, /tls must have certificate and key together/],
+  [{ server: { ...SERVER, tls: { key: 'k.pem' } } }, /tls must have certificate and key together/],
   [{ batch: { rows: 301 } }, /batch\.rows must be a number from 1 to 300/],
 ];
-for (const [change, problem] of wrong) {
+for (const [change, problem] of WRONG) {
   test(`${JSON.stringify(change)}: ${problem.source}`, (t) => {
-    t.regex(problemsOf(readRerankOptions, { ...rerankOptions.vllm, server, ...change }), problem);
+    t.regex(problemsOf(readRerankOptions, { ...RERANK_OPTIONS.vllm, server: SERVER, ...change }), problem);
   });
 }
 
 test('an encoder without a weight for its second vector, and without a template for choices', (t) => {
-  const { joint_weight: _, ...others } = textEmbeddingOptions;
-  t.regex(problemsOf(readEmbeddingsOptions, { ...others, server }), /options\.joint_weight must be a number/);
+  const { joint_weight: _, ...others } = TEXT_EMBEDDING_OPTIONS;
+  t.regex(problemsOf(readEmbeddingsOptions, { ...others, server: SERVER }), /options\.joint_weight must be a number/);
   const templates = { input: '{input}' };
-  t.regex(problemsOf(readEmbeddingsOptions, { ...textEmbeddingOptions, server, templates }), /choice must be a string/);
+  t.regex(
+    problemsOf(readEmbeddingsOptions, { ...TEXT_EMBEDDING_OPTIONS, server: SERVER, templates }),
+    /choice must be a string/,
+  );
 });
 
 test('a dialect that there is not, and none', async (t) => {

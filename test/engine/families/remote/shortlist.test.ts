@@ -14,7 +14,7 @@ import { encoderGraph, modelsFolder, slowEncoderGraph, tokenId, writePackage } f
 const CAP = 26;
 
 /** A local model of the files that every small package has. */
-const tinyStage = {
+const TINY_STAGE = {
   family: 'bi-encoder',
   limits: { input_tokens: 20, candidate_tokens: 8, choices: 300 },
   options: {
@@ -37,7 +37,7 @@ interface Scene {
 async function startScene(t: ExecutionContext<unknown>, graph = encoderGraph()): Promise<Scene> {
   const server = await startInferenceServer(t, { graph: encoderGraph(2), output: 'embedding' });
   const modelsDir = await modelsFolder(t);
-  const { limits, options } = tinyStage;
+  const { limits, options } = TINY_STAGE;
   await writePackage(modelsDir, { id: 'local', graph, manifest: { limits, options } });
   await writeInferencePackage(modelsDir, server.address, {
     id: 'decider',
@@ -45,7 +45,7 @@ async function startScene(t: ExecutionContext<unknown>, graph = encoderGraph()):
   });
   await writeInferencePackage(modelsDir, server.address, {
     graph,
-    options: { batch: { choices: CAP, independent: true }, shortlist: tinyStage },
+    options: { batch: { choices: CAP, independent: true }, shortlist: TINY_STAGE },
   });
   return { engine: await startEngine(t, { modelsDir, defaultDeadlineMs: 600_000 }), server };
 }
@@ -233,8 +233,8 @@ test('the options say what is wrong with them', (t) => {
     readShortlist(createChecker({ shortlist }, 'options', problems), cap);
     return problems;
   };
-  const { family, limits, options } = tinyStage;
-  t.deepEqual(problemsOf(tinyStage), []);
+  const { family, limits, options } = TINY_STAGE;
+  t.deepEqual(problemsOf(TINY_STAGE), []);
   t.deepEqual(problemsOf(undefined), []);
   for (const [shortlist, problem] of [
     ['tiny', 'options.shortlist must be an object'],
@@ -242,11 +242,11 @@ test('the options say what is wrong with them', (t) => {
     [{ family: 'remote', limits, options }, 'options.shortlist.family must be one of bi-encoder'],
     [{ family, options }, 'options.shortlist.limits must be an object'],
     [{ family, limits }, 'options.shortlist.options must be an object'],
-    [{ ...tinyStage, cap: 3 }, 'options.shortlist.cap is unknown'],
+    [{ ...TINY_STAGE, cap: 3 }, 'options.shortlist.cap is unknown'],
   ] as const) {
     t.true(problemsOf(shortlist)[0]?.startsWith(problem), JSON.stringify(problemsOf(shortlist)));
   }
-  t.deepEqual(problemsOf(tinyStage, 0), [
+  t.deepEqual(problemsOf(TINY_STAGE, 0), [
     'options.shortlist needs batch.choices beside it, the most choices that the server takes',
   ]);
 });
@@ -268,7 +268,7 @@ test('as many choices as the limits allow must find somebody who takes them', (t
 test.serial('a package whose local model cannot be loaded says why', async (t) => {
   const server = await startInferenceServer(t, { graph: encoderGraph(), output: 'embedding' });
   const modelsDir = await modelsFolder(t);
-  const shortlist = (options: object) => ({ ...tinyStage, options: { ...tinyStage.options, ...options } });
+  const shortlist = (options: object) => ({ ...TINY_STAGE, options: { ...TINY_STAGE.options, ...options } });
   for (const [id, stage] of [
     ['missing', shortlist({ graph: 'other.onnx' })],
     ['misspelt', shortlist({ temprature: 1 })],

@@ -14,7 +14,7 @@ import { type RemotePackageSource, type RemoteScene, startRemoteScene } from '..
 
 const VARIANTS = ['systemone', 'decisions'] as const satisfies readonly SystemOneVariant[];
 
-const options = {
+const OPTIONS = {
   dialect: 'system-one',
   model: 'small',
   cuts: 'refuses',
@@ -36,11 +36,11 @@ async function startScene(
   return await startRemoteScene(t, dialect, {
     manifest: { limits: { input_tokens: 40, candidate_tokens: 12, choices: 255 } },
     ...source,
-    options: { ...options, variant, ...source.options },
+    options: { ...OPTIONS, variant, ...source.options },
   });
 }
 
-const requests = [
+const REQUESTS = [
   { input: 'abc abd', instruction: 'which', choices: ['abc', 'xyz'] },
   {
     input: 'say "a"\\ b\n',
@@ -56,7 +56,7 @@ for (const variant of VARIANTS) {
     const modelsDir = await modelsFolder(t);
     await writePackage(modelsDir);
     const here = await startEngine(t, { modelsDir });
-    for (const request of requests) {
+    for (const request of REQUESTS) {
       const expected = probabilitiesOf(job(request), await here.score(job(request), terms()));
       const asked = job({ ...request, model: 'remote' });
       const found = probabilitiesOf(asked, await scene.engine.score(asked, terms()));
@@ -240,7 +240,7 @@ test('orders are turned evenly, and none is asked twice', (t) => {
 });
 
 test('the options say what is wrong with them', (t) => {
-  const sound = { ...options, server: { address: '127.0.0.1:1' } };
+  const sound = { ...OPTIONS, server: { address: '127.0.0.1:1' } };
   const problemsOf = (changed: object): readonly string[] => {
     const kept = Object.entries({ ...sound, ...changed }).filter(([, value]) => value !== undefined);
     try {

@@ -4,14 +4,14 @@ import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.t
 import { encoderGraph, modelsFolder, packReaderGraph, tokenId, writePackage } from '../../support/packages.ts';
 
 const zeros = new Array<number>(8).fill(0);
-const finder = { near: 1, asked: 0.5, own: zeros, segment: [zeros], instruction: [zeros] };
-const small = {
+const FINDER = { near: 1, asked: 0.5, own: zeros, segment: [zeros], instruction: [zeros] };
+const SMALL = {
   id: 'staged',
   graph: encoderGraph(),
   files: {
     'b.onnx': packReaderGraph(),
     'symbols.json': Buffer.from('{"😀": " z "}'),
-    'finder.json': Buffer.from(JSON.stringify(finder)),
+    'finder.json': Buffer.from(JSON.stringify(FINDER)),
   },
   manifest: {
     family: 'two-stage',
@@ -50,7 +50,7 @@ const small = {
 
 test('a small package decides by both stages, in any order and with any length of text', async (t) => {
   const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, small);
+  await writePackage(modelsDir, SMALL);
   const engine = await startEngine(t, { modelsDir });
   const offered = ['abc', 'mno', '😀', 'kLm', 'd_e', 'f', 'g', 'hi', 'zz'];
   const request = job({ model: 'staged', choices: offered });
@@ -75,8 +75,8 @@ test('a small package decides by both stages, in any order and with any length o
 test('a choice of a megabyte of symbols is refused at once, and one of joiners is read', async (t) => {
   const modelsDir = await modelsFolder(t);
   await writePackage(modelsDir, {
-    ...small,
-    files: { ...small.files, 'symbols.json': Buffer.from(JSON.stringify({ '😀': ' z '.repeat(30), '\u200d': '' })) },
+    ...SMALL,
+    files: { ...SMALL.files, 'symbols.json': Buffer.from(JSON.stringify({ '😀': ' z '.repeat(30), '\u200d': '' })) },
   });
   const engine = await startEngine(t, { modelsDir });
   const symbols = '😀'.repeat(1 << 18);
@@ -98,12 +98,12 @@ test('a choice of a megabyte of symbols is refused at once, and one of joiners i
 
 test('wrong options are all named', async (t) => {
   const modelsDir = await modelsFolder(t);
-  const { options } = small.manifest;
+  const { options } = SMALL.manifest;
   const stack = { ...options.stack, features: ['one', 'luck', 'about'] };
   await writePackage(modelsDir, {
-    ...small,
+    ...SMALL,
     manifest: {
-      ...small.manifest,
+      ...SMALL.manifest,
       options: { ...options, best: 1, stack, windows: { ...options.windows, least_tokens: 13 } },
     },
   });

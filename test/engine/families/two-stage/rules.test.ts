@@ -37,7 +37,7 @@ test('texts are read with their symbols by name', (t) => {
   t.is(rules.plain('🇫🇷 a\u200db 5€ é'), 'fr ab 5 euro sign  é');
 });
 
-const choices: readonly (readonly [choice: string, read: string])[] = [
+const CHOICES: readonly (readonly [choice: string, read: string])[] = [
   ['play_music', 'play music'],
   ['playMusic', 'play Music'],
   ['PlayMusic', 'Play Music'],
@@ -63,7 +63,7 @@ const choices: readonly (readonly [choice: string, read: string])[] = [
   ['refundRequest-v2', 'refund Request v2'],
   ['<b>boldText</b>', '<b>bold Text</b>'],
 ];
-for (const [choice, read] of choices) {
+for (const [choice, read] of CHOICES) {
   test(`a choice is read as words: ${choice}`, (t) => {
     t.is(rules.plain(rules.words(choice)), read);
   });

@@ -4,7 +4,7 @@
  */
 import { Tokenizer } from '@huggingface/tokenizers';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { encoderGraph, entailmentGraph, tokenId, tokenizerDefinition } from '../packages.ts';
+import { encoderGraph, entailmentGraph, TOKENIZER_DEFINITION, tokenId } from '../packages.ts';
 
 /** Encodes a text. */
 export interface SmallEncoder {
@@ -28,7 +28,7 @@ export interface Pair {
 
 const CLS = tokenId('[CLS]');
 const SEP = tokenId('[SEP]');
-const tokenizer = new Tokenizer(tokenizerDefinition, {});
+const tokenizer = new Tokenizer(TOKENIZER_DEFINITION, {});
 
 /** The token ids of a text alone. */
 function idsOf(text: string): readonly number[] {
