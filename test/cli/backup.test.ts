@@ -4,12 +4,10 @@ import { join } from 'node:path';
 import test from 'ava';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
-import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
-import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { record } from '../stores/catalog-store-suite.ts';
 import { keyOf } from '../stores/key-store-suite.ts';
+import { openStores } from '../support/open-stores.ts';
 import { startRedis } from '../support/redis.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { linesOf, runUmpire } from '../support/terminal.ts';
@@ -23,8 +21,6 @@ test.after.always(async () => {
 const umpire = (env: Record<string, string>, ...args: string[]) => runUmpire(args, { env });
 
 const embedded = (name: string) => ({ UMPIRE_DATA_DIR: join(folder, name) });
-const opened = (env: Record<string, string>): Promise<Stores> =>
-  createStores(parseStoreSettings(env).value, SILENT_LOG);
 
 const KEYS = [
   keyOf('acme', { label: 'prod', limits: { quota: 7 }, lastUsedAt: 1_790_000_000_000 }),
@@ -56,7 +52,7 @@ async function content(stores: Stores) {
 const PLACES = { sqlite: embedded('one'), redis: { REDIS_URL: servers[0].url } };
 for (const [name, env] of Object.entries(PLACES)) {
   test.serial(`${name}: what a backup holds is what a store of either kind has after a restore`, async (t) => {
-    const stores = await opened(env);
+    const stores = await openStores(env);
     t.teardown(() => stores.close());
     await fill(stores);
     const file = join(folder, `${name}.backup`);
@@ -73,7 +69,7 @@ for (const [name, env] of Object.entries(PLACES)) {
       const { status, out, err } = await umpire(target, 'restore', file);
       t.is(status, 0, err);
       t.is(linesOf(out)[0], '3 keys and 3 catalogs added');
-      const restored = await opened(target);
+      const restored = await openStores(target);
       t.deepEqual(await content(restored), expected);
       // Again: everything is there and stays.
       const again = linesOf((await umpire(target, 'restore', file)).out);
@@ -85,7 +81,7 @@ for (const [name, env] of Object.entries(PLACES)) {
 
 test.serial('a restore overwrites nothing', async (t) => {
   const env = embedded('other');
-  const stores = await opened(env);
+  const stores = await openStores(env);
   await stores.catalogs.create('acme', record('a', ['mine', 'stays']), UNBOUNDED, budget());
   await umpire(env, 'restore', join(folder, 'sqlite.backup'));
   t.deepEqual((await stores.catalogs.read('acme', 'a', budget()))?.record.choices, ['mine', 'stays']);

@@ -4,11 +4,9 @@ import { join } from 'node:path';
 import test from 'ava';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
-import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
-import { parseStoreSettings } from '../../src/stores/settings.ts';
 import { modelsFolder, writePackage } from '../engine/support/packages.ts';
 import { issueKey } from '../support/issue-key.ts';
+import { openStores } from '../support/open-stores.ts';
 import { startRedis } from '../support/redis.ts';
 import { startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -27,7 +25,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
       const folder = temporaryFolder();
       const redis = kind === 'redis' ? await startRedis() : undefined;
       const place = redis === undefined ? { UMPIRE_DATA_DIR: folder } : { REDIS_URL: redis.url };
-      const stores = await createStores(parseStoreSettings(place).value, SILENT_LOG);
+      const stores = await openStores(place);
       const service = await startService({ ...place, UMPIRE_MODELS_DIR: modelsDir });
       t.teardown(async () => {
         await service.stop();

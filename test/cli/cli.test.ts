@@ -8,12 +8,9 @@ import test from 'ava';
 import { hashKey, isKey } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
-import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
-import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
-import { openEmbedded } from '../support/embedded.ts';
+import { openEmbedded, openStores } from '../support/open-stores.ts';
 import { startRedis } from '../support/redis.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { linesOf, runUmpire } from '../support/terminal.ts';
@@ -25,7 +22,7 @@ const places: Record<string, { env: Env; stores: Stores }> = {
   sqlite: { env: { UMPIRE_DATA_DIR: embedded.folder }, stores: embedded },
   redis: {
     env: { REDIS_URL: redis.url },
-    stores: await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG),
+    stores: await openStores({ REDIS_URL: redis.url }),
   },
 };
 test.after.always(async () => {

@@ -8,11 +8,8 @@ import { CHECKS } from '../../conformance/checks.ts';
 import { createKit } from '../../conformance/kit.ts';
 import { runChecks } from '../../conformance/run.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
-import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
-import { parseStoreSettings } from '../../src/stores/settings.ts';
-import { openEmbedded } from '../support/embedded.ts';
 import { issueKey } from '../support/issue-key.ts';
+import { openEmbedded, openStores } from '../support/open-stores.ts';
 import { startRedis } from '../support/redis.ts';
 import { startService } from '../support/service.ts';
 
@@ -31,8 +28,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
     t.timeout(180_000);
     const redis = kind === 'redis' ? await startRedis() : undefined;
     if (redis !== undefined) t.teardown(() => redis.stop());
-    const embedded = redis === undefined ? await openEmbedded() : undefined;
-    const stores = embedded ?? (await createStores(parseStoreSettings({ REDIS_URL: redis?.url }).value, SILENT_LOG));
+    const stores = redis === undefined ? await openEmbedded() : await openStores({ REDIS_URL: redis.url });
     t.teardown(() => stores.close());
     const service = await startService({}, { stores });
     t.teardown(service.stop);

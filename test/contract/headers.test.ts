@@ -1,9 +1,9 @@
 /** What answers over REST carry in their headers, and what they do not. */
 import test from 'ava';
 import { VALID_BODY } from '../support/answers.ts';
-import { openEmbedded } from '../support/embedded.ts';
 import { decide, send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
+import { openEmbedded } from '../support/open-stores.ts';
 import { startService } from '../support/service.ts';
 
 const stores = await openEmbedded();

@@ -4,13 +4,10 @@ import test from 'ava';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { basisOf, digestOf, type LearnedRecord } from '../../src/stores/catalog-additions.ts';
 import { type CatalogRecord, UNBOUNDED } from '../../src/stores/catalog-store.ts';
-import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
-import { parseStoreSettings } from '../../src/stores/settings.ts';
-import { openEmbedded } from '../support/embedded.ts';
 import { callGrpc, openGrpc } from '../support/grpc.ts';
 import { decide } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
+import { openEmbedded, openStores } from '../support/open-stores.ts';
 import { startRedis, until } from '../support/redis.ts';
 import { metricsPortOf, scrape } from '../support/scrape.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
@@ -144,7 +141,7 @@ const BROKEN: Readonly<Record<string, string>> = {
 test('a state that is broken, of another length or for something else never decides: 500 storage_corrupt, until it is replaced', async (t) => {
   const embedded = await openEmbedded();
   const redis = await startRedis();
-  const inRedis = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG);
+  const inRedis = await openStores({ REDIS_URL: redis.url });
   t.teardown(async () => {
     await inRedis.close();
     await redis.stop();

@@ -6,15 +6,12 @@ import { fileURLToPath } from 'node:url';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { mintKey } from '../../src/domain/keys.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
-import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
-import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { type Answer, json, VALID_BODY } from '../support/answers.ts';
-import { openEmbedded } from '../support/embedded.ts';
 import { decide, send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
 import { modelsDir } from '../support/models-dir.ts';
+import { openEmbedded, openStores } from '../support/open-stores.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { runUmpire } from '../support/terminal.ts';
@@ -50,7 +47,7 @@ test.before(async (t) => {
     folder: embedded.folder,
     places: {
       sqlite: await place({ UMPIRE_DATA_DIR: embedded.folder, LOG_LEVEL: 'trace' }, embedded),
-      redis: await place(redisEnv, await createStores(parseStoreSettings(redisEnv).value, SILENT_LOG)),
+      redis: await place(redisEnv, await openStores(redisEnv)),
     },
   };
 });

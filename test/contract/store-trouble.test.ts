@@ -3,13 +3,11 @@
  * Redis is, without a restart. The measured times are in each test's log.
  */
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
-import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
-import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { type Answer, isError, VALID_BODY } from '../support/answers.ts';
 import { decide, send } from '../support/http.ts';
 import { type IssuedKey, issueKey } from '../support/issue-key.ts';
+import { openStores } from '../support/open-stores.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { startService, type TestService } from '../support/service.ts';
@@ -27,7 +25,7 @@ let ids = 0;
 
 test.before(async (t) => {
   const redis = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always', '--aof-use-rdb-preamble', 'yes']);
-  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG);
+  const stores = await openStores({ REDIS_URL: redis.url });
   const key = await issueKey(stores, 'acme');
   // With limits, so that every decision has something to ask of Redis.
   const limits = { UMPIRE_RATE_ANONYMOUS: '10000/s', UMPIRE_RATE_KEY: '10000/s', UMPIRE_CONCURRENCY_KEY: '100' };

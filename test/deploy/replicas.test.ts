@@ -1,9 +1,6 @@
 /** Three replicas with a Redis behind a real nginx that has the shipped configuration: REST and gRPC on one name, with TLS. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import anyTest, { type TestFn } from 'ava';
-import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
-import { parseStoreSettings } from '../../src/stores/settings.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { decisionOf, grpcFault, restFault } from '../support/decision-calls.ts';
 import { callGrpc, type GrpcClients, openGrpc } from '../support/grpc.ts';
@@ -11,6 +8,7 @@ import { send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
 import { keepCalling } from '../support/keep-calling.ts';
 import { startProxy, type TestProxy } from '../support/nginx.ts';
+import { openStores } from '../support/open-stores.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
 import { type Replica, startReplicas } from '../support/replicas.ts';
 import { openTls, type TlsCaller } from '../support/send-tls.ts';
@@ -30,7 +28,7 @@ const LIMIT = 12;
 
 test.before(async (t) => {
   const redis = await startRedis();
-  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG);
+  const stores = await openStores({ REDIS_URL: redis.url });
   const replicas = await startReplicas({
     REDIS_URL: redis.url,
     UMPIRE_TRUSTED_PROXIES: '127.0.0.1',

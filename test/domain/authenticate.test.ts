@@ -7,7 +7,7 @@ import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { StoreUnavailable } from '../../src/stores/errors.ts';
 import { REVOKED } from '../../src/stores/key-store.ts';
-import { openEmbedded } from '../support/embedded.ts';
+import { openEmbedded } from '../support/open-stores.ts';
 
 const stores = await openEmbedded();
 test.after.always(() => stores.close());

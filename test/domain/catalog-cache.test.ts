@@ -6,7 +6,7 @@ import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { StoreUnavailable } from '../../src/stores/errors.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
-import { openEmbedded } from '../support/embedded.ts';
+import { openEmbedded } from '../support/open-stores.ts';
 
 const stores = await openEmbedded();
 test.after.always(() => stores.close());

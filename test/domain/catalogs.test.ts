@@ -7,7 +7,7 @@ import { EngineOverloaded } from '../../src/engine/errors.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../../src/stores/errors.ts';
 import { newOwner } from '../stores/catalog-store-suite.ts';
-import { openEmbedded } from '../support/embedded.ts';
+import { openEmbedded } from '../support/open-stores.ts';
 
 const stores = await openEmbedded();
 test.after.always(() => stores.close());

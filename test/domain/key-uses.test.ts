@@ -5,7 +5,7 @@ import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { StoreUnavailable } from '../../src/stores/errors.ts';
 import { newOwner } from '../stores/catalog-store-suite.ts';
 import { keyOf } from '../stores/key-store-suite.ts';
-import { openEmbedded } from '../support/embedded.ts';
+import { openEmbedded } from '../support/open-stores.ts';
 import { until } from '../support/redis.ts';
 
 const stores = await openEmbedded();

@@ -1,8 +1,8 @@
 /** A service with an embedded store in which the test has a key. */
 import type { Overrides } from '../../src/app.ts';
 import type { Stores } from '../../src/stores/stores.ts';
-import { openEmbedded } from './embedded.ts';
 import { issueKey } from './issue-key.ts';
+import { openEmbedded } from './open-stores.ts';
 import { startService, type TestService } from './service.ts';
 
 /** A service, its stores and a live key of the owner `acme`. */

@@ -11,13 +11,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
-import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
-import { parseStoreSettings } from '../../src/stores/settings.ts';
 import { writePackage } from '../engine/support/packages.ts';
 import { CHILD_ENV } from './child-env.ts';
 import { issueKey } from './issue-key.ts';
 import { keepCalling } from './keep-calling.ts';
+import { openStores } from './open-stores.ts';
 import { freePort, startRedis, type TestRedis } from './redis.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -163,7 +161,7 @@ async function deploy(folder: string, redis: TestRedis | undefined): Promise<Dep
   const place: Record<string, string> =
     redis === undefined ? { UMPIRE_DATA_DIR: join(folder, 'data') } : { REDIS_URL: redis.url };
   const env = { ...place, UMPIRE_MODELS_DIR: models };
-  const stores = await createStores(parseStoreSettings(place).value, SILENT_LOG);
+  const stores = await openStores(place);
   const { headers } = await issueKey(stores, 'acme');
   const createdAt = '2026-01-02T03:04:05.678Z';
   const record = { id: 'letters', model: 'tiny', choices: CHOICES, version: '1', visibility: 'private', createdAt };

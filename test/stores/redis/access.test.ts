@@ -4,16 +4,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
-import { createStores } from '../../../src/stores/create-stores.ts';
 import { StoreUnavailable } from '../../../src/stores/errors.ts';
-import { SILENT_LOG } from '../../../src/stores/log.ts';
-import { parseStoreSettings } from '../../../src/stores/settings.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { createRecordedLog } from '../../support/log.ts';
+import { openStores } from '../../support/open-stores.ts';
 import { freePort, startRedis } from '../../support/redis.ts';
-import { catalogStoreSuite } from '../catalog-store-suite.ts';
-import { keyStoreSuite } from '../key-store-suite.ts';
-import { limitStoreSuite } from '../limit-store-suite.ts';
+import { redisSuites } from './redis-suites.ts';
 
 const certificate = makeCertificate('localhost');
 const tlsPort = await freePort();
@@ -31,23 +27,13 @@ const RIGHTS = ['~umpire:*', '+@read', '+@write', '+@scripting', '+@connection',
 await redis.command('ACL', 'SETUSER', 'umpire', 'on', `>${PASSWORD}`, ...RIGHTS);
 
 const login = `umpire:${encodeURIComponent(PASSWORD)}@`;
-const stores = await createStores(
-  parseStoreSettings({ REDIS_URL: `redis://${login}127.0.0.1:${redis.port}/3` }).value,
-  SILENT_LOG,
-);
-const { limits } = stores;
-if (limits === undefined) throw new Error('Redis counts limits');
+const stores = await openStores({ REDIS_URL: `redis://${login}127.0.0.1:${redis.port}/3` });
 test.after.always(async () => {
   await stores.close();
   await redis.stop();
 });
 
-catalogStoreSuite(test.serial, 'least rights', () => stores.catalogs);
-keyStoreSuite(test.serial, 'least rights', () => stores.keys);
-limitStoreSuite(test.serial, 'least rights', () => ({
-  take: (demand) => limits.take(demand, budget()),
-  release: (subject, lease) => limits.release(subject, lease),
-}));
+redisSuites('least rights', stores);
 
 test.serial('the database of the URL is used', async (t) => {
   t.is(await redis.command('DBSIZE'), 0);
@@ -56,10 +42,7 @@ test.serial('the database of the URL is used', async (t) => {
 
 test('a wrong password is a store that is away, and is not told', async (t) => {
   const log = createRecordedLog();
-  const wrong = await createStores(
-    parseStoreSettings({ REDIS_URL: `redis://umpire:secretish@127.0.0.1:${redis.port}` }).value,
-    log,
-  );
+  const wrong = await openStores({ REDIS_URL: `redis://umpire:secretish@127.0.0.1:${redis.port}` }, log);
   t.teardown(() => wrong.close());
   await t.throwsAsync(wrong.keys.list(budget()), { instanceOf: StoreUnavailable });
   t.true(log.lines.some(({ level }) => level === 'warn'));

@@ -4,33 +4,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
-import { createStores } from '../../../src/stores/create-stores.ts';
 import { StoreUnavailable } from '../../../src/stores/errors.ts';
 import { slotOf } from '../../../src/stores/redis/slots.ts';
-import { parseStoreSettings } from '../../../src/stores/settings.ts';
 import { createRecordedLog } from '../../support/log.ts';
+import { openStores } from '../../support/open-stores.ts';
 import { startCluster, until } from '../../support/redis.ts';
-import { catalogStoreSuite, newOwner, record } from '../catalog-store-suite.ts';
-import { keyOf, keyStoreSuite } from '../key-store-suite.ts';
-import { limitStoreSuite } from '../limit-store-suite.ts';
+import { newOwner, record } from '../catalog-store-suite.ts';
+import { keyOf } from '../key-store-suite.ts';
+import { redisSuites } from './redis-suites.ts';
 
 const cluster = await startCluster();
 const [first] = cluster.nodes;
 if (first === undefined) throw new Error('no node');
-const stores = await createStores(parseStoreSettings({ REDIS_CLUSTER: cluster.addresses }).value, createRecordedLog());
-const { limits } = stores;
-if (limits === undefined) throw new Error('Redis counts limits');
+const stores = await openStores({ REDIS_CLUSTER: cluster.addresses }, createRecordedLog());
 test.after.always(async () => {
   await stores.close();
   await cluster.stop();
 });
 
-catalogStoreSuite(test.serial, 'cluster', () => stores.catalogs);
-keyStoreSuite(test.serial, 'cluster', () => stores.keys);
-limitStoreSuite(test.serial, 'cluster', () => ({
-  take: (demand) => limits.take(demand, budget()),
-  release: (subject, lease) => limits.release(subject, lease),
-}));
+redisSuites('cluster', stores);
 
 const keySlot = (name: string): Promise<unknown> => first.command('CLUSTER', 'KEYSLOT', name);
 

@@ -4,32 +4,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
-import { createStores } from '../../../src/stores/create-stores.ts';
 import { StoreCorrupt, StoreUnavailable } from '../../../src/stores/errors.ts';
 import { REVOKED } from '../../../src/stores/key-store.ts';
-import { parseStoreSettings } from '../../../src/stores/settings.ts';
 import { createRecordedLog } from '../../support/log.ts';
+import { openStores } from '../../support/open-stores.ts';
 import { startRedis, until } from '../../support/redis.ts';
-import { catalogStoreSuite, newOwner, record } from '../catalog-store-suite.ts';
-import { keyOf, keyStoreSuite } from '../key-store-suite.ts';
-import { limitStoreSuite } from '../limit-store-suite.ts';
+import { newOwner, record } from '../catalog-store-suite.ts';
+import { keyOf } from '../key-store-suite.ts';
+import { redisSuites } from './redis-suites.ts';
 
 const redis = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'allkeys-lru']);
 const log = createRecordedLog();
-const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, log);
-const { limits } = stores;
-if (limits === undefined) throw new Error('Redis counts limits');
+const stores = await openStores({ REDIS_URL: redis.url }, log);
 test.after.always(async () => {
   await stores.close();
   await redis.stop();
 });
 
-catalogStoreSuite(test.serial, 'redis', () => stores.catalogs);
-keyStoreSuite(test.serial, 'redis', () => stores.keys);
-limitStoreSuite(test.serial, 'redis', () => ({
-  take: (demand) => limits.take(demand, budget()),
-  release: (subject, lease) => limits.release(subject, lease),
-}));
+const limits = redisSuites('redis', stores);
 
 test.serial('says in plain words how catalogs could be lost', async (t) => {
   await until(() => log.lines.some(({ message }) => message.includes('allkeys-lru')));

@@ -3,26 +3,22 @@
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
-import { createStores } from '../../../src/stores/create-stores.ts';
 import { StoreUnavailable, StoreWriteUnconfirmed } from '../../../src/stores/errors.ts';
-import { parseStoreSettings } from '../../../src/stores/settings.ts';
 import { createRecordedLog } from '../../support/log.ts';
+import { openStores } from '../../support/open-stores.ts';
 import { startSentinels, type TestRedis, until } from '../../support/redis.ts';
 import { newOwner, record } from '../catalog-store-suite.ts';
 
 const setup = await startSentinels();
 const ENV = { REDIS_SENTINELS: setup.addresses, REDIS_SENTINEL_NAME: 'umpire' };
-const stores = await createStores(parseStoreSettings(ENV).value, createRecordedLog());
+const stores = await openStores(ENV, createRecordedLog());
 test.after.always(async () => {
   await stores.close();
   await setup.stop();
 });
 
 test.serial('a write waits for the replica where that is asked for, and says so when it cannot know', async (t) => {
-  const waiting = await createStores(
-    parseStoreSettings({ ...ENV, UMPIRE_REDIS_WAIT_REPLICAS: '1' }).value,
-    createRecordedLog(),
-  );
+  const waiting = await openStores({ ...ENV, UMPIRE_REDIS_WAIT_REPLICAS: '1' }, createRecordedLog());
   t.teardown(() => waiting.close());
   const owner = newOwner();
   let ids = 0;

@@ -3,14 +3,13 @@ import { statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
-import { createStores } from '../../../src/stores/create-stores.ts';
 import { REVOKED } from '../../../src/stores/key-store.ts';
-import { SILENT_LOG } from '../../../src/stores/log.ts';
+import { openStores } from '../../support/open-stores.ts';
 import { record } from '../catalog-store-suite.ts';
 import { keyOf } from '../key-store-suite.ts';
 
 const [folder = ''] = process.argv.slice(2);
-const stores = await createStores({ kind: 'sqlite', folder }, SILENT_LOG);
+const stores = await openStores({ UMPIRE_DATA_DIR: folder });
 const old = keyOf('owner');
 await stores.keys.add(old, budget(5_000));
 

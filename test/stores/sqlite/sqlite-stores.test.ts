@@ -10,18 +10,17 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
-import { createStores } from '../../../src/stores/create-stores.ts';
 import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../../../src/stores/errors.ts';
 import { REVOKED } from '../../../src/stores/key-store.ts';
-import { SILENT_LOG } from '../../../src/stores/log.ts';
 import { createWriteQueue } from '../../../src/stores/sqlite/write-queue.ts';
+import { openStores } from '../../support/open-stores.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { catalogStoreSuite, newOwner, record } from '../catalog-store-suite.ts';
 import { keyOf, keyStoreSuite } from '../key-store-suite.ts';
 
 const folder = temporaryFolder();
 const file = join(folder, 'umpire.db');
-const open = () => createStores({ kind: 'sqlite', folder }, SILENT_LOG);
+const open = () => openStores({ UMPIRE_DATA_DIR: folder });
 const stores = await open();
 test.after.always(() => stores.close());
 
@@ -58,7 +57,7 @@ test.serial('a thread that cannot write says so, and the next write tries anothe
   await t.throwsAsync(queue.opened(), { instanceOf: StoreUnavailable });
   const write = () => queue.write(budget(5_000), { kind: 'delete_catalog', owner: 'a', id: 'b' });
   await t.throwsAsync(write(), { instanceOf: StoreWriteUnconfirmed });
-  await (await createStores({ kind: 'sqlite', folder: join(place, 'folder') }, SILENT_LOG)).close();
+  await (await openStores({ UMPIRE_DATA_DIR: join(place, 'folder') })).close();
   t.false(await write());
   await queue.close();
 });
@@ -113,7 +112,7 @@ test.serial(
 
 test.serial('a file of the first schema is brought up to date, with what it holds', async (t) => {
   const place = temporaryFolder();
-  const open = () => createStores({ kind: 'sqlite', folder: place }, SILENT_LOG);
+  const open = () => openStores({ UMPIRE_DATA_DIR: place });
   const fresh = await open();
   await fresh.catalogs.create('owner', record('a'), UNBOUNDED, budget());
   await fresh.close();
@@ -135,7 +134,7 @@ test.serial('a file of the first schema is brought up to date, with what it hold
 
 test.serial('what cannot be opened says why', async (t) => {
   const place = temporaryFolder();
-  const opening = (at: string) => createStores({ kind: 'sqlite', folder: at }, SILENT_LOG);
+  const opening = (at: string) => openStores({ UMPIRE_DATA_DIR: at });
   writeFileSync(join(place, 'umpire.db'), 'this is not a database, but long enough to be taken for one'.repeat(50));
   await t.throwsAsync(opening(place), { instanceOf: StoreCorrupt, message: /umpire\.db is damaged/ });
   t.true(readFileSync(join(place, 'umpire.db'), 'utf8').startsWith('this is not'));
@@ -160,7 +159,7 @@ test.serial('every create that was acknowledged is there after kill -9, again an
     writer.kill('SIGKILL');
     await once(writer, 'exit');
   }
-  const survivors = await createStores({ kind: 'sqlite', folder: place }, SILENT_LOG);
+  const survivors = await openStores({ UMPIRE_DATA_DIR: place });
   const found = new Set(await survivors.catalogs.list('owner', budget()));
   t.true(acknowledged.length >= 50);
   t.deepEqual(

@@ -2,12 +2,11 @@
 
 import { createStoreBudget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
-import { createStores } from '../../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../../src/stores/log.ts';
+import { openStores } from '../../support/open-stores.ts';
 import { record } from '../catalog-store-suite.ts';
 
 const [folder = '', prefix = ''] = process.argv.slice(2);
-const stores = await createStores({ kind: 'sqlite', folder }, SILENT_LOG);
+const stores = await openStores({ UMPIRE_DATA_DIR: folder });
 for (let count = 0; ; count++) {
   const id = `${prefix}.${count}`;
   const outcome = await stores.catalogs.create('owner', record(id, [id, 'other']), UNBOUNDED, createStoreBudget(5_000));

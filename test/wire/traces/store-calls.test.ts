@@ -1,11 +1,9 @@
 /** Calls to the store in traces: each lies in the stage that made it. */
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
-import { createStores } from '../../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../../src/stores/log.ts';
-import { parseStoreSettings } from '../../../src/stores/settings.ts';
 import { type Call, send } from '../../support/http.ts';
 import { issueKey } from '../../support/issue-key.ts';
+import { openStores } from '../../support/open-stores.ts';
 import { startRedis, until } from '../../support/redis.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import type { ReceivedSpan } from '../../support/trace-receiver.ts';
@@ -35,7 +33,7 @@ async function traced(
 test('calls to the store lie in the stage that made them, and say nothing of the owner or the catalog', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
-  const stores = await createStores(parseStoreSettings({ REDIS_URL: redis.url }).value, SILENT_LOG);
+  const stores = await openStores({ REDIS_URL: redis.url });
   const { headers } = await issueKey(stores, 'secret-owner');
   await stores.close();
   const service = await startTraced(
