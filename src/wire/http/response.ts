@@ -1,6 +1,7 @@
 /** Writes whole responses. */
 import type { Exchange } from './exchange.ts';
 import { isHttp2 } from './messages.ts';
+import { throwRestAway } from './unwanted.ts';
 
 /** A response; `body` null for none. */
 export interface WholeResponse {
@@ -13,6 +14,8 @@ export interface WholeResponse {
 export function respond(exchange: Exchange, { status, headers, body }: WholeResponse, closing: boolean): void {
   const { request, response } = exchange;
   if (response.writableEnded || response.destroyed || response.headersSent) return;
+  // Over HTTP/2 what nobody reads stays with the sender.
+  if (!isHttp2(request) && !request.complete) throwRestAway(request);
   const head: Record<string, string | number> = { 'x-request-id': exchange.requestId, ...headers };
   if (closing && !isHttp2(request)) head.connection = 'close';
   if (body === null) {

@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors.ts';
 import { MAX_BODY_BYTES, REQUEST_TIMEOUT } from '../http/bounds.ts';
 import { createByteCollector } from '../http/byte-collector.ts';
 import { type HttpRequest, isHttp2, wasReset } from '../http/messages.ts';
+import { throwRestAway } from '../http/unwanted.ts';
 
 const tooLarge = (): DomainError =>
   new DomainError('BODY_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
@@ -30,8 +31,7 @@ export function readBody(request: HttpRequest, meter: BodyMeter): Promise<Uint8A
       if (fault === undefined) {
         resolve(collected.bytes());
       } else {
-        // What still comes is read and thrown away, so that the answer is not lost in a reset connection.
-        request.on('error', () => {}).resume();
+        throwRestAway(request);
         reject(fault);
       }
     };

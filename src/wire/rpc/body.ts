@@ -3,6 +3,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import type { BodyMeter } from '../../domain/body-limits.ts';
 import type { DomainError } from '../../domain/errors.ts';
 import { type HttpRequest, wasReset } from '../http/messages.ts';
+import { throwRestAway } from '../http/unwanted.ts';
 
 /**
  * Iterates over the body. What a reader leaves unread, because the message is too large or not valid, is then read and thrown away: a stream's
@@ -59,7 +60,7 @@ export async function* requestBody(
   } finally {
     clearTimeout(timer);
     request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
-    if (!request.readableEnded) request.on('error', () => {}).resume();
+    throwRestAway(request);
   }
 }
 

@@ -9,6 +9,7 @@ import { DomainError, ERROR_TABLE } from '../../domain/errors.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { STATUS_NUMBERS } from '../http/fault.ts';
 import { respond } from '../http/response.ts';
+import { throwRestAway } from '../http/unwanted.ts';
 import { errorToJsonBytes, setTrailerStatus } from './connect-private.ts';
 
 /** `ErrorInfo.domain`: who defines the reasons. */
@@ -52,7 +53,7 @@ const KNOWN = new LRUCache<string, StatusFields>({ max: 64 });
  * call's first are taken in before: a stream that is over makes them errors of the session, and a session with many of these is ended.
  */
 export function answerGrpcFault({ request, response, requestId }: Exchange, fault: DomainError): void {
-  request.resume();
+  throwRestAway(request);
   setImmediate(() => {
     // Not `writeHead`: it would send the headers at once, and the end of the stream in a frame of its own.
     for (const [name, value] of statusOf(fault)) response.setHeader(name, value);
@@ -86,9 +87,8 @@ export function unescapeMessage(trailer: Headers): Headers {
   return trailer;
 }
 
-/** Answers a Connect call with the fault; what is left of its request is thrown away. */
+/** Answers a Connect call with the fault. */
 export function answerConnectFault(exchange: Exchange, fault: DomainError, closing: boolean): void {
-  exchange.request.resume();
   const error = toConnectError(fault);
   const headers = Object.fromEntries(error.metadata);
   respond(
