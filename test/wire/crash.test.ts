@@ -1,6 +1,6 @@
 /**
  * Nothing that comes in one read ends the process, and nothing of it stays: a request of every kind with a frame of every kind behind it, the preface cut
- * anywhere, in cleartext and behind TLS. What is read together with the preface Node handles before it has told anybody of the session.
+ * anywhere, in cleartext and behind TLS, and at the operator's port. What is read together with the preface Node handles before it has told anybody of the session.
  */
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
@@ -9,12 +9,13 @@ import { makeCertificate } from '../support/certificates.ts';
 import { send } from '../support/http.ts';
 import { OPENINGS, SEQUELS } from '../support/http2-crash-cases.ts';
 import { PREFACE, settings } from '../support/http2-frames.ts';
+import { metricsPortOf } from '../support/scrape.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 const { certFile, keyFile } = makeCertificate('crash');
 const engine = createScriptedEngine();
-const plain = await startService({ LOG_LEVEL: 'warn' }, { engine });
+const plain = await startService({ UMPIRE_METRICS_PORT: '0' }, { engine });
 const secure = await startService({ LOG_LEVEL: 'warn', TLS_CERT: certFile, TLS_KEY: keyFile }, { engine });
 test.after.always(() => Promise.all([plain.stop(), secure.stop()]));
 
@@ -92,14 +93,15 @@ test.serial('calls in a pipeline whose connection ends before their turn', async
 
 const expecting = [...Object.entries(OPENINGS)].filter(([name]) => name.startsWith('Expect') || name === 'CONNECT');
 
+const parted = expecting.flatMap(([, opening]) =>
+  ['RST 8', 'RST 0', 'DATA with broken padding', 'GOAWAY 1'].flatMap((sequel) => {
+    const rest = Buffer.concat([PREFACE, settings(), opening, SEQUELS[sequel] as Buffer]);
+    return [1, 3, 12, 18, 23, 24, 27, 33].map((at) => [rest.subarray(0, at), rest.subarray(at)]);
+  }),
+);
+
 test.serial('the same in two reads, the preface cut anywhere', async (t) => {
-  const cases = expecting.flatMap(([, opening]) =>
-    ['RST 8', 'RST 0', 'DATA with broken padding', 'GOAWAY 1'].flatMap((sequel) => {
-      const rest = Buffer.concat([PREFACE, settings(), opening, SEQUELS[sequel] as Buffer]);
-      return [1, 3, 12, 18, 23, 24, 27, 33].map((at) => [rest.subarray(0, at), rest.subarray(at)]);
-    }),
-  );
-  await throwAll(() => connect(plain.port, '127.0.0.1'), cases);
+  await throwAll(() => connect(plain.port, '127.0.0.1'), parted);
   t.deepEqual(await untilNothingIsHeld(plain), NOTHING);
 });
 
@@ -117,4 +119,55 @@ test.serial('behind TLS', async (t) => {
     cases.filter((_, index) => index % 3 === 0),
   );
   t.deepEqual(await untilNothingIsHeld(secure), NOTHING);
+});
+
+const operators = (): Socket => connect(metricsPortOf(plain), '127.0.0.1');
+
+async function operatorsPortAnswers(): Promise<readonly number[]> {
+  const paths = ['/health/live', '/metrics'];
+  return Promise.all(paths.map(async (path) => (await send(metricsPortOf(plain), { path })).status));
+}
+
+test.serial("at the operator's port, which knows no frames", async (t) => {
+  await throwAll(operators, together);
+  await throwAll(operators, parted);
+  t.deepEqual(await operatorsPortAnswers(), [200, 200]);
+});
+
+const METRICS = 'GET /metrics HTTP/1.1\r\nHost: a\r\n';
+/** Requests of HTTP/1.1 that ask for more than an answer. */
+const requests = [
+  `${METRICS}\r\n`,
+  `HEAD /health/ready HTTP/1.1\r\nHost: a\r\n\r\n`,
+  `${METRICS}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}`,
+  `${METRICS}Expect: 200-ok\r\n\r\n`,
+  `${METRICS}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n`,
+  `${METRICS}Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nTrailer: x\r\n\r\n`,
+  'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n',
+  'POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{}',
+  'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n',
+];
+/** What stands behind a request in the same segment. */
+const behind = ['', '\0\r\n\r\n', 'GET', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', ...requests];
+
+test.serial("at the operator's port, pipelines of every two requests, whole, cut anywhere and reset", async (t) => {
+  const pipelines = requests.flatMap((first) => behind.map((second) => Buffer.from(first + second)));
+  await throwAll(
+    operators,
+    pipelines.map((bytes) => [bytes]),
+  );
+  const cuts = pipelines.flatMap((bytes, index) => {
+    const at = 1 + ((index * 7) % (bytes.length - 1));
+    return [[bytes.subarray(0, at), bytes.subarray(at)]];
+  });
+  await throwAll(operators, cuts);
+  await throwAll(
+    () => {
+      const socket = operators();
+      socket.once('connect', () => setImmediate(() => socket.resetAndDestroy()));
+      return socket;
+    },
+    pipelines.map((bytes) => [bytes]),
+  );
+  t.deepEqual(await operatorsPortAnswers(), [200, 200]);
 });
