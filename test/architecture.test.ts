@@ -1,22 +1,36 @@
-/** The architecture page is true of the tree: what it names exists, and it names every room of the source. */
+/** The pages for those who change the code are true of the tree: what they name exists, and the architecture names every room of the source. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 
 const root = new URL('..', import.meta.url);
 const page = readFileSync(new URL('docs/architecture.md', root), 'utf8');
+const contributing = readFileSync(new URL('CONTRIBUTING.md', root), 'utf8');
 
-/** Where a path of the page begins, and the pages and diagrams that name files without backticks. */
-const TOP = ['src', 'proto', 'gen', 'test', 'docs', 'bench', 'models', 'training', 'scripts', 'deploy', 'bin'].join(
-  '|',
-);
+/** Where a path begins. Diagrams and links name files without backticks. */
+const TOP = [
+  'src',
+  'proto',
+  'gen',
+  'test',
+  'docs',
+  'bench',
+  'models',
+  'training',
+  'scripts',
+  'deploy',
+  'bin',
+  'conformance',
+].join('|');
 const PATH = new RegExp(String.raw`(?<![\w./<-])(?:${TOP})(?:/[\w.-]*[\w-])+(?!/?<)`, 'g');
 
-const NAMED = [...new Set([...page.matchAll(PATH)].map(([path]) => path))];
+const namesIn = (text: string): readonly string[] => [...new Set([...text.matchAll(PATH)].map(([path]) => path))];
+const NAMED = namesIn(page);
 
 test('every file and folder that is named exists', (t) => {
   t.true(NAMED.length > 100, 'the page names most of the way of a decision');
+  t.true(namesIn(contributing).length > 30, 'and CONTRIBUTING.md where each kind of change goes');
   t.deepEqual(
-    NAMED.filter((path) => !existsSync(new URL(path, root))),
+    [...NAMED, ...namesIn(contributing)].filter((path) => !existsSync(new URL(path, root))),
     [],
   );
 });

@@ -1,5 +1,6 @@
 /** Whatever cites a section of the contract cites one that `docs/contract.md` has. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import { CHECKS } from '../conformance/checks.ts';
 
@@ -10,11 +11,33 @@ const sections = new Set(
   ),
 );
 
-/** The numbers behind the word "Contract": `Contract 2.7, 3.2 and 4.4 to 4.6`, with an item of a list as `5.5` counted as its section. */
-function citationsIn(text: string): readonly string[] {
-  return [
-    ...text.matchAll(/\b[Cc]ontract,? (?:sections? )?((?:\d+(?:\.\d+)?)(?:(?:, | and | to )\d+(?:\.\d+)?)*)/g),
-  ].flatMap(([, list = '']) => list.split(/, | and | to /));
+const LIST = String.raw`((?:\d+(?:\.\d+)?)(?:(?:, | and | to )\d+(?:\.\d+)?)*)`;
+
+/** How a section of the contract is cited: `Contract 2.7, 3.2 and 4.4 to 4.6`, "section 12 of the contract". */
+const CITATIONS = [
+  String.raw`\b[Cc]ontract(?:'s)?,? (?:sections? )?${LIST}(?!\.\d)`,
+  String.raw`\b[Ss]ections? ${LIST} of (?:the contract\b|.?docs/contract\.md)`,
+];
+
+/** How the contract cites itself. */
+const OWN_CITATIONS = [String.raw`\b[Ss]ections? ${LIST}`];
+
+function citationsIn(text: string, forms: readonly string[]): readonly string[] {
+  return forms
+    .flatMap((form) => [...text.matchAll(new RegExp(form, 'g'))])
+    .flatMap(([, list = '']) => list.split(/, | and | to /));
+}
+
+/** Every text of the repository in which somebody may cite: code, comments, pages, protos, settings of deployments. */
+function* texts(): Generator<readonly [file: string, text: string]> {
+  const folders = ['src', 'conformance', 'test', 'bench', 'scripts', 'proto', 'docs', 'deploy', 'training', '.'];
+  for (const folder of folders) {
+    for (const name of readdirSync(new URL(folder, root), { recursive: folder !== '.', encoding: 'utf8' })) {
+      const file = join(folder, name);
+      if (!/\.(ts|proto|sh|md|py|ya?ml)$/.test(name) || /(^|\/)(node_modules|generated)\//.test(name)) continue;
+      yield [file, readFileSync(new URL(file, root), 'utf8')];
+    }
+  }
 }
 
 test('the page has the sections of the contract', (t) => {
@@ -27,18 +50,21 @@ test('every check of the conformance kit cites a section that there is', (t) => 
   for (const { id, section } of CHECKS) t.true(sections.has(section), `${id}: ${section}`);
 });
 
-test('every citation in code and tests is of a section that there is', (t) => {
-  let citations = 0;
-  for (const folder of ['src', 'test', 'bench', 'scripts', 'proto']) {
-    for (const name of readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })) {
-      if (!/\.(ts|proto|sh)$/.test(name)) continue;
-      for (const cited of citationsIn(readFileSync(new URL(`${folder}/${name}`, root), 'utf8'))) {
-        citations += 1;
-        const [chapter = '', item] = cited.split('.');
-        const itemsOf = item !== undefined && !sections.has(`${chapter}.1`);
-        t.true(sections.has(itemsOf ? chapter : cited), `${folder}/${name}: ${cited}`);
-      }
+test('every citation in code, tests and pages is of a section that there is', (t) => {
+  const files = new Set<string>();
+  for (const [file, text] of texts()) {
+    for (const cited of citationsIn(text, file === 'docs/contract.md' ? OWN_CITATIONS : CITATIONS)) {
+      files.add(file);
+      // An item of a numbered list, as in 5.5, counts as its section.
+      const [chapter = '', item] = cited.split('.');
+      const itemsOf = item !== undefined && !sections.has(`${chapter}.1`);
+      t.true(sections.has(itemsOf ? chapter : cited), `${file}: ${cited}`);
     }
   }
-  t.true(citations > 15, `${citations} citations`);
+  t.true(files.size > 15, `${files.size} files cite the contract`);
+  for (const folder of ['conformance', 'test', 'docs'])
+    t.true(
+      [...files].some((file) => file.startsWith(`${folder}/`)),
+      `nothing in ${folder} cites it: is the form of citations another one?`,
+    );
 });

@@ -29,6 +29,37 @@ test('every link leads to a file', (t) => {
   t.true(links > 10);
 });
 
+/** What a heading is called in links to it: `## 9. Versioning` is `#9-versioning`. */
+function anchorsOf(text: string): ReadonlySet<string> {
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
+  return new Set(
+    headings.map((heading) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}_ -]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+test('every link to a heading leads to one', (t) => {
+  let links = 0;
+  for (const { name, text } of [...pages, ...developerPages]) {
+    for (const [, target = '', anchor = ''] of text.matchAll(/\]\(([^)#:]*)#([^)]+)\)/g)) {
+      links += 1;
+      const page = target === '' ? text : readFileSync(new URL(target, new URL(name, root)), 'utf8');
+      t.true(anchorsOf(page).has(anchor), `${name}: ${target}#${anchor}`);
+    }
+  }
+  t.true(links > 10);
+});
+
+test('the page of benchmarks lists the results that there are', (t) => {
+  const page = developerPages.find(({ name }) => name === 'bench/README.md')?.text ?? '';
+  const listed = [...page.matchAll(/^\| \[[^\]]+\]\(results\/([^)]+)\)/gm)].map(([, file]) => file);
+  t.deepEqual(listed.toSorted(), readdirSync(new URL('bench/results', root)).toSorted());
+});
+
 test('every setting that is named exists', (t) => {
   const known = new Set([...SETTINGS.map((setting) => setting.name), ...CALLER_VARIABLES]);
   for (const { name, text } of pages) {
