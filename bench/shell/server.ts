@@ -111,7 +111,7 @@ const kinds: Readonly<Record<string, () => Promise<number | readonly number[]>>>
         umpire(settings, createInstantEngine()),
       ),
     ),
-  decisions: () => umpire({ UMPIRE_ENGINES: '1', UMPIRE_MODELS: 'minilm-l6', UMPIRE_LISTEN_WHEN: 'ready' }),
+  decisions: () => umpire({ UMPIRE_ENGINES: '1', UMPIRE_MODELS: 'umpire-mini,minilm-l6', UMPIRE_LISTEN_WHEN: 'ready' }),
 };
 
 /** Of the processes that this one started, microseconds; 0 where the system does not list them. */
