@@ -60,6 +60,22 @@ test('the page of benchmarks lists the results that there are', (t) => {
   t.deepEqual(listed.toSorted(), readdirSync(new URL('bench/results', root)).toSorted());
 });
 
+test('every test that is named exists, and so does its title', (t) => {
+  let files = 0;
+  let titles = 0;
+  for (const { name, text } of [...pages, ...developerPages]) {
+    // In a table the file's name may be followed by the title.
+    for (const [, file = '', title] of text.matchAll(/`(test\/[^`*\s]*\.ts)`(?:: ([^|\n]+?) \|)?/g)) {
+      files += 1;
+      t.true(existsSync(new URL(file, root)), `${name}: ${file}`);
+      if (title === undefined || !existsSync(new URL(file, root))) continue;
+      titles += 1;
+      t.true(readFileSync(new URL(file, root), 'utf8').includes(title), `${name}: ${file}: ${title}`);
+    }
+  }
+  t.true(files > 20 && titles > 15, `${files} files, ${titles} titles`);
+});
+
 test('every setting that is named exists', (t) => {
   const known = new Set([...SETTINGS.map((setting) => setting.name), ...CALLER_VARIABLES]);
   for (const { name, text } of pages) {
