@@ -142,7 +142,7 @@ test('a terminal sees how far it is, how fast and how long it takes still; a pip
   t.is(shown.at(-1), '');
 });
 
-test('10,000 lines run in flat memory', async (t) => {
+test('a file that is larger than the memory runs in flat memory', async (t) => {
   const url = await startScripted(t, async (request, response) => {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece);
@@ -152,21 +152,21 @@ test('10,000 lines run in flat memory', async (t) => {
   });
   // 160 MiB of records through a process that may hold 128 MiB.
   const file = newFile();
-  const filler = 'x'.repeat(16_000);
+  const filler = 'x'.repeat(64_000);
   const line = (i: number): string => `${JSON.stringify({ ...record(i), filler })}\n`;
   writeFileSync(file, '');
-  for (let from = 0; from < 10_000; from += 1000)
-    writeFileSync(file, Array.from({ length: 1000 }, (_, i) => line(from + i)).join(''), { flag: 'a' });
+  for (let from = 0; from < 2500; from += 500)
+    writeFileSync(file, Array.from({ length: 500 }, (_, i) => line(from + i)).join(''), { flag: 'a' });
   const out = newFile();
   const { child, said } = launch(asking(url, file, '--out', out), { NODE_OPTIONS: '--max-old-space-size=128' });
   const [code] = await once(child, 'exit');
   t.is(code, 0, said());
-  t.is(said(), '10000 lines decided\n');
+  t.is(said(), '2500 lines decided\n');
   let place = 0;
   for (const text of readFileSync(out, 'utf8').split('\n').slice(0, -1)) {
     const { id, choice } = JSON.parse(text);
     if (id !== place || choice !== CHOICES[place % 3]) t.fail(`line ${place}: ${id}, ${choice}`);
     place++;
   }
-  t.is(place, 10_000);
+  t.is(place, 2500);
 });
