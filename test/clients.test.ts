@@ -10,6 +10,7 @@ import test, { type ExecutionContext } from 'ava';
 import { faultOf } from './support/fault-of.ts';
 import { listen, startScripted } from './support/listening.ts';
 import { startTestMock } from './support/mock.ts';
+import { modelsDir } from './support/models-dir.ts';
 import { newUserEnv } from './support/new-user.ts';
 import { freePort } from './support/redis.ts';
 import { startService } from './support/service.ts';
@@ -53,7 +54,7 @@ test.serial.before('the heads say how a package that npm made becomes one of ES 
 });
 
 test.serial('each of them makes a decision, and one with a bad key says why it is refused', async (t) => {
-  const service = await startService();
+  const service = await startService({ UMPIRE_MODELS_DIR: modelsDir('minilm-l6') });
   t.teardown(service.stop);
   const address = `127.0.0.1:${service.port}`;
   await run('npx', ['@bufbuild/buf', 'generate']);

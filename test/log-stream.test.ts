@@ -12,7 +12,7 @@ import { createLogSink } from '../src/logger.ts';
 import { NO_LIMITS } from '../src/mock/no-limits.ts';
 import { CHILD_ENV } from './support/child-env.ts';
 import { send } from './support/http.ts';
-import { modelsDir } from './support/models-dir.ts';
+import { lightModel } from './support/light-model.ts';
 import { until } from './support/redis.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
@@ -118,7 +118,7 @@ test('a server whose log nobody reads answers, and ends when it is told to', asy
       PORT: '0',
       HOST: '127.0.0.1',
       UMPIRE_ENGINES: '1',
-      UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
+      UMPIRE_MODELS_DIR: lightModel(),
       UMPIRE_DATA_DIR: temporaryFolder(),
       UMPIRE_DRAIN_DELAY: '0',
       ...NO_LIMITS,

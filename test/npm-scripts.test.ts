@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { modelsDir } from './support/models-dir.ts';
+import { lightModel } from './support/light-model.ts';
 import { newUserEnv } from './support/new-user.ts';
 import { freePort, until } from './support/redis.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
@@ -31,7 +31,7 @@ for (const args of [['start'], ['run', 'quickstart'], ['run', 'umpire', '--', 'm
         PORT: String(port),
         HOST: '127.0.0.1',
         UMPIRE_DATA_DIR: temporaryFolder(),
-        UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
+        UMPIRE_MODELS_DIR: lightModel(),
         UMPIRE_ENGINES: '1',
         UMPIRE_DRAIN_DELAY: '0',
       }),

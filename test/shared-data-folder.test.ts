@@ -1,7 +1,7 @@
 /** Two servers on one data folder, as one host has them while it changes over: what they keep is safe, and the second one says what is not shared. */
 import test from 'ava';
 import { claimFolder } from '../src/stores/sqlite/folder.ts';
-import { modelsDir } from './support/models-dir.ts';
+import { lightModel } from './support/light-model.ts';
 import { until } from './support/redis.ts';
 import { startServer } from './support/server-process.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
@@ -26,7 +26,7 @@ test('catalogs and keys are one, their bounds hold over both, and the second ser
   const cap = 20;
   const settings = {
     UMPIRE_DATA_DIR: data,
-    UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
+    UMPIRE_MODELS_DIR: lightModel(),
     UMPIRE_CATALOGS_PER_OWNER: String(cap),
   };
   const servers = [await startServer(settings), await startServer(settings)] as const;

@@ -9,6 +9,7 @@ import { createKit } from '../../conformance/kit.ts';
 import { runChecks } from '../../conformance/run.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { issueKey } from '../support/issue-key.ts';
+import { modelsDir } from '../support/models-dir.ts';
 import { openEmbedded, openStores } from '../support/open-stores.ts';
 import { startRedis } from '../support/redis.ts';
 import { startService } from '../support/service.ts';
@@ -30,7 +31,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
     if (redis !== undefined) t.teardown(() => redis.stop());
     const stores = redis === undefined ? await openEmbedded() : await openStores({ REDIS_URL: redis.url });
     t.teardown(() => stores.close());
-    const service = await startService({}, { stores });
+    const service = await startService({ UMPIRE_MODELS_DIR: modelsDir('minilm-l6') }, { stores });
     t.teardown(service.stop);
     const [{ key }, { key: otherKey }] = [await issueKey(stores, 'acme'), await issueKey(stores, 'umbrella')];
     const caller = createCaller({ url: new URL(service.url) });

@@ -5,6 +5,7 @@ import test from 'ava';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { isError, json, VALID_BODY } from '../support/answers.ts';
 import { decide } from '../support/http.ts';
+import { modelsDir } from '../support/models-dir.ts';
 import { startService } from '../support/service.ts';
 
 interface Decision {
@@ -19,7 +20,7 @@ interface Decision {
   readonly usage: { readonly input_tokens: number };
 }
 
-const service = await startService();
+const service = await startService({ UMPIRE_MODELS_DIR: modelsDir('minilm-l6') });
 test.after.always(() => service.stop());
 
 const hundred = Array.from({ length: 100 }, (_, index) => `department number ${index}`);

@@ -12,6 +12,7 @@ import { createRoutes, type Route } from '../../src/wire/rest/routes.ts';
 import type { Answer } from '../support/answers.ts';
 import { send } from '../support/http.ts';
 import { startKeyedService } from '../support/keys.ts';
+import { modelsDir } from '../support/models-dir.ts';
 
 type Json = Record<string, unknown>;
 interface Response {
@@ -232,7 +233,7 @@ function alike(body: Json, shown: Json): Json {
 }
 
 test('every example is sent, in order, and its answer is the one that is shown', async (t) => {
-  const service = await startKeyedService({}, {});
+  const service = await startKeyedService({ UMPIRE_MODELS_DIR: modelsDir('minilm-l6') }, {});
   t.teardown(service.stop);
   const call = ({ operation, path = {}, body, keyed }: Example) => {
     const found = operationNamed(operation);

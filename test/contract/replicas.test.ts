@@ -10,7 +10,7 @@ import type { Stores } from '../../src/stores/stores.ts';
 import { type Answer, json, VALID_BODY } from '../support/answers.ts';
 import { decide, send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
-import { modelsDir } from '../support/models-dir.ts';
+import { lightModel } from '../support/light-model.ts';
 import { openEmbedded, openStores } from '../support/open-stores.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
@@ -38,7 +38,7 @@ test.before(async (t) => {
     openEmbedded(),
   ]);
   const place = async (store: Record<string, string>, stores: Stores): Promise<Place> => {
-    const env = { ...store, UMPIRE_MODELS_DIR: modelsDir('minilm-l6') };
+    const env = { ...store, UMPIRE_MODELS_DIR: lightModel() };
     return { env, stores, servers: await Promise.all([startServer(env), startServer(env)]) };
   };
   const redisEnv = { REDIS_URL: redis.url };
@@ -145,7 +145,7 @@ test.serial('a revoked key is refused by every server within 5 s, on both stores
       Promise.all(portsOf(t, kind).map(async (port) => (await decide(port, VALID_BODY, headers)).status));
     t.deepEqual(await statuses(), [200, 200]);
     await stores.keys.end(hash, Date.now(), 'revocation', createStoreBudget());
-    const took = await until(async () => (await statuses()).every((status) => status === 401));
+    const took = await until(async () => (await statuses()).every((status) => status === 401), 10_000, 100);
     t.log(`${kind}: after ${Math.round(took)} ms`);
     t.true(took < 5_000);
   });

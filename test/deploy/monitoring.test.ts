@@ -11,7 +11,7 @@ import { writeInferencePackage } from '../engine/support/inference-packages.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';
 import { encoderGraph } from '../engine/support/packages.ts';
 import { startKeyedService } from '../support/keys.ts';
-import { modelsDir } from '../support/models-dir.ts';
+import { lightModel } from '../support/light-model.ts';
 import { readPromql } from '../support/promql.ts';
 import { metricsPortOf, type Sample, samplesOf, scrape } from '../support/scrape.ts';
 
@@ -96,7 +96,7 @@ function faultsOf(expression: string, samples: readonly Sample[], recorded: Read
 }
 
 test('every metric, label and value that an expression names is in a scrape', async (t) => {
-  const models = modelsDir('minilm-l6');
+  const models = lightModel();
   const { address } = await startInferenceServer(t, { graph: encoderGraph(), output: 'embedding' });
   await writeInferencePackage(models, address);
   const service = await startKeyedService({ UMPIRE_METRICS_PORT: '0', UMPIRE_MODELS_DIR: models }, {});

@@ -7,6 +7,7 @@ import { callGrpc, type GrpcClients, openGrpc } from '../support/grpc.ts';
 import { send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
 import { keepCalling } from '../support/keep-calling.ts';
+import { lightModel } from '../support/light-model.ts';
 import { startProxy, type TestProxy } from '../support/nginx.ts';
 import { openStores } from '../support/open-stores.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
@@ -31,6 +32,7 @@ test.before(async (t) => {
   const stores = await openStores({ REDIS_URL: redis.url });
   const replicas = await startReplicas({
     REDIS_URL: redis.url,
+    UMPIRE_MODELS_DIR: lightModel(),
     UMPIRE_TRUSTED_PROXIES: '127.0.0.1',
     UMPIRE_LISTEN_WHEN: 'ready',
     UMPIRE_DRAIN_DELAY: '0.5',

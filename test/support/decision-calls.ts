@@ -3,10 +3,10 @@ import type { Client } from '@grpc/grpc-js';
 import { type Answer, json } from './answers.ts';
 import { callGrpc, errorDetails } from './grpc.ts';
 
-/** A request's body; `input` differs from turn to turn. */
+/** A request's body; `input` differs from turn to turn, and any model that reads words knows the answer. */
 export const decisionOf = (turn: number) => ({
   model: 'minilm-l6',
-  input: `order ${turn} was charged twice`,
+  input: `billing: order ${turn} was charged twice`,
   instruction: 'which team',
   choices: ['billing', 'weather'],
 });

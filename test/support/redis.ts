@@ -233,13 +233,17 @@ function settingOf(reply: unknown): unknown {
   return Array.isArray(reply) ? reply[1] : Object.values(reply as object)[0];
 }
 
-/** Waits until a condition holds; a rejection counts as not yet. Resolves to the milliseconds it took. */
-export async function until(condition: () => Promise<boolean> | boolean, milliseconds = 10_000): Promise<number> {
+/** Waits until a condition holds, asked every `pause` milliseconds; a rejection counts as not yet. Resolves to the milliseconds it took. */
+export async function until(
+  condition: () => Promise<boolean> | boolean,
+  milliseconds = 10_000,
+  pause = 10,
+): Promise<number> {
   const started = performance.now();
   for (;;) {
     if (await Promise.resolve(condition()).catch(() => false)) return performance.now() - started;
     if (performance.now() - started > milliseconds)
       throw new Error(`it did not come true within ${milliseconds} ms: ${condition}`);
-    await sleep(10);
+    await sleep(pause);
   }
 }

@@ -4,7 +4,7 @@ import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/logger.ts';
 import { NO_LIMITS } from '../../src/mock/no-limits.ts';
 import type { Vitals } from '../../src/wire/watchdog.ts';
-import { modelsDir } from './models-dir.ts';
+import { lightModel } from './light-model.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** A service that is ready. */
@@ -21,14 +21,14 @@ export interface TestService {
 /** A busy machine must not make a test's service refuse work. */
 const calm: Vitals = { memory: () => 0, loopDelay: () => 0, close() {} };
 
-/** Starts one with `env` over the settings that tests share: one engine, one model, no limits, no waiting. Resolves once it is ready. */
+/** Starts one with `env` over the settings that tests share: one engine, one light model, no limits, no waiting. Resolves once it is ready. */
 export async function startService(env: Record<string, string> = {}, overrides: Overrides = {}): Promise<TestService> {
   const config = readConfig({
     PORT: '0',
     HOST: '127.0.0.1',
     UMPIRE_DATA_DIR: temporaryFolder(),
     UMPIRE_ENGINES: '1',
-    UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
+    UMPIRE_MODELS_DIR: lightModel(),
     ...NO_LIMITS,
     UMPIRE_DRAIN_DELAY: '0',
     ...env,
