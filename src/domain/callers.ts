@@ -1,15 +1,6 @@
 /** Who sends a request, as far as the domain cares, and as whom the engine knows them. */
 import type { CallerTerms, JobTerms } from '../engine/engine.ts';
-
-/** Limits of one caller; `undefined` means the deployment's default for its kind, `'off'` no limit. */
-export interface CallerLimits {
-  /** Sustained requests a second and the burst above it. */
-  readonly rate?: { readonly perSecond: number; readonly burst: number } | 'off';
-  /** Decisions in progress at one time. */
-  readonly concurrency?: number | 'off';
-  /** Decisions a day (UTC). */
-  readonly quota?: number | 'off';
-}
+import type { KeyLimits } from '../stores/key-store.ts';
 
 /** Nobody in particular: known by the client address, IPv4, or the /64 of an IPv6. */
 export interface AnonymousCaller {
@@ -23,7 +14,7 @@ export interface KeyedCaller {
   readonly owner: string;
   readonly keyId: string;
   readonly address: string;
-  readonly limits: CallerLimits;
+  readonly limits: KeyLimits;
 }
 
 /** Who sends a request. */

@@ -1,10 +1,13 @@
 /** What a key store does. `test/stores/key-store-suite.ts` is its contract; every store passes it. */
 import type { StoreBudget } from './budget.ts';
 
-/** Limits of one key as they are kept; absent means the deployment's default. */
+/** Limits of one key; absent means the deployment's default, `'off'` no limit. */
 export interface KeyLimits {
+  /** Sustained requests a second and the burst above it. */
   readonly rate?: { readonly perSecond: number; readonly burst: number } | 'off';
+  /** Decisions in progress at one time. */
   readonly concurrency?: number | 'off';
+  /** Decisions a day (UTC). */
   readonly quota?: number | 'off';
 }
 

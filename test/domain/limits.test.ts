@@ -1,6 +1,6 @@
 /** Limits of callers: whose they are, what a refusal says, and what happens when the shared store is away. */
 import test from 'ava';
-import type { Caller, CallerLimits } from '../../src/domain/callers.ts';
+import type { Caller } from '../../src/domain/callers.ts';
 import { DomainError } from '../../src/domain/errors.ts';
 import { judgeRate } from '../../src/domain/gcra.ts';
 import type { LimitSettings } from '../../src/domain/limit-settings.ts';
@@ -8,6 +8,7 @@ import { createLimits, type LimitedWork, type Limits } from '../../src/domain/li
 import { createLocalLimits } from '../../src/domain/local-limits.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { StoreUnavailable } from '../../src/stores/errors.ts';
+import type { KeyLimits } from '../../src/stores/key-store.ts';
 import type { LimitStore } from '../../src/stores/limit-store.ts';
 import { limitStoreSuite } from '../stores/limit-store-suite.ts';
 import { createRecordedLog } from '../support/log.ts';
@@ -17,7 +18,7 @@ limitStoreSuite(test, 'in this process', () => local);
 
 const OFF = { rate: 'off', concurrency: 'off', quota: 'off' } as const;
 const anonymous = (address = '192.0.2.1'): Caller => ({ kind: 'anonymous', address });
-const keyed = (limits: CallerLimits = {}, keyId = 'key_1'): Caller => ({
+const keyed = (limits: KeyLimits = {}, keyId = 'key_1'): Caller => ({
   kind: 'key',
   owner: 'acme',
   keyId,

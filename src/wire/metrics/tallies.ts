@@ -2,7 +2,8 @@
  * Counters and histograms that cost a request next to nothing: each set of label values is looked up once and then counted in plain numbers,
  * which the library reads when somebody asks for the metrics. Its own `observe` and `inc` find their labels anew with every call.
  */
-import { Counter, type Histogram, type Registry } from 'prom-client';
+import type { Histogram, Registry } from 'prom-client';
+import { readingsIn } from './readings.ts';
 
 /** A number that only grows. */
 export interface Count {
@@ -26,16 +27,7 @@ interface Definition {
 /** A counter in `registry`. */
 export function addCounts(registry: Registry, { name, help, labelNames }: Definition): Labelled<Count> {
   const { of, parts } = labelled(labelNames, (): Count => ({ value: 0 }));
-  new Counter({
-    name,
-    help,
-    labelNames: [...labelNames],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const { labels, part } of parts) this.inc(labels, part.value);
-    },
-  });
+  readingsIn(registry).totals(name, help, labelNames, () => parts.map(({ labels, part }) => [labels, part.value]));
   return of;
 }
 

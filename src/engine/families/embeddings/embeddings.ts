@@ -12,10 +12,9 @@ import { readEmbeddingsOptions } from './options.ts';
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadEmbeddings(parts: FamilyParts): Promise<Family> {
   const options = readEmbeddingsOptions(parts.options);
-  const { server, bounds, jointWeight } = options;
   return await createRemoteFamily(parts, options, {
-    open: () => openHttpConnection({ server, folder: parts.folder, bounds }),
+    open: () => openHttpConnection(options, parts.folder),
     keepsChoices: true,
-    scorer: (tools) => createVectorScorer(createTextEncoder(tools.server, options), jointWeight, tools.keeps),
+    scorer: (tools) => createVectorScorer(createTextEncoder(tools.server, options), options.jointWeight, tools.keeps),
   });
 }

@@ -4,13 +4,13 @@
  */
 import type { Family, FamilyParts } from '../family.ts';
 import { createRemoteFamily } from '../remote/remote-family.ts';
+import type { Scorer } from '../remote/scorer.ts';
 import { createVectorScorer } from '../remote/vector-scorer.ts';
 import { openConnection } from './connection.ts';
 import { createRowEncoder } from './encoder.ts';
-import { createInferRows } from './infer-rows.ts';
-import { createLogitScorer } from './logit-scorer.ts';
-import { readOpenInferenceOptions } from './options.ts';
-import { createRowMaker } from './row-maker.ts';
+import { createInferRows, type InferRows } from './infer-rows.ts';
+import { type Returns, readOpenInferenceOptions } from './options.ts';
+import { createRowMaker, type RowMaker } from './row-maker.ts';
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadOpenInference(parts: FamilyParts): Promise<Family> {
@@ -27,4 +27,22 @@ export async function loadOpenInference(parts: FamilyParts): Promise<Family> {
         : createVectorScorer(createRowEncoder(returns, rowMaker, infer), returns.jointWeight, keeps);
     },
   });
+}
+
+/** For a server that reads a premise and a choice together, one row a choice, and returns a logit for the pair. */
+function createLogitScorer(
+  { pair, column, minus }: Extract<Returns, { kind: 'logit' }>,
+  rowMaker: RowMaker,
+  infer: InferRows,
+): Scorer {
+  return {
+    choiceReadsPremise: true,
+    async logits(premise, choices, call) {
+      const rows = await infer(await rowMaker.ofChoices(pair, premise, choices, call.signal), call);
+      const at = (row: Float64Array, place: number): number => row[place] as number;
+      const logits = Float64Array.from(rows, (row) => at(row, column) - (minus === undefined ? 0 : at(row, minus)));
+      return { logits, read: choices.length };
+    },
+    async prepare() {},
+  };
 }

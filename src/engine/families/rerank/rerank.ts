@@ -11,9 +11,8 @@ import { createRerankScorer } from './rerank-scorer.ts';
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadRerank(parts: FamilyParts): Promise<Family> {
   const options = readRerankOptions(parts.options);
-  const { server, bounds } = options;
   return await createRemoteFamily(parts, options, {
-    open: () => openHttpConnection({ server, folder: parts.folder, bounds }),
+    open: () => openHttpConnection(options, parts.folder),
     keepsChoices: false,
     scorer: (tools) => createRerankScorer(tools.server, options),
   });

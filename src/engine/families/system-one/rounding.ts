@@ -1,4 +1,4 @@
-/** What servers' probabilities are rounded to. */
+/** What servers' probabilities are rounded to, and the logits that they are taken for. */
 
 /** Fewer decimals are not told from answers that happen to be round. */
 const LEAST_DECIMALS = 2;
@@ -15,4 +15,15 @@ export function halfDigitOf(probabilities: Float64Array): number {
     if (probabilities.every((p) => Math.abs(p - Math.round(p * scale) / scale) <= slack)) return 0.5 / scale;
   }
   return 0.5 / 10 ** MOST_DECIMALS;
+}
+
+/**
+ * The logarithm of each probability. Servers round, and what they rounded to 0 is not impossible: all the zeros
+ * together are at most what rounding took off the others, half of a digit of each, and none is more than half a digit.
+ */
+export function logitsOf(probabilities: Float64Array): Float64Array {
+  const half = halfDigitOf(probabilities);
+  const zeros = probabilities.filter((p) => p < half).length;
+  const least = half * Math.min(1, (probabilities.length - zeros) / Math.max(1, zeros));
+  return probabilities.map((p) => Math.log(Math.max(p, least)));
 }

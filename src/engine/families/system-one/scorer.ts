@@ -4,9 +4,9 @@ import type { HttpConnection } from '../remote/http/http-connection.ts';
 import type { RemoteServer } from '../remote/remote-server.ts';
 import type { Scorer } from '../remote/scorer.ts';
 import { fill, textsOf } from '../remote/templates.ts';
-import { logitsOf } from './logits.ts';
 import { bodyOf, probabilitiesIn } from './messages.ts';
 import type { SystemOneOptions } from './options.ts';
+import { logitsOf } from './rounding.ts';
 
 /** One request for each order. A choice's logit is the mean of its logarithmic probabilities. */
 export function createSystemOneScorer(

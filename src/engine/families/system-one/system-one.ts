@@ -12,9 +12,8 @@ import { createSystemOneScorer } from './scorer.ts';
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadSystemOne(parts: FamilyParts): Promise<Family> {
   const options = readSystemOneOptions(parts.options);
-  const { server, bounds } = options;
   return await createRemoteFamily(parts, options, {
-    open: () => openHttpConnection({ server, folder: parts.folder, bounds }),
+    open: () => openHttpConnection(options, parts.folder),
     keepsChoices: false,
     scorer: (tools) => createSystemOneScorer(tools.server, options),
   });

@@ -32,7 +32,7 @@ async function connect(
   folder = '/',
 ) {
   const server = { address, tls: undefined, token: undefined, path: '/echo', health: '/health', ...change };
-  const connection = await openHttpConnection({ server, folder, bounds: BOUNDS });
+  const connection = await openHttpConnection({ server, bounds: BOUNDS }, folder);
   t.teardown(() => connection.close());
   return connection;
 }

@@ -1,9 +1,8 @@
 /** Servers that decide themselves: what they are asked, to the letter, and what is made of their probabilities. */
 import test, { type ExecutionContext } from 'ava';
-import { logitsOf } from '../../../../src/engine/families/system-one/logits.ts';
 import { bodyOf, probabilitiesIn } from '../../../../src/engine/families/system-one/messages.ts';
 import { readSystemOneOptions, type SystemOneVariant } from '../../../../src/engine/families/system-one/options.ts';
-import { halfDigitOf } from '../../../../src/engine/families/system-one/rounding.ts';
+import { halfDigitOf, logitsOf } from '../../../../src/engine/families/system-one/rounding.ts';
 import { turnsOf } from '../../../../src/engine/families/system-one/scorer.ts';
 import { InvalidOptions } from '../../../../src/engine/packages/checker.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';

@@ -25,8 +25,6 @@ export interface HttpConnection extends Connection {
 /** What a connection is made of. */
 export interface HttpConnectionOptions {
   readonly server: HttpServerOptions;
-  /** The package's. */
-  readonly folder: string;
   readonly bounds: {
     /** In flight. */
     readonly requests: number;
@@ -39,7 +37,10 @@ export interface HttpConnectionOptions {
 const PATIENCE = 2000;
 
 /** Connects with the first call. Rejects with an Error that names what of the package's TLS or token cannot be used. */
-export async function openHttpConnection({ server, folder, bounds }: HttpConnectionOptions): Promise<HttpConnection> {
+export async function openHttpConnection(
+  { server, bounds }: HttpConnectionOptions,
+  folder: string,
+): Promise<HttpConnection> {
   const { address, path, health } = server;
   const token = await readToken(server.token, folder);
   const client = createHttpClient({
