@@ -181,10 +181,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const modelsDir = value.UMPIRE_MODELS_DIR;
   if (!existsSync(modelsDir) || !statSync(modelsDir).isDirectory())
     problems.push(`UMPIRE_MODELS_DIR: '${modelsDir}' is not a folder`);
-  const tls = readTlsFiles(value.TLS_CERT, value.TLS_KEY, problems);
+  const tls = readTlsFiles(value.TLS_CERT, value.TLS_KEY);
   const store = parseStoreSettings(env);
   const traces = parseTraceSettings(env);
-  problems.push(...[settings, store, traces].flatMap((read) => read.problems));
+  problems.push(...[settings, tls, store, traces].flatMap((read) => read.problems));
 
   const config: Config = {
     port: value.PORT,
@@ -193,7 +193,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     models: value.UMPIRE_MODELS,
     inferenceServers: value.UMPIRE_INFERENCE_SERVERS,
     engines: value.UMPIRE_ENGINES,
-    tls,
+    tls: tls.value,
     logLevel: value.LOG_LEVEL,
     metricsPort: value.UMPIRE_METRICS_PORT,
     reflection: value.UMPIRE_REFLECTION === 'on',

@@ -41,7 +41,7 @@ export async function run({ rounds = 60, tokens = 64 }: Record<string, number>):
 
 async function measurePackage(modelsDir: string, found: ListedPackage, rounds: number, tokens: number): Promise<void> {
   const folder = join(modelsDir, found.id, found.revision);
-  const { manifest } = readManifest(readFileSync(join(folder, 'model.json'), 'utf8'), found.id, found.revision);
+  const { value: manifest } = readManifest(readFileSync(join(folder, 'model.json'), 'utf8'), found.id, found.revision);
   const options = readTwoStageOptions(manifest.options);
   const models = createLoadedModels(32 * 2 ** 20);
   const loaded = await models.load({ key: 'model', folder, manifest, profile: undefined });

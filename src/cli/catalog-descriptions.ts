@@ -145,12 +145,12 @@ function readDescriptions(text: string, choices: readonly string[], removes: boo
   const problems: Problem[] = [];
   const described = new Map<string, string>();
   const lines = new Map<string, number>();
-  for (const { line, fields } of entriesOf(text)) {
-    if (typeof fields === 'string') {
-      problems.push([line, fields]);
+  for (const { line, read } of entriesOf(text)) {
+    if ('problem' in read) {
+      problems.push([line, read.problem]);
       continue;
     }
-    const { choice, description } = fields;
+    const { choice, description } = read.value;
     const missing = Object.entries(removes ? { choice } : { choice, description })
       .filter(([, value]) => typeof value !== 'string' || value.trim() === '')
       .map(([name]) => name);

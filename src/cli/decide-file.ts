@@ -73,7 +73,7 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
       const asked = askedOf(entry, job);
       return { entry, outcome: 'kind' in asked ? asked : await insist(asked, place) };
     };
-    const ahead = { things: AHEAD, weight: AHEAD_UNITS, weigh: ({ fields }: Entry) => unitsOf(fields) };
+    const ahead = { things: AHEAD, weight: AHEAD_UNITS, weigh: unitsOf };
     for await (const { entry, outcome } of inOrder(start.rest, settle, ahead)) {
       if (!(await destination.write(lineOf(layout, entry, outcome)))) return;
       tally.lines++;
@@ -121,7 +121,7 @@ async function begin(
   const read: Entry[] = [];
   for (let next = await records.next(); next.done !== true; next = await records.next()) {
     read.push(next.value);
-    const isEnough = typeof next.value.fields !== 'string' || format !== 'csv' || read.length >= AHEAD;
+    const isEnough = 'value' in next.value.read || format !== 'csv' || read.length >= AHEAD;
     if (isEnough || reader.form?.kind === 'csv') break;
   }
   const columns = columnsOf(reader, read, instruction);
@@ -143,11 +143,16 @@ async function begin(
 function columnsOf(reader: RecordReader, read: readonly Entry[], instruction: string | undefined): readonly string[] {
   const { form } = reader;
   if (form?.kind !== 'csv') {
-    const first = read.find(({ fields }) => typeof fields !== 'string')?.fields ?? {};
+    const [first = {}] = read.flatMap(({ read: each }) => ('value' in each ? [each.value] : []));
     return Object.keys(first).filter((name) => takenName([name]) === undefined);
   }
   const { columns } = form;
-  if (columns === undefined) throw new Error(`line ${read[0]?.line ?? 1}: ${read[0]?.fields ?? 'is no header'}`);
+  if (columns === undefined) {
+    const [entry] = read;
+    throw new Error(
+      `line ${entry?.line ?? 1}: ${entry !== undefined && 'problem' in entry.read ? entry.read.problem : 'is no header'}`,
+    );
+  }
   const needed = instruction === undefined ? ['input', 'instruction'] : ['input'];
   const missing = needed.filter((name) => !columns.includes(name));
   if (missing.length > 0) {
@@ -185,8 +190,8 @@ async function fileDestination(file: string, mustBeNew: boolean): Promise<Destin
 
 /** What is asked about a record, or why it cannot be. */
 function askedOf(entry: Entry, { asked, instruction }: DecideJob): Asked | Outcome {
-  const { fields } = entry;
-  if (typeof fields === 'string') return unreadable(entry, fields);
+  if ('problem' in entry.read) return unreadable(entry, entry.read.problem);
+  const { value: fields } = entry.read;
   const taken = takenName(Object.keys(fields));
   if (taken !== undefined) return unreadable(entry, `has a field '${taken}', which the answers add`);
   const question = { input: fields.input, instruction: isGiven(fields.instruction) ? fields.instruction : instruction };
@@ -202,15 +207,15 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== '';
 }
 
-function isCut(layout: Layout, { fields }: Entry): boolean {
-  if (layout.kind !== 'csv' || typeof fields === 'string') return false;
-  return Object.keys(fields).some((name) => !layout.columns.includes(name));
+function isCut(layout: Layout, { read }: Entry): boolean {
+  if (layout.kind !== 'csv' || 'problem' in read) return false;
+  return Object.keys(read.value).some((name) => !layout.columns.includes(name));
 }
 
 /** What a record holds, about, in UTF-16 code units. */
-function unitsOf(fields: Entry['fields']): number {
-  if (typeof fields === 'string') return fields.length;
-  return Object.values(fields).reduce<number>(
+function unitsOf({ read }: Entry): number {
+  if ('problem' in read) return read.problem.length;
+  return Object.values(read.value).reduce<number>(
     (sum, value) => sum + (typeof value === 'string' ? value.length : 64),
     256,
   );

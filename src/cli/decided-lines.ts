@@ -53,21 +53,19 @@ export function belongsTo(layout: Layout, earlier: Fields, entry: Entry): boolea
   const code = typeof error === 'string' ? error : (error as Partial<Refusal> | undefined)?.code;
   const isUnreadable = code?.startsWith(UNREADABLE) === true;
   if (isUnreadable) return JSON.stringify(error).includes(`line ${entry.line}: `);
-  if (typeof entry.fields === 'string') return false;
+  if ('problem' in entry.read) return false;
+  const { value: fields } = entry.read;
   const names =
     layout.kind === 'csv'
       ? layout.columns
-      : new Set([
-          ...Object.keys(entry.fields),
-          ...Object.keys(earlier).filter((name) => takenName([name]) === undefined),
-        ]);
-  for (const name of names) if (cellOf(earlier[name]) !== cellOf((entry.fields as Fields)[name])) return false;
+      : new Set([...Object.keys(fields), ...Object.keys(earlier).filter((name) => takenName([name]) === undefined)]);
+  for (const name of names) if (cellOf(earlier[name]) !== cellOf(fields[name])) return false;
   return true;
 }
 
-function ownOf({ fields }: Entry, outcome: Outcome): Fields | undefined {
+function ownOf({ read }: Entry, outcome: Outcome): Fields | undefined {
   const shown = outcome.kind === 'answered' || outcome.refusal.code !== UNREADABLE;
-  return shown && typeof fields !== 'string' ? fields : undefined;
+  return shown && 'value' in read ? read.value : undefined;
 }
 
 function addedOf({ probabilities: shown }: Layout, outcome: Outcome): Fields {

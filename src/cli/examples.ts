@@ -36,12 +36,12 @@ export function readExamples(text: string, choices: readonly string[], instructi
   const problems: LineProblem[] = [];
   const texts: Pick<Example, 'line' | 'input' | 'instruction'>[] = [];
   const examples: Example[] = [];
-  for (const { line, fields } of entriesOf(text)) {
-    if (typeof fields === 'string') {
-      problems.push({ line, problem: fields });
+  for (const { line, read } of entriesOf(text)) {
+    if ('problem' in read) {
+      problems.push({ line, problem: read.problem });
       continue;
     }
-    const example = { instruction, ...withoutEmpty(fields) } as Readonly<Record<string, unknown>>;
+    const example = { instruction, ...withoutEmpty(read.value) } as Readonly<Record<string, unknown>>;
     const missing = ['input', 'instruction', 'label'].filter(
       (name) => typeof example[name] !== 'string' || example[name] === '',
     );
@@ -61,7 +61,7 @@ export function problemLines(problems: readonly LineProblem[]): readonly string[
 
 /** The labels of a file, for decisions among these alone: each once, in code-unit order. */
 export function labelsIn(text: string): readonly string[] {
-  const labels = entriesOf(text).flatMap(({ fields }) => (typeof fields === 'string' ? [] : [fields.label]));
+  const labels = entriesOf(text).flatMap(({ read }) => ('value' in read ? [read.value.label] : []));
   return [...new Set(labels.filter((label) => typeof label === 'string' && label !== ''))].toSorted() as string[];
 }
 

@@ -1,6 +1,7 @@
 /** `umpire keys …`: API keys are made, listed, rotated and revoked here and nowhere else. */
 import { hashKey, isKey, mintKey, mintKeyId } from '../domain/keys.ts';
 import { parseCount, parseRate } from '../domain/limit-settings.ts';
+import type { Parser } from '../domain/settings.ts';
 import { isLabel, MAX_LABEL } from '../stores/key-record.ts';
 import { type KeyLimits, type KeyRecord, type KeyStore, REVOKED } from '../stores/key-store.ts';
 import { durationFrom, ownerFrom, readArguments } from './arguments.ts';
@@ -191,11 +192,7 @@ function limitsFrom(values: {
   readonly concurrency?: string | undefined;
   readonly quota?: string | undefined;
 }): KeyLimits {
-  const read = <T>(
-    name: string,
-    text: string | undefined,
-    parse: (text: string) => { value: T } | { problem: string },
-  ) => {
+  const read = <T>(name: string, text: string | undefined, parse: Parser<T>) => {
     if (text === undefined) return {};
     const outcome = parse(text);
     if ('problem' in outcome) throw new UsageError(`--${name}: ${outcome.problem}`);

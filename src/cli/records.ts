@@ -2,16 +2,17 @@
  * Records of a file: JSON lines, or CSV (RFC 4180) with a header. The first sign tells them apart. What is broken is a
  * record that says so, and those behind it are read all the same: where a quote is not closed, from the next line on.
  */
+import type { Parsed } from '../domain/settings.ts';
 import { type Line, linesOf, linesOfText } from './lines.ts';
 
 /** Fields by their names; those of CSV are texts. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** One record of a file, or what is wrong with it. */
+/** One record of a file. */
 export interface Entry {
   /** Where it begins. */
   readonly line: number;
-  readonly fields: Fields | string;
+  readonly read: Parsed<Fields>;
   /** Bytes from the beginning of the file to behind it. */
   readonly end: number;
   /** Whether a line feed ends it. */
@@ -67,14 +68,14 @@ export async function* entriesIn(pieces: AsyncIterable<Uint8Array>, reader: Reco
 }
 
 function jsonEntries({ number: line, text, problem, end, whole }: Line): readonly Entry[] {
-  if (problem !== undefined) return [{ line, end, whole, fields: problem }];
+  if (problem !== undefined) return [{ line, end, whole, read: { problem } }];
   if (text.trim() === '') return [];
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return [{ line, end, whole, fields: value as Fields }];
+      return [{ line, end, whole, read: { value: value as Fields } }];
   } catch {}
-  return [{ line, end, whole, fields: 'is not a JSON object' }];
+  return [{ line, end, whole, read: { problem: 'is not a JSON object' } }];
 }
 
 interface CsvReader {
@@ -106,7 +107,7 @@ function createCsvReader(): CsvReader {
     begin();
     if (cells.length === 1 && cells[0] === '' && first === last) return [];
     const place = { line: first.number, end: last.end, whole: last.whole };
-    if (columns !== undefined) return [{ ...place, fields: fieldsOf(columns, cells) }];
+    if (columns !== undefined) return [{ ...place, read: fieldsOf(columns, cells) }];
     const names = cells.map((cell) => cell.trim());
     const twice = names.find((name, index) => names.indexOf(name) !== index);
     if (twice === undefined) {
@@ -114,14 +115,14 @@ function createCsvReader(): CsvReader {
       return [];
     }
     broken = true;
-    return [{ ...place, fields: `names the column ${JSON.stringify(twice)} twice` }];
+    return [{ ...place, read: { problem: `names the column ${JSON.stringify(twice)} twice` } }];
   };
   /** Says what is wrong with the record in its first line, and reads on behind that. */
   const fail = (problem: string): readonly Entry[] => {
     const [first, ...rest] = lines as [Line, ...Line[]];
     begin();
     broken = columns === undefined;
-    return [{ line: first.number, end: first.end, whole: first.whole, fields: problem }, ...pushAll(rest)];
+    return [{ line: first.number, end: first.end, whole: first.whole, read: { problem } }, ...pushAll(rest)];
   };
   const pushAll = (all: readonly Line[]): readonly Entry[] => all.flatMap((line) => push(line));
   const push = (line: Line): readonly Entry[] => {
@@ -150,9 +151,10 @@ function createCsvReader(): CsvReader {
 
 const UNCLOSED = 'has a quote that is not closed';
 
-function fieldsOf(columns: readonly string[], cells: readonly string[]): Fields | string {
-  if (cells.length !== columns.length) return `has ${cells.length} columns, the header has ${columns.length}`;
-  return Object.fromEntries(columns.map((name, place) => [name, cells[place]]));
+function fieldsOf(columns: readonly string[], cells: readonly string[]): Parsed<Fields> {
+  if (cells.length !== columns.length)
+    return { problem: `has ${cells.length} columns, the header has ${columns.length}` };
+  return { value: Object.fromEntries(columns.map((name, place) => [name, cells[place]])) };
 }
 
 interface Row {

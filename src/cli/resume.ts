@@ -39,9 +39,9 @@ export async function pickUp(file: string, layout: Layout, source: AsyncIterator
   let end = 0;
   const reader = createRecordReader();
   for await (const entry of entriesIn(createReadStream(file), reader)) {
-    if (typeof entry.fields === 'string' || !entry.whole) break;
+    if ('problem' in entry.read || !entry.whole) break;
     const { value, done } = await source.next();
-    if (done === true || !belongsTo(layout, entry.fields, value))
+    if (done === true || !belongsTo(layout, entry.read.value, value))
       throw new Error(`${file}, line ${entry.line}: is not of this file's records; nothing was changed`);
     lines++;
     whole = entry.end;

@@ -45,12 +45,9 @@ export function parseStoreSettings(env: Readonly<Record<string, string | undefin
   const addresses = (name: string): readonly HostPort[] | undefined => {
     const text = read(name);
     if (text === undefined) return undefined;
-    const list = text
-      .split(/[\s,]+/)
-      .filter((item) => item !== '')
-      .map(parseHostPort);
-    if (list.every((item) => item !== undefined)) return list;
-    problems.push(`${name}: must be a list of host:port, separated by commas`);
+    const list = parseHostPorts(text);
+    if ('value' in list) return list.value;
+    problems.push(`${name}: ${list.problem}`);
     return [];
   };
 
@@ -59,9 +56,9 @@ export function parseStoreSettings(env: Readonly<Record<string, string | undefin
   const nodes = addresses('REDIS_CLUSTER');
   const name = read('REDIS_SENTINEL_NAME');
   const wait = read('UMPIRE_REDIS_WAIT_REPLICAS') ?? '0';
-  const address = parseRedisUrl(url ?? 'redis://localhost:6379');
-  if (address === undefined)
-    problems.push("REDIS_URL: must be 'redis://…' or 'rediss://…' with an optional database number");
+  const parsed = parseRedisUrl(url ?? 'redis://localhost:6379');
+  const address = 'value' in parsed ? parsed.value : undefined;
+  if ('problem' in parsed) problems.push(`REDIS_URL: ${parsed.problem}`);
   if (sentinels !== undefined && nodes !== undefined)
     problems.push('REDIS_SENTINELS and REDIS_CLUSTER exclude each other');
   if ((sentinels === undefined) !== (name === undefined)) {
@@ -96,17 +93,26 @@ export function describeStore(settings: StoreSettings): string {
   return `${url.protocol}//${url.hostname}:${url.port || '6379'}/${url.pathname.slice(1) || '0'}`;
 }
 
-function parseRedisUrl(text: string): URL | undefined {
-  if (!URL.canParse(text)) return undefined;
-  const url = new URL(text);
+type Parsed<T> = { readonly value: T } | { readonly problem: string };
+
+function parseRedisUrl(text: string): Parsed<URL> {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
   const sound =
-    (url.protocol === 'redis:' || url.protocol === 'rediss:') && url.hostname !== '' && /^\/?\d*$/.test(url.pathname);
-  return sound ? url : undefined;
+    url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^\/?\d*$/.test(url.pathname);
+  return sound ? { value: url } : { problem: "must be 'redis://…' or 'rediss://…' with an optional database number" };
 }
 
-function parseHostPort(text: string): HostPort | undefined {
-  const groups = /^(?:\[(?<six>[0-9A-Fa-f:.]+)\]|(?<name>[^:\s[\]]+)):(?<port>\d{1,5})$/.exec(text)?.groups;
-  const host = groups?.six ?? groups?.name;
-  const port = Number(groups?.port);
-  return host !== undefined && port >= 1 && port <= 65_535 ? { host, port } : undefined;
+const HOST_PORT = /^(?:\[(?<six>[0-9A-Fa-f:.]+)\]|(?<name>[^:\s[\]]+)):(?<port>\d{1,5})$/;
+
+function parseHostPorts(text: string): Parsed<readonly HostPort[]> {
+  const list: HostPort[] = [];
+  for (const item of text.split(/[\s,]+/).filter((each) => each !== '')) {
+    const groups = HOST_PORT.exec(item)?.groups;
+    const host = groups?.six ?? groups?.name;
+    const port = Number(groups?.port);
+    if (host === undefined || port < 1 || port > 65_535)
+      return { problem: 'must be a list of host:port, separated by commas' };
+    list.push({ host, port });
+  }
+  return { value: list };
 }

@@ -73,7 +73,7 @@ test('CSV in and out: quotes, columns and order stay; one form becomes the other
   const { status, out } = await decide(url, [newFile(csv)]);
   t.is(status, 1);
   t.is(out.split('\n')[0], 'id,input,note,choice,confidence,model,learned,error');
-  const rows = entriesOf(out).map(({ fields }) => fields as Fields);
+  const rows = entriesOf(out).flatMap(({ read }): readonly Fields[] => ('value' in read ? [read.value] : []));
   t.like(rows[0], { id: '1', input: 'a "red", one', note: 'two\nlines', choice: 'red', model: 'mock@r1', error: '' });
   t.like(rows[1], { id: '2', choice: '', error: 'missing_field: input must be a text that is not empty' });
   t.like(rows[2], { id: '', error: 'unreadable_line: line 5: has a quote that is not closed' });

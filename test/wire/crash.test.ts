@@ -136,7 +136,7 @@ test.serial("at the operator's port, which knows no frames", async (t) => {
 
 const METRICS = 'GET /metrics HTTP/1.1\r\nHost: a\r\n';
 /** Requests of HTTP/1.1 that ask for more than an answer. */
-const requests = [
+const REQUESTS = [
   `${METRICS}\r\n`,
   `HEAD /health/ready HTTP/1.1\r\nHost: a\r\n\r\n`,
   `${METRICS}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}`,
@@ -148,10 +148,10 @@ const requests = [
   'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n',
 ];
 /** What stands behind a request in the same segment. */
-const behind = ['', '\0\r\n\r\n', 'GET', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', ...requests];
+const BEHIND = ['', '\0\r\n\r\n', 'GET', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', ...REQUESTS];
 
 test.serial("at the operator's port, pipelines of every two requests, whole, cut anywhere and reset", async (t) => {
-  const pipelines = requests.flatMap((first) => behind.map((second) => Buffer.from(first + second)));
+  const pipelines = REQUESTS.flatMap((first) => BEHIND.map((second) => Buffer.from(first + second)));
   await throwAll(
     operators,
     pipelines.map((bytes) => [bytes]),

@@ -57,14 +57,15 @@ export interface Manifest {
   readonly canary: Canary;
 }
 
-/** What a text claims to be, with every problem that it has; a manifest that has any must not be used. */
-export interface ManifestReading {
-  readonly manifest: Manifest;
-  readonly problems: readonly string[];
-}
-
-/** Reads the text of a `model.json` that lies in the folder `<id>/<revision>`. Never throws. */
-export function readManifest(text: string, id: string, revision: string): ManifestReading {
+/**
+ * Reads the text of a `model.json` that lies in the folder `<id>/<revision>`. Never throws: `problems` are all that it
+ * has, and a manifest that has any must not be used.
+ */
+export function readManifest(
+  text: string,
+  id: string,
+  revision: string,
+): { readonly value: Manifest; readonly problems: readonly string[] } {
   const problems: string[] = [];
   let document: unknown;
   try {
@@ -76,7 +77,7 @@ export function readManifest(text: string, id: string, revision: string): Manife
   const broken = problems.length > 0;
   const fields = createChecker(document, '', problems);
   const family = familyOf(fields);
-  const manifest: Manifest = {
+  const value: Manifest = {
     id: named(fields, 'id', id),
     revision: named(fields, 'revision', revision),
     family,
@@ -91,7 +92,7 @@ export function readManifest(text: string, id: string, revision: string): Manife
   };
   fields.integer('schema', 1, 1);
   fields.object('options');
-  return { manifest, problems: broken ? problems.slice(0, 1) : problems };
+  return { value, problems: broken ? problems.slice(0, 1) : problems };
 }
 
 function named(fields: Checker, field: string, folder: string): string {

@@ -40,7 +40,7 @@ export async function readPackage(folder: string, id: string, revision: string):
     missing.push(`model.json cannot be read: ${codeOf(error)}`);
   }
   hash.update(text);
-  const { manifest, problems } = readManifest(text, id, revision);
+  const { value: manifest, problems } = readManifest(text, id, revision);
   const all = missing.length > 0 ? missing : problems.map((problem) => `model.json: ${problem}`);
   for (const [name, expected] of manifest.files) {
     try {

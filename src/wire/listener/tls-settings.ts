@@ -2,17 +2,18 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 
-/** The certificate and key of the files, as PEM texts; undefined if neither is set. Adds what is wrong to `problems`. */
+/** The certificate and key of the files, as PEM texts; undefined if neither is set. `problems` says what is wrong. */
 export function readTlsFiles(
   cert: string | undefined,
   key: string | undefined,
-  problems: string[],
-): { readonly cert: string; readonly key: string } | undefined {
-  if (cert === undefined && key === undefined) return undefined;
-  if (cert === undefined || key === undefined) {
-    problems.push('TLS_CERT and TLS_KEY belong together');
-    return undefined;
-  }
+): {
+  readonly value: { readonly cert: string; readonly key: string } | undefined;
+  readonly problems: readonly string[];
+} {
+  if (cert === undefined && key === undefined) return { value: undefined, problems: [] };
+  if (cert === undefined || key === undefined)
+    return { value: undefined, problems: ['TLS_CERT and TLS_KEY belong together'] };
+  const problems: string[] = [];
   const read = (name: string, file: string): string => {
     try {
       const text = readFileSync(file, 'utf8');
@@ -24,11 +25,11 @@ export function readTlsFiles(
     }
   };
   const tls = { cert: read('TLS_CERT', cert), key: read('TLS_KEY', key) };
-  if (tls.cert === '' || tls.key === '') return tls;
+  if (tls.cert === '' || tls.key === '') return { value: tls, problems };
   try {
     createSecureContext(tls);
   } catch (error) {
     problems.push(`TLS_CERT and TLS_KEY: ${(error as Error).message}`);
   }
-  return tls;
+  return { value: tls, problems };
 }

@@ -2,6 +2,7 @@
  * Where traces go, in OpenTelemetry's own settings. They are exported if an endpoint is set; without one nothing else is looked at.
  * A setting of `OTEL_EXPORTER_OTLP_TRACES_…` goes before its `OTEL_EXPORTER_OTLP_…`.
  */
+import type { Parsed } from '../../domain/settings.ts';
 
 /** How the settings are documented, in the order of the README's table. */
 export const TRACE_SETTINGS: readonly {
@@ -103,9 +104,9 @@ export function parseTraceSettings(env: Environment): {
   };
   const pairs = ([name, value]: readonly [string, string | undefined], key: RegExp): Record<string, string> => {
     const read = parsePairs(value ?? '', key);
-    // The values may be secrets, so what is wrong is not repeated.
-    if (read === undefined) problems.push(`${name}: must be 'name=value,…' with values percent-encoded`);
-    return read ?? {};
+    if ('value' in read) return read.value;
+    problems.push(`${name}: ${read.problem}`);
+    return {};
   };
 
   const [protocolName, protocol = 'http/protobuf'] = named('PROTOCOL');
@@ -139,17 +140,19 @@ export function parseTraceSettings(env: Environment): {
 const HEADER = /^[\w!#$%&'*+.^`|~-]+$/;
 const ATTRIBUTE = /^[!-~]+$/;
 
-/** `a=1,b=%202` as an object; undefined if it is not of that form. */
-function parsePairs(text: string, key: RegExp): Record<string, string> | undefined {
+/** `a=1,b=%202` as an object. */
+function parsePairs(text: string, key: RegExp): Parsed<Record<string, string>> {
   const pairs: [string, string][] = [];
   for (const member of text.split(',').filter((each) => each.trim() !== '')) {
     const at = member.indexOf('=');
     const name = member.slice(0, Math.max(0, at)).trim();
     const value = decoded(member.slice(at + 1).trim());
-    if (at === -1 || !key.test(name) || value === undefined) return undefined;
+    // The values may be secrets, so what is wrong is not repeated.
+    if (at === -1 || !key.test(name) || value === undefined)
+      return { problem: "must be 'name=value,…' with values percent-encoded" };
     pairs.push([name, value]);
   }
-  return Object.fromEntries(pairs);
+  return { value: Object.fromEntries(pairs) };
 }
 
 function decoded(text: string): string | undefined {

@@ -25,7 +25,7 @@ const VALID = {
 const read = (document: unknown) => readManifest(JSON.stringify(document), 'tiny', 'r1');
 
 test('a valid manifest', (t) => {
-  const { manifest, problems } = read(VALID);
+  const { value: manifest, problems } = read(VALID);
   t.deepEqual(problems, []);
   t.like(manifest, {
     id: 'tiny',

@@ -62,7 +62,7 @@ test('runs over packs are counted, and once more without a text where question a
 });
 
 test('estimates learn the density of texts and the speed of the machine', (t) => {
-  const { manifest } = readManifest('{}', 'm', 'r1');
+  const { value: manifest } = readManifest('{}', 'm', 'r1');
   const found = { folder: '', manifest: { ...manifest, limits: LIMITS }, problems: [], signature: '' };
   const revision = { ...createRevision(found, 1), profile: PROFILE };
   const estimates = createEstimates();

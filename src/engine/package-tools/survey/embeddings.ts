@@ -39,9 +39,9 @@ export async function surveyEmbeddings(
   let found: { readonly path: string; readonly width: number } | undefined;
   for (const each of path === undefined ? PATHS : [path]) {
     const read = readReply(await send(each, [canary.input]), each, (body) => vectorsIn(body, 1, encoding));
-    if (typeof read === 'string') attempts.push(read);
+    if ('problem' in read) attempts.push(read.problem);
     else {
-      found = { path: each, width: read.found[0]?.length ?? 0 };
+      found = { path: each, width: read.value[0]?.length ?? 0 };
       break;
     }
   }

@@ -48,17 +48,17 @@ export class NotSuchADialect extends Error {
   }
 }
 
-/**
- * What `read` makes of a reply, or why that cannot be had, as a line. `read` throws CallFailed for what has another
- * shape.
- */
-export function readReply<T>(reply: Reply, path: string, read: (body: unknown) => T): { readonly found: T } | string {
-  if (reply.kind === 'slow') return `POST ${path} was not answered in time`;
-  if (reply.kind === 'refused') return reasonOf(reply.failure);
+/** What was read of an answer, or in a line why it could not be. */
+export type ReadReply<T> = { readonly value: T } | { readonly problem: string };
+
+/** What `read` makes of a reply. `read` throws CallFailed for what has another shape. */
+export function readReply<T>(reply: Reply, path: string, read: (body: unknown) => T): ReadReply<T> {
+  if (reply.kind === 'slow') return { problem: `POST ${path} was not answered in time` };
+  if (reply.kind === 'refused') return { problem: reasonOf(reply.failure) };
   try {
-    return { found: read(reply.body) };
+    return { value: read(reply.body) };
   } catch (error) {
-    if (error instanceof CallFailed) return `POST ${path}: ${error.message}`;
+    if (error instanceof CallFailed) return { problem: `POST ${path}: ${error.message}` };
     throw error;
   }
 }

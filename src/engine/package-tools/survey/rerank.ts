@@ -9,7 +9,16 @@ import type { RerankScores, RerankShape } from '../../families/rerank/options.ts
 import { doubtOf, logitsOf } from '../../families/rerank/scores.ts';
 import type { Asking, Reply } from './asking.ts';
 import { askFacts, modelOf, tokensOf } from './facts.ts';
-import { mostRows, NotSuchADialect, ownPart, ownText, readReply, type Survey, type SurveyRequest } from './findings.ts';
+import {
+  mostRows,
+  NotSuchADialect,
+  ownPart,
+  ownText,
+  type ReadReply,
+  readReply,
+  type Survey,
+  type SurveyRequest,
+} from './findings.ts';
 import { type LongAnswer, SAYINGS, tryLongTexts } from './long-texts.ts';
 
 const PATHS = ['/v1/rerank', '/rerank'] as const;
@@ -44,10 +53,9 @@ export async function surveyRerank(asking: Asking, request: SurveyRequest): Prom
     const body = rerankBody(query, documents, { ...form, scores, refuses: form.shape === 'texts' });
     return asking.post(form.path, body);
   };
-  const askCanary = async (form: Form, scores: RerankScores): Promise<Float64Array | string> => {
+  const askCanary = async (form: Form, scores: RerankScores): Promise<ReadReply<Float64Array>> => {
     const reply = await send(form, canary.input, canary.choices, scores);
-    const read = readReply(reply, form.path, (body) => scoresIn(body, form.shape, canary.choices.length));
-    return typeof read === 'string' ? read : Float64Array.from(read.found);
+    return readReply(reply, form.path, (body) => Float64Array.from(scoresIn(body, form.shape, canary.choices.length)));
   };
 
   const { form, plain } = await findForm(
@@ -108,8 +116,8 @@ async function findForm(
       const form = { path: each, shape, model };
       const reply = await send(form);
       const read = readReply(reply, each, (body) => scoresIn(body, shape, count));
-      if (typeof read !== 'string') return { form, plain: Float64Array.from(read.found) };
-      attempts.push(`"${shape}": ${read}`);
+      if ('value' in read) return { form, plain: Float64Array.from(read.value) };
+      attempts.push(`"${shape}": ${read.problem}`);
       if (reply.kind === 'refused' && NOWHERE.has(reply.status)) break;
     }
   }
@@ -126,14 +134,14 @@ interface FoundScores {
 /** What the scores are, by what a switch makes of them. `plain`: those without one. */
 async function findScores(
   plain: Float64Array,
-  ask: (scores: RerankScores) => Promise<Float64Array | string>,
+  ask: (scores: RerankScores) => Promise<ReadReply<Float64Array>>,
 ): Promise<FoundScores> {
   if (!plain.every(isProbability)) return { scores: NO_SWITCH, values: plain, how: 'logits without being asked for' };
   for (const each of SWITCHES) {
     const scores: RerankScores = { kind: 'logit', ask: each };
-    const values = await ask(scores);
-    if (typeof values !== 'string' && isLogitOf(values, plain)) {
-      return { scores, values, how: `logits, by ${each}` };
+    const read = await ask(scores);
+    if ('value' in read && isLogitOf(read.value, plain)) {
+      return { scores, values: read.value, how: `logits, by ${each}` };
     }
   }
   return {

@@ -77,8 +77,8 @@ async function findForm(
   const attempts: string[] = [];
   for (const form of forms) {
     const read = readReply(await send(form), form.path, (body) => probabilitiesIn(body, choices, form.variant));
-    if (typeof read !== 'string') return form;
-    attempts.push(`"${form.variant}": ${read}`);
+    if ('value' in read) return form;
+    attempts.push(`"${form.variant}": ${read.problem}`);
   }
   throw new NotSuchADialect('system-one', address, attempts);
 }
