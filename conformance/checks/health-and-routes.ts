@@ -94,9 +94,9 @@ export const HEALTH_AND_ROUTE_CHECKS: readonly Check[] = [
     id: 'routes.head',
     section: '4',
     promise: 'HEAD is GET without the body',
-    tried: 'HEAD and GET of the models, of an unknown one and of health',
+    tried: 'HEAD and GET of the models, of an unknown one, of health and of an unknown path',
     async run(kit) {
-      for (const path of ['/v1/models', '/v1/models/none', '/health/live']) {
+      for (const path of ['/v1/models', '/v1/models/none', '/health/live', '/v1/none']) {
         const [get, head] = [await kit.http1({ path }), await kit.http1({ path, method: 'HEAD' })];
         same(`status of HEAD ${path}`, head.status, get.status);
         same(`body of HEAD ${path}`, head.body.length, 0);

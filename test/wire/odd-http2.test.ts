@@ -17,7 +17,6 @@ const body = JSON.stringify(VALID_BODY);
 const NOT_FOUND: ExpectedError = { status: 404, code: 'route_not_found', param: null };
 
 const CASES: Readonly<Record<string, readonly [call: Parameters<typeof sendH2>[1], 200 | ExpectedError]>> = {
-  'a decision': [{ body }, 200],
   'headers of 15 KB': [{ body, headers: { x: 'x'.repeat(15_000) } }, 200],
   'headers of 20 KB': [
     { body, headers: { x: 'x'.repeat(20_000) } },
