@@ -14,6 +14,7 @@ from safetensors.numpy import load
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
+# Of the base model's own config.json.
 HIDDEN = 384
 HEADS = 12
 LAYERS = 6

@@ -22,6 +22,7 @@ RUNTIME = "com.microsoft"
 # Weights span [-63, 63], 7 bits: a CPU without VNNI adds two products of a u8 activation and a weight in 16 bits,
 # which 8-bit weights overflow (2 * 255 * 127 > 32767) and 7-bit weights cannot (2 * 255 * 63 = 32130).
 WEIGHT_LEVELS = 63
+# All 8 bits: rows of embeddings are looked up and multiplied back into floats, and enter no integer product.
 EMBEDDING_LEVELS = 127
 
 

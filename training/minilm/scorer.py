@@ -12,6 +12,7 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 CLS, SEP = 101, 102
+# As many positions as the base model has embeddings of.
 MAX_TOKENS = 512
 
 

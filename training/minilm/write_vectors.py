@@ -19,6 +19,7 @@ from scorer import Encoder
 
 HERE = Path(__file__).resolve().parent
 GOLDEN = HERE.parents[1] / "test" / "golden" / "minilm-l6" / "vectors.json"
+# Near the package's limit of 500, whatever the last sentence adds.
 LONG_TOKENS = 400
 
 
