@@ -109,8 +109,8 @@ test.serial(
     const modelsDir = await modelsFolder(t);
     const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
     await writePackage(modelsDir, { manifest: { limits } });
-    await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(25), manifest: { limits } });
-    const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 20, modelRetryMs: 50 }, 'started');
+    await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(10), manifest: { limits } });
+    const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 8, modelRetryMs: 50 }, 'started');
     const failures = () => failuresOf(engine, 'zz@r1');
     await eventually(() => engine.ready());
     t.is(failures(), 1);
@@ -128,12 +128,12 @@ for (const place of ['at the start', 'beside an engine that serves']) {
     const modelsDir = await modelsFolder(t);
     const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
     const writeBoth = async (folder: string): Promise<void> => {
-      await writePackage(folder, { id: 'aa', graph: slowEncoderGraph(25), manifest: { limits } });
+      await writePackage(folder, { id: 'aa', graph: slowEncoderGraph(10), manifest: { limits } });
       await writePackage(folder, { id: 'zz', manifest: { limits } });
     };
     if (place === 'at the start') await writeBoth(modelsDir);
     else await writePackage(modelsDir, { manifest: { limits } });
-    const options = { defaultDeadlineMs: 20, modelRetryMs: 1, tooSlowRetryMs: 1 };
+    const options = { defaultDeadlineMs: 8, modelRetryMs: 1, tooSlowRetryMs: 1 };
     const engine = await startEngine(t, { modelsDir, ...options }, 'started');
     if (place !== 'at the start') {
       await eventually(() => engine.ready());
@@ -269,7 +269,7 @@ test.serial('jobs for a model that goes while another comes are done', async (t)
   const staging = await modelsFolder(t);
   await writePackage(modelsDir, {
     id: 'slow',
-    graph: slowEncoderGraph(20),
+    graph: slowEncoderGraph(6),
     options: { joint_weight: 0 },
     manifest: { limits: { input_tokens: 40, candidate_tokens: 12, choices: 10 } },
   });
