@@ -87,11 +87,15 @@ interface Answer {
   readonly probabilities: string;
 }
 
-/** Kills, one after the other, on one deployment. Resolves when all is stopped and removed again. */
+/**
+ * Kills, one after the other, on one deployment. Two callers decide all the while, each `pause` milliseconds after its last answer. Resolves when all is
+ * stopped and removed again.
+ */
 export async function killLearning(
   kind: 'sqlite' | 'redis',
   kills: readonly Kill[],
   told: (result: KillResult) => void = () => {},
+  pause = 5,
 ): Promise<KilledLearning> {
   const folder = temporaryFolder();
   const redis = kind === 'redis' ? await startRedis(['--appendonly', 'yes']) : undefined;
@@ -120,7 +124,7 @@ export async function killLearning(
       {
         name: 'decisions',
         callers: 2,
-        pause: 5,
+        pause,
         call: async (turn) => {
           const place = turn % TEXTS.length;
           const { digest, probabilities } = await ask(deployment, TEXTS[place] as string);
