@@ -179,15 +179,23 @@ const target = await startTarget(values.checkout, {
   UMPIRE_CONNECTION_RATE: 'off',
   ...Object.fromEntries(['ANONYMOUS', 'KEY', 'ALL'].map((kind) => [`UMPIRE_BODIES_${kind}`, 'off'])),
 });
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
 const agent = new Agent({ keepAlive: true, maxSockets: 8 });
-const send = (path: string, type: string, body: Uint8Array): Promise<number> =>
+const send = (path: string, type: string, body: Uint8Array): Promise<Answer> =>
   new Promise((resolve) => {
     const sent = request(
       { port: target.port, host: '127.0.0.1', agent, method: 'POST', path, headers: { 'content-type': type } },
-      (answer) => answer.resume().on('end', () => resolve(answer.statusCode ?? 0)),
+      (answer) => {
+        const parts: Buffer[] = [];
+        answer.on('data', (part) => parts.push(part));
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(parts).toString() }));
+      },
     );
     // A kept connection may be closed just when it is used again; a service that is gone refuses the next one, too.
-    sent.on('error', () => resolve(sent.reusedSocket ? send(path, type, body) : 0)).end(body);
+    sent.on('error', () => resolve(sent.reusedSocket ? send(path, type, body) : { status: 0, text: '' })).end(body);
   });
 const json = 'application/json';
 const proto = 'application/proto';
@@ -220,15 +228,19 @@ while (performance.now() < ends) {
     ),
   );
   sent += outcomes.length;
-  const wrong = outcomes.findIndex((status) => status !== 200 && (status < 400 || status >= 500));
-  if (wrong >= 0)
-    await fail(`answered ${outcomes[wrong]}`, batch[Math.floor((wrong * batch.length) / outcomes.length)] as Buffer);
+  const wrong = outcomes.findIndex(({ status }) => status !== 200 && (status < 400 || status >= 500));
+  const answer = outcomes[wrong];
+  if (answer !== undefined)
+    await fail(
+      `answered ${answer.status} ${answer.text}`,
+      batch[Math.floor((wrong * batch.length) / outcomes.length)] as Buffer,
+    );
   // What a service keeps is kept after a while.
   if (settled === undefined && performance.now() - began > Math.min(60_000, Number(values.seconds) * 400))
     settled = target.memory();
 }
 const body = Buffer.from(JSON.stringify({ model: 'minilm-l6', input: 'x', instruction: 'i', choices: ['a', 'b'] }));
-if ((await send('/v1/decisions', json, body)) !== 200) await fail('a decision is not made any more', body);
+if ((await send('/v1/decisions', json, body)).status !== 200) await fail('a decision is not made any more', body);
 const memory = target.memory() ?? 0;
 console.log(
   `${made} bodies, ${sent} sent, no difference, none answered with 5xx; ${settled?.toFixed(0)} → ${memory.toFixed(0)} MiB`,
