@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
-import { modelsFolder, writePackage } from '../engine/support/packages.ts';
+import { modelsFolder, TINY, writePackage } from '../engine/support/packages.ts';
 import { issueKey } from '../support/issue-key.ts';
 import { openStores } from '../support/open-stores.ts';
 import { startRedis } from '../support/redis.ts';
@@ -20,8 +20,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
   test.serial(
     `${kind}: descriptions are read in place of choices, travel with the catalog, and never outlive what was learned with others`,
     async (t) => {
-      const modelsDir = await modelsFolder(t);
-      await writePackage(modelsDir);
+      const modelsDir = await modelsFolder(t, TINY);
       const folder = temporaryFolder();
       const redis = kind === 'redis' ? await startRedis() : undefined;
       const place = redis === undefined ? { UMPIRE_DATA_DIR: folder } : { REDIS_URL: redis.url };

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
-import { modelsFolder, writePackage } from '../engine/support/packages.ts';
+import { modelsFolder, TINY } from '../engine/support/packages.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runUmpire } from '../support/terminal.ts';
 
@@ -15,8 +15,7 @@ const CHANGES: Readonly<Record<string, string>> = {
 };
 
 test('a change meanwhile stays, and the command says that it wrote nothing', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const data = temporaryFolder();
   const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
   const file = join(data, 'labels.jsonl');

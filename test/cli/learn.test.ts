@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { modelsFolder, writePackage } from '../engine/support/packages.ts';
+import { modelsFolder, TINY } from '../engine/support/packages.ts';
 import { startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { linesOf, runUmpire } from '../support/terminal.ts';
@@ -14,8 +14,7 @@ interface Decided {
 }
 
 test('a catalog learns, says so with its decisions, travels with what it learned and forgets', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const data = temporaryFolder();
   const service = await startService({ UMPIRE_MODELS_DIR: modelsDir, UMPIRE_DATA_DIR: data });
   t.teardown(service.stop);
@@ -113,8 +112,7 @@ test('a catalog learns, says so with its decisions, travels with what it learned
 });
 
 test('every problem of the examples is said at once, and nothing changes', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const data = temporaryFolder();
   const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
   const umpire = (args: readonly string[], input = '') => runUmpire(args, { env, input });
@@ -164,8 +162,7 @@ test('every problem of the examples is said at once, and nothing changes', async
 });
 
 test('evaluate reads CSV, prints thresholds and confusions, and writes a page that needs nothing else', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const folder = temporaryFolder();
   const files = { csv: join(folder, 'e.csv'), json: join(folder, 'e.jsonl'), choices: join(folder, 'c.txt') };
   const page = join(folder, 'report.html');

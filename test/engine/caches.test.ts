@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { Engine, JobTerms } from '../../src/engine/engine.ts';
 import { job, shippedModels, startEngine, terms } from './support/engine.ts';
-import { modelsFolder, writePackage } from './support/packages.ts';
+import { modelsFolder, TINY } from './support/packages.ts';
 
 const owner = (tenant: string): JobTerms => terms({ tenant, keyed: true });
 
@@ -14,9 +14,7 @@ async function cached(engine: Engine, decision: ReturnType<typeof job>, whose: J
 }
 
 test('200 guesses at the choices of a private catalog find none, however often they are repeated', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, TINY) });
   const secrets = Array.from({ length: 200 }, (_, i) => `ab${i}`);
   await engine.prepare(job({ choices: secrets }), owner('victim'));
   t.is(await cached(engine, job({ choices: secrets }), owner('victim')), 200, 'they are cached for their owner');

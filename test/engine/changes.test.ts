@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { eventually, job, probabilitiesOf, startEngine, type TestEngine, terms } from './support/engine.ts';
-import { encoderGraph, modelsFolder, slowEncoderGraph, writePackage } from './support/packages.ts';
+import { encoderGraph, modelsFolder, slowEncoderGraph, TINY, writePackage } from './support/packages.ts';
 
 /** Decides on and on until it is told to stop; gives the failures and the different answers that there were. */
 function keepDeciding(engine: TestEngine, revision = 'r1') {
@@ -40,14 +40,12 @@ const listed = (engine: TestEngine) =>
     .map(({ id, revision, status, isDefault }) => `${id}@${revision} ${status}${isDefault ? ' default' : ''}`);
 
 test('packages come, change and go without a failed request', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const engine = await startEngine(t, { modelsDir, engines: 2 });
   const deciding = keepDeciding(engine);
 
   // Written elsewhere and moved in at once, and written in place.
-  const staging = await modelsFolder(t);
-  await writePackage(staging, { id: 'moved' });
+  const staging = await modelsFolder(t, { id: 'moved' });
   await rename(join(staging, 'moved'), join(modelsDir, 'moved'));
   await writePackage(modelsDir, { revision: 'r2' });
   await eventually(() => listed(engine).filter((line) => line.includes('ready')).length === 3);
@@ -83,9 +81,7 @@ test('packages come, change and go without a failed request', async (t) => {
 });
 
 test('a package that goes serves the jobs that it has', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
-  await writePackage(modelsDir, { id: 'slow', graph: slowEncoderGraph(6) });
+  const modelsDir = await modelsFolder(t, TINY, { id: 'slow', graph: slowEncoderGraph(6) });
   const engine = await startEngine(t, { modelsDir });
   const accepted = Array.from({ length: 10 }, () => engine.score(job({ model: 'slow' }), terms()));
   await rm(join(modelsDir, 'slow'), { recursive: true });
@@ -98,8 +94,7 @@ test('a package that goes serves the jobs that it has', async (t) => {
 });
 
 test('a revision is switched off and on by its manifest', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const engine = await startEngine(t, { modelsDir, scanIntervalMs: 60_000 });
   await writePackage(modelsDir, { manifest: { status: 'disabled' } });
   engine.reload();

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { fillTemplate } from '../../src/engine/families/nli-cross-encoder.ts';
 import { eventually, job, probabilitiesOf, shippedModels, startEngine, terms } from './support/engine.ts';
-import { entailmentGraph, modelsFolder, tokenId, writePackage } from './support/packages.ts';
+import { entailmentGraph, modelsFolder, TINY, tokenId, writePackage } from './support/packages.ts';
 
 const NLI = {
   id: 'nli',
@@ -47,9 +47,7 @@ test('every shipped model decides, and an engine that has loaded them all is no 
 });
 
 test('tokens are counted without special ones, and nothing is cut', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, TINY) });
   const score = (input: string, choices = ['a', 'b'], instruction = 'abcd') =>
     engine.score(job({ input, instruction, choices }), terms());
 
@@ -74,8 +72,9 @@ test('tokens are counted without special ones, and nothing is cut', async (t) =>
 });
 
 test('a long text that is split in pieces gets the tokens of the whole', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, { manifest: { limits: { input_tokens: 30_000, candidate_tokens: 12, choices: 2 } } });
+  const modelsDir = await modelsFolder(t, {
+    manifest: { limits: { input_tokens: 30_000, candidate_tokens: 12, choices: 2 } },
+  });
   const engine = await startEngine(t, { modelsDir });
   for (const text of ['abc de f '.repeat(3000), `${'x'.repeat(20_000)} ab`, 'ab\n'.repeat(7000), '🙂'.repeat(10_000)]) {
     const words = text.split(/\s+/).filter((word) => word !== '');
@@ -85,9 +84,7 @@ test('a long text that is split in pieces gets the tokens of the whole', async (
 });
 
 test('special tokens in a text are plain text', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, TINY) });
   const request = job({ input: '[SEP]', choices: ['[CLS]', '[SEP]', '</s>'] });
   // "[", "s", "##e", "##p", "]" and "which".
   const outcome = await engine.score(request, terms());
@@ -96,8 +93,7 @@ test('special tokens in a text are plain text', async (t) => {
 });
 
 test('a cached choice and a fresh one give the same numbers, and so does a prepared one', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const [fresh, prepared] = [await startEngine(t, { modelsDir }), await startEngine(t, { modelsDir })];
   const request = job({ choices: ['ab', 'bc', 'cd', 'de'] });
   t.deepEqual(await prepared.prepare(request, terms()), { kind: 'prepared' });
@@ -127,9 +123,7 @@ test('the premise mixes the input alone with instruction and input by the weight
 });
 
 test('the cross-encoder scores each choice by its hypothesis', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, NLI);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, NLI) });
   const choices = ['$& z', 'zz', '{choice}', '{}', '$1', 'zzzz', '{0}'];
   const request = job({ model: 'nli', choices });
   const first = probabilitiesOf(request, await engine.score(request, terms()));

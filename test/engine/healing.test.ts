@@ -7,15 +7,13 @@ import { EngineFailed, JobAbandoned, JobCanceled, JobDeadlinePassed } from '../.
 import { SLOW, statusOf } from '../support/slow-package.ts';
 import { eventually, job, startEngine, terms } from './support/engine.ts';
 import { enginesOf } from './support/engine-processes.ts';
-import { modelsFolder, writePackage } from './support/packages.ts';
+import { modelsFolder, TINY } from './support/packages.ts';
 
 /** Takes 400 MiB more for each text that says so. */
 const growingWorker = fileURLToPath(new URL('support/growing-worker/main.ts', import.meta.url));
 
 test.serial('a killed engine is replaced, and its work is done by another', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir, engines: 2 });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW), engines: 2 });
   await eventually(() => enginesOf().length === 2);
   const requests = Array.from({ length: 8 }, (_, i) =>
     engine.score(job({ model: 'slow', input: `abc ${i}` }), terms()),
@@ -33,9 +31,7 @@ test.serial('a killed engine is replaced, and its work is done by another', asyn
 });
 
 test.serial('a job that two engines die of fails, and the third serves on', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW) });
   const doomed = engine.score(job({ model: 'slow', choices: Array.from({ length: 30 }, (_, i) => `c${i}`) }), terms());
   const failed = t.throwsAsync(doomed, { instanceOf: EngineFailed });
   for (let deaths = 0; deaths < 2; deaths++) {
@@ -50,9 +46,7 @@ test.serial('a job that two engines die of fails, and the third serves on', asyn
 });
 
 test.serial('a stuck engine is killed and replaced', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
-  const engine = await startEngine(t, { modelsDir, stuckAfterMs: 400 });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, TINY), stuckAfterMs: 400 });
   const [pid] = enginesOf();
   process.kill(pid ?? 0, 'SIGSTOP');
   await t.throwsAsync(engine.score(job(), terms()), { instanceOf: JobAbandoned });
@@ -64,9 +58,7 @@ test.serial('a stuck engine is killed and replaced', async (t) => {
 test.serial(
   'what ran in an engine that got stuck or crashed is given to no other one; what it had not begun is',
   async (t) => {
-    const modelsDir = await modelsFolder(t);
-    await writePackage(modelsDir, SLOW);
-    const engine = await startEngine(t, { modelsDir, stuckAfterMs: 400 });
+    const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW), stuckAfterMs: 400 });
     const endWith = async (signal: NodeJS.Signals): Promise<number> => {
       const before = enginesOf();
       const requests = Array.from({ length: 6 }, (_, i) =>
@@ -95,9 +87,7 @@ test.serial(
 );
 
 test.serial('a catalog that an engine ends with is prepared in no other one', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW) });
   const before = enginesOf();
   const choices = Array.from({ length: 30 }, (_, k) => `choice ${k}`);
   // Stopped, so that it cannot be done before it ends.
@@ -111,9 +101,7 @@ test.serial('a catalog that an engine ends with is prepared in no other one', as
 });
 
 test.serial('it is not ready while decisions wait and none is finished', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
-  const engine = await startEngine(t, { modelsDir, unreadyAfterMs: 300 });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, TINY), unreadyAfterMs: 300 });
   const [pid] = enginesOf();
   process.kill(pid ?? 0, 'SIGSTOP');
   const waiting = [1, 2, 3].map(() => engine.score(job(), terms()));
@@ -127,9 +115,7 @@ test.serial('it is not ready while decisions wait and none is finished', async (
 });
 
 test.serial('an engine that takes long but makes progress is not stuck', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir, stuckAfterMs: 1000 });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW), stuckAfterMs: 1000 });
   const before = enginesOf();
   const began = performance.now();
   for (let i = 0; performance.now() - began < 2300; i++) {
@@ -140,9 +126,7 @@ test.serial('an engine that takes long but makes progress is not stuck', async (
 });
 
 test.serial('callers are answered on time while the engine does not move', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, TINY) });
   const [pid] = enginesOf();
   process.kill(pid ?? 0, 'SIGSTOP');
   const began = performance.now();
@@ -160,8 +144,7 @@ test.serial('callers are answered on time while the engine does not move', async
 });
 
 test.serial('an engine that grew too large is replaced without a failed request', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const engine = await startEngine(t, {
     modelsDir,
     workerEntry: growingWorker,
@@ -182,8 +165,7 @@ test.serial('an engine that grew too large is replaced without a failed request'
 });
 
 test.serial('engines whose models alone are too large are replaced for what they grow by', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const engine = await startEngine(t, {
     modelsDir,
     engines: 2,
@@ -211,8 +193,7 @@ test.serial('engines whose models alone are too large are replaced for what they
 });
 
 test.serial('engines end with their parent, however it ends', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const host = fork(fileURLToPath(new URL('support/host.ts', import.meta.url)), [modelsDir], { execArgv: [] });
   await once(host, 'message');
   const pids = enginesOf(host.pid);

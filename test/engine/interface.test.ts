@@ -6,7 +6,7 @@ import { EngineClosing, JobCanceled, JobDeadlinePassed, ModelUnavailable } from 
 import { createMockEngine } from '../../src/mock/mock-engine.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { job, startEngine, terms } from './support/engine.ts';
-import { modelsFolder, writePackage } from './support/packages.ts';
+import { modelsFolder, TINY } from './support/packages.ts';
 
 interface Kind {
   readonly start: (t: ExecutionContext) => Engine | Promise<Engine>;
@@ -17,9 +17,7 @@ interface Kind {
 const KINDS: Readonly<Record<string, Kind>> = {
   pool: {
     start: async (t) => {
-      const modelsDir = await modelsFolder(t);
-      await writePackage(modelsDir);
-      return startEngine(t, { modelsDir });
+      return startEngine(t, { modelsDir: await modelsFolder(t, TINY) });
     },
     counts: true,
   },

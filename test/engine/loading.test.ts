@@ -6,7 +6,7 @@ import { usableModel } from '../../src/domain/models.ts';
 import { checkPackage } from '../../src/engine/package-tools/check.ts';
 import { eventually, job, startEngine, type TestEngine, terms } from './support/engine.ts';
 import { enginesOf } from './support/engine-processes.ts';
-import { modelsFolder, slowEncoderGraph, writePackage } from './support/packages.ts';
+import { modelsFolder, slowEncoderGraph, TINY, writePackage } from './support/packages.ts';
 
 /** A package that takes seconds to load, since it is measured: `products` makes a run of it long. */
 const slowToLoad = (products: number) => ({
@@ -70,10 +70,12 @@ async function timeUntil(holds: () => boolean): Promise<number> {
 test.serial(
   'ready is said when every model has been loaded or has failed, and the first decisions are fast',
   async (t) => {
-    const modelsDir = await modelsFolder(t);
-    await writePackage(modelsDir);
-    await writePackage(modelsDir, { id: 'unfit', graph: Buffer.from('this is no graph') });
-    await writePackage(modelsDir, { id: 'zz', ...slowToLoad(15) });
+    const modelsDir = await modelsFolder(
+      t,
+      TINY,
+      { id: 'unfit', graph: Buffer.from('this is no graph') },
+      { id: 'zz', ...slowToLoad(15) },
+    );
     const engine = await startEngine(t, { modelsDir, engines: 2, modelRetryMs: 60_000 }, 'started');
     const began = performance.now();
     await eventually(() => engine.ready());
@@ -151,8 +153,7 @@ for (const place of ['at the start', 'beside an engine that serves']) {
 
 for (const engines of [1, 2]) {
   test.serial(`a model that comes is loaded beside: ${engines} engine(s) decide meanwhile`, async (t) => {
-    const modelsDir = await modelsFolder(t);
-    await writePackage(modelsDir);
+    const modelsDir = await modelsFolder(t, TINY);
     const engine = await startEngine(t, { modelsDir, engines });
     await eventually(() => enginesOf().length === engines);
     const deciding = keepDeciding(engine, 'tiny');
@@ -161,8 +162,7 @@ for (const engines of [1, 2]) {
       most = Math.max(most, enginesOf().length);
     }, 50);
     t.teardown(() => clearInterval(counting));
-    const staging = await modelsFolder(t);
-    await writePackage(staging, { id: 'zz', ...slowToLoad(15) });
+    const staging = await modelsFolder(t, { id: 'zz', ...slowToLoad(15) });
     await rename(join(staging, 'zz'), join(modelsDir, 'zz'));
     const loading = await timeUntil(() => {
       t.true(engine.ready());
@@ -180,8 +180,7 @@ for (const engines of [1, 2]) {
 }
 
 test.serial('a new revision never takes its model down: a sound, a slow and broken ones under load', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const engine = await startEngine(t, { modelsDir, modelRetryMs: 500 });
   const deciding = keepDeciding(engine, 'tiny');
   const staging = await modelsFolder(t);
@@ -219,8 +218,7 @@ test.serial('a new revision never takes its model down: a sound, a slow and brok
 });
 
 test.serial('an engine that ends while it loads beside takes nothing with it, and another one loads', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const engine = await startEngine(t, { modelsDir, modelRetryMs: 200 });
   const before = enginesOf();
   const deciding = keepDeciding(engine, 'tiny');
@@ -264,8 +262,7 @@ test.serial('what is served and could not be loaded again is served on, and what
 });
 
 test.serial('jobs for a model that goes while another comes are done', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const staging = await modelsFolder(t);
   await writePackage(modelsDir, {
     id: 'slow',

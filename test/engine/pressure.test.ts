@@ -11,15 +11,13 @@ import {
 } from '../../src/engine/errors.ts';
 import { SLOW } from '../support/slow-package.ts';
 import { job, startEngine, terms } from './support/engine.ts';
-import { modelsFolder, writePackage } from './support/packages.ts';
+import { modelsFolder, TINY } from './support/packages.ts';
 
 const slowJob = (choices: readonly string[] = ['abc', 'xyz']) => job({ model: 'slow', choices });
 const many = (count: number, from = 0): readonly string[] => Array.from({ length: count }, (_, i) => `c${from + i}`);
 
 test('a queued job whose caller leaves or whose time is up is answered at once and never computed', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW) });
   let blocked = true;
   const blockers = [many(20), many(20, 100)].map((choices) => engine.score(slowJob(choices), terms()));
   const last = blockers.at(-1)?.then(() => {
@@ -42,9 +40,7 @@ test('a queued job whose caller leaves or whose time is up is answered at once a
 });
 
 test('a running job is answered at once, and its slot is free when the run ends', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW) });
   const leaving = new AbortController();
   let released = false;
   const running = engine.score(slowJob(many(30)), terms({ signal: leaving.signal, released: () => (released = true) }));
@@ -60,9 +56,7 @@ test('a running job is answered at once, and its slot is free when the run ends'
 });
 
 test('a job that is over before it begins is not taken in', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW) });
   await t.throwsAsync(engine.score(slowJob(), terms({ within: 0 })), { instanceOf: JobDeadlinePassed });
   await t.throwsAsync(engine.score(slowJob(), terms({ signal: AbortSignal.abort() })), { instanceOf: JobCanceled });
   // Thirty runs of milliseconds each do not fit into two.
@@ -73,9 +67,7 @@ test('a job that is over before it begins is not taken in', async (t) => {
 });
 
 test('in a flood a caller is told that nothing of his would be taken in, others are not', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW) });
   await engine.score(slowJob(), terms());
   const caller = (tenant: string, keyed = false) => ({ tenant, keyed, deadline: performance.now() + 2000 });
   t.is(engine.crowded(caller('a')), undefined);
@@ -99,9 +91,7 @@ test('in a flood a caller is told that nothing of his would be taken in, others 
 });
 
 test('overload: what cannot be done in time is refused at once, what is taken in is done in time', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW) });
   await engine.score(slowJob(), terms());
   const began = performance.now();
   const within = 2000;
@@ -126,9 +116,7 @@ test('overload: what cannot be done in time is refused at once, what is taken in
 });
 
 test('the queue is bounded in jobs and bytes, and keyed callers keep a fifth of it', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir, queueJobs: 10, queueBytes: 1_000_000 });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW), queueJobs: 10, queueBytes: 1_000_000 });
   const answers: Promise<ScoreOutcome>[] = [];
   const refusals = async (count: number, overrides: Partial<JobTerms>, input = 'abc'): Promise<number> => {
     const before = answers.length;
@@ -162,9 +150,7 @@ test('the queue is bounded in jobs and bytes, and keyed callers keep a fifth of 
 });
 
 test('short jobs of others do not wait for the queue of one', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW) });
   await engine.score(slowJob(), terms());
   let left = 20;
   const crowd = Array.from({ length: left }, () => engine.score(slowJob(), terms()).then(() => left--));
@@ -174,9 +160,7 @@ test('short jobs of others do not wait for the queue of one', async (t) => {
 });
 
 test('a catalog is prepared in pieces, so that decisions pass', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW) });
   await engine.score(slowJob(), terms());
   let prepared = false;
   const preparing = engine.prepare(slowJob(many(30)), terms()).then((outcome) => {
@@ -194,9 +178,7 @@ test('a catalog is prepared in pieces, so that decisions pass', async (t) => {
 });
 
 test('a closing engine finishes what it took in and refuses the rest', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW) });
   const accepted = Array.from({ length: 5 }, () => engine.score(slowJob(), terms()));
   const preparing = engine.prepare(slowJob(many(5)), terms());
   const closed = engine.close();
@@ -211,9 +193,7 @@ test('a closing engine finishes what it took in and refuses the rest', async (t)
 });
 
 test('a model that is not there is unavailable', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, TINY) });
   await t.throwsAsync(engine.score(job({ revision: 'r9' }), terms()), { instanceOf: ModelUnavailable });
 });
 

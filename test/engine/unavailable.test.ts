@@ -5,11 +5,10 @@ import test from 'ava';
 import { ModelUnavailable } from '../../src/engine/errors.ts';
 import { SLOW, statusOf } from '../support/slow-package.ts';
 import { eventually, job, probabilitiesOf, startEngine, terms } from './support/engine.ts';
-import { encoderGraph, listed, modelsFolder, writePackage } from './support/packages.ts';
+import { encoderGraph, listed, modelsFolder, TINY, writePackage } from './support/packages.ts';
 
 test.serial('broken packages are unavailable with the reason in the log, and the others serve', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   await writeFile(join(await writePackage(modelsDir, { id: 'bad-json' }), 'model.json'), '{ "schema": 1, ');
   await unlink(join(await writePackage(modelsDir, { id: 'missing-file' }), 'model.onnx'));
   const other = listed(encoderGraph(3));
@@ -43,17 +42,14 @@ test.serial('broken packages are unavailable with the reason in the log, and the
 });
 
 test.serial('limits that cannot be served in time are refused', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SLOW);
-  const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 50 }, 'started');
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW), defaultDeadlineMs: 50 }, 'started');
   await eventually(() => engine.log.some(({ level }) => level === 'error'));
   t.is(statusOf(engine, 'slow'), 'unavailable');
   t.regex(JSON.stringify(engine.log), /the largest legal request takes \d+ ms on one core/);
 });
 
 test.serial('an unavailable model comes back by itself when it is mended', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const folder = await writePackage(modelsDir, { id: 'mended', graph: Buffer.from('no graph') });
   const engine = await startEngine(t, { modelsDir, modelRetryMs: 100 }, 'started');
   t.false(engine.ready());

@@ -38,8 +38,7 @@ test('beyond the bound the probabilities are tempered by how far, and the answer
 });
 
 test('a rule needs a tokenizer whose vocabulary has words', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, { manifest: { unread: RULE }, tokenizer: PAIRS });
+  const modelsDir = await modelsFolder(t, { manifest: { unread: RULE }, tokenizer: PAIRS });
   const engine = await startEngine(t, { modelsDir }, 'started');
   const told = () => engine.log.some(({ fields }) => JSON.stringify(fields).includes('unread needs a tokenizer'));
   await eventually(told);

@@ -3,9 +3,12 @@ import test from 'ava';
 import { writeInferencePackage } from '../engine/support/inference-packages.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';
 import { encoderGraph, modelsFolder } from '../engine/support/packages.ts';
+import { until } from '../support/redis.ts';
 import { startService } from '../support/service.ts';
 import { runUmpire } from '../support/terminal.ts';
 
+/** Milliseconds that a change at the server may take to be seen on a busy machine. */
+const PATIENCE = 45_000;
 const SERVED = { graph: encoderGraph(), output: 'embedding' };
 const LIMITS = { input_tokens: 40, candidate_tokens: 12, choices: 20 };
 
@@ -50,19 +53,18 @@ test.serial('ready, unavailable and ready again; counted, timed, and silent abou
   server.behaviour.status = undefined;
 
   await server.kill();
-  await untilAsync(async () => (await statusOf()) === 'unavailable');
+  await until(async () => (await statusOf()) === 'unavailable', PATIENCE);
   t.is((await fetch(`${service.url}/health/ready`)).status, 503);
   t.is((await decide()).status, 503);
   await server.revive();
-  await untilAsync(async () => (await statusOf()) === 'ready');
+  await until(async () => (await statusOf()) === 'ready', PATIENCE);
   t.is((await decide()).status, 200);
 
   const port = service.log.find(({ msg }) => msg === 'metrics')?.metricsPort;
   const samples = async () => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   // The process that asks tells of its calls from time to time.
-  await untilAsync(async () =>
-    /umpire_inference_calls_total\{model="remote@r1",outcome="refused"\} [1-9]/.test(await samples()),
-  );
+  const counted = /umpire_inference_calls_total\{model="remote@r1",outcome="refused"\} [1-9]/;
+  await until(async () => counted.test(await samples()), PATIENCE);
   const text = await samples();
   t.regex(text, /umpire_inference_calls_total\{model="remote@r1",outcome="answered"\} [1-9]/);
   t.regex(text, /umpire_inference_rows_total\{model="remote@r1"\} [1-9]/);
@@ -89,10 +91,3 @@ test.serial('umpire models check asks the server', async (t) => {
   );
   t.regex(await check('remote'), /UMPIRE_INFERENCE_SERVERS: must be/);
 });
-
-async function untilAsync(holds: () => Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 45_000; !(await holds()); ) {
-    if (performance.now() > end) throw new Error(`did not come to hold: ${holds}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

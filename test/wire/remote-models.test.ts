@@ -1,7 +1,7 @@
 /** What callers are told of models at servers of HTTP: their limits as of any model, and whether they can decide now. */
 import test from 'ava';
 import { startHttpModelServer } from '../engine/support/http-models/server.ts';
-import { modelsFolder, writePackage } from '../engine/support/packages.ts';
+import { modelsFolder, TINY } from '../engine/support/packages.ts';
 import {
   RERANK_OPTIONS,
   servedEncoder,
@@ -9,8 +9,11 @@ import {
   TEXT_EMBEDDING_OPTIONS,
   writeRemotePackage,
 } from '../engine/support/remote-packages.ts';
+import { until } from '../support/redis.ts';
 import { startService } from '../support/service.ts';
 
+/** Milliseconds that a change at a server may take to be seen on a busy machine. */
+const PATIENCE = 45_000;
 const LIMITS = { input_tokens: 40, candidate_tokens: 12, choices: 20 };
 
 test.serial('GET /v1/models lists them beside local ones, with limits, and follows their servers', async (t) => {
@@ -21,8 +24,7 @@ test.serial('GET /v1/models lists them beside local ones, with limits, and follo
   ];
   ranker.behaviour.token = 'right';
   process.env.UMPIRE_TOKEN_LISTED = 'right';
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   const canary = { input: 'zzz', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
   await writeRemotePackage(modelsDir, encoder.address, {
     id: 'encoder',
@@ -51,11 +53,14 @@ test.serial('GET /v1/models lists them beside local ones, with limits, and follo
 
   // One that goes away is told of, and no other; so is one that refuses the token.
   await encoder.kill();
-  await until(async () => ((await read('/v1/models/encoder')) as { status: string }).status === 'unavailable');
+  await until(
+    async () => ((await read('/v1/models/encoder')) as { status: string }).status === 'unavailable',
+    PATIENCE,
+  );
   t.deepEqual(await read('/v1/models/encoder@r1'), described('encoder', 'unavailable', 20));
   t.like(await read('/v1/models/ranker'), { status: 'ready' });
   await encoder.revive();
-  await until(async () => ((await read('/v1/models/encoder')) as { status: string }).status === 'ready');
+  await until(async () => ((await read('/v1/models/encoder')) as { status: string }).status === 'ready', PATIENCE);
 
   ranker.behaviour.token = 'another';
   const decision = { model: 'ranker', input: 'abc', instruction: 'which', choices: ['abc', 'zz'] };
@@ -65,14 +70,7 @@ test.serial('GET /v1/models lists them beside local ones, with limits, and follo
     body: JSON.stringify(decision),
   });
   t.is(refused.status, 503);
-  await until(async () => ((await read('/v1/models/ranker')) as { status: string }).status === 'unavailable');
+  await until(async () => ((await read('/v1/models/ranker')) as { status: string }).status === 'unavailable', PATIENCE);
   t.deepEqual(await read('/v1/models/ranker'), described('ranker', 'unavailable', 300));
   t.like(await read('/v1/models/tiny'), { status: 'ready' });
 });
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 45_000; !(await holds()); ) {
-    if (performance.now() > end) throw new Error(`did not come to hold: ${holds}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

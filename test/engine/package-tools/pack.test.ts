@@ -257,9 +257,7 @@ const OPTIONS: readonly (readonly [what: string, source: object, problem: RegExp
 ];
 for (const [what, source, problem] of OPTIONS) {
   test(`a fault is explained: ${what}`, async (t) => {
-    const modelsDir = await modelsFolder(t);
-    await writePackage(modelsDir, source);
-    const check = await checkPackage({ modelsDir, logger }, 'tiny', 'r1');
+    const check = await checkPackage({ modelsDir: await modelsFolder(t, source), logger }, 'tiny', 'r1');
     t.regex(check.kind === 'broken' ? check.problems.join('\n') : check.kind, problem);
   });
 }

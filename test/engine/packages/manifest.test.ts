@@ -7,7 +7,7 @@ import { checkPackage, listPackages } from '../../../src/engine/package-tools/ch
 import { defaultRevision, type RevisionClaim } from '../../../src/engine/packages/default-revision.ts';
 import { readManifest } from '../../../src/engine/packages/manifest.ts';
 import { readPackage, scanPackages } from '../../../src/engine/packages/scan.ts';
-import { modelsFolder, writePackage } from '../support/packages.ts';
+import { modelsFolder, TINY, writePackage } from '../support/packages.ts';
 
 const VALID = {
   schema: 1,
@@ -96,8 +96,7 @@ test('the default revision', (t) => {
 });
 
 test('a scan finds packages, broken or not, and nothing else', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, { revision: 'r2' });
+  const modelsDir = await modelsFolder(t, { revision: 'r2' });
   const folder = await writePackage(modelsDir, { id: 'gone' });
   await unlink(join(folder, 'model.onnx'));
   await writeFile(join(folder, 'tokenizer.json'), 'shorter');
@@ -133,8 +132,7 @@ test('a signature changes with the files and only then', async (t) => {
 });
 
 test('the operator lists and checks packages', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   await writePackage(modelsDir, {
     revision: 'r2',
     manifest: { canary: { ...VALID.canary, input: 'abc', choices: ['abc', 'xyz'], choice: 'xyz' } },

@@ -17,8 +17,7 @@ test('models and single revisions are served by name, and nothing else is loaded
 });
 
 test('a name without a package is told once, and one that comes later is served', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, { id: 'there' });
+  const modelsDir = await modelsFolder(t, { id: 'there' });
   const engine = await startEngine(t, { modelsDir, models: ['there', 'later'], scanIntervalMs: 20 });
   const told = () => engine.log.filter(({ message }) => message.startsWith('there is no package'));
   t.deepEqual(

@@ -27,13 +27,6 @@ export function tokenId(token: string): number {
   return VOCABULARY.indexOf(token);
 }
 
-/** An empty models folder that goes away with the test. */
-export async function modelsFolder(t: ExecutionContext<unknown>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'models-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 /** What a test may change of a package. */
 export interface PackageSource {
   readonly id?: string;
@@ -47,8 +40,22 @@ export interface PackageSource {
   readonly options?: Readonly<Record<string, unknown>>;
 }
 
-/** Writes a package and returns its folder. Without changes it is a sound bi-encoder `tiny@r1`. */
-export async function writePackage(modelsDir: string, source: PackageSource = {}): Promise<string> {
+/** A sound bi-encoder `tiny@r1`: a package without changes. */
+export const TINY: PackageSource = {};
+
+/** A models folder with these packages. It goes away with the test. */
+export async function modelsFolder(
+  t: ExecutionContext<unknown>,
+  ...packages: readonly PackageSource[]
+): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'models-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  for (const each of packages) await writePackage(folder, each);
+  return folder;
+}
+
+/** Writes a package and returns its folder. Without changes it is `TINY`. */
+export async function writePackage(modelsDir: string, source = TINY): Promise<string> {
   const { id = 'tiny', revision = 'r1', graph = encoderGraph(), files = {} } = source;
   const folder = join(modelsDir, id, revision);
   await mkdir(folder, { recursive: true });

@@ -1,6 +1,6 @@
 /** What a text costs in confidence that its model has no words for, as the operator sees it: in the log and in the metrics. */
 import test from 'ava';
-import { modelsFolder, writePackage } from '../../engine/support/packages.ts';
+import { modelsFolder } from '../../engine/support/packages.ts';
 import { metricsPortOf, scrape } from '../../support/scrape.ts';
 import { startService } from '../../support/service.ts';
 
@@ -8,8 +8,7 @@ import { startService } from '../../support/service.ts';
 const QUESTION = { model: 'tiny', instruction: 'which', choices: ['ab', 'x y'] };
 
 test('the log line has the share of unread tokens, and a metric counts what was made less sure', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, { manifest: { unread: { bound: 0.5, pull: 3 } } });
+  const modelsDir = await modelsFolder(t, { manifest: { unread: { bound: 0.5, pull: 3 } } });
   const service = await startService({ UMPIRE_METRICS_PORT: '0', UMPIRE_MODELS_DIR: modelsDir });
   t.teardown(() => service.stop());
   for (const input of ['a b c', 'abc', 'abc d e f g']) {

@@ -8,7 +8,7 @@ import { eventually, job, probabilitiesOf, startEngine, terms } from '../../supp
 import { writeInferencePackage } from '../../support/inference-packages.ts';
 import { problemsIn, startScene } from '../../support/inference-scene.ts';
 import { startInferenceServer } from '../../support/inference-server.ts';
-import { encoderGraph, modelsFolder, writePackage } from '../../support/packages.ts';
+import { encoderGraph, modelsFolder, TINY } from '../../support/packages.ts';
 
 const request = job({ model: 'remote' });
 
@@ -104,8 +104,7 @@ test.serial('the process that asks is replaced when it is killed, and decisions 
 });
 
 test('an address that is set for a model without a server is reported at the start', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir);
+  const modelsDir = await modelsFolder(t, TINY);
   await writeInferencePackage(modelsDir, '127.0.0.1:1');
   const address = '127.0.0.1:1';
   const inferenceServers = new Map(

@@ -11,6 +11,7 @@ import {
   encoderGraph,
   entailmentGraph,
   modelsFolder,
+  TINY,
   TOKENIZER_DEFINITION,
   tokenId,
   writePackage,
@@ -89,8 +90,7 @@ for (const [name, independent] of [
 ] as const) {
   test.serial(`an encoder ${name} decides as a bi-encoder here, limits included`, async (t) => {
     const server = await startInferenceServer(t, { ...ENCODER, typed: !independent });
-    const modelsDir = await modelsFolder(t);
-    await writePackage(modelsDir);
+    const modelsDir = await modelsFolder(t, TINY);
     await writeInferencePackage(modelsDir, server.address, { options: { batch: { rows: 5, independent } } });
     const engine = await startEngine(t, { modelsDir });
     for (const request of REQUESTS) {
@@ -162,8 +162,7 @@ test.serial('a server that tokenises itself is sent texts', async (t) => {
     idsOf: ({ texts }) =>
       BigInt64Array.from([cls, ...tokenizer.encode(texts.text ?? '', { add_special_tokens: false }).ids, sep], BigInt),
   });
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, { options: { joint_weight: 0 } });
+  const modelsDir = await modelsFolder(t, { options: { joint_weight: 0 } });
   const rows = { choice: { text: '{choice}' }, input: { text: '{input}' } };
   for (const [id, shape, count] of [
     ['flat', [-1], { bytes_per_token: 1, tokenizer: undefined }],

@@ -3,7 +3,7 @@ import test from 'ava';
 import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
 import { embeddingsDialect } from '../../support/http-models/embeddings.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
-import { modelsFolder, writePackage } from '../../support/packages.ts';
+import { modelsFolder, TINY } from '../../support/packages.ts';
 import { servedEncoder, startRemoteScene, TEXT_EMBEDDING_OPTIONS } from '../../support/remote-packages.ts';
 
 const REQUESTS = [
@@ -14,9 +14,7 @@ const REQUESTS = [
 
 for (const independent of [true, false]) {
   test.serial(`the same decisions and vectors as here, choices ${independent ? 'kept' : 'read anew'}`, async (t) => {
-    const modelsDir = await modelsFolder(t);
-    await writePackage(modelsDir);
-    const here = await startEngine(t, { modelsDir });
+    const here = await startEngine(t, { modelsDir: await modelsFolder(t, TINY) });
     const options = { ...TEXT_EMBEDDING_OPTIONS, batch: { rows: 20, independent } };
     const { engine, server } = await startRemoteScene(t, await servedEncoder(), { options });
     const decide = async (request: (typeof REQUESTS)[number]) => {

@@ -8,7 +8,7 @@ import { InvalidOptions } from '../../../../src/engine/packages/checker.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
 import { type SystemOneServed, systemOneDialect } from '../../support/http-models/system-one.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
-import { encoderGraph, modelsFolder, tokenId, writePackage } from '../../support/packages.ts';
+import { encoderGraph, modelsFolder, TINY, tokenId } from '../../support/packages.ts';
 import { type RemotePackageSource, type RemoteScene, startRemoteScene } from '../../support/remote-packages.ts';
 
 const VARIANTS = ['systemone', 'decisions'] as const satisfies readonly SystemOneVariant[];
@@ -52,9 +52,7 @@ const REQUESTS = [
 for (const variant of VARIANTS) {
   test.serial(`${variant}: the decisions of the same model here`, async (t) => {
     const scene = await startScene(t, variant);
-    const modelsDir = await modelsFolder(t);
-    await writePackage(modelsDir);
-    const here = await startEngine(t, { modelsDir });
+    const here = await startEngine(t, { modelsDir: await modelsFolder(t, TINY) });
     for (const request of REQUESTS) {
       const expected = probabilitiesOf(job(request), await here.score(job(request), terms()));
       const asked = job({ ...request, model: 'remote' });

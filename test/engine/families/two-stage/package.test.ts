@@ -49,9 +49,7 @@ const SMALL = {
 };
 
 test('a small package decides by both stages, in any order and with any length of text', async (t) => {
-  const modelsDir = await modelsFolder(t);
-  await writePackage(modelsDir, SMALL);
-  const engine = await startEngine(t, { modelsDir });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SMALL) });
   const offered = ['abc', 'mno', '😀', 'kLm', 'd_e', 'f', 'g', 'hi', 'zz'];
   const request = job({ model: 'staged', choices: offered });
   const first = probabilitiesOf(request, await engine.score(request, terms()));
