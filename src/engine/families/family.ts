@@ -53,6 +53,8 @@ export interface FamilyParts {
 export interface RunControl {
   /** Called before every graph run: reports progress and throws JobStopped when the job is no longer wanted. */
   checkpoint(): void;
+  /** Awaited between pieces of a text; left out: a checkpoint and a turn of the event loop. Throws JobStopped. */
+  pause?(): Promise<void>;
   /** Aborted when the job is no longer wanted: what waits for a server hears of it at once. */
   readonly signal: AbortSignal;
   /** When the answer is worthless, on the clock of `performance.now()`. */
@@ -70,10 +72,12 @@ export const unhindered: RunControl = {
 };
 
 /**
- * What is awaited between pieces of a text: a checkpoint, and a turn of the event loop in which a cancellation can be
- * read.
+ * What is awaited between pieces of a text: at least a checkpoint, and a turn of the event loop in which a cancellation
+ * can be read.
  */
-export function pauseOf({ checkpoint }: Pick<RunControl, 'checkpoint'>): () => Promise<void> {
+export function pauseOf(control: Pick<RunControl, 'checkpoint' | 'pause'>): () => Promise<void> {
+  const { checkpoint, pause } = control;
+  if (pause !== undefined) return pause;
   return async () => {
     checkpoint();
     await nextTurn();

@@ -19,7 +19,7 @@ export async function readPremise(
   tokenizer: TextTokenizer,
   { input, instruction }: PremiseTexts,
   limit: number,
-  control: Pick<RunControl, 'checkpoint'>,
+  control: Pick<RunControl, 'checkpoint' | 'pause'>,
 ): Promise<PremiseReading> {
   const pause = pauseOf(control);
   const bound = COUNTING_FACTOR * limit;

@@ -93,6 +93,7 @@ export function createEngineGroup({
           preparing: (process) => pool.preparing(process),
           unready: (key, problems) => loading.unready(key, problems),
           calls: (calls) => observer.calls(calls),
+          passable: () => pool.dispatch(),
           serves: warnOfMemory,
           replaced: () => observer.replaced(),
           finished: (process, job, result, occupied) => {

@@ -112,6 +112,7 @@ export async function checkPackage(
     memory() {},
     unready() {},
     calls() {},
+    passable() {},
     gone(death) {
       reason = death.reason;
       ended.resolve();

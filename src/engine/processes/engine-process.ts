@@ -18,6 +18,8 @@ export interface EngineEvents {
   /** A model that was loaded cannot serve for now. */
   unready(key: string, problems: readonly string[]): void;
   calls(calls: InferenceCalls): void;
+  /** The process takes decisions that pass its job. */
+  passable(): void;
   /**
    * The process is gone; `lost` are the jobs that it had in flight, in the order in which they were sent. Called once.
    */
@@ -67,6 +69,8 @@ export class EngineProcess {
   readonly #work: WorkInFlight;
   readonly #loads = new Map<string, Load>();
   #state: State = { kind: 'running' };
+  /** The job that others may pass while its texts are read. */
+  #reading: number | undefined;
   /** When it last showed progress. */
   #lastSign = performance.now();
   #resident = 0;
@@ -109,6 +113,11 @@ export class EngineProcess {
   /** Jobs sent and not finished. */
   get inFlight(): number {
     return this.#work.size;
+  }
+
+  /** Whether decisions may pass the job that it has. */
+  get passable(): boolean {
+    return this.#reading !== undefined;
   }
 
   /** Milliseconds that what is in flight will still take, by its estimates. */
@@ -182,7 +191,15 @@ export class EngineProcess {
         this.#events.memory(message.resident);
         break;
       case 'finished':
+        if (this.#reading === message.job) this.#reading = undefined;
         this.#events.finished(message.job, message.result, this.#work.finish(message.job, this.#lastSign));
+        break;
+      case 'reading':
+        this.#reading = message.job;
+        this.#events.passable();
+        break;
+      case 'read':
+        this.#reading = undefined;
         break;
       case 'loaded': {
         const load = this.#loads.get(message.key);

@@ -56,6 +56,7 @@ export class ProcessRun {
       memory: (resident) => events.memory(resident),
       unready: (key, problems) => hooks.unready(key, problems),
       calls: (calls) => hooks.calls(calls),
+      passable: () => hooks.passable(),
       gone: (death, lost) => events.gone(death, lost),
     });
   }

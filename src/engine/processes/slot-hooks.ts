@@ -34,6 +34,8 @@ export interface SlotHooks {
   /** A model that the process had loaded cannot serve for now. */
   unready(key: string, problems: readonly string[]): void;
   calls(calls: InferenceCalls): void;
+  /** A process takes decisions that pass its job. */
+  passable(): void;
   /** A process serves, and had this many resident bytes when its models were loaded. */
   serves(engine: string, loadedBytes: number): void;
   /** A process has taken the place of one that was too large. */

@@ -13,35 +13,40 @@ export interface WorkInFlight {
   clear(): readonly number[];
 }
 
-/** Of a process that does one job at a time, in the order in which they were sent. */
+/** Of a process that does one job at a time, in the order in which they were sent, unless one passes the first. */
 export function createSerialWork(): WorkInFlight {
-  const costs = new Map<number, number>();
-  /** Since when the first of them has had the process. */
+  const jobs = new Map<number, { readonly cost: number; readonly since: number }>();
+  /** Since when the first of them has had the process, later by what those took that passed it. */
   let headSince = 0;
+  let lastFinish = 0;
   return {
     get size() {
-      return costs.size;
+      return jobs.size;
     },
     add(job, cost, now) {
-      if (costs.size === 0) headSince = now;
-      costs.set(job, cost);
+      if (jobs.size === 0) headSince = now;
+      jobs.set(job, { cost, since: now });
     },
     finish(job, now) {
-      costs.delete(job);
-      const occupied = now - headSince;
-      headSince = now;
+      const [head] = jobs.keys();
+      const passed = head !== job;
+      const since = passed ? Math.max(jobs.get(job)?.since ?? now, lastFinish) : headSince;
+      const occupied = now - since;
+      jobs.delete(job);
+      headSince = passed ? headSince + occupied : now;
+      lastFinish = now;
       return occupied;
     },
     remaining(now) {
-      if (costs.size === 0) return 0;
+      if (jobs.size === 0) return 0;
       let sum = 0;
-      for (const cost of costs.values()) sum += cost;
+      for (const { cost } of jobs.values()) sum += cost;
       return Math.max(0, sum - (now - headSince));
     },
     clear() {
-      const jobs = [...costs.keys()];
-      costs.clear();
-      return jobs;
+      const all = [...jobs.keys()];
+      jobs.clear();
+      return all;
     },
   };
 }

@@ -66,12 +66,12 @@ export function createEstimates(): Estimates {
     cost(shape, encoded) {
       const { revision, premiseLength, choices } = shape;
       const { profile } = revision;
-      if (choices === 0) return premiseLength * PER_CHARACTER;
+      if (choices === 0) return readingCost(shape, 0);
       if (profile === undefined) return UNKNOWN_COST;
       const { density, slowness } = experiences.get(revision) ?? INEXPERIENCED;
       const misses = encoded && profile.choicesCached ? 0 : choices;
       const size = sizeOf(shape, premiseLength * density, misses, density);
-      return slowness * (jobCost(profile, size) + premiseLength * PER_CHARACTER);
+      return slowness * (jobCost(profile, size) + readingCost(shape, misses));
     },
     observe(shape, { inputTokens, encoded }, occupied) {
       const { revision, premiseLength, choices } = shape;
@@ -81,11 +81,17 @@ export function createEstimates(): Estimates {
       const known = experiences.get(revision) ?? { ...INEXPERIENCED };
       const misses = profile.choicesCached ? encoded : choices;
       const predicted =
-        jobCost(profile, sizeOf(shape, inputTokens, misses, known.density)) + premiseLength * PER_CHARACTER;
+        jobCost(profile, sizeOf(shape, inputTokens, misses, known.density)) + readingCost(shape, misses);
       known.density += LEARNING_RATE * (inputTokens / premiseLength - known.density);
       const slowness = Math.min(50, Math.max(0.2, occupied / predicted));
       known.slowness += LEARNING_RATE * (slowness - known.slowness);
       experiences.set(revision, known);
     },
   };
+}
+
+/** Milliseconds that the texts take to be read, of whose choices so many are not known. */
+function readingCost({ premiseLength, choices, choicesLength }: JobShape, uncached: number): number {
+  const unread = choices === 0 ? 0 : (choicesLength * uncached) / choices;
+  return (premiseLength + unread) * PER_CHARACTER;
 }

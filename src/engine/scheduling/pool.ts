@@ -26,7 +26,7 @@ import { type Backlog, createFairQueue, type FairQueue } from './fair-queue.ts';
 import { Intake } from './intake.ts';
 import type { Job } from './job.ts';
 import { outcomeOf, type Settled } from './outcome.ts';
-import { freeEngines, soonestDone } from './placement.ts';
+import { freeEngines, soonestDone, takes } from './placement.ts';
 import { Preparations, type PrepareRequest } from './preparations.ts';
 
 /** What a pool is made of. */
@@ -134,9 +134,10 @@ export class Pool {
       const engines = freeEngines(this.#processes(), waiting);
       if (engines.length === 0) return;
       if (engines.some((process) => this.#preparations.sendNext(process, waiting > 0))) continue;
-      const job = this.#queue.take(({ revision: { key } }) => engines.some(({ models }) => models.has(key)));
+      const job = this.#queue.take((each) => engines.some((process) => takes(process, each)));
       if (job === undefined) return;
-      const process = soonestDone(engines, job.revision.key, (each) => this.#costOn(job, each));
+      const taking = engines.filter((process) => takes(process, job));
+      const process = soonestDone(taking, (each) => this.#costOn(job, each));
       if (process !== undefined) this.#start(job, process);
     }
   }
@@ -163,8 +164,8 @@ export class Pool {
   lost(process: EngineProcess, jobs: readonly number[], death: Death): void {
     for (const [place, id] of jobs.entries()) {
       const job = this.#running.get(id);
-      // An engine that does one thing at a time works on the first of its jobs; the others it has not begun.
-      const blamed = blamesJob(death) && (place === 0 || process.concurrency > 1);
+      // An engine works on the first of its jobs, or on what passes it, unless it has many at a time.
+      const blamed = blamesJob(death) && (place === 0 || process.passable || process.concurrency > 1);
       if (job === undefined) this.#preparations.ended(id, blamed ? death : undefined);
       else if (blamed) this.#abandon(job, death);
       else this.#retry(job, `an engine ${death.reason}`);

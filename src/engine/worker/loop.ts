@@ -1,15 +1,17 @@
 /**
  * An engine process's work. Tasks that run graphs are done one at a time, in the order in which their messages came, as
- * are loads of every kind. Jobs that a server scores are done beside them and beside one another: the pool sends no
+ * are loads of every kind; but while a job reads long texts, which it does in pieces, decisions pass it. Jobs that a server scores are done beside them and beside one another: the pool sends no
  * more than the server may have.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JobStopped, type RunControl } from '../families/family.ts';
 import { isRemote } from '../packages/family-names.ts';
-import type { FromEngine, PrepareMessage, ScoreMessage, ToEngine } from './messages.ts';
+import { type FromEngine, PASSING_LENGTH, type PrepareMessage, type ScoreMessage, type ToEngine } from './messages.ts';
 import { createLoadedModels, type LoadedModels } from './models.ts';
 
 const PROGRESS_INTERVAL = 100;
+/** Milliseconds that a job may read its texts before others pass it. */
+const LONG_READING = 10;
 
 type JobMessage = ScoreMessage | PrepareMessage;
 /** What is done in turn. */
@@ -104,31 +106,59 @@ export class WorkerLoop {
       }
       default:
         this.#lastProgress = performance.now();
-        await this.#run(task, this.#lastProgress - arrived);
+        await this.#run(task, this.#lastProgress - arrived, 'passable');
     }
   }
 
   async #runBeside(message: JobMessage): Promise<void> {
-    await this.#awaitServer(() => this.#run(message, 0));
+    await this.#awaitServer(() => this.#run(message, 0, 'alone'));
     this.#endIfIdle();
   }
 
-  async #run(message: JobMessage, waited: number): Promise<void> {
+  /** `passable`: whether decisions may pass it while it reads its texts. */
+  async #run(message: JobMessage, waited: number, passable: 'passable' | 'alone'): Promise<void> {
+    const { job } = message;
     const stop = new AbortController();
-    this.#jobs.set(message.job, stop);
-    const control: Pick<RunControl, 'checkpoint' | 'signal'> = {
+    this.#jobs.set(job, stop);
+    const began = performance.now();
+    let reading: 'begun' | 'long' | 'over' = passable === 'passable' ? 'begun' : 'over';
+    const control: Pick<RunControl, 'checkpoint' | 'pause' | 'signal'> = {
       signal: stop.signal,
       checkpoint: () => {
-        if (stop.signal.aborted) throw new JobStopped();
-        const now = performance.now();
-        if (now - this.#lastProgress < PROGRESS_INTERVAL) return;
-        this.#lastProgress = now;
-        this.#send({ kind: 'progress' });
+        if (reading === 'long') this.#send({ kind: 'read', job });
+        reading = 'over';
+        this.#progress(stop.signal);
+      },
+      pause: async () => {
+        this.#progress(stop.signal);
+        await nextTurn();
+        if (reading === 'begun' && performance.now() - began > LONG_READING) {
+          reading = 'long';
+          this.#send({ kind: 'reading', job });
+        }
+        if (reading === 'long') await this.#letPass();
       },
     };
     const result = await this.#models.run(message, waited, control);
-    this.#jobs.delete(message.job);
-    this.#send({ kind: 'finished', job: message.job, result });
+    this.#jobs.delete(job);
+    this.#send({ kind: 'finished', job, result });
+  }
+
+  /** Throws JobStopped, or tells that the work goes on. */
+  #progress({ aborted }: AbortSignal): void {
+    if (aborted) throw new JobStopped();
+    const now = performance.now();
+    if (now - this.#lastProgress < PROGRESS_INTERVAL) return;
+    this.#lastProgress = now;
+    this.#send({ kind: 'progress' });
+  }
+
+  /** Makes the decision that comes next, if one does and is short. */
+  async #letPass(): Promise<void> {
+    const [next] = this.#waiting;
+    if (next?.task.kind !== 'score' || lengthOf(next.task) > PASSING_LENGTH) return;
+    this.#waiting.shift();
+    await this.#run(next.task, performance.now() - next.arrived, 'alone');
   }
 
   async #awaitServer<T>(work: () => Promise<T>): Promise<T> {
@@ -155,4 +185,8 @@ export class WorkerLoop {
     this.report();
     this.#end();
   }
+}
+
+function lengthOf({ input, instruction, choices }: ScoreMessage): number {
+  return choices.reduce((sum, choice) => sum + choice.length, input.length + instruction.length);
 }

@@ -3,13 +3,17 @@
  * keeps their order.
  *
  * An engine does one thing at a time, in the order of arrival: load, unload, canary, score, prepare; jobs that a server
- * scores it does beside one another. `cancel` and `drain` are read between two graph runs. Every `score` and `prepare`
+ * scores it does beside one another. Between `reading` and `read` or `finished` of a job it makes decisions that come
+ * meanwhile, in the pauses. `cancel` and `drain` are read between two graph runs. Every `score` and `prepare`
  * gets exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one `canary_made`. `key`
  * names one loaded package: two generations of one revision have different keys. Times are milliseconds.
  */
 import type { CostProfile } from '../cost-profile.ts';
 import type { InferenceCalls, Unread } from '../engine.ts';
 import type { Manifest } from '../packages/manifest.ts';
+
+/** A decision passes one whose texts take long to read if its own have no more characters together. */
+export const PASSING_LENGTH = 4096;
 
 /** From the pool to an engine. */
 export type ToEngine =
@@ -77,6 +81,10 @@ export type FromEngine =
       readonly resident: number;
     }
   | { readonly kind: 'finished'; readonly job: number; readonly result: JobResult }
+  /** The texts of a job take long to read: other decisions may pass it. */
+  | { readonly kind: 'reading'; readonly job: number }
+  /** They are read: nothing passes it any more. */
+  | { readonly kind: 'read'; readonly job: number }
   /**
    * A model that was loaded cannot serve now, since its inference server cannot; it serves again when it is loaded
    * again.

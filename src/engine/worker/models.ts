@@ -40,11 +40,14 @@ export interface LoadedModels {
   unload(key: string): Promise<void>;
   /** Makes the package's canary decision: the problem with it, or undefined. Never rejects. */
   canary(key: string): Promise<string | undefined>;
-  /** Runs a job; those of a model whose graphs run here one at a time. `waited` is passed on. Never rejects. */
+  /**
+   * Runs a job. Of those whose graphs run here one other may be run while this one pauses in reading its texts, and to its
+   * end. `waited` is passed on. Never rejects.
+   */
   run(
     message: ScoreMessage | PrepareMessage,
     waited: number,
-    control: Pick<RunControl, 'checkpoint' | 'signal'>,
+    control: Pick<RunControl, 'checkpoint' | 'pause' | 'signal'>,
   ): Promise<JobResult>;
   /** Whether a server scores the jobs of a model that is loaded. */
   isRemote(key: string): boolean;
@@ -121,13 +124,13 @@ export function createLoadedModels(
       }
     },
 
-    async run(message, waited, { checkpoint, signal }) {
+    async run(message, waited, hooks) {
       const model = models.get(message.key);
       if (model === undefined) return { kind: 'failed', message: `${message.key} is not loaded` };
       try {
         const deadline = performance.now() + message.timeLeft;
         const vectors = cache.of(message.key, message.part);
-        const control: RunControl = { checkpoint, signal, deadline, vectors };
+        const control: RunControl = { ...hooks, deadline, vectors };
         if (message.kind === 'score') return (await score(model, message, waited, control)).result;
         await model.family.prepare(message.choices, control, message.all);
         return { kind: 'prepared' };
