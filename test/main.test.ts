@@ -13,6 +13,7 @@ import { makeCertificate } from './support/certificates.ts';
 import { CHILD_ENV } from './support/child-env.ts';
 import { callGrpc, openGrpc } from './support/grpc.ts';
 import { decide, openSession, send, sendH2 } from './support/http.ts';
+import { lightModel } from './support/light-model.ts';
 import { listen } from './support/listening.ts';
 import { modelsDir } from './support/models-dir.ts';
 import { DECIDE } from './support/raw-rpc.ts';
@@ -126,7 +127,7 @@ test('SIGTERM: what was asked is answered, then the status is 0', async (t) => {
 test('one line a request, with what happened and never with a key, an input or a choice', async (t) => {
   const server = await startServer({
     UMPIRE_DATA_DIR: temporaryFolder(),
-    UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
+    UMPIRE_MODELS_DIR: lightModel(),
     LOG_LEVEL: 'trace',
   });
   const { port } = server;
@@ -214,6 +215,7 @@ test('SIGHUP reads the certificate again; one that is broken changes nothing', a
       PORT: '0',
       HOST: '127.0.0.1',
       UMPIRE_ENGINES: '1',
+      UMPIRE_MODELS_DIR: lightModel(),
       UMPIRE_DATA_DIR: at,
       UMPIRE_DRAIN_DELAY: '0',
       TLS_CERT: certFile,
