@@ -1,4 +1,7 @@
-/** `npm run bench -- <name> [--option value]…`: runs one benchmark. Each prints a table with its baseline from the same run. */
+/**
+ * `npm run bench -- <name> [--option value]…`: runs one benchmark. Each prints a table with its baseline
+ * from the same run.
+ */
 import { parseArgs } from 'node:util';
 
 const benchmarks: Readonly<

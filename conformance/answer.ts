@@ -21,8 +21,8 @@ export function show(value: unknown): string {
 }
 
 /**
- * Who probably gave an answer that is not the service's, for the end of a message; empty if nothing points to somebody
- * else.
+ * Who probably gave an answer that is not the service's, for the end of a message; empty if nothing points
+ * to somebody else.
  */
 export function likelyCause({ status, headers }: Answer): string {
   const type = String(headers['content-type'] ?? 'no content type');

@@ -1,4 +1,7 @@
-/** Wrong requests of REST that a protobuf message can carry as well, so that the other protocols are held to the same refusals. */
+/**
+ * Wrong requests of REST that a protobuf message can carry as well, so that the other protocols are held to
+ * the same refusals.
+ */
 import type { DescMessage } from '@bufbuild/protobuf';
 import type { Refusal } from './expect.ts';
 import { Skipped } from './outcome.ts';
@@ -13,7 +16,10 @@ export interface WrongMessage {
   readonly param?: string;
 }
 
-/** Those of the bodies that are messages of the type: no unknown field, and nothing null, empty or of another type, which a message cannot say. */
+/**
+ * Those of the bodies that are messages of the type: no unknown field, and nothing null, empty or of another type,
+ * which a message cannot say.
+ */
 export function wrongMessages(
   { fields }: DescMessage,
   bodies: () => readonly unknown[],

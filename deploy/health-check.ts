@@ -1,6 +1,6 @@
 /**
- * Exits 0 if the service of this container is ready, else 1. Asks the port of the metrics, where there is one: callers cannot fill it. The
- * certificate's name is not checked: it is asked as 127.0.0.1.
+ * Exits 0 if the service of this container is ready, else 1. Asks the port of the metrics, where there is one: callers
+ * cannot fill it. The certificate's name is not checked: it is asked as 127.0.0.1.
  */
 import { get as getClear } from 'node:http';
 import { get as getOverTls } from 'node:https';

@@ -1,6 +1,6 @@
 /**
- * Measures how the code is laid out, as Markdown tables with a column for each checkout: `npm run house [CHECKOUT…]`, by default
- * this one. A checkout needs its `node_modules`. Counted are
+ * Measures how the code is laid out, as Markdown tables with a column for each checkout: `npm run house [CHECKOUT…]`,
+ * by default this one. A checkout needs its `node_modules`. Counted are
  * - files and lines of each room of `src`, `test` and `conformance`;
  * - the way of one decision (see `house/decision-way.ts`), unless `--static` is given;
  * - circles of files and folders, and arrows that run up (see `house/imports.ts`);

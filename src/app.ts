@@ -133,8 +133,8 @@ export class App {
   }
 
   /**
-   * Drains and stops: unready at once, closed to new connections after the drain delay, done when the last request is
-   * answered.
+   * Drains and stops: unready at once, closed to new connections after the drain delay, done when the last
+   * request is answered.
    */
   async stop(): Promise<void> {
     const { config, logger, health, listener, watchdog, metrics, tracing, own } = this.#parts;
@@ -164,8 +164,8 @@ const MOST_FLUSH = 5000;
 
 /**
  * An app that listens to nothing yet.
- * @throws StoreUnavailable or StoreCorrupt if the embedded store cannot be opened, Error if an annotation cannot be
- * served.
+ * @throws StoreUnavailable or StoreCorrupt if the embedded store cannot be opened, Error if an annotation
+ * cannot be served.
  */
 export async function createApp(config: Config, logger: Logger, overrides: Overrides = {}): Promise<App> {
   const stores = overrides.stores ?? (await createStores(config.store, logger));

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The operator's command: `umpire keys …`, `umpire catalogs …`, `umpire models …`, `umpire mock`, … Works beside a
- * running server.
+ * The operator's command: `umpire keys …`, `umpire catalogs …`, `umpire models …`, `umpire mock`, … Works beside
+ * a running server.
  */
 import { once } from 'node:events';
 import { addAbortSignal } from 'node:stream';

@@ -24,8 +24,8 @@ export interface LogStreamOptions {
 }
 
 /**
- * Lines are gathered into blocks of this many bytes, since a system call each would cost more than a request's other
- * bookkeeping.
+ * Lines are gathered into blocks of this many bytes, since a system call each would cost more than a
+ * request's other bookkeeping.
  */
 const BLOCK_BYTES = 12 * 1024;
 const MAX_BYTES = 16 * 1024 * 1024;

@@ -30,8 +30,8 @@ export function createLogSink(level: LogLevel, output: Writable): LogSink {
 }
 
 /**
- * A logger on a stream. Errors are written with their message and stack, so no error may hold a key, an input or a
- * choice.
+ * A logger on a stream. Errors are written with their message and stack, so no error may hold a key, an
+ * input or a choice.
  */
 export function createLogger(level: LogLevel, stream: DestinationStream): Logger {
   return pino(

@@ -1,4 +1,7 @@
-/** The composition root: what it brings itself it closes, what it was given it leaves, and it listens only when it is told to. */
+/**
+ * The composition root: what it brings itself it closes, what it was given it leaves, and it listens only
+ * when it is told to.
+ */
 
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

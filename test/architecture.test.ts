@@ -1,4 +1,7 @@
-/** The pages for those who change the code are true of the tree: what they name exists, and the architecture names every room of the source. */
+/**
+ * The pages for those who change the code are true of the tree: what they name exists, and the architecture names every
+ * room of the source.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 

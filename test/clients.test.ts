@@ -1,4 +1,7 @@
-/** The guides' clients run where a caller has copied them to, with what their heads name and nothing else, and do what the guides say of them. */
+/**
+ * The guides' clients run where a caller has copied them to, with what their heads name and nothing else, and do what
+ * the guides say of them.
+ */
 import { execFile, spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
@@ -94,7 +97,10 @@ test.serial('each of them makes a decision, and one with a bad key says why it i
   );
 });
 
-/** A service that answers by a script, one entry a request; 'cut' ends the connection instead, 'cut body' in the middle of an answer. */
+/**
+ * A service that answers by a script, one entry a request; 'cut' ends the connection instead, 'cut body' in the
+ * middle of an answer.
+ */
 async function scripted(
   t: ExecutionContext,
   answers: readonly ('cut' | 'cut body' | readonly [status: number, code: string, retryAfter?: number])[],

@@ -1,4 +1,7 @@
-/** The guides are true: their links lead somewhere, the settings, codes and log lines that they name exist, and their clients run. */
+/**
+ * The guides are true: their links lead somewhere, the settings, codes and log lines that they name exist, and
+ * their clients run.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { CALLER_VARIABLES, SETTINGS } from '../src/config.ts';

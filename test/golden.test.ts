@@ -1,6 +1,7 @@
 /**
- * What buf does not see of the contract: which path leads to which RPC, what each field must be, and what each reason becomes in each protocol. The golden tables are
- * part of the frozen contract; `UPDATE_GOLDEN=1 npx ava test/golden.test.ts` writes them anew after a change that is meant.
+ * What buf does not see of the contract: which path leads to which RPC, what each field must be, and what each reason
+ * becomes in each protocol. The golden tables are part of the frozen contract;
+ * `UPDATE_GOLDEN=1 npx ava test/golden.test.ts` writes them anew after a change that is meant.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { getOption, hasOption, toJson } from '@bufbuild/protobuf';

@@ -1,4 +1,7 @@
-/** The guides' commands run as they are printed, for somebody who has cloned the repository and has nothing of it on PATH. */
+/**
+ * The guides' commands run as they are printed, for somebody who has cloned the repository and has
+ * nothing of it on PATH.
+ */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

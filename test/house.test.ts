@@ -1,4 +1,9 @@
-/** The bounds of the layout, by the measures of `npm run house`: no circle, no export without a comment, nothing too long to read. */
+/**
+ * The bounds of the layout, by the measures of `npm run house`: no circle, no export without a comment, nothing
+ * too long to read.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { betweenRooms, circlesOf } from '../scripts/house/imports.ts';
@@ -7,13 +12,11 @@ import { MAX_FUNCTION_LINES, readSources } from '../scripts/house/sources.ts';
 /** Lines of a file that is still one concept. */
 const MAX_FILE_LINES = 300;
 
-const sources = readSources(fileURLToPath(new URL('..', import.meta.url)), [
-  'src',
-  'conformance',
-  'bench',
-  'scripts',
-  'test',
-]);
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+/** A file whose names and comments are put in order with its next change. */
+const LATER = 'scripts/attacks/fuzz-bodies.ts:';
+
+const sources = readSources(ROOT, ['src', 'conformance', 'bench', 'scripts', 'test']);
 const shipped = sources.filter(({ layer }) => layer === 'src' || layer === 'conformance');
 
 test('no files and no folders import one another in a circle', (t) => {
@@ -44,7 +47,7 @@ test('constants of a module are named in UPPER_CASE', (t) => {
   t.deepEqual(
     sources
       .flatMap(({ file, misnamedConstants }) => misnamedConstants.map((name) => `${file}: ${name}`))
-      .filter((name) => !name.startsWith('scripts/attacks/fuzz-bodies.ts:')),
+      .filter((place) => !place.startsWith(LATER)),
     [],
   );
 });
@@ -52,6 +55,23 @@ test('constants of a module are named in UPPER_CASE', (t) => {
 test(`functions have ${MAX_FUNCTION_LINES} lines at most`, (t) => {
   t.deepEqual(
     shipped.flatMap(({ functions }) => functions).filter(({ lines }) => lines > MAX_FUNCTION_LINES),
+    [],
+  );
+});
+
+test('comments end within the width of the formatter, which leaves them alone', (t) => {
+  const { formatter } = JSON.parse(readFileSync(join(ROOT, 'biome.json'), 'utf8')) as {
+    formatter: { lineWidth: number };
+  };
+  const beyond = sources.flatMap(({ file }) =>
+    readFileSync(join(ROOT, file), 'utf8')
+      .split('\n')
+      .flatMap((line, place) =>
+        /^\s*(\/?\*|\/\/)/.test(line) && line.length > formatter.lineWidth ? [`${file}:${place + 1}`] : [],
+      ),
+  );
+  t.deepEqual(
+    beyond.filter((place) => !place.startsWith(LATER)),
     [],
   );
 });

@@ -34,7 +34,10 @@ test('the install script of a dependency does not run', async (t) => {
   t.false(await scriptRuns(fileURLToPath(new URL('../.npmrc', import.meta.url))));
 });
 
-/** What `scripts/install.sh` asks npm for in a clone of this kind; npm itself, which would need a network, only takes notes. */
+/**
+ * What `scripts/install.sh` asks npm for in a clone of this kind; npm itself, which would need a network,
+ * only takes notes.
+ */
 async function asked(clone: { readonly installed: boolean; readonly programs: readonly string[] }): Promise<string[]> {
   const folder = temporaryFolder();
   const notes = join(folder, 'notes');

@@ -26,7 +26,10 @@ const imports: readonly Import[] = sources.flatMap(({ file, text }) =>
   })),
 );
 
-/** What each layer may import beside itself. Files at the root of src put the layers together; the logger's type is everybody's. */
+/**
+ * What each layer may import beside itself. Files at the root of src put the layers together; the logger's
+ * type is everybody's.
+ */
 const BELOW: Readonly<Record<string, readonly string[]>> = {
   wire: ['service', 'domain', 'engine', 'stores'],
   service: ['domain', 'engine', 'stores'],
@@ -88,8 +91,8 @@ test('nothing imports the entries, and only they and the mock import the composi
 });
 
 /**
- * The rooms of the engine from top to bottom: a file imports its own room and those below it. What lies at the root of a layer
- * is a room of its own.
+ * The rooms of the engine from top to bottom: a file imports its own room and those below it. What lies at the root of
+ * a layer is a room of its own.
  */
 const ENGINE: readonly string[] = [
   'engine/package-tools',
@@ -197,7 +200,10 @@ test('handlers and rules know no protocol: no generated HTTP annotation, no head
   );
 });
 
-/** Beside the entries: the engine's environment is made of the server's, one reads there what it was handed for a server, two measure the process that they run in, and threads share a clock. */
+/**
+ * Beside the entries: the engine's environment is made of the server's, one reads there what it was handed for a
+ * server, two measure the process that they run in, and threads share a clock.
+ */
 const TOUCHES_PROCESS = new Set([
   'main.ts',
   'cli.ts',

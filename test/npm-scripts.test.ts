@@ -1,4 +1,6 @@
-/** The commands that the README starts Umpire with: what they are told, the service is told, and nothing is left behind. */
+/**
+ * The commands that the README starts Umpire with: what they are told, the service is told, and nothing is left behind.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';

@@ -1,4 +1,7 @@
-/** Two servers on one data folder, as one host has them while it changes over: what they keep is safe, and the second one says what is not shared. */
+/**
+ * Two servers on one data folder, as one host has them while it changes over: what they keep is safe, and the second
+ * one says what is not shared.
+ */
 import test from 'ava';
 import { claimFolder } from '../src/stores/sqlite/folder.ts';
 import { lightModel } from './support/light-model.ts';

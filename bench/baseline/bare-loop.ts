@@ -1,5 +1,6 @@
 /**
- * The barest use of the runtime: a loop over `session.run`. `node bench/baseline/bare-loop.ts <model folder> <seconds> <tokens of each run>…` sends a BareResult to its parent.
+ * The barest use of the runtime: a loop over `session.run`. ` node bench/baseline/bare-loop.ts <model folder> <seconds>
+ * <tokens of each run>…` sends a BareResult to its parent.
  */
 import { loadBareModel } from './bare-model.ts';
 

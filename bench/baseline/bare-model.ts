@@ -1,4 +1,7 @@
-/** The shipped model with nothing around it: the same graph and the same sequences as a decision, no text, no queue, no answer. */
+/**
+ * The shipped model with nothing around it: the same graph and the same sequences as a decision, no text, no
+ * queue, no answer.
+ */
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 

@@ -1,8 +1,9 @@
 /**
- * What reading a body costs beside what JSON.parse of the same text does: milliseconds of CPU time for a request as it should be, and for bodies of
- * 64 KiB, 256 KiB and 1 MiB that are made to cost more than their size. Reading is all that the REST facade does up to the message: decoding,
- * scanning, and the values of what is accepted. Protobufs stand beside protobuf-es. Of the rounds the least is shown. A body of 1 MiB holds the
- * serving thread for as long as its row says, and may for 10 ms at most.
+ * What reading a body costs beside what JSON.parse of the same text does: milliseconds of CPU time for a request as it
+ * should be, and for bodies of 64 KiB, 256 KiB and 1 MiB that are made to cost more than their size. Reading is all
+ * that the REST facade does up to the message: decoding, scanning, and the values of what is accepted. Protobufs stand
+ * beside protobuf-es. Of the rounds the least is shown. A body of 1 MiB holds the serving thread for as long as its row
+ * says, and may for 10 ms at most.
  */
 import { fromBinary } from '@bufbuild/protobuf';
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';

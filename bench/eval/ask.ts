@@ -35,7 +35,10 @@ interface Output {
 
 const PATIENCE = 120_000;
 
-/** Answers in the order of the rows. Throws when the service says something that is neither a decision nor a refusal of the row. */
+/**
+ * Answers in the order of the rows. Throws when the service says something that is neither a decision nor a
+ * refusal of the row.
+ */
 export async function askAll(
   { url, concurrency }: Service,
   model: string,

@@ -1,4 +1,7 @@
-/** Charts as SVG: accuracy by set as bars, and reliability (accuracy against confidence, best on the diagonal). Readable on light and dark pages. */
+/**
+ * Charts as SVG: accuracy by set as bars, and reliability (accuracy against confidence, best on the diagonal). Readable
+ * on light and dark pages.
+ */
 import type { ModelQuality } from './run.ts';
 
 const COLOURS = ['#1f6f8b', '#c8553d', '#588157', '#6d597a'];

@@ -1,10 +1,11 @@
 /**
  * Labelled decisions, read from a folder of `<set>.jsonl` or `<set>.jsonl.gz`. The first line is
  *
- *     {"meta": {"set", "labels": [...] or null, "licence", "sources", "notes", "pairs"?: true, "kind"?: "ordinal", "language"?: "de"}}
+ *     {"meta": {"set", "labels": [...] or null, "licence", "sources", "notes",
+ *               "pairs"?: true, "kind"?: "ordinal", "language"?: "de"}}
  *
- * and every other `{"input", "instruction", "choices": [...] or null, "label"}`, where `null` stands for the set's labels. In a set of
- * pairs every two rows are a question and its negation.
+ * and every other `{"input", "instruction", "choices": [...] or null, "label"}`, where `null` stands for the set's
+ * labels. In a set of pairs every two rows are a question and its negation.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +40,10 @@ export interface Selection {
   readonly rows?: number;
 }
 
-/** Reads the sets by name, in order. Throws if there is none, if a named one is missing, or if a file is not in the format. */
+/**
+ * Reads the sets by name, in order. Throws if there is none, if a named one is missing, or if a file is
+ * not in the format.
+ */
 export function readDataSets(folder: string, { sets, rows }: Selection = {}): readonly DataSet[] {
   const files = new Map(
     readdirSync(folder)
@@ -56,7 +60,10 @@ export function readDataSets(folder: string, { sets, rows }: Selection = {}): re
   });
 }
 
-/** The sets of several folders, one folder after the other; the named ones are in any of them. Throws as `readDataSets` does. */
+/**
+ * The sets of several folders, one folder after the other; the named ones are in any of them. Throws
+ * as `readDataSets` does.
+ */
 export function readFolders(folders: readonly string[], { sets, rows }: Selection = {}): readonly DataSet[] {
   const all = folders.flatMap((folder) => readDataSets(folder, rows === undefined ? {} : { rows }));
   const missing = sets?.find((name) => all.every((set) => set.name !== name));

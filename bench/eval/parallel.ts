@@ -1,6 +1,7 @@
 /**
- * The same decision in several languages. Sets whose names differ in their language alone (`topics_en`, `topics_de`) are parallel if their rows are:
- * as many, and row by row the same label. A few labels may differ, since people gave them.
+ * The same decision in several languages. Sets whose names differ in their language alone (`topics_en`,
+ * `topics_de`) are parallel if their rows are: as many, and row by row the same label. A few labels may differ,
+ * since people gave them.
  */
 import type { Answer } from './ask.ts';
 import type { DataSet } from './data-sets.ts';
@@ -20,7 +21,10 @@ export interface Agreement {
   readonly pairs: number;
   /** The share of pairs with the same answer; a refused row has none. */
   readonly same: number;
-  /** The median of how far apart the probabilities of the English answer are, of pairs that are both answered; NaN without such. */
+  /**
+   * The median of how far apart the probabilities of the English answer are, of pairs that are both answered;
+   * NaN without such.
+   */
   readonly apart: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * `node bench/eval/take-sample.ts --data FOLDER [--rows 60]`: writes the sample of `bench/eval/sample` from the full sets, and the pairs of
- * questions and negations from the list that they are written in.
+ * `node bench/eval/take-sample.ts --data FOLDER [--rows 60]`: writes the sample of `bench/eval/sample` from the full
+ * sets, and the pairs of questions and negations from the list that they are written in.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -2,7 +2,10 @@
 
 const ARRIVALS = 200_000;
 
-/** Milliseconds from arrival to answer of Poisson arrivals, first come first served. `works`: milliseconds of one, drawn at random. */
+/**
+ * Milliseconds from arrival to answer of Poisson arrivals, first come first served. `works`: milliseconds of one,
+ * drawn at random.
+ */
 export function idealQueue(servers: number, works: readonly number[], perSecond: number): readonly number[] {
   const free = new Array<number>(servers).fill(0);
   const taken: number[] = [];

@@ -1,7 +1,8 @@
 /**
- * The least that answers over HTTP with a run made in another process, since a run blocks its thread: node:http, `fork`, two graph runs, no text,
- * no queue, no answer worth the name. What a caller waits for here beyond a bare run is four processes waking each other.
- * `node bench/latency/nearest-server.ts <model folder> <tokens of each run>…` tells its port over IPC.
+ * The least that answers over HTTP with a run made in another process, since a run blocks its thread: node:http,
+ * `fork`, two graph runs, no text, no queue, no answer worth the name. What a caller waits for here beyond a bare run
+ * is four processes waking each other. `node bench/latency/nearest-server.ts <model folder> <tokens of each run>…`
+ * tells its port over IPC.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';

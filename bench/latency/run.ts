@@ -18,7 +18,10 @@ async function startNearest(tokens: number): Promise<{ readonly child: ChildProc
   return { child, port };
 }
 
-/** Rounds of everything. In each the tail is compared with the bare runs just before and after it: the machine's speed changes from minute to minute. */
+/**
+ * Rounds of everything. In each the tail is compared with the bare runs just before and after it: the machine's speed
+ * changes from minute to minute.
+ */
 const ROUNDS = 5;
 
 const none = (): number[] => [];
@@ -26,7 +29,10 @@ const none = (): number[] => [];
 /** The share of the capacity that arrives. */
 const SHARE = 0.7;
 
-/** `--seconds N`: of each round's arrivals; `--engines N`, `--tokens N`, `--choices N`, `--capacity N`: decisions a second, measured if it is not given. */
+/**
+ * `--seconds N`: of each round's arrivals; `--engines N`, `--tokens N`, `--choices N`, `--capacity N`: decisions a
+ * second, measured if it is not given.
+ */
 export async function run(options: Record<string, number>): Promise<void> {
   const { seconds = 10, engines = availableParallelism(), tokens = 58, choices = 8 } = options;
   const service = await startService({ UMPIRE_ENGINES: String(engines) });

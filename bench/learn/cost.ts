@@ -1,6 +1,6 @@
 /**
- * What learning costs, CPU time of this process: of what was learned in a decision among 300 choices, and of learning 1,000 examples for 77 choices,
- * beside the time that an engine takes to decide these.
+ * What learning costs, CPU time of this process: of what was learned in a decision among 300 choices, and of learning
+ * 1,000 examples for 77 choices, beside the time that an engine takes to decide these.
  */
 import { createLearned } from '../../src/domain/learned.ts';
 import { learn, learnedOf, type ScoredExample } from '../../src/domain/learning/learn.ts';

@@ -1,4 +1,7 @@
-/** One draw of examples: what is learned from them, and what a plain logistic regression on the same vectors makes of them. */
+/**
+ * One draw of examples: what is learned from them, and what a plain logistic regression on the same
+ * vectors makes of them.
+ */
 import { createLearned, type Learned } from '../../src/domain/learned.ts';
 import { judge, learn, learnedOf, MIN_EXAMPLES, type ScoredExample } from '../../src/domain/learning/learn.ts';
 import { type AnswerQuality, qualityOf } from '../../src/domain/learning/quality.ts';
@@ -10,7 +13,10 @@ const PLAIN_PULL = 1;
 /** Its biases are free; a pull of 0 would leave a choice without examples at minus infinity. */
 const PLAIN_BIAS_PULL = 0.01;
 
-/** Draws k examples of each choice by a seed, learns from them and decides all others; no record where k is too few to learn from. */
+/**
+ * Draws k examples of each choice by a seed, learns from them and decides all others; no record where k is too
+ * few to learn from.
+ */
 export function measureDraw(
   rows: readonly ScoredExample[],
   choices: readonly string[],

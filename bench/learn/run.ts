@@ -1,10 +1,10 @@
 /**
- * `npm run bench -- learn [--draws 5] [--most 16] [--sets trec6,sst2] [--rows 2000] [--out bench/learn/out] [--model umpire-mini]
- * [--data FOLDER]`: what catalogs learn
- * from k examples of each choice, beside zero-shot and a plain logistic regression on the same vectors, on the sets of `../shared/data/eval`. Texts are
- * scored once by the engine that serves; examples are drawn, learned from, and all others decided by what was learned. Some of these decisions are made
- * through a running service as well and must be the same number for number. Every draw is a line of `results.jsonl` in the folder of `--out`: a run that
- * was ended goes on from there.
+ * `npm run bench -- learn [--draws 5] [--most 16] [--sets trec6,sst2] [--rows 2000] [--out bench/learn/out] [--model
+ * umpire-mini] [--data FOLDER]`: what catalogs learn from k examples of each choice, beside zero-shot and a plain
+ * logistic regression on the same vectors, on the sets of `../shared/data/eval`. Texts are scored once by the engine
+ * that serves; examples are drawn, learned from, and all others decided by what was learned. Some of these decisions
+ * are made through a running service as well and must be the same number for number. Every draw is a line of
+ * `results.jsonl` in the folder of `--out`: a run that was ended goes on from there.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

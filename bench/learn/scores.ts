@@ -1,4 +1,7 @@
-/** What the engine that serves says of every text of a set, once for each revision of a model: kept in a file, since a set takes minutes. */
+/**
+ * What the engine that serves says of every text of a set, once for each revision of a model: kept in a file, since a
+ * set takes minutes.
+ */
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

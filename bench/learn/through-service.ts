@@ -1,4 +1,7 @@
-/** The same decisions by a catalog of a running service, over HTTP: what is measured is what callers get, number for number. */
+/**
+ * The same decisions by a catalog of a running service, over HTTP: what is measured is what callers get,
+ * number for number.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +26,10 @@ export interface CheckedRow {
   readonly scored: ScoredExample;
 }
 
-/** Throws Error at the first decision of the service that differs in answer, confidence or digest from what `record` says. The engine stays open. */
+/**
+ * Throws Error at the first decision of the service that differs in answer, confidence or digest from what `record`
+ * says. The engine stays open.
+ */
 export async function checkThroughService(
   engine: Engine,
   model: string,

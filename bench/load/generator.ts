@@ -1,4 +1,7 @@
-/** The process that makes the load: `node bench/load/generator.ts '<LoadPlan as JSON>'`. Sends a LoadResult to its parent when it is done. */
+/**
+ * The process that makes the load: `node bench/load/generator.ts '<LoadPlan as JSON>'`. Sends a LoadResult to its
+ * parent when it is done.
+ */
 import { type Caller, grpcBytes, type Outcome, restBytes, restCaller } from './callers.ts';
 import { grpcConnection } from './grpc-connection.ts';
 import { bodyOf } from './requests.ts';
@@ -7,7 +10,10 @@ import { bodyOf } from './requests.ts';
 export interface LoadPlan {
   readonly port: number;
   readonly protocol: 'rest' | 'grpc';
-  /** Closed: so many callers, each sending its next request when it has an answer. Open: Poisson arrivals, whatever the answers do. */
+  /**
+   * Closed: so many callers, each sending its next request when it has an answer. Open: Poisson arrivals, whatever
+   * the answers do.
+   */
   readonly shape: { readonly callers: number } | { readonly perSecond: number };
   readonly seconds: number;
   /** Seconds at the beginning that are not counted. */

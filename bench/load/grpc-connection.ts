@@ -1,6 +1,6 @@
 /**
- * gRPC calls that cost their caller little: the frames of HTTP/2 (RFC 9113) written as bytes prepared once, answers read no further than
- * their status. A client of a library takes as much CPU time as the server that is measured.
+ * gRPC calls that cost their caller little: the frames of HTTP/2 (RFC 9113) written as bytes prepared once, answers
+ * read no further than their status. A client of a library takes as much CPU time as the server that is measured.
  */
 import { connect } from 'node:net';
 import type { Caller, Outcome } from './callers.ts';

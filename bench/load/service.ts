@@ -32,7 +32,9 @@ export interface LogLine {
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
-/** Starts the service and waits until it is ready. `settings` are environment variables, `flags` options of Node itself. */
+/**
+ * Starts the service and waits until it is ready. `settings` are environment variables, `flags` options of Node itself.
+ */
 export async function startService(
   settings: Readonly<Record<string, string>> = {},
   flags: readonly string[] = [],

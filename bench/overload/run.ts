@@ -1,4 +1,7 @@
-/** Overload: an open loop of arrivals at several times the capacity. What counts is what still gets done, and how fast the rest is refused. */
+/**
+ * Overload: an open loop of arrivals at several times the capacity. What counts is what still gets done, and how fast
+ * the rest is refused.
+ */
 import { availableParallelism } from 'node:os';
 import { cpuSeconds, residentBytes } from '../load/cpu.ts';
 import { runLoad } from '../load/run-load.ts';

@@ -1,4 +1,7 @@
-/** Umpire beside a plain server around `@huggingface/transformers`, with the same model file, texts and choices: 16 callers each, taking turns. */
+/**
+ * Umpire beside a plain server around `@huggingface/transformers`, with the same model file, texts and choices: 16
+ * callers each, taking turns.
+ */
 import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -14,7 +17,10 @@ import { printTable } from '../report/table.ts';
 
 const VERSION = '4.3.1';
 
-/** `--seconds N` a round, `--rounds N`, `--callers N`, `--tokens N`, `--choices N`. Installs the peer into a temporary folder the first time. */
+/**
+ * `--seconds N` a round, `--rounds N`, `--callers N`, `--tokens N`, `--choices N`. Installs the peer into a temporary
+ * folder the first time.
+ */
 export async function run(options: Record<string, number>): Promise<void> {
   const { seconds = 8, rounds = 2, callers = 16, tokens = 58, choices = 8 } = options;
   const folder = installPeer();

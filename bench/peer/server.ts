@@ -1,7 +1,8 @@
 /**
- * The peer: `@huggingface/transformers` as its documentation shows it, behind a plain `node:http` server, with the same model file, texts and choices.
- * `node bench/peer/server.ts <folder with node_modules and model> <cache>`: with `cached` it keeps the choices' vectors, as Umpire does; with `plain` it
- * encodes them for every request. Tells its port over IPC.
+ * The peer: `@huggingface/transformers` as its documentation shows it, behind a plain `node:http` server, with the
+ * same model file, texts and choices. `node bench/peer/server.ts <folder with node_modules and model> <cache>`:
+ * with `cached` it keeps the choices' vectors, as Umpire does; with `plain` it encodes them for every request.
+ * Tells its port over IPC.
  */
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';

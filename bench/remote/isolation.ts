@@ -1,6 +1,6 @@
 /**
- * What a remote model in trouble takes from a local one: the local model's decisions, one after another, in turns without
- * callers of the remote model and with eight of them while its server hangs.
+ * What a remote model in trouble takes from a local one: the local model's decisions, one after another, in turns
+ * without callers of the remote model and with eight of them while its server hangs.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { median, quantile } from '../report/statistics.ts';

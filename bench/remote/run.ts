@@ -1,9 +1,9 @@
 /**
- * `npm run bench -- remote --data FOLDER [--sets banking77,clinc150] [--rows 300] [--cap 26] [--rounds 6] [--seconds 8]`:
- * more choices than a server takes. A decision server behind `/v1/systemone` takes 26 choices and has umpire-mini decide, in
- * a service of its own; the model `shortlisted` has minilm-l6 pick these 26. Accuracy, cost and latency beside minilm-l6
- * alone and umpire-mini with all choices, one decision after another; then what it takes from a local model when the
- * server hangs (isolation.ts). `--only accuracy` or `--only isolation` does one of the two.
+ * `npm run bench -- remote --data FOLDER [--sets banking77,clinc150] [--rows 300] [--cap 26] [--rounds 6] [--seconds
+ * 8]`: more choices than a server takes. A decision server behind `/v1/systemone` takes 26 choices and has umpire-mini
+ * decide, in a service of its own; the model `shortlisted` has minilm-l6 pick these 26. Accuracy, cost and latency
+ * beside minilm-l6 alone and umpire-mini with all choices, one decision after another; then what it takes from a local
+ * model when the server hangs (isolation.ts). `--only accuracy` or `--only isolation` does one of the two.
  *
  * The last set has the rows of all sets, and 300 choices: their labels, and short ones of the folder's other sets.
  */

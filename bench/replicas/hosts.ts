@@ -1,6 +1,6 @@
 /**
- * The replicas on hosts of their own: network namespaces on a bridge, one of which is taken off the bridge in the middle, so that nothing that is
- * sent to it arrives and nothing says so. Needs root and iproute2.
+ * The replicas on hosts of their own: network namespaces on a bridge, one of which is taken off the bridge in the
+ * middle, so that nothing that is sent to it arrives and nothing says so. Needs root and iproute2.
  */
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';

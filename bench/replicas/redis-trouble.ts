@@ -1,4 +1,7 @@
-/** Redis behind Sentinels and as a cluster, with a node that fails in the middle: seconds until catalogs are back, and decisions lost. */
+/**
+ * Redis behind Sentinels and as a cluster, with a node that fails in the middle: seconds until catalogs are back,
+ * and decisions lost.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decisionOf, restFault } from '../../test/support/decision-calls.ts';
 import { send } from '../../test/support/http.ts';

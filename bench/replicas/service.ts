@@ -1,4 +1,6 @@
-/** What every part of `replicas` runs: three replicas behind nginx, a key, a catalog, and callers that keep on calling. */
+/**
+ * What every part of `replicas` runs: three replicas behind nginx, a key, a catalog, and callers that keep on calling.
+ */
 import { createStores } from '../../src/stores/create-stores.ts';
 import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
@@ -34,7 +36,9 @@ const LIMITS = {
   UMPIRE_CONCURRENCY_KEY: '1000',
 };
 
-/** Starts one. `store` says where Redis is, for the replicas; `here` the same for this process, if that is elsewhere. */
+/**
+ * Starts one. `store` says where Redis is, for the replicas; `here` the same for this process, if that is elsewhere.
+ */
 export async function startDeployment(
   store: Record<string, string>,
   options: {

@@ -1,6 +1,9 @@
 /** Labels beside the ends of lines, so that none lies on another. */
 
-/** Places for labels that want to be at these: in the same order, at least `gap` apart and not below `most`, moved as little as that needs. */
+/**
+ * Places for labels that want to be at these: in the same order, at least `gap` apart and not below `most`, moved as
+ * little as that needs.
+ */
 export function spreadLabels(wanted: readonly number[], gap: number, most: number): readonly number[] {
   const order = wanted.map((_, place) => place).toSorted((a, b) => (wanted[a] as number) - (wanted[b] as number));
   const placed = [...wanted];

@@ -1,6 +1,6 @@
 /**
- * Scaling, without the wire: throughput with 1 and 2 engines, what a decision costs by its tokens and choices, and what the pool and its messages
- * add to a bare run. Writes the plots `bench/scaling/tokens.svg` and `choices.svg`.
+ * Scaling, without the wire: throughput with 1 and 2 engines, what a decision costs by its tokens and choices, and what
+ * the pool and its messages add to a bare run. Writes the plots `bench/scaling/tokens.svg` and `choices.svg`.
  */
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';

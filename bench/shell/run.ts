@@ -1,8 +1,9 @@
 /**
- * What Umpire costs around a decision: CPU time of the serving process for one request, with an engine that answers at once and the log as in
- * production, beside the barest server of the same protocol in the same run; and with 300 choices beside the CPU time that real engines, of the
- * default model and of the cheapest, take for the same decision, its choices cached. Servers are processes of their own and take turns, so that a
- * machine which slows down slows all of them; of the rounds the first quartile is shown.
+ * What Umpire costs around a decision: CPU time of the serving process for one request, with an engine that answers at
+ * once and the log as in production, beside the barest server of the same protocol in the same run; and with 300
+ * choices beside the CPU time that real engines, of the default model and of the cheapest, take for the same decision,
+ * its choices cached. Servers are processes of their own and take turns, so that a machine which slows down slows all
+ * of them; of the rounds the first quartile is shown.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -95,7 +96,10 @@ const ALL: readonly Row[] = [
   ...observed('gRPC', grpc),
 ];
 
-/** What an operator may switch on, beside a row without: four services in one process, so that nothing else tells them apart. */
+/**
+ * What an operator may switch on, beside a row without: four services in one process, so that nothing else
+ * tells them apart.
+ */
 function observed(protocol: string, send: Row['send']): readonly Row[] {
   const baseline = `${protocol}, nothing observed`;
   const row = { server: 'observed', body: SMALL, send } as const;
@@ -182,7 +186,10 @@ async function drive(send: Send, count: number): Promise<void> {
   await Promise.all(Array.from({ length: CALLERS }, caller));
 }
 
-/** Measures all rows and prints the table. `--requests N`: requests a row and round, `--rounds N`, `--observed 1`: the last rows alone, `--rest 1`: the first. */
+/**
+ * Measures all rows and prints the table. `--requests N`: requests a row and round, `--rounds N`, `--observed 1`: the
+ * last rows alone, `--rest 1`: the first.
+ */
 export async function run(
   options: {
     readonly requests?: number;

@@ -1,6 +1,7 @@
 /**
- * Servers under test, a process of their own: `node bench/shell/server.ts <kind> [settings of one Umpire or more, as JSON]`. Tells the ports over
- * IPC, and its CPU time so far and that of its engines, microseconds, whenever it is asked.
+ * Servers under test, a process of their own: `node bench/shell/server.ts <kind> [settings of one Umpire or
+ * more, as JSON]`. Tells the ports over IPC, and its CPU time so far and that of its engines, microseconds,
+ * whenever it is asked.
  */
 import { fork } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** Loaded into the serving process before its own code: tells its memory after a forced collection whenever its parent asks. */
+/**
+ * Loaded into the serving process before its own code: tells its memory after a forced collection whenever
+ * its parent asks.
+ */
 
 declare const gc: (() => void) | undefined;
 

@@ -1,4 +1,7 @@
-/** Soak: minutes of steady load over REST and gRPC with 1 % hostile traffic. Memory, descriptors and slots must come back to where they were. */
+/**
+ * Soak: minutes of steady load over REST and gRPC with 1 % hostile traffic. Memory, descriptors and slots must come
+ * back to where they were.
+ */
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { descriptors, residentBytes } from '../load/cpu.ts';
@@ -10,7 +13,10 @@ import { attack } from './hostile.ts';
 const probe = fileURLToPath(new URL('./probe.ts', import.meta.url));
 const CONCURRENCY = 64;
 
-/** `--minutes N`, `--settle N`: the minute from which growth counts, `--rate N`: decisions a second over REST; half as many over gRPC. */
+/**
+ * `--minutes N`, `--settle N`: the minute from which growth counts, `--rate N`: decisions a second over REST; half as
+ * many over gRPC.
+ */
 export async function run(options: Record<string, number>): Promise<void> {
   const { minutes = 20, settle = 5, rate = 40 } = options;
   const settings = { UMPIRE_CONCURRENCY_ANONYMOUS: String(CONCURRENCY) };

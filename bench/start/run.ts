@@ -1,6 +1,7 @@
 /**
- * What the service takes before it has done anything: the time from the start of its process until it is ready, the serving process's own work in
- * it, and resident memory once it is idle, plainly and with what an operator may switch on. The variants take turns.
+ * What the service takes before it has done anything: the time from the start of its process until it is ready, the
+ * serving process's own work in it, and resident memory once it is idle, plainly and with what an operator may switch
+ * on. The variants take turns.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuSeconds, residentBytes } from '../load/cpu.ts';

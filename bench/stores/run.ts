@@ -1,6 +1,7 @@
 /**
- * What a request pays for its store work: create, read, key look-up and limit check on each store, beside the least that the store can do in
- * the same run. Time is that of one call after the other; CPU is this process's own with 32 calls in flight; round trips are counted by Redis.
+ * What a request pays for its store work: create, read, key look-up and limit check on each store, beside the least
+ * that the store can do in the same run. Time is that of one call after the other; CPU is this process's own with 32
+ * calls in flight; round trips are counted by Redis.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 /**
- * Throughput at full load: callers that always have a request open, over REST and gRPC, beside bare loops over the runtime in as many processes.
- * The rounds take turns, so that a machine which slows down slows all of them. CPU time shows where the rest goes.
+ * Throughput at full load: callers that always have a request open, over REST and gRPC, beside bare loops over the
+ * runtime in as many processes. The rounds take turns, so that a machine which slows down slows all of them. CPU time
+ * shows where the rest goes.
  */
 import { availableParallelism } from 'node:os';
 import { type BareTotals, runBare } from '../baseline/bare.ts';
@@ -21,8 +22,8 @@ interface Round {
 }
 
 /**
- * `--seconds N` a round, `--rounds N`, `--engines N`, `--callers N`, `--tokens N`, `--choices N`; `--metrics 1` and `--traces SHARE` switch these on
- * in the service.
+ * `--seconds N` a round, `--rounds N`, `--engines N`, `--callers N`, `--tokens N`, `--choices N`; `--metrics 1` and
+ * `--traces SHARE` switch these on in the service.
  */
 export async function run(options: Record<string, number>): Promise<void> {
   const { seconds = 6, rounds = 3, engines = availableParallelism(), callers = 16, tokens = 58, choices = 8 } = options;

@@ -1,7 +1,7 @@
 /**
- * What a decision of each two-stage model costs beside a bare run of its encoder over the same premise, in one process on one core: rounds of
- * both in turn, so that a busy machine slows them alike. Choices are cached, as those of a catalog are, and so is the instruction; a further
- * row has one that was never seen.
+ * What a decision of each two-stage model costs beside a bare run of its encoder over the same premise, in one process
+ * on one core: rounds of both in turn, so that a busy machine slows them alike. Choices are cached, as those of a
+ * catalog are, and so is the instruction; a further row has one that was never seen.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +31,10 @@ const BOUNDS: readonly (readonly [choices: number, atMost: number])[] = [
   [300, 7.6],
 ];
 
-/** `--rounds N`, `--tokens N`: tokens of the premise, special ones included. The models folder is `UMPIRE_MODELS_DIR` or `models`. */
+/**
+ * `--rounds N`, `--tokens N`: tokens of the premise, special ones included. The models folder is
+ * `UMPIRE_MODELS_DIR` or `models`.
+ */
 export async function run({ rounds = 60, tokens = 64 }: Record<string, number>): Promise<void> {
   const modelsDir = process.env.UMPIRE_MODELS_DIR ?? fileURLToPath(new URL('../../models', import.meta.url));
   const found = (await listPackages(modelsDir)).filter(({ family, isDefault }) => family === 'two-stage' && isDefault);

@@ -1,4 +1,4 @@
-/** Contract 2.1, 7 and 8: what a request for a decision must be. Each row is one wrong request and the error that it gets. */
+/** Contract 2.1, 7 and 8: what a request for a decision must be. A row is a wrong request and its error. */
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { DECISION_PROPERTIES, MAX_CHOICES, MIN_CHOICES } from '../bounds.ts';
 import type { Check } from '../check.ts';

@@ -111,7 +111,9 @@ const ROWS: readonly WrongBody[] = [
   },
 ];
 
-/** A body that is wrong as a text, with its error over REST, and the reason and the field of that in other protocols. */
+/**
+ * A body that is wrong as a text, with its error over REST, and the reason and the field of that in other protocols.
+ */
 interface WrongText {
   readonly body: string | Uint8Array;
   readonly refusal: Refusal;

@@ -19,7 +19,10 @@ const GRPC = [
   ['te', 'trailers'],
 ] as const;
 
-/** A socket that sends bytes once it is connected and ignores what becomes of it; `reading` false leaves answers in the kernel. */
+/**
+ * A socket that sends bytes once it is connected and ignores what becomes of it; `reading` false leaves
+ * answers in the kernel.
+ */
 function open(port: number, bytes: Uint8Array, reading = true): Socket {
   const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.1', noDelay: true });
   socket.on('error', () => {});

@@ -1,4 +1,7 @@
-/** Attacks with what a request says: texts that cost an engine time, and bodies that cost the serving process time. Bounded in number, from 127.0.0.1. */
+/**
+ * Attacks with what a request says: texts that cost an engine time, and bodies that cost the serving process time.
+ * Bounded in number, from 127.0.0.1.
+ */
 import { Agent, request } from 'node:http';
 import { hostileBodies, hostileMessages } from '../../test/support/hostile-bodies.ts';
 import type { Attack } from './attacks.ts';
@@ -37,7 +40,10 @@ function send(
   });
 }
 
-/** Sends these again and again from `callers` connections until the time is over; resolves with how often each status came. */
+/**
+ * Sends these again and again from `callers` connections until the time is over; resolves with how often
+ * each status came.
+ */
 async function flood(
   port: number,
   seconds: number,
@@ -73,7 +79,10 @@ const marks = `a${fill('\u0315\u0300')}`;
 const hidden = `a${fill('\u0315\u200b\u0300\u200b')}`;
 const unknownWords = fill(`${'q'.repeat(98)}\u{1f600} `);
 
-/** A body of about so many bytes that D2 and D3 are about: combining marks for an engine, unknown properties with escapes for a reader of JSON. */
+/**
+ * A body of about so many bytes that D2 and D3 are about: combining marks for an engine, unknown properties with
+ * escapes for a reader of JSON.
+ */
 export const COSTLY_BODIES = {
   D2: (size: number): Uint8Array => decision({ input: `a${fill('\u0315\u0300', size - 256)}` }).body,
   D3: (size: number): Uint8Array =>

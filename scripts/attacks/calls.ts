@@ -64,7 +64,10 @@ export const keptAgent = (): Agent => new Agent({ keepAlive: true, maxSockets: 1
 export const decisionText = (fields: Readonly<Record<string, unknown>> = {}): string =>
   JSON.stringify({ model: 'minilm-l6', input: 'x', instruction: 'i', choices: ['a', 'b'], ...fields });
 
-/** Sends these bytes, each some milliseconds after the last, and resolves with all that comes back within `wait` milliseconds. */
+/**
+ * Sends these bytes, each some milliseconds after the last, and resolves with all that comes back
+ * within `wait` milliseconds.
+ */
 export function sendBytes(port: number, chunks: readonly (string | Uint8Array)[], wait = 1000): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.1', noDelay: true });

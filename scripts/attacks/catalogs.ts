@@ -1,4 +1,7 @@
-/** An attack with a key: catalogs whose choices keep the engines busy. Another owner, in another address, makes small ones meanwhile. */
+/**
+ * An attack with a key: catalogs whose choices keep the engines busy. Another owner, in another address, makes
+ * small ones meanwhile.
+ */
 import { Agent, request } from 'node:http';
 import type { Attack } from './attacks.ts';
 

@@ -1,4 +1,7 @@
-/** The defects that an audit of the service found, D1 to D18: the attack that shows each, the test that keeps it away, and what a proxy in front lets through of it. */
+/**
+ * The defects that an audit of the service found, D1 to D18: the attack that shows each, the test that keeps it away,
+ * and what a proxy in front lets through of it.
+ */
 import { ATTACKS } from './attacks.ts';
 import { BODY_ATTACKS } from './bodies.ts';
 import { CATALOG_ATTACKS } from './catalogs.ts';

@@ -1,6 +1,7 @@
 /**
- * Mutated bytes for as long as it is told to: `node scripts/attacks/fuzz.ts --protocol http1|http2 --seconds N --seed N`. A number seeds each round, and is
- * printed when something is wrong. What must hold: the process lives, answers others, says nothing but 501 and 503 above 499, and gives back what it held.
+ * Mutated bytes for as long as it is told to: `node scripts/attacks/fuzz.ts --protocol http1|http2 --seconds N --seed
+ * N`. A number seeds each round, and is printed when something is wrong. What must hold: the process lives, answers
+ * others, says nothing but 501 and 503 above 499, and gives back what it held.
  */
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';

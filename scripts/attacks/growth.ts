@@ -1,6 +1,7 @@
 /**
- * How what is held grows with the size of an attack: 10, 100 and 1,000 of each kind. `node scripts/attacks/growth.ts [--checkout DIR]`. Memory is the
- * serving process's, before, at most, and ten seconds after the attacker has left.
+ * How what is held grows with the size of an attack: 10, 100 and 1,000 of each kind.
+ * `node scripts/attacks/growth.ts [--checkout DIR]`. Memory is the serving process's, before, at most, and ten seconds
+ * after the attacker has left.
  */
 import { parseArgs } from 'node:util';
 import { ATTACKS } from './attacks.ts';

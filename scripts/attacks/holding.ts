@@ -10,7 +10,10 @@ const HELD = 38;
 /** The last seconds of it, in which another caller of the attacker's address is watched. */
 const WATCHED = 5;
 
-/** D7: answers of 1 MiB that nobody reads; whether another caller in the attacker's own address gets decisions after half a minute. */
+/**
+ * D7: answers of 1 MiB that nobody reads; whether another caller in the attacker's own address gets decisions
+ * after half a minute.
+ */
 export async function showUnread({ target }: Scene): Promise<Shown> {
   const attacking = ATTACKS['unread-http1']?.(target, HELD) as Promise<string>;
   await sleep((HELD - WATCHED) * 1000);
@@ -35,7 +38,10 @@ export async function storeLargeCatalog(port: number, key: string): Promise<void
   if (status !== 201) throw new Error(`the catalog was not made: ${status} ${text}`);
 }
 
-/** The growth of D7: `count` sessions without a window, each with two reads of that catalog. Resolves with a function that ends them. */
+/**
+ * The growth of D7: `count` sessions without a window, each with two reads of that catalog. Resolves with a function
+ * that ends them.
+ */
 export function openUnread(port: number, key: string, count: number): () => void {
   const read = (stream: number): Buffer =>
     headers(stream, request('GET', '/v1/catalogs/large', [['authorization', `Bearer ${key}`]]));
@@ -54,7 +60,10 @@ export function openUnread(port: number, key: string, count: number): () => void
 /** Requests whose lines nobody reads, and of them in a second: below what one address may ask. */
 const LINES = 40_000;
 const PACE = 5_000;
-/** MiB that so many unread lines may add, and seconds after which a process that was told to end is not waited for any more. */
+/**
+ * MiB that so many unread lines may add, and seconds after which a process that was told to end is not
+ * waited for any more.
+ */
 const MOST_GROWTH = 64;
 const PATIENCE = 15;
 

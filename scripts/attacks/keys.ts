@@ -8,7 +8,9 @@ import { type Scene, type Shown, sleep, until } from './shown.ts';
 const JUNK = 60_000;
 const SENDERS = 8;
 
-/** Sends requests with a new junk key each, many in a pipeline, and reads what comes; resolves with how many were sent. */
+/**
+ * Sends requests with a new junk key each, many in a pipeline, and reads what comes; resolves with how many were sent.
+ */
 async function sendJunk(port: number, seconds: number): Promise<number> {
   const ends = performance.now() + seconds * 1000;
   let sent = 0;
@@ -86,7 +88,10 @@ async function untilRefused({ target }: Scene, key: string): Promise<number | un
   return after;
 }
 
-/** D9: a key is revoked by an operator whose clock is a minute ahead; another one after the service's clock was set back by an hour. */
+/**
+ * D9: a key is revoked by an operator whose clock is a minute ahead; another one after the service's clock was set
+ * back by an hour.
+ */
 export async function showClocks(scene: Scene): Promise<Shown> {
   const { target } = scene;
   const [ahead, back] = [await target.issueKey('ahead'), await target.issueKey('back')];

@@ -1,4 +1,7 @@
-/** Runs attacks one after the other, each against a service of its own, and prints how a neighbour fared: see `scripts/attacks.sh`. */
+/**
+ * Runs attacks one after the other, each against a service of its own, and prints how a neighbour
+ * fared: see `scripts/attacks.sh`.
+ */
 import { parseArgs } from 'node:util';
 import { ATTACKS as PORT_ATTACKS } from './attacks.ts';
 import { BODY_ATTACKS } from './bodies.ts';

@@ -1,4 +1,6 @@
-/** One attack against one checkout: a service of its own, a neighbour before and during the attack, and what it shows. */
+/**
+ * One attack against one checkout: a service of its own, a neighbour before and during the attack, and what it shows.
+ */
 import { startRedis } from '../../test/support/redis.ts';
 import type { Defect } from './defects.ts';
 import { type Fares, startNeighbour } from './neighbour.ts';

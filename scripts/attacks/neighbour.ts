@@ -1,6 +1,7 @@
 /**
- * A neighbour in another address, in a thread of its own so that the attack's work does not count as his waiting: decisions on a connection that is kept and
- * on new ones, and probes of liveness on the callers' port and on the operator's.
+ * A neighbour in another address, in a thread of its own so that the attack's work does not count as his
+ * waiting: decisions on a connection that is kept and on new ones, and probes of liveness on the callers' port
+ * and on the operator's.
  */
 import { Agent, request } from 'node:http';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -21,7 +22,9 @@ export type Fares = Readonly<Record<(typeof KINDS)[number], Fare>> & {
   readonly decisions: Fare;
 };
 
-/** Milliseconds between requests of one kind unless said otherwise, and those after which one counts as not answered. */
+/**
+ * Milliseconds between requests of one kind unless said otherwise, and those after which one counts as not answered.
+ */
 const INTERVAL = 100;
 const PATIENCE = 10_000;
 
@@ -74,7 +77,10 @@ export function startNeighbour(
 /** Milliseconds on a clock that all threads of this process share. */
 const now = (): number => performance.timeOrigin + performance.now();
 
-/** `begun` and `ends` of the time that was watched count for the gap: who was answered once, and then no more, has a long one. */
+/**
+ * `begun` and `ends` of the time that was watched count for the gap: who was answered once, and then no more,
+ * has a long one.
+ */
 function fareOf(samples: readonly Sample[], begun: number, ends: number): Fare {
   const good = samples.filter(({ ok }) => ok);
   const times = good.map(({ ms }) => ms).toSorted((a, b) => a - b);

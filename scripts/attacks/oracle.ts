@@ -1,7 +1,8 @@
 /**
- * D6: who has which choices, told by time. A victim stores choices in a private catalog; an attacker asks for decisions with a guess among the choices and
- * sorts the guesses by how long they took. Every phrase is guessed once where it is stored and once where it is not, with another number behind it that has
- * as many tokens, so that nothing but being stored can tell the guesses apart.
+ * D6: who has which choices, told by time. A victim stores choices in a private catalog; an attacker asks for decisions
+ * with a guess among the choices and sorts the guesses by how long they took. Every phrase is guessed once where it is
+ * stored and once where it is not, with another number behind it that has as many tokens, so that nothing but being
+ * stored can tell the guesses apart.
  */
 import type { Agent } from 'node:http';
 import { ask, decisionText, keptAgent } from './calls.ts';
@@ -18,7 +19,10 @@ export interface Guess {
   readonly stored: boolean;
 }
 
-/** 200 guesses in an order of chance: each phrase once stored, once not, with the numbers `first` and `first + 1`, each as often stored as not. */
+/**
+ * 200 guesses in an order of chance: each phrase once stored, once not, with the numbers `first` and `first + 1`, each
+ * as often stored as not.
+ */
 export function makeGuesses(first: number, random: () => number = Math.random): Guess[] {
   const storedFirst = new Set(shuffled(PHRASES, random).slice(0, PHRASES.length / 2));
   const guesses = PHRASES.flatMap((phrase) => [
@@ -34,8 +38,9 @@ function shuffled<T>(list: readonly T[], random: () => number): T[] {
 }
 
 /**
- * How well times tell what is stored: the share of pairs, one stored and one not, of which the stored one took less (ties count half). 0.5 is chance;
- * `chance` is three standard deviations of it, if nothing can be told (Mann and Whitney).
+ * How well times tell what is stored: the share of pairs, one stored and one not, of which the stored one took
+ * less (ties count half). 0.5 is chance; `chance` is three standard deviations of it, if nothing can be told
+ * (Mann and Whitney).
  */
 export function toldApart(stored: readonly number[], others: readonly number[]): { share: number; chance: number } {
   let less = 0;

@@ -1,4 +1,7 @@
-/** The page that `attacks.sh table` writes: what was measured, as Markdown, and what is to be said of it, from the figures alone. */
+/**
+ * The page that `attacks.sh table` writes: what was measured, as Markdown, and what is to be said of it, from
+ * the figures alone.
+ */
 import type { Defect } from './defects.ts';
 import type { Measured } from './measure.ts';
 import type { Fare, Fares } from './neighbour.ts';

@@ -5,7 +5,9 @@ import { FLAG, frame, headers, PREFACE, request, rst, settings, TYPE } from '../
 import { decisionText, sendBytes } from './calls.ts';
 import { type Scene, type Shown, sleep, until } from './shown.ts';
 
-/** D10: what follows a request with `Upgrade` in the same read is the head of a request, and its body comes in the next. */
+/**
+ * D10: what follows a request with `Upgrade` in the same read is the head of a request, and its body comes in the next.
+ */
 export async function showUpgrade({ target }: Scene, seconds: number): Promise<Shown> {
   const body = 'GET /v1/models/smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
   const upgrade = 'GET /health/live HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n';
@@ -40,7 +42,10 @@ const VANISHED = 20;
 /** Seconds after which one that vanished must be gone: a ping a minute, and half of one to answer it. */
 const GONE_AFTER = 105;
 
-/** D11, its beginning: peers that watch health and then neither send nor acknowledge anything. The end is told when it is known, long after. */
+/**
+ * D11, its beginning: peers that watch health and then neither send nor acknowledge anything. The end is told when it
+ * is known, long after.
+ */
 export async function showVanished({ target }: Scene, seconds: number): Promise<Shown & { later(): Promise<Shown> }> {
   const began = performance.now();
   let gone = 0;
@@ -73,7 +78,10 @@ export async function showVanished({ target }: Scene, seconds: number): Promise<
   };
 }
 
-/** Whether the server's end of a connection has a keep-alive timer: state 01 is established, timer 02 keep-alive (proc_net_tcp(5)). */
+/**
+ * Whether the server's end of a connection has a keep-alive timer: state 01 is established, timer
+ * 02 keep-alive (proc_net_tcp(5)).
+ */
 function keepsAlive(port: number, peer: number): boolean {
   const hex = (number: number): string => `:${number.toString(16).toUpperCase().padStart(4, '0')}`;
   return readFileSync('/proc/net/tcp', 'utf8')

@@ -1,6 +1,7 @@
 /**
- * What reading a body costs beside `JSON.parse` of the same text, with the reader of a checkout, as JSON on standard output: `node reader.ts CHECKOUT`.
- * A process of its own, so that readers of two checkouts share no heap and no compiled code.
+ * What reading a body costs beside `JSON.parse` of the same text, with the reader of a checkout, as JSON on
+ * standard output: `node reader.ts CHECKOUT`. A process of its own, so that readers of two checkouts share no heap
+ * and no compiled code.
  */
 import { pathToFileURL } from 'node:url';
 import { hostileBodies } from '../../test/support/hostile-bodies.ts';

@@ -1,7 +1,8 @@
 /**
- * Every attack of D1 to D18 against another checkout and this one, in turns, on one Markdown page: `node scripts/attacks/table.ts --before CHECKOUT
- * [--out FILE] [D1 D2 …]`. With names it does those alone, without growth and readers; `growth` and `readers` are names, too. The checkout needs its `node_modules`. Ends
- * with 1 if something did not hold in this one.
+ * Every attack of D1 to D18 against another checkout and this one, in turns, on one Markdown page: `node
+ * scripts/attacks/table.ts --before CHECKOUT [--out FILE] [D1 D2 …]`. With names it does those alone, without growth
+ * and readers; `growth` and `readers` are names, too. The checkout needs its `node_modules`. Ends with 1 if something
+ * did not hold in this one.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

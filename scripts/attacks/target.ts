@@ -1,4 +1,7 @@
-/** The service that is attacked: `src/main.ts` of a checkout in a process of its own, with the default limits, one engine and one model. */
+/**
+ * The service that is attacked: `src/main.ts` of a checkout in a process of its own, with the default limits, one
+ * engine and one model.
+ */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -127,7 +130,8 @@ export async function startTarget(
     log: () => log,
     cpu() {
       try {
-        // Behind the name in parentheses, which may hold spaces: utime and stime in hundredths of a second (proc_pid_stat(5)).
+        // Behind the name in parentheses, which may hold spaces: utime and stime in hundredths of
+        // a second (proc_pid_stat(5)).
         const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
         return (Number(fields[11]) + Number(fields[12])) / 100;
       } catch {
@@ -151,7 +155,9 @@ export async function startTarget(
   };
 }
 
-/** Two ports that nobody listens on. Both are held until both are known: one that is free again may be given out again. */
+/**
+ * Two ports that nobody listens on. Both are held until both are known: one that is free again may be given out again.
+ */
 async function freePorts(): Promise<readonly [number, number]> {
   const servers = [createServer(), createServer()] as const;
   await Promise.all(servers.map((server) => once(server.listen(0, '127.0.0.1'), 'listening')));

@@ -1,6 +1,6 @@
 /**
- * Checks the dashboard against Grafana's own types, strictly: a word that its schema does not know, or a wrong value, is an error. @grafana/schema is
- * installed into a folder of its own, .venv/grafana.
+ * Checks the dashboard against Grafana's own types, strictly: a word that its schema does not know, or a wrong value,
+ * is an error. @grafana/schema is installed into a folder of its own, .venv/grafana.
  */
 import { equal, notEqual } from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';

@@ -1,6 +1,12 @@
-/** Where the entries of a drawn panel's legend stand: in rows, none on another, and the number of those that have no room. */
+/**
+ * Where the entries of a drawn panel's legend stand: in rows, none on another, and the number of those
+ * that have no room.
+ */
 
-/** One entry: its text and where it begins. `series` is its place among the names; undefined for the number of those that are left out. */
+/**
+ * One entry: its text and where it begins. `series` is its place among the names; undefined for the number of those
+ * that are left out.
+ */
 export interface LegendEntry {
   readonly text: string;
   readonly series: number | undefined;

@@ -1,7 +1,8 @@
 /**
- * Alerts and dashboard against a real Prometheus: `node scripts/check-deploy/monitoring.ts [SECONDS]`. Two servers with a Redis and an inference server
- * are loaded and scraped; then every rule must be healthy, and every query of the dashboard and of prometheus-adapter must have an answer. The
- * answers are drawn into docs/dashboard.svg. Needs prometheus, promtool and redis-server, from Debian.
+ * Alerts and dashboard against a real Prometheus: `node scripts/check-deploy/monitoring.ts [SECONDS]`. Two servers with
+ * a Redis and an inference server are loaded and scraped; then every rule must be healthy, and every query of the
+ * dashboard and of prometheus-adapter must have an answer. The answers are drawn into docs/dashboard.svg. Needs
+ * prometheus, promtool and redis-server, from Debian.
  */
 import { equal, ok } from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -66,7 +67,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const folder = mkdtempSync(join(tmpdir(), 'umpire-monitoring-'));
 const redis = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always']);
 const metricsPorts = [await freePort(), await freePort()];
-// One after the other: a model's limits are measured when it is loaded, and one that has to share its core may fail them.
+// One after the other: a model's limits are measured when it is loaded, and one that has to share its
+// core may fail them.
 const servers: ServerProcess[] = [];
 const models = modelsDir('minilm-l6');
 const cleanUps: (() => unknown)[] = [];

@@ -1,6 +1,7 @@
 /**
- * Calls a service through a real nginx with the configuration of deploy/nginx: `node scripts/check-deploy/nginx.ts PORT`, the port of a service
- * that trusts 127.0.0.1 as its proxy. REST over HTTP/1.1 and HTTP/2, gRPC and Connect, all on one name with TLS; then without a replica.
+ * Calls a service through a real nginx with the configuration of deploy/nginx:
+ * `node scripts/check-deploy/nginx.ts PORT`, the port of a service that trusts 127.0.0.1 as its proxy. REST over
+ * HTTP/1.1 and HTTP/2, gRPC and Connect, all on one name with TLS; then without a replica.
  */
 import { deepEqual, equal, match, notEqual } from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -25,7 +25,10 @@ export interface LoadTargets {
   readonly limitedKey: string;
 }
 
-/** Makes the load for so many seconds. On the way one engine is killed, and Redis is restarted. Resolves with the requests that were sent. */
+/**
+ * Makes the load for so many seconds. On the way one engine is killed, and Redis is restarted. Resolves with the
+ * requests that were sent.
+ */
 export async function makeVariedLoad(
   { servers, redis, key, limitedKey }: LoadTargets,
   seconds: number,

@@ -1,4 +1,6 @@
-/** Which declarations of a module are constants: plain data that stands in its text, so that its name is `UPPER_CASE`. */
+/**
+ * Which declarations of a module are constants: plain data that stands in its text, so that its name is `UPPER_CASE`.
+ */
 import { type Node, SyntaxKind } from 'typescript/unstable/ast';
 
 const UPPER_CASE = /^[A-Z][A-Z0-9_]*$/;

@@ -1,9 +1,10 @@
 /**
- * The way of one decision through the files, seen by the inspector. A service of the checkout makes a few decisions with the
- * same choices, each on a connection of its own; of one, V8's coverage says which functions ran in the serving process and in
- * the engine process, less those that run in an idle second as well. Then a breakpoint in each such function of the serving
- * process says, for one more decision, who called it. A call over a layer's border is a pair of a function and its nearest
- * caller in another layer, each pair counted once; returns, and what goes on after an `await`, are not calls.
+ * The way of one decision through the files, seen by the inspector. A service of the checkout makes a few decisions
+ * with the same choices, each on a connection of its own; of one, V8's coverage says which functions ran in the serving
+ * process and in the engine process, less those that run in an idle second as well. Then a breakpoint in each such
+ * function of the serving process says, for one more decision, who called it. A call over a layer's border is a pair of
+ * a function and its nearest caller in another layer, each pair counted once; returns, and what goes on after an
+ * `await`, are not calls.
  */
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -157,8 +158,8 @@ interface Place {
 const layerOf = (file: string): string | undefined => /^src\/(\w+)\//.exec(file)?.[1];
 
 /**
- * Runs `action` with a breakpoint in each function, and returns the calls from another layer. The breakpoints' condition notes
- * the stack and is false, so that nothing ever stops: a decision that stopped would miss its deadline.
+ * Runs `action` with a breakpoint in each function, and returns the calls from another layer. The breakpoints'
+ * condition notes the stack and is false, so that nothing ever stops: a decision that stopped would miss its deadline.
  */
 async function callsOverBorders(
   inspector: Inspector,

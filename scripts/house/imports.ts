@@ -48,7 +48,10 @@ export function arrowsUp(imports: readonly Import[]): number {
     .reduce((sum, count) => sum + count, 0);
 }
 
-/** The same within one circle: for each set of rooms, the fewest arrows up that any order of them has, from the smallest sets on. */
+/**
+ * The same within one circle: for each set of rooms, the fewest arrows up that any order of them has, from the
+ * smallest sets on.
+ */
 function fewestUp(rooms: readonly string[], arrows: readonly Import[]): number {
   if (rooms.length > 20) throw new Error(`a circle of ${rooms.length} rooms is too large to try its orders`);
   const weights = rooms.map((from) =>

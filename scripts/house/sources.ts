@@ -1,4 +1,6 @@
-/** The TypeScript files of a checkout, read by the compiler's own parser: their size, imports, exports and functions. */
+/**
+ * The TypeScript files of a checkout, read by the compiler's own parser: their size, imports, exports and functions.
+ */
 import { globSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
@@ -30,7 +32,10 @@ export interface Source {
   readonly lines: number;
   /** Imports of other files of the checkout, those of types and those at run time included. */
   readonly imports: readonly Import[];
-  /** Names of the values that it declares and exports; types are left out, which readers of a signature may want to name. */
+  /**
+   * Names of the values that it declares and exports; types are left out, which readers of a signature
+   * may want to name.
+   */
   readonly exportedValues: readonly string[];
   /** What it imports by name, as `file#name`; `file#*` where it may be any name. */
   readonly taken: readonly string[];

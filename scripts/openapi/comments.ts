@@ -5,7 +5,10 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { type FileDescriptorProto, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { ERROR_TABLE } from '../../src/domain/errors.ts';
 
-/** Comments by the full name of what they stand at: `umpire.v1.Decision`, `umpire.v1.Decision.id`, `umpire.v1.DecisionService.CreateDecision`. */
+/**
+ * Comments by the full name of what they stand at: `umpire.v1.Decision`, `umpire.v1.Decision.id`,
+ * `umpire.v1.DecisionService.CreateDecision`.
+ */
 export type Comments = ReadonlyMap<string, string>;
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -53,7 +56,9 @@ function readFile(file: FileDescriptorProto, comments: Map<string, string>): voi
   }
 }
 
-/** One paragraph, with HTTP's statuses in place of gRPC's and the codes of the envelope in place of the enum's names. */
+/**
+ * One paragraph, with HTTP's statuses in place of gRPC's and the codes of the envelope in place of the enum's names.
+ */
 function forRest(comment: string): string {
   return comment
     .trim()

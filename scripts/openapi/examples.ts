@@ -1,6 +1,6 @@
 /**
- * Example calls with their answers, in an order in which they can be made one after the other. A test makes them and compares; only the
- * identifier of a decision is new every time.
+ * Example calls with their answers, in an order in which they can be made one after the other. A test makes them and
+ * compares; only the identifier of a decision is new every time.
  */
 
 /** One call and its answer. */

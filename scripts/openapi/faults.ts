@@ -67,8 +67,8 @@ export const HEALTH_REASONS = {
 } as const satisfies Readonly<Record<string, readonly ErrorReason[]>>;
 
 /**
- * Responses by status. Each names the codes that it can carry, for readers in its description and for programs in `x-error-codes`: a code is not
- * part of the schema, since more may come.
+ * Responses by status. Each names the codes that it can carry, for readers in its description and for programs in
+ * `x-error-codes`: a code is not part of the schema, since more may come.
  */
 export function errorResponses(reasons: readonly ErrorReason[], comments: Comments): Readonly<Record<string, Schema>> {
   const statuses = [...new Set(reasons.map((reason) => ERROR_TABLE[reason].http))].sort();
@@ -123,7 +123,10 @@ const PARAMS: Readonly<Partial<Record<ErrorReason, string>>> = {
   CATALOG_ALREADY_EXISTS: 'id',
 };
 
-/** An error as it looks on the wire, in words of the document's own: messages are for logs, and their wording may change. */
+/**
+ * An error as it looks on the wire, in words of the document's own: messages are for logs, and their
+ * wording may change.
+ */
 function exampleOf(reason: ErrorReason, type: string, comments: Comments): [string, Schema] {
   const meaning = comments.get(`umpire.v1.ErrorReason.ERROR_REASON_${reason}`) ?? '';
   const [first = ''] = meaning.split(/\.(?:\s|$)/);

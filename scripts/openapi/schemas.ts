@@ -1,4 +1,7 @@
-/** JSON Schemas of the messages, as REST reads and writes them: names of the proto, every response field there, no other in a request. */
+/**
+ * JSON Schemas of the messages, as REST reads and writes them: names of the proto, every response field there, no
+ * other in a request.
+ */
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { constraintsOf } from '../../src/domain/field-rules.ts';
 import type { Comments } from './comments.ts';
@@ -31,7 +34,10 @@ export function requestSchema(message: DescMessage, comments: Comments): Schema 
   };
 }
 
-/** The schemas of a response body and of all that it holds, by name. All fields are always there; a later version may add some. */
+/**
+ * The schemas of a response body and of all that it holds, by name. All fields are always there; a later
+ * version may add some.
+ */
 export function responseSchemas(message: DescMessage, comments: Comments): Readonly<Record<string, Schema>> {
   const schemas: Record<string, Schema> = {};
   const add = (desc: DescMessage): void => {

@@ -1,4 +1,7 @@
-/** Runs Umpire against Infinity, as infinity.sh says. Arguments: the folder of the installed programs, and that of the checkpoints. */
+/**
+ * Runs Umpire against Infinity, as infinity.sh says. Arguments: the folder of the installed programs, and that
+ * of the checkpoints.
+ */
 import { join } from 'node:path';
 import { RealServer, withServer } from './real-server.ts';
 import { calm, frozen, killed, slowed, wrongKey } from './troubles.ts';
@@ -46,7 +49,9 @@ async function numbersOf(asked: readonly unknown[]): Promise<readonly unknown[]>
 
 const query = ({ input, instruction }: Asked): string => `${instruction} ${input}`;
 
-/** The checkpoints' own numbers for the sample: logits of the reranker for each decision, then vectors of the encoder. */
+/**
+ * The checkpoints' own numbers for the sample: logits of the reranker for each decision, then vectors of the encoder.
+ */
 async function numbersOfSample(): Promise<readonly unknown[]> {
   const pairs = SAMPLE.map((asked) => ({ pairs: asked.choices.map((choice) => [query(asked), choice]) }));
   const encoded = SAMPLE.map(({ input, choices }) => ({ texts: [input, ...choices] }));

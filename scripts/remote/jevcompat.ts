@@ -1,4 +1,7 @@
-/** Runs Umpire against jevcompat's mock of a System One server, as jevcompat.sh says. The argument: the folder of the installed programs. */
+/**
+ * Runs Umpire against jevcompat's mock of a System One server, as jevcompat.sh says. The argument: the folder of
+ * the installed programs.
+ */
 import { join } from 'node:path';
 import { RealServer, withServer } from './real-server.ts';
 import { calm, frozen, killed, slowed, wrongKey } from './troubles.ts';

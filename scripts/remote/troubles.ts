@@ -1,4 +1,7 @@
-/** Puts a real server into trouble, and tells what callers saw of it: what they got, how soon, and how soon all was well again. */
+/**
+ * Puts a real server into trouble, and tells what callers saw of it: what they got, how soon, and how soon all
+ * was well again.
+ */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RealServer } from './real-server.ts';

@@ -1,6 +1,7 @@
 /**
- * Runs a command against a proxy of BASE_URL that adds a field to every object of every answer, as a later version of the contract may:
- * `with-added-field.ts COMMAND [ARGUMENT…]`. The command finds the proxy as BASE_URL; its exit status is the script's.
+ * Runs a command against a proxy of BASE_URL that adds a field to every object of every answer, as a later version of
+ * the contract may: `with-added-field.ts COMMAND [ARGUMENT…]`. The command finds the proxy as BASE_URL; its exit status
+ * is the script's.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -4,7 +4,10 @@ import { isOwnerName } from '../domain/keys.ts';
 import { messageOf } from '../engine/errors.ts';
 import { type Options, UsageError } from './command.ts';
 
-/** Options by name; positionals in order. `needed`: those that must be there, as the help calls them; `more`: how many others may. */
+/**
+ * Options by name; positionals in order. `needed`: those that must be there, as the help calls them; `more`: how
+ * many others may.
+ */
 export function readArguments<const T extends Options>(
   args: readonly string[],
   options: T,

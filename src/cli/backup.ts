@@ -1,8 +1,8 @@
 /**
- * `umpire backup` and `umpire restore`: everything that a store keeps in one file, the same for both kinds of store.
- * The file holds one JSON object a line: a head `{"kind":"umpire-backup","format":1,…}`, then `{"kind":"key",…}` and
- * `{"kind":"catalog","owner":…,…}`, and last `{"kind":"end","keys":…,"catalogs":…}`, without which the file is not
- * whole.
+ * `umpire backup` and `umpire restore`: everything that a store keeps in one file, the same for both kinds of
+ * store. The file holds one JSON object a line: a head `{"kind":"umpire-backup","format":1,…}`, then
+ * `{"kind":"key",…}` and `{"kind":"catalog","owner":…,…}`, and last `{"kind":"end","keys":…,"catalogs":…}`, without
+ * which the file is not whole.
  */
 import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';

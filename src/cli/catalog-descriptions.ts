@@ -1,6 +1,6 @@
 /**
- * `umpire catalogs describe` and `umpire catalogs replace`: what a model reads for a catalog's choices, and which they
- * are.
+ * `umpire catalogs describe` and `umpire catalogs replace`: what a model reads for a catalog's choices, and
+ * which they are.
  */
 import { readFile } from 'node:fs/promises';
 import { versionFault } from '../domain/catalog-rules.ts';

@@ -7,9 +7,7 @@ export interface Terminal {
   out(line: string): void;
   /** Writes one line to standard error. */
   err(line: string): void;
-  /**
-   * Writes to standard output as it is. Resolves when there is room for more, to false once nobody reads it.
-   */
+  /** Writes to standard output as it is. Resolves when there is room for more, to false once nobody reads it. */
   write(text: string): Promise<boolean>;
   /**
    * Shows a line that the next one takes the place of; `''` takes it away. Only there if standard error is a terminal.
@@ -55,8 +53,8 @@ export interface Command {
   /** What exit status 1 means here, beside that something failed. */
   readonly failure?: string;
   /**
-   * Does it. Throws UsageError for bad arguments; other errors with a message for the operator end the command with
-   * status 1.
+   * Does it. Throws UsageError for bad arguments; other errors with a message for the operator end the
+   * command with status 1.
    */
   run(args: readonly string[], terminal: Terminal): Promise<void>;
 }

@@ -14,8 +14,8 @@ import { createRecordReader, type Entry, entriesIn, type RecordReader } from './
 import { pickUp } from './resume.ts';
 
 /**
- * Records that are read ahead of the first that has no answer yet, and what they may hold together, about, in UTF-16
- * code units.
+ * Records that are read ahead of the first that has no answer yet, and what they may hold together, about, in
+ * UTF-16 code units.
  */
 const AHEAD = 512;
 const AHEAD_UNITS = 16 * 1024 * 1024;
@@ -45,8 +45,8 @@ interface Destination {
 }
 
 /**
- * Decides the records of a file. Throws Error in words for the operator, and Interrupted; the lines that were written
- * are whole.
+ * Decides the records of a file. Throws Error in words for the operator, and Interrupted; the lines that were
+ * written are whole.
  */
 export async function decideFile(job: DecideJob, terminal: Terminal): Promise<void> {
   const stop = new AbortController();

@@ -65,8 +65,8 @@ const STATUSES_ALIKE_FOR_ALL: ReadonlySet<number> = new Set([401, 403, 404, 405]
 const AWAY: ReadonlySet<number> = new Set([408, 500, 502, 504]);
 
 /**
- * A client. `base`: the service's address, with a path if it is below one. `key` leaves this function in a header
- * alone.
+ * A client. `base`: the service's address, with a path if it is below one. `key` leaves this function in
+ * a header alone.
  */
 export function createDecidingClient(base: URL, key: string | undefined): DecidingClient {
   const url = new URL('v1/decisions', base.href.endsWith('/') ? base : `${base.href}/`);

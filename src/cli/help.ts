@@ -1,6 +1,6 @@
 /**
- * The pages of help: one that lists the commands, and one for each command. No line is wider than a terminal of 80
- * columns.
+ * The pages of help: one that lists the commands, and one for each command. No line is wider than a
+ * terminal of 80 columns.
  */
 import { SETTINGS } from '../config.ts';
 import type { Command, Option } from './command.ts';

@@ -1,6 +1,6 @@
 /**
- * Work on many things at one time whose results come out in the order of the things, with a bound on what is held
- * meanwhile.
+ * Work on many things at one time whose results come out in the order of the things, with a bound on what
+ * is held meanwhile.
  */
 
 /** How much is read ahead of the first result that is not there yet. */

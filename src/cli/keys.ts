@@ -116,8 +116,8 @@ export const KEY_COMMANDS: readonly Command[] = [
             `${old.keyId} was rotated already and works until ${new Date(old.endsAt).toISOString()}; 'umpire keys revoke' ends it now`,
           );
         }
-        // The new one first, and shown whatever happens to the old one: no client may be locked out by a command that
-        // was cut off.
+        // The new one first, and shown whatever happens to the old one: no client may be locked out by a command
+        // that was cut off.
         const issued = await issue(keys, old.owner, old.limits, label ?? old.label);
         const endsAt = grace === 0 ? REVOKED : Date.now() + grace;
         try {

@@ -17,7 +17,10 @@ type NumberedText = Pick<Example, 'line' | 'input' | 'instruction'>;
 export interface OwnEngine {
   readonly name: string;
   readonly revision: ModelRevision;
-  /** Everything that is wrong with a file, a problem a line: texts that the model does not take are, too. Decides nothing. */
+  /**
+   * Everything that is wrong with a file, a problem a line: texts that the model does not take are,
+   * too. Decides nothing.
+   */
   problemsOf(file: Pick<ExampleFile, 'problems' | 'texts'>): Promise<readonly string[]>;
   /**
    * In the order of the texts. `choices` in code-unit order. What a text is refused for becomes a line of the error.

@@ -1,6 +1,6 @@
 /**
- * What an interrupted `umpire decide` left in its file: whole lines that stay, and perhaps the beginning of one that is
- * taken away.
+ * What an interrupted `umpire decide` left in its file: whole lines that stay, and perhaps the beginning of one
+ * that is taken away.
  */
 import { createReadStream } from 'node:fs';
 import { open, stat, truncate } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
- * Who sends a request, from its `Authorization` header: `Bearer <key>`, nothing else. No header is an anonymous caller;
- * a header that does not hold a live key is refused everywhere, never served as anonymous. Known keys are answered
- * without waiting.
+ * Who sends a request, from its `Authorization` header: `Bearer <key>`, nothing else. No header is an anonymous
+ * caller; a header that does not hold a live key is refused everywhere, never served as anonymous. Known keys are
+ * answered without waiting.
  *
  * The check sum of a key costs nothing to make, so keys that pass it may still be junk: an address whose keys are not
  * found may ask for few more look-ups.
@@ -19,8 +19,8 @@ import { createKnownKeys } from './known-keys.ts';
 /** Tells who sends a request. */
 export interface Authenticator {
   /**
-   * The caller of a request: at once (no promise) for anonymous callers, junk and keys in the cache. `address` is from
-   * client-address.ts.
+   * The caller of a request: at once (no promise) for anonymous callers, junk and keys in the cache. `address`
+   * is from client-address.ts.
    *
    * Throws AUTHENTICATION_REQUIRED (param null) for anything but a live key, RATE_LIMIT_EXCEEDED for bad keys beyond 60
    * a minute from one address and for look-ups of unknown keys beyond 10 a second from there, STORE_UNAVAILABLE when an

@@ -28,8 +28,8 @@ export interface CatalogCache {
 
 const FRESH_MS = 800;
 /**
- * In UTF-16 code units of all choices together, and a little for each catalog: about 32 MiB at the most for plain
- * letters.
+ * In UTF-16 code units of all choices together, and a little for each catalog: about 32 MiB at the most
+ * for plain letters.
  */
 const MAX_UNITS = 32 * 1024 * 1024;
 const UNITS_EACH = 512;

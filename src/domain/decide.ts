@@ -27,8 +27,8 @@ export interface DecisionTerms {
   /** On the clock of `performance.now()`, milliseconds. */
   readonly deadline: number;
   /**
-   * Called when the engine begins; what it returns, when the engine is done, which is later than the answer if the
-   * caller left.
+   * Called when the engine begins; what it returns, when the engine is done, which is later than the answer if
+   * the caller left.
    */
   retain(): () => void;
   /** What the request may still wait for stores. */

@@ -138,8 +138,8 @@ function refusal(verdict: Exclude<LimitVerdict, { kind: 'admitted' }>, slowestMs
 }
 
 /**
- * Says when the shared store fails and when it is well again, and not with every request: part of a cluster may be away
- * for long.
+ * Says when the shared store fails and when it is well again, and not with every request: part of a cluster may
+ * be away for long.
  */
 function createTrouble(log: StoreLog, clock: () => number): { here(error: unknown): void; over(): void } {
   let last: number | undefined;

@@ -17,8 +17,8 @@ interface Count {
   day: number;
   taken: number;
   /**
-   * Lease to the time it was given, oldest first. Leases end with `release` alone: the process that would lose one is
-   * this one.
+   * Lease to the time it was given, oldest first. Leases end with `release` alone: the process that would lose
+   * one is this one.
    */
   readonly leases: Map<string, number>;
 }

@@ -1,9 +1,9 @@
 /**
  * From a model's distribution to the one that a caller reads: six decimals each, none 0, summing to exactly 1.
  *
- * In millionths: every choice first gets 1, which mixes a floor in, and the rest is shared out by largest remainder.
- * The floor is part of the mixture and not a repair afterwards, so the order of the probabilities stays what the model
- * said.
+ * In millionths: every choice first gets 1, which mixes a floor in, and the rest is shared out by largest
+ * remainder. The floor is part of the mixture and not a repair afterwards, so the order of the probabilities stays
+ * what the model said.
  */
 const MILLION = 1_000_000;
 

@@ -6,8 +6,8 @@
 /**
  * What a parser made of a text: its value, or what is wrong with it in words for whoever wrote the text. Every parser
  * of one text returns this shape, also those that lie below and cannot import it; what reads many fields at once
- * returns `value` with all `problems`. Where nobody asks what is wrong, as with a
- * header that is ignored then, undefined is enough.
+ * returns `value` with all `problems`. Where nobody asks what is wrong, as with a header that is ignored then,
+ * undefined is enough.
  */
 export type Parsed<T> = { readonly value: T } | { readonly problem: string };
 

@@ -8,8 +8,8 @@ export interface Slowest {
 const WINDOW_MS = 60_000;
 
 /**
- * Two windows, so that a value is forgotten after one to two minutes without a list of them all. `clock` in
- * milliseconds.
+ * Two windows, so that a value is forgotten after one to two minutes without a list of them all.
+ * `clock` in milliseconds.
  */
 export function createSlowest(clock: () => number): Slowest {
   let window = 0;

@@ -11,8 +11,8 @@ export class EngineOverloaded extends Error {
 }
 
 /**
- * The job takes longer than its caller gave it, however little else there is to do: waiting would not help.
- * Milliseconds.
+ * The job takes longer than its caller gave it, however little else there is to do: waiting would
+ * not help. Milliseconds.
  */
 export class DeadlineTooShort extends Error {
   override readonly name = 'DeadlineTooShort';

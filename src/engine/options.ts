@@ -23,8 +23,8 @@ export interface EngineOptions {
   readonly queueJobs?: number;
   readonly queueBytes?: number;
   /**
-   * An engine that has work and shows no progress for this long is killed, unless it is the machine that gives it no
-   * time.
+   * An engine that has work and shows no progress for this long is killed, unless it is the machine that
+   * gives it no time.
    */
   readonly stuckAfterMs?: number;
   /** The same while it loads a model. */

@@ -25,8 +25,8 @@ const FAULT_HEADER = 'umpire-mock';
 const MAX_NAMES = 10_000;
 
 /**
- * A gate that lets faults strike. Those by chance follow from the seed and the order of the requests; the header goes
- * before them.
+ * A gate that lets faults strike. Those by chance follow from the seed and the order of the requests; the header
+ * goes before them.
  */
 export function withFaults(gate: Gate, chances: readonly ChanceFault[], seed: number): Gate {
   let draws = 0;

@@ -19,8 +19,8 @@ import { NO_LIMITS } from './no-limits.ts';
 /** What a mock is asked to be. */
 export interface MockOptions {
   /**
-   * Settings of the service. Those that say where something is kept are not used, and limits are off unless they are
-   * set here.
+   * Settings of the service. Those that say where something is kept are not used, and limits are off unless
+   * they are set here.
    */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly models: readonly MockModel[];

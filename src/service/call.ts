@@ -4,8 +4,8 @@ import type { Unread } from '../engine/engine.ts';
 import type { StoreBudget } from '../stores/budget.ts';
 
 /**
- * Facts that a handler leaves for the request's log line, `Server-Timing` and metrics. Never a key, an input or a
- * choice.
+ * Facts that a handler leaves for the request's log line, `Server-Timing` and metrics. Never a key, an
+ * input or a choice.
  */
 export interface CallFacts {
   model?: string;

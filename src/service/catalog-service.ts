@@ -50,8 +50,8 @@ function ownerOf({ caller }: Call): string {
 }
 
 /**
- * Bytes of choices in a message. What JSON must escape takes up to six times as many, which is seen once it waits to be
- * read.
+ * Bytes of choices in a message. What JSON must escape takes up to six times as many, which is seen once it
+ * waits to be read.
  */
 function sizeOf(choices: readonly string[]): number {
   return choices.reduce((sum, choice) => sum + CHOICE_OVERHEAD + Buffer.byteLength(choice), MESSAGE_OVERHEAD);

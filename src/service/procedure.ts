@@ -18,8 +18,8 @@ export interface Procedure<I extends DescMessage = DescMessage, O extends DescMe
   /** Which of the caller's limits the call counts against. */
   readonly limits: 'decision' | 'catalog' | 'none';
   /**
-   * For a response that holds what is stored, which can be as large as the largest request: about how many bytes it
-   * has.
+   * For a response that holds what is stored, which can be as large as the largest request: about how
+   * many bytes it has.
    */
   readonly sizeOf?: (response: MessageInitShape<O>) => number;
   readonly handle: Handler<I, O>;

@@ -6,8 +6,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * Weights on a text's vector: eight-bit whole numbers in base64, a row for each choice, and what a row's are multiplied
- * by.
+ * Weights on a text's vector: eight-bit whole numbers in base64, a row for each choice, and what a row's
+ * are multiplied by.
  */
 export interface LearnedWeights {
   readonly width: number;

@@ -3,8 +3,8 @@ import type { StoreBudget } from './budget.ts';
 import type { CatalogAdditions } from './catalog-additions.ts';
 
 /**
- * Temperatures by `<model_id>@<revision>`, as releases before `umpire learn` fitted them. They decide where nothing was
- * learned.
+ * Temperatures by `<model_id>@<revision>`, as releases before `umpire learn` fitted them. They decide where
+ * nothing was learned.
  */
 export type Calibrations = Readonly<Record<string, number>>;
 
@@ -25,8 +25,8 @@ export interface CatalogRecord {
 }
 
 /**
- * A record with its stamp: random, drawn at every write, so that a deleted and re-created catalog is told from the
- * first one.
+ * A record with its stamp: random, drawn at every write, so that a deleted and re-created catalog is told
+ * from the first one.
  */
 export interface StampedCatalog {
   readonly stamp: string;
@@ -55,8 +55,8 @@ export type CatalogCreation =
  */
 export interface CatalogStore {
   /**
-   * Writes a catalog whole or not at all, unless the id is taken or the owner would be past `bounds`. Lasting when it
-   * resolves.
+   * Writes a catalog whole or not at all, unless the id is taken or the owner would be past `bounds`. Lasting
+   * when it resolves.
    */
   create(
     owner: string,

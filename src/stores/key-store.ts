@@ -33,8 +33,8 @@ export interface KeyRecord {
 }
 
 /**
- * The end of a revoked key: before every clock's now, so that a clock that is wrong or set back brings no revoked key
- * back.
+ * The end of a revoked key: before every clock's now, so that a clock that is wrong or set back brings no
+ * revoked key back.
  */
 export const REVOKED = 0;
 
@@ -42,8 +42,8 @@ export const REVOKED = 0;
 export type KeyEnd = 'rotation' | 'revocation';
 
 /**
- * Keys by hash. Every method throws StoreUnavailable; those that write StoreWriteUnconfirmed, those that read
- * StoreCorrupt.
+ * Keys by hash. Every method throws StoreUnavailable; those that write StoreWriteUnconfirmed, those
+ * that read StoreCorrupt.
  */
 export interface KeyStore {
   /** The record, ended or not, or undefined. */

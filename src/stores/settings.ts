@@ -29,9 +29,9 @@ export const DATABASE_FILE = 'umpire.db';
 const DEFAULT_DATA_DIR = 'data';
 
 /**
- * Reads REDIS_URL, REDIS_SENTINELS, REDIS_SENTINEL_NAME, REDIS_CLUSTER, UMPIRE_REDIS_WAIT_REPLICAS and UMPIRE_DATA_DIR.
- * Without any address of Redis the store is the embedded one. `problems` names each setting that is wrong, never a
- * password.
+ * Reads REDIS_URL, REDIS_SENTINELS, REDIS_SENTINEL_NAME, REDIS_CLUSTER, UMPIRE_REDIS_WAIT_REPLICAS and
+ * UMPIRE_DATA_DIR. Without any address of Redis the store is the embedded one. `problems` names each setting that is
+ * wrong, never a password.
  */
 export function parseStoreSettings(env: Readonly<Record<string, string | undefined>>): {
   readonly value: StoreSettings;

@@ -1,11 +1,15 @@
 /**
- * Collects garbage near the bound of memory. V8 collects as it allocates, and a process that refuses work allocates next to nothing: it would go on
- * refusing long after the cause has left. An ordinary collection leaves most of what it frees in V8's own pool; the one of last resort gives it back.
+ * Collects garbage near the bound of memory. V8 collects as it allocates, and a process that refuses work allocates
+ * next to nothing: it would go on refusing long after the cause has left. An ordinary collection leaves most of what it
+ * frees in V8's own pool; the one of last resort gives it back.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Milliseconds between collections, and how many times as long as the last one took at least: they may not become the work. */
+/**
+ * Milliseconds between collections, and how many times as long as the last one took at least: they may not
+ * become the work.
+ */
 const INTERVAL = 3000;
 const SHARE = 6;
 

@@ -39,13 +39,15 @@ export function createDispatch(options: {
     response.on('close', end);
     // A peer that resets its stream is no fault of ours.
     response.on('error', () => exchange.depart());
-    // Node emits an error if anybody listened when it was made; whoever read the body may have stopped listening by then.
+    // Node emits an error if anybody listened when it was made; whoever read the body may have stopped
+    // listening by then.
     request.on('error', ignore);
     const path = pathOf(request);
     let refused = connection === undefined ? undefined : holdings.open(exchange, connection, end);
     let last = refused !== undefined;
     if (request.headers.upgrade !== undefined && !isHttp2(request)) {
-      // No other protocol is spoken here, and Node throws away what else it had read: what follows cannot be told from the middle of a request.
+      // No other protocol is spoken here, and Node throws away what else it had read: what follows cannot be told from
+      // the middle of a request.
       last = true;
       response.shouldKeepAlive = false;
     }
@@ -67,7 +69,10 @@ export function createDispatch(options: {
 
 function ignore(): void {}
 
-/** @throws DomainError if it cannot be said what the request means, or this server does not do what it asks for before it is read. */
+/**
+ * @throws DomainError if it cannot be said what the request means, or this server does not do what it asks for
+ * before it is read.
+ */
 function assertMeaning(request: HttpRequest): void {
   assertUniqueHeaders(request);
   const { expect, 'transfer-encoding': codings } = request.headers;
@@ -77,7 +82,10 @@ function assertMeaning(request: HttpRequest): void {
   if (codings !== undefined && codings !== 'chunked') assertCodings(codings);
 }
 
-/** RFC 9112, 6.1: chunks come last and once, or the end of the body is anybody's guess; other codings are legal, but none is decoded here. */
+/**
+ * RFC 9112, 6.1: chunks come last and once, or the end of the body is anybody's guess; other codings are legal, but
+ * none is decoded here.
+ */
 function assertCodings(codings: string): void {
   const names = codings.split(',').map((name) => name.trim().toLowerCase());
   if (names.indexOf('chunked') !== names.length - 1) {

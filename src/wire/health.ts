@@ -1,4 +1,7 @@
-/** One state for the probes over HTTP and `grpc.health.v1.Health`: live while the process runs, ready while a decision could be made. */
+/**
+ * One state for the probes over HTTP and `grpc.health.v1.Health`: live while the process runs, ready while a
+ * decision could be made.
+ */
 import { DomainError } from '../domain/errors.ts';
 
 /** Whether this process lives, and whether it is ready, for probes and watchers of any protocol. */

@@ -1,7 +1,7 @@
 /**
- * Watches the serving process itself: its memory and the delay of its event loop. Near a bound it lets go of idle connections, nearer still it
- * refuses work, so that what was accepted is finished instead of all being lost together. Callers with a key are refused last: what comes without one
- * may come from anybody.
+ * Watches the serving process itself: its memory and the delay of its event loop. Near a bound it lets go of idle
+ * connections, nearer still it refuses work, so that what was accepted is finished instead of all being lost together.
+ * Callers with a key are refused last: what comes without one may come from anybody.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { memoryUsage } from 'node:process';
@@ -56,7 +56,10 @@ export function processVitals(): Vitals {
   };
 }
 
-/** A watchdog that looks twice a second. `closeIdle` lets go of connections; `changed` is told when it begins or ends to refuse somebody. */
+/**
+ * A watchdog that looks twice a second. `closeIdle` lets go of connections; `changed` is told when it begins or ends
+ * to refuse somebody.
+ */
 export function createWatchdog(options: {
   /** Resident bytes. */
   readonly memoryLimit: number;

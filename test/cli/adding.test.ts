@@ -1,4 +1,7 @@
-/** `umpire models add` against servers on real sockets that speak as the real ones do: what it finds, and the package that it writes. */
+/**
+ * `umpire models add` against servers on real sockets that speak as the real ones do: what it finds, and the package
+ * that it writes.
+ */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';

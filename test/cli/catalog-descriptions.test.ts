@@ -1,4 +1,7 @@
-/** `umpire catalogs describe`, `show` and `replace` beside a running service, on both kinds of store, with a small model in a real engine. */
+/**
+ * `umpire catalogs describe`, `show` and `replace` beside a running service, on both kinds of store, with a small model
+ * in a real engine.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';

@@ -1,4 +1,7 @@
-/** `umpire decide` against the whole service on a real socket, with an engine of words and faults by chance: records in, answers out. */
+/**
+ * `umpire decide` against the whole service on a real socket, with an engine of words and faults by chance: records
+ * in, answers out.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { entriesOf, type Fields } from '../../src/cli/records.ts';

@@ -1,4 +1,7 @@
-/** A catalog that somebody changes while `umpire learn` works on it: nothing of that change is lost, and the command says why it wrote nothing. */
+/**
+ * A catalog that somebody changes while `umpire learn` works on it: nothing of that change is lost, and the command
+ * says why it wrote nothing.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

@@ -1,4 +1,7 @@
-/** `umpire learn` with a model at a server that gives no vectors: how often a choice comes can be learned, weights cannot. */
+/**
+ * `umpire learn` with a model at a server that gives no vectors: how often a choice comes can be
+ * learned, weights cannot.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';

@@ -136,7 +136,8 @@ test('every problem of the examples is said at once, and nothing changes', async
   t.regex(wrong.err, /line 3: the label "mno" is not one of the choices/);
   t.regex(wrong.err, /line 4: input, instruction must be a text that is not empty/);
   t.regex(wrong.err, /lines 1, 5: one text under several labels; left out/);
-  // A text that the model does not take is found with the others, also in a line that has another fault, in their order.
+  // A text that the model does not take is found with the others, also in a line that has another fault,
+  // in their order.
   t.deepEqual(wrong.err.match(/line \d: has more than \d+ tokens, the model takes at most 40/g)?.length, 2);
   t.deepEqual(
     [...wrong.err.matchAll(/line (\d): /g)].map(([, place]) => place),

@@ -1,6 +1,6 @@
 /**
- * Every check of the kit is proven: the mock passes it, and for each there is a service that breaks just that promise, which the kit reports
- * under that check and no other. A check without such a service fails here.
+ * Every check of the kit is proven: the mock passes it, and for each there is a service that breaks just that promise,
+ * which the kit reports under that check and no other. A check without such a service fails here.
  */
 import anyTest, { type TestFn } from 'ava';
 import { createCaller } from '../../conformance/caller.ts';

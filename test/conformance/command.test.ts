@@ -1,4 +1,7 @@
-/** `umpire conformance` as an operator runs it: behind TLS, through a proxy that meddles, under limits, and where nobody is. */
+/**
+ * `umpire conformance` as an operator runs it: behind TLS, through a proxy that meddles, under limits, and
+ * where nobody is.
+ */
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { createCaller } from '../../conformance/caller.ts';

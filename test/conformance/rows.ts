@@ -3,8 +3,8 @@ import type { Change, When } from './breaking.ts';
 import type { SeenRequest } from './tape.ts';
 
 /**
- * What breaks a promise: the check that notices it, the answers that are wrong, what is wrong with them, one service for each change, and which other
- * checks cannot but notice it. A check may have several rows.
+ * What breaks a promise: the check that notices it, the answers that are wrong, what is wrong with them, one service
+ * for each change, and which other checks cannot but notice it. A check may have several rows.
  */
 export type Row = readonly [
   check: string,

@@ -1,6 +1,6 @@
 /**
- * The answers of a real service to every request of the kit, kept check by check, so that the kit can be run over and over against answers
- * that are changed on their way, without a service that does the same work again each time.
+ * The answers of a real service to every request of the kit, kept check by check, so that the kit can be run over and
+ * over against answers that are changed on their way, without a service that does the same work again each time.
  */
 import type { Answer } from '../../conformance/answer.ts';
 import type { Call } from '../../conformance/call.ts';
@@ -20,7 +20,10 @@ export interface SeenRequest {
   readonly json: Readonly<Record<string, unknown>>;
 }
 
-/** Something wrong with a service: the answer that it gives instead, or undefined for the right one. `before`: the check's requests so far. */
+/**
+ * Something wrong with a service: the answer that it gives instead, or undefined for the right one. `before`: the
+ * check's requests so far.
+ */
 export type Breakage = (request: SeenRequest, answer: Answer, before: readonly SeenRequest[]) => Answer | undefined;
 
 /** The requests of one check with their answers, in order. */
@@ -35,7 +38,10 @@ export interface Keys {
 export interface Recording {
   /** How each check went against the service itself. */
   readonly outcomes: readonly Outcome[];
-  /** Runs all checks against the recorded answers, changed by a breakage. Resolves to the checks that failed, with their reasons. */
+  /**
+   * Runs all checks against the recorded answers, changed by a breakage. Resolves to the checks that failed,
+   * with their reasons.
+   */
   replay(breakage: Breakage): Promise<ReadonlyMap<string, string>>;
 }
 

@@ -1,4 +1,7 @@
-/** Contract 2.2 to 2.4, 8 and 9: decisions of the real model beyond what the conformance kit tries: an independent client, many at a time, ties, tokens. */
+/**
+ * Contract 2.2 to 2.4, 8 and 9: decisions of the real model beyond what the conformance kit tries: an independent
+ * client, many at a time, ties, tokens.
+ */
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import test from 'ava';

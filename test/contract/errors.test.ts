@@ -1,4 +1,7 @@
-/** Contract 2.8 and 7: failures that are the service's own, in every protocol: status, type, code, and when to try again. */
+/**
+ * Contract 2.8 and 7: failures that are the service's own, in every protocol: status, type, code, and
+ * when to try again.
+ */
 import test from 'ava';
 import {
   DeadlineTooShort,

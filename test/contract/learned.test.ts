@@ -1,4 +1,7 @@
-/** Decisions by a catalog that learned: every protocol, the log, the metrics and the traces say so, in both kinds of store. */
+/**
+ * Decisions by a catalog that learned: every protocol, the log, the metrics and the traces say so, in both
+ * kinds of store.
+ */
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
 import { createStoreBudget } from '../../src/stores/budget.ts';

@@ -1,4 +1,7 @@
-/** Texts that no model was made for, through the service, for every shipped model: each gets an answer or a refusal, and no text is cut. */
+/**
+ * Texts that no model was made for, through the service, for every shipped model: each gets an answer or a refusal, and
+ * no text is cut.
+ */
 import { readdirSync } from 'node:fs';
 import anyTest, { type TestFn } from 'ava';
 import { type Answer, json } from '../support/answers.ts';
@@ -102,7 +105,8 @@ for (const model of models) {
       ['我', 4000],
       ['a', 100_000],
     ] as const) {
-      // Over Connect, whose callers can allow more time than REST's. A machine with much else to do refuses it for its time even so.
+      // Over Connect, whose callers can allow more time than REST's. A machine with much else to do refuses it for
+      // its time even so.
       const { status, text } = await send(port, {
         method: 'POST',
         path: '/umpire.v1.DecisionService/CreateDecision',

@@ -43,7 +43,10 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
 );
 
-/** Compiles a schema of the document; `closed` refuses properties of objects that it does not name, which responses may not have today. */
+/**
+ * Compiles a schema of the document; `closed` refuses properties of objects that it does not name, which responses may
+ * not have today.
+ */
 function compile(schema: Json, closed = false): ValidateFunction {
   const ajv = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false, allErrors: true });
   ajv.addVocabulary(['components']);
@@ -224,7 +227,9 @@ function faultsOf(operation: Operation, answer: Answer): readonly string[] {
   return row?.type === error?.type ? faults : [...faults, `type ${error?.type}`];
 }
 
-/** An answer without what may differ from the one that is shown: a decision's identifier, and models that are not shown. */
+/**
+ * An answer without what may differ from the one that is shown: a decision's identifier, and models that are not shown.
+ */
 function alike(body: Json, shown: Json): Json {
   if (body.object === 'decision') return { ...body, id: shown.id };
   if (body.object !== 'list') return body;

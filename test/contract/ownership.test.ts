@@ -1,4 +1,7 @@
-/** Contract 5.5: what another owner has is to everyone else as if it did not exist, also in time; that it is so in every word the conformance kit tries. */
+/**
+ * Contract 5.5: what another owner has is to everyone else as if it did not exist, also in time; that it is so in every
+ * word the conformance kit tries.
+ */
 import test from 'ava';
 import { send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';

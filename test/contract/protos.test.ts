@@ -1,4 +1,7 @@
-/** What code generated from the protos hangs on and buf does not hold: Go's package, and that Google's and Buf's files are their own. */
+/**
+ * What code generated from the protos hangs on and buf does not hold: Go's package, and that Google's and Buf's
+ * files are their own.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -71,7 +71,8 @@ for (const kind of ['sqlite', 'redis'] as const) {
       const { headers } = await issueKey(t.context.places[kind].stores, 'racer');
       const ports = portsOf(t, kind);
       const started = performance.now();
-      // On a machine that is busy with other things a call may run out of time; its caller then tries again, as the contract says.
+      // On a machine that is busy with other things a call may run out of time; its caller then tries again, as
+      // the contract says.
       let unconfirmed = 0;
       const persist = async (index: number): Promise<Answer> => {
         for (;;) {

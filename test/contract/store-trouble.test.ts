@@ -1,6 +1,6 @@
 /**
- * Redis in trouble, one row after the other: inline decisions go on, catalog calls are 503 soon and never 401, and all is well again soon after
- * Redis is, without a restart. The measured times are in each test's log.
+ * Redis in trouble, one row after the other: inline decisions go on, catalog calls are 503 soon and never 401, and all
+ * is well again soon after Redis is, without a restart. The measured times are in each test's log.
  */
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import type { Stores } from '../../src/stores/stores.ts';

@@ -1,4 +1,7 @@
-/** The manifests agree with each other and with what the service does: ports, probes, the time to drain, the metric that is scaled on. */
+/**
+ * The manifests agree with each other and with what the service does: ports, probes, the time to drain, the metric
+ * that is scaled on.
+ */
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { parse } from 'yaml';

@@ -1,4 +1,7 @@
-/** Alerts and dashboard ask for what a loaded service really shows: every metric, label and value in their expressions is in a scrape. */
+/**
+ * Alerts and dashboard ask for what a loaded service really shows: every metric, label and value in their expressions
+ * is in a scrape.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';

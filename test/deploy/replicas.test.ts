@@ -1,4 +1,7 @@
-/** Three replicas with a Redis behind a real nginx that has the shipped configuration: REST and gRPC on one name, with TLS. */
+/**
+ * Three replicas with a Redis behind a real nginx that has the shipped configuration: REST and gRPC on one
+ * name, with TLS.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import anyTest, { type TestFn } from 'ava';
 import type { Stores } from '../../src/stores/stores.ts';
@@ -80,7 +83,10 @@ test.serial('the load is spread over all three, over REST and over gRPC', async 
   }
 });
 
-/** Counts who was not refused of three times as many as are allowed. A replica that waits for Redis too long counts for itself, so again then. */
+/**
+ * Counts who was not refused of three times as many as are allowed. A replica that waits for Redis too long counts for
+ * itself, so again then.
+ */
 async function admitted(call: (turn: number, attempt: number) => Promise<boolean>): Promise<number> {
   let count = 0;
   for (let attempt = 0; attempt < 4; attempt++) {

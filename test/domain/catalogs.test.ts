@@ -1,4 +1,7 @@
-/** What an owner may do with catalogs. The store is real; the engine stands in for one, with a limit of 5 letters a choice. */
+/**
+ * What an owner may do with catalogs. The store is real; the engine stands in for one, with a limit of 5
+ * letters a choice.
+ */
 import test from 'ava';
 import { type CatalogsOptions, createCatalogs } from '../../src/domain/catalogs.ts';
 import { DomainError } from '../../src/domain/errors.ts';

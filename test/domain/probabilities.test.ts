@@ -84,7 +84,8 @@ test('the same values in the same places give the same result, bit for bit', (t)
 });
 
 test('a permutation of distinct values permutes the result', (t) => {
-  // Whole numbers add up exactly in every order, so only a tie of remainders could tell orders apart: distinct values have at most a unit of it.
+  // Whole numbers add up exactly in every order, so only a tie of remainders could tell orders apart: distinct values
+  // have at most a unit of it.
   const distinct = fc
     .uniqueArray(fc.integer({ min: 0, max: 1e9 }), { minLength: 2, maxLength: 50 })
     .filter((values) => values.some(Boolean));

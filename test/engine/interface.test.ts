@@ -1,4 +1,7 @@
-/** What callers may expect of any engine: the real pool with a small model, the mock, and the function that tests and benchmarks use. */
+/**
+ * What callers may expect of any engine: the real pool with a small model, the mock, and the function that tests
+ * and benchmarks use.
+ */
 import test, { type ExecutionContext } from 'ava';
 import { createInstantEngine } from '../../bench/shell/instant-engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';

@@ -1,4 +1,6 @@
-/** While an engine reads a long text, short decisions pass it; answers and what is learnt of costs stay what they were. */
+/**
+ * While an engine reads a long text, short decisions pass it; answers and what is learnt of costs stay what they were.
+ */
 import test from 'ava';
 import type { ScoreJob } from '../../src/engine/engine.ts';
 import { createSerialWork } from '../../src/engine/processes/work-in-flight.ts';

@@ -1,4 +1,7 @@
-/** Models that do not work: they are unavailable with the reason in the log, the others serve, and what is mended comes back. */
+/**
+ * Models that do not work: they are unavailable with the reason in the log, the others serve, and what is
+ * mended comes back.
+ */
 import { unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';

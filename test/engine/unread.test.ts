@@ -5,7 +5,8 @@ import { eventually, job, startEngine, terms } from './support/engine.ts';
 import { modelsFolder, tokenId, writePackage } from './support/packages.ts';
 
 const RULE = { bound: 0.5, pull: 3 };
-// Of the small vocabulary's words only single letters are read: of five tokens of these inputs none is spelt, or three of five.
+// Of the small vocabulary's words only single letters are read: of five tokens of these inputs none is spelt,
+// or three of five.
 const READ = { input: 'a b c d e', instruction: 'a', choices: ['c', 'x y', 'z'] };
 const SPELT = { ...READ, input: 'abc d e' };
 

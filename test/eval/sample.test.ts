@@ -11,8 +11,8 @@ const test = anyTest as TestFn<{ service: TestService }>;
 /** Rows of each set: enough to notice, few enough to wait for. */
 const ROWS = 32;
 
-// Two answers a set under what umpire-mini@r5 reaches on these rows: .563, .656, .813, .625, .813. A CPU with other int8 kernels answers a few
-// rows in a hundred differently.
+// Two answers a set under what umpire-mini@r5 reaches on these rows: .563, .656, .813, .625, .813. A CPU with other
+// int8 kernels answers a few rows in a hundred differently.
 const FLOORS: Readonly<Record<string, number>> = {
   banking77: 0.49,
   clinc150: 0.59,
@@ -48,7 +48,8 @@ test.serial('umpire-mini decides the sample as well as it did', async (t) => {
 /** Rows of each task of the everyday test. */
 const EVERYDAY_ROWS = 3;
 
-// By kind of question, of the kinds with rows enough: what umpire-mini@r5 reaches (.333, .593, .595), less two standard errors of as many rows.
+// By kind of question, of the kinds with rows enough: what umpire-mini@r5 reaches (.333, .593, .595), less two standard
+// errors of as many rows.
 const EVERYDAY_FLOORS: Readonly<Record<string, number>> = { ordinal: 0.2, routing: 0.4, yesno: 0.44 };
 
 test.serial('umpire-mini decides everyday questions as well as it did', async (t) => {

@@ -1,4 +1,7 @@
-/** What the table of attacks is judged by: its oracle is fair to a service that tells nothing, and its defects name tests that are there. */
+/**
+ * What the table of attacks is judged by: its oracle is fair to a service that tells nothing, and its defects name
+ * tests that are there.
+ */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';

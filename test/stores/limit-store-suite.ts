@@ -1,4 +1,7 @@
-/** What counts limits must do, in this process and across replicas. Time is real: a caller that waits as it was told is admitted. */
+/**
+ * What counts limits must do, in this process and across replicas. Time is real: a caller that waits as it was
+ * told is admitted.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LimitDemand, LimitVerdict } from '../../src/stores/limit-store.ts';
 import { type DeclareTest, newOwner } from './catalog-store-suite.ts';

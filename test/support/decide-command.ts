@@ -70,7 +70,10 @@ export const asking = (url: string, ...args: readonly string[]): readonly string
 export const decide = (url: string, args: readonly string[], terminal: Parameters<typeof runUmpire>[1] = {}) =>
   runUmpire(asking(url, ...args), terminal);
 
-/** Runs the command as somebody does who has only just cloned the repository. `said`: what it wrote to standard error so far. */
+/**
+ * Runs the command as somebody does who has only just cloned the repository. `said`: what it wrote to
+ * standard error so far.
+ */
 export function launch(
   args: readonly string[],
   env: Record<string, string> = {},

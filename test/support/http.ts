@@ -19,8 +19,8 @@ export interface Call {
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /**
- * Sends a request with node:http, or over TLS with the agent that is given; a body goes with its length and, unless the headers say otherwise, as
- * JSON.
+ * Sends a request with node:http, or over TLS with the agent that is given; a body goes with its length and, unless the
+ * headers say otherwise, as JSON.
  */
 export function send(
   port: number,
@@ -100,8 +100,8 @@ export function sendH2(
 }
 
 /**
- * Writes bytes on a socket of its own and resolves with all that comes back until the server closes, or until a moment after the awaited number
- * of answers, in which one too many would show.
+ * Writes bytes on a socket of its own and resolves with all that comes back until the server closes, or until a moment
+ * after the awaited number of answers, in which one too many would show.
  */
 export function sendRaw(
   port: number,
@@ -149,7 +149,10 @@ export interface RawOptions {
   /** Milliseconds after which what has come is all. */
   readonly timeout?: number;
   readonly connect?: () => Socket;
-  /** Milliseconds after which the sending side is closed, for requests that may promise more than they hold. Callers that close have left. */
+  /**
+   * Milliseconds after which the sending side is closed, for requests that may promise more than they hold. Callers
+   * that close have left.
+   */
   readonly endAfter?: number;
 }
 

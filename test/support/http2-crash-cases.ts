@@ -1,4 +1,6 @@
-/** What may stand in one segment: a request of every kind, and behind it every frame that ends, breaks or disturbs it. */
+/**
+ * What may stand in one segment: a request of every kind, and behind it every frame that ends, breaks or disturbs it.
+ */
 import {
   block,
   FLAG,

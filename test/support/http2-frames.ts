@@ -1,4 +1,7 @@
-/** HTTP/2 frames written byte by byte (RFC 9113, 4.1), for what no client would send. Headers are literals without indexing (RFC 7541, 6.2.2). */
+/**
+ * HTTP/2 frames written byte by byte (RFC 9113, 4.1), for what no client would send. Headers are literals without
+ * indexing (RFC 7541, 6.2.2).
+ */
 
 export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 

@@ -21,7 +21,8 @@ export async function issueKey(
 ): Promise<IssuedKey> {
   const key = mintKey();
   const record = { keyId: mintKeyId(), hash: hashKey(key), owner, limits, createdAt: new Date().toISOString() };
-  // On a busy machine a call may run out of time. A write that was not confirmed may have been made: then the hash is known already.
+  // On a busy machine a call may run out of time. A write that was not confirmed may have been made: then the hash
+  // is known already.
   for (let tries = 0; ; tries++) {
     try {
       await keys.add(record, createStoreBudget(5_000));

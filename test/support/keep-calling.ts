@@ -8,7 +8,10 @@ export interface Calls {
   readonly callers: number;
   /** Milliseconds that each waits after an answer. */
   readonly pause: number;
-  /** One call. Resolves to undefined if it was answered as it should be, else to what was wrong; a rejection is wrong, too. */
+  /**
+   * One call. Resolves to undefined if it was answered as it should be, else to what was wrong; a
+   * rejection is wrong, too.
+   */
   call(turn: number): Promise<string | undefined>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Learning that is killed: `umpire learn` runs beside a server that decides all the while, and the command, the server or
- * the store is killed at one of its steps. Whatever decides must be a state that was taught as a whole: each answer names
- * its digest, and its probabilities are that state's, number for number.
+ * Learning that is killed: `umpire learn` runs beside a server that decides all the while, and the command, the server
+ * or the store is killed at one of its steps. Whatever decides must be a state that was taught as a whole: each answer
+ * names its digest, and its probabilities are that state's, number for number.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +20,10 @@ import { freePort, startRedis, type TestRedis } from './redis.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-/** What is killed; `interrupt` is Ctrl-C for the command. SQLite is no process: who is killed at it is one of the others. */
+/**
+ * What is killed; `interrupt` is Ctrl-C for the command. SQLite is no process: who is killed at it is
+ * one of the others.
+ */
 export type Victim = 'command' | 'interrupt' | 'server' | 'store';
 
 /** What the command has just said when the kill comes: each line ends a step of it. */
@@ -88,8 +91,8 @@ interface Answer {
 }
 
 /**
- * Kills, one after the other, on one deployment. Two callers decide all the while, each `pause` milliseconds after its last answer. Resolves when all is
- * stopped and removed again.
+ * Kills, one after the other, on one deployment. Two callers decide all the while, each `pause` milliseconds after its
+ * last answer. Resolves when all is stopped and removed again.
  */
 export async function killLearning(
   kind: 'sqlite' | 'redis',

@@ -1,6 +1,7 @@
 /**
- * A models folder with a stand-in for minilm-l6: its name, its tokenizer and its limits, so requests and counts of tokens are the real ones, with a
- * graph that costs nothing. For tests of everything but what the model says: the real one takes a second of a core at every start.
+ * A models folder with a stand-in for minilm-l6: its name, its tokenizer and its limits, so requests and counts of
+ * tokens are the real ones, with a graph that costs nothing. For tests of everything but what the model says: the real
+ * one takes a second of a core at every start.
  */
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +13,10 @@ import { temporaryFolder } from './temporary-folder.ts';
 const SHIPPED = fileURLToPath(new URL('../../models/minilm-l6/r1', import.meta.url));
 const WIDTH = 64;
 
-/** The mean of its tokens' vectors, normalised; a token's are sines of multiples of its id. Texts are near to each other by the words that they share. */
+/**
+ * The mean of its tokens' vectors, normalised; a token's are sines of multiples of its id. Texts are near to each other
+ * by the words that they share.
+ */
 function graphOf(): Uint8Array {
   return onnxModel({
     constants: [

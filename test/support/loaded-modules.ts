@@ -1,4 +1,7 @@
-/** A program: puts a service together by the environment, and prints as JSON which modules of OpenTelemetry were asked for meanwhile. */
+/**
+ * A program: puts a service together by the environment, and prints as JSON which modules of OpenTelemetry were
+ * asked for meanwhile.
+ */
 import { registerHooks } from 'node:module';
 
 const seen = new Set<string>();

@@ -1,4 +1,6 @@
-/** A models folder with some of the shipped packages: each one less is a second less at every start of a test's engines. */
+/**
+ * A models folder with some of the shipped packages: each one less is a second less at every start of a test's engines.
+ */
 import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

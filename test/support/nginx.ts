@@ -1,4 +1,7 @@
-/** A real nginx with the configuration that deploy/nginx ships, in front of replicas; ended with the test's process at the latest. */
+/**
+ * A real nginx with the configuration that deploy/nginx ships, in front of replicas; ended with the test's
+ * process at the latest.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -37,7 +40,9 @@ export interface ProxyOptions {
   readonly within?: readonly string[];
 }
 
-/** Starts one in front of replicas, each `host:port`. Of the configuration only addresses, ports and files are replaced. */
+/**
+ * Starts one in front of replicas, each `host:port`. Of the configuration only addresses, ports and files are replaced.
+ */
 export async function startProxy(replicas: readonly string[], options: ProxyOptions = {}): Promise<TestProxy> {
   const { host = '127.0.0.1', workers = 1, within = [] } = options;
   const certificate = makeCertificate('umpire.example');

@@ -1,4 +1,7 @@
-/** An HTTP/2 client that sends the frames it is told to and tells which it got: it reads, acknowledges and answers nothing by itself. */
+/**
+ * An HTTP/2 client that sends the frames it is told to and tells which it got: it reads, acknowledges and answers
+ * nothing by itself.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { FLAG, frame, PREFACE, settings, TYPE } from './http2-frames.ts';

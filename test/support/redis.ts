@@ -1,4 +1,7 @@
-/** Real Redis servers for tests: each on a free port, in a folder of its own, ended with the test's process at the latest. */
+/**
+ * Real Redis servers for tests: each on a free port, in a folder of its own, ended with the test's
+ * process at the latest.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -42,7 +45,10 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Starts a server. `options` are redis-server's own, such as `--appendonly yes`. `file`: a configuration that it may rewrite. */
+/**
+ * Starts a server. `options` are redis-server's own, such as `--appendonly yes`. `file`: a configuration that
+ * it may rewrite.
+ */
 export async function startRedis(options: readonly string[] = [], file?: string): Promise<TestRedis> {
   const folder = temporaryFolder();
   const port = await freePort();
@@ -233,7 +239,10 @@ function settingOf(reply: unknown): unknown {
   return Array.isArray(reply) ? reply[1] : Object.values(reply as object)[0];
 }
 
-/** Waits until a condition holds, asked every `pause` milliseconds; a rejection counts as not yet. Resolves to the milliseconds it took. */
+/**
+ * Waits until a condition holds, asked every `pause` milliseconds; a rejection counts as not yet. Resolves to the
+ * milliseconds it took.
+ */
 export async function until(
   condition: () => Promise<boolean> | boolean,
   milliseconds = 10_000,

@@ -1,4 +1,7 @@
-/** Replicas of one service: whole servers, each on an address of its own, so that one which starts again finds its port free. */
+/**
+ * Replicas of one service: whole servers, each on an address of its own, so that one which starts again
+ * finds its port free.
+ */
 import { modelsDir } from './models-dir.ts';
 import { freePort } from './redis.ts';
 import { type ServerProcess, startServer } from './server-process.ts';

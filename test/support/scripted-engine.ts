@@ -1,6 +1,6 @@
 /**
- * An engine whose answers a test writes itself, for what the real one cannot be brought to at will: failures, statuses, jobs that wait.
- * What a decision is worth is never tested with it.
+ * An engine whose answers a test writes itself, for what the real one cannot be brought to at will: failures, statuses,
+ * jobs that wait. What a decision is worth is never tested with it.
  */
 import type { Engine, JobTerms, ModelRevision, ScoreJob, ScoreOutcome } from '../../src/engine/engine.ts';
 import { createFunctionEngine } from '../../src/mock/function-engine.ts';
@@ -19,7 +19,10 @@ export interface ScriptedEngine extends Engine {
 
 const LIMITS = { inputTokens: 500, candidateTokens: 128, choices: 300 };
 
-/** The revisions that it serves unless a test says otherwise: one ready model of two revisions, one unavailable, one disabled. */
+/**
+ * The revisions that it serves unless a test says otherwise: one ready model of two revisions, one
+ * unavailable, one disabled.
+ */
 export const SCRIPTED_MODELS: readonly ModelRevision[] = [
   { id: 'gone', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'unavailable', limits: LIMITS },
   { id: 'minilm-l6', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'ready', limits: LIMITS },

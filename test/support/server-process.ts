@@ -27,8 +27,8 @@ process.on('exit', () => {
 });
 
 /**
- * Starts one with one engine and, unless `env` says otherwise, without limits. Resolves once all its models are ready. `within` is what runs it,
- * such as `ip netns exec NAME`; `flags` are Node's own.
+ * Starts one with one engine and, unless `env` says otherwise, without limits. Resolves once all its models are ready.
+ * `within` is what runs it, such as `ip netns exec NAME`; `flags` are Node's own.
  */
 export async function startServer(
   env: Record<string, string>,

@@ -21,7 +21,10 @@ export interface TestService {
 /** A busy machine must not make a test's service refuse work. */
 const calm: Vitals = { memory: () => 0, loopDelay: () => 0, close() {} };
 
-/** Starts one with `env` over the settings that tests share: one engine, one light model, no limits, no waiting. Resolves once it is ready. */
+/**
+ * Starts one with `env` over the settings that tests share: one engine, one light model, no limits, no waiting.
+ * Resolves once it is ready.
+ */
 export async function startService(env: Record<string, string> = {}, overrides: Overrides = {}): Promise<TestService> {
   const config = readConfig({
     PORT: '0',

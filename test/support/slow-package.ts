@@ -1,4 +1,7 @@
-/** A small package whose decisions take long enough to be interrupted, and what tests of broken engines and models ask of an engine. */
+/**
+ * A small package whose decisions take long enough to be interrupted, and what tests of broken engines and models
+ * ask of an engine.
+ */
 import type { Engine } from '../../src/engine/engine.ts';
 import { slowEncoderGraph } from '../engine/support/packages.ts';
 

@@ -43,7 +43,9 @@ export async function startTraced(
   return { ...service, stop, receiver };
 }
 
-/** The spans once there are `servers` of kind server among them. The spans of a request are sent together, or nearly. */
+/**
+ * The spans once there are `servers` of kind server among them. The spans of a request are sent together, or nearly.
+ */
 export async function spansOf(
   t: ExecutionContext,
   { receiver }: Traced,
@@ -62,7 +64,9 @@ export const serverOf = (spans: readonly ReceivedSpan[]): ReceivedSpan => {
   return found;
 };
 
-/** Checks that every span but the servers' lies in its parent, and returns `parent > child` by name, in order of time. */
+/**
+ * Checks that every span but the servers' lies in its parent, and returns `parent > child` by name, in order of time.
+ */
 export function nesting(t: ExecutionContext, spans: readonly ReceivedSpan[]): readonly string[] {
   const byId = new Map(spans.map((span) => [span.spanId, span]));
   t.is(byId.size, spans.length, 'ids are unique');

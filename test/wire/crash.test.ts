@@ -1,6 +1,7 @@
 /**
- * Nothing that comes in one read ends the process, and nothing of it stays: a request of every kind with a frame of every kind behind it, the preface cut
- * anywhere, in cleartext and behind TLS, and at the operator's port. What is read together with the preface Node handles before it has told anybody of the session.
+ * Nothing that comes in one read ends the process, and nothing of it stays: a request of every kind with a frame of
+ * every kind behind it, the preface cut anywhere, in cleartext and behind TLS, and at the operator's port. What is read
+ * together with the preface Node handles before it has told anybody of the session.
  */
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
@@ -74,11 +75,14 @@ test.serial('every request with every frame behind it, in one segment with the p
   t.deepEqual(await untilNothingIsHeld(plain), NOTHING);
 });
 
-/** Refused before its body is read: there is no key. Nobody listens to the request any more once its response is over. */
+/**
+ * Refused before its body is read: there is no key. Nobody listens to the request any more once its response is over.
+ */
 const UNREAD =
   'POST /umpire.v1.CatalogService/GetCatalog HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}';
 
-// What goes unheard is an error of the request's, which Node emits with its connection's end: ava fails for it as an uncaught exception.
+// What goes unheard is an error of the request's, which Node emits with its connection's end: ava fails for it as
+// an uncaught exception.
 test.serial('calls in a pipeline whose connection ends before their turn', async (t) => {
   const cases = [UNREAD + UNREAD, UNREAD.repeat(4), `${UNREAD.repeat(2)}\0\r\n\r\n`].map((text) => [Buffer.from(text)]);
   await throwAll(() => connect(plain.port, '127.0.0.1'), [...cases, ...cases, ...cases]);

@@ -1,4 +1,7 @@
-/** A whole service whose only model is scored by a server: what callers and operators see of it while it is there and while it is not. */
+/**
+ * A whole service whose only model is scored by a server: what callers and operators see of it while it is there and
+ * while it is not.
+ */
 import test from 'ava';
 import { writeInferencePackage } from '../engine/support/inference-packages.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';

@@ -1,4 +1,7 @@
-/** Callers that leave before their answer is there: the decision's signal is aborted, over each protocol and HTTP version, and the log says so. */
+/**
+ * Callers that leave before their answer is there: the decision's signal is aborted, over each protocol and HTTP
+ * version, and the log says so.
+ */
 import { request } from 'node:http';
 import type { ClientHttp2Session } from 'node:http2';
 import anyTest, { type TestFn } from 'ava';

@@ -1,4 +1,4 @@
-/** Valid requests, changed at random: what is still valid is decided, what is not is refused in the envelope, and nothing is ever the server's fault. */
+/** Valid requests, changed at random: what is valid then is decided, all else is refused, none is a server's fault. */
 import test from 'ava';
 import fc from 'fast-check';
 import { type Answer, envelopeFault, json, VALID_BODY } from '../support/answers.ts';
@@ -51,7 +51,7 @@ const change = fc.oneof(
   fc.record({ kind: fc.constant('choices' as const), value: fc.array(anyString, { maxLength: 20 }) }),
 );
 
-/** The contract's section 2.1 in its own words: whether a body without a catalog is a valid request, its tokens aside. */
+/** Contract 2.1 in its own words: whether a body without a catalog is a valid request, its tokens aside. */
 function isValid(body: ReadonlyMap<string, unknown>): boolean {
   const names = new Set(['model', 'input', 'instruction', 'choices']);
   if ([...body.keys()].some((name) => !names.has(name)) || body.size !== 4) return false;

@@ -1,4 +1,6 @@
-/** Requests that are odd as HTTP/2: an envelope where the framing lets a request through, and the connection lives on. */
+/**
+ * Requests that are odd as HTTP/2: an envelope where the framing lets a request through, and the connection lives on.
+ */
 import { connect } from 'node:http2';
 import test from 'ava';
 import { type Answer, type ExpectedError, isError, VALID_BODY } from '../support/answers.ts';

@@ -1,4 +1,7 @@
-/** Requests that are odd as HTTP, over a bare socket: always an envelope with the right status, never a reset, never two readings of one request. */
+/**
+ * Requests that are odd as HTTP, over a bare socket: always an envelope with the right status, never a reset, never two
+ * readings of one request.
+ */
 import { connect } from 'node:net';
 import anyTest, { type TestFn } from 'ava';
 import { type Answer, type ExpectedError, isError } from '../support/answers.ts';

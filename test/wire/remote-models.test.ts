@@ -1,4 +1,6 @@
-/** What callers are told of models at servers of HTTP: their limits as of any model, and whether they can decide now. */
+/**
+ * What callers are told of models at servers of HTTP: their limits as of any model, and whether they can decide now.
+ */
 import test from 'ava';
 import { startHttpModelServer } from '../engine/support/http-models/server.ts';
 import { modelsFolder, TINY } from '../engine/support/packages.ts';

@@ -1,4 +1,7 @@
-/** Calls a service through the generated types: `node call.ts BASE_URL`, with API_KEY in the environment. Compiling it is half of the check. */
+/**
+ * Calls a service through the generated types: `node call.ts BASE_URL`, with API_KEY in the environment. Compiling it
+ * is half of the check.
+ */
 import assert from 'node:assert/strict';
 import createClient from 'openapi-fetch';
 import type { components, paths } from './generated/schema.ts';

@@ -141,8 +141,8 @@ function hasFit({ bias, weights }: Pulls): boolean {
 }
 
 /**
- * Whether the examples were picked to be as many of each choice: how often a choice comes then says nothing of how
- * often it will.
+ * Whether the examples were picked to be as many of each choice: how often a choice comes then says nothing of
+ * how often it will.
  */
 export function isStratified({ labels, choices }: RegressionData): boolean {
   const counts = new Array<number>(choices).fill(0);

@@ -15,8 +15,8 @@ const STEPS = 32;
 const LEAST = 1e-300;
 
 /**
- * The temperature at which the labels lose least, drawn a little towards the usual one: where every answer is right, the
- * examples alone would have none.
+ * The temperature at which the labels lose least, drawn a little towards the usual one: where every answer is right,
+ * the examples alone would have none.
  */
 export function fitTemperature(examples: readonly UntemperedExample[], usual: number): number {
   const scored = examples.map(({ probabilities, label }) => ({

@@ -1,7 +1,7 @@
 /**
- * `bi-encoder`: premise and choices are encoded one by one, and a choice's logit is the cosine of its vector with the
- * premise's, divided by the temperature. The premise's vector mixes that of the input alone with that of instruction
- * and input:
+ * `bi-encoder`: premise and choices are encoded one by one, and a choice's logit is the cosine of its vector with
+ * the premise's, divided by the temperature. The premise's vector mixes that of the input alone with that of
+ * instruction and input:
  *
  *     premise = normalise((1 - joint_weight) · v([CLS] input [SEP])
  *                         + joint_weight · v([CLS] instruction [SEP] input [SEP]))
@@ -9,8 +9,8 @@
  * options: { "graph", "tokenizer": file names, "joint_weight": 0…1, "temperature": see temperature.ts,
  *   "special_tokens": { "cls", "sep" },
  *   "pooling": "none" | "mean" | "cls", "output": a name, "normalise": boolean }
- * graph: `input_ids`, and `attention_mask`, `token_type_ids` and `position_ids` if it has them, int64 [1, tokens] →
- * `output`, float32.
+ * graph: `input_ids`, and `attention_mask`, `token_type_ids` and `position_ids` if it has them, int64 [1, tokens]
+ * → `output`, float32.
  *
  * The last three options may be left out. `pooling` says what the output is: `none`, the default, one vector [1,
  * width]; `mean` and `cls`, a vector for each token [1, tokens, width], of which the mean or the first one is taken.

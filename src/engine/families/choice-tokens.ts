@@ -4,8 +4,8 @@ import type { TextTokenizer } from '../text/tokenizer.ts';
 import { ChoiceTooLong, pauseOf, type RunControl } from './family.ts';
 
 /**
- * The tokens of a choice. `pause` is awaited between pieces of a long one. Throws ChoiceTooLong, and what `pause`
- * throws.
+ * The tokens of a choice. `pause` is awaited between pieces of a long one. Throws ChoiceTooLong, and
+ * what `pause` throws.
  */
 export async function tokensOfChoice(
   tokenizer: TextTokenizer,

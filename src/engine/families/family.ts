@@ -72,8 +72,8 @@ export const unhindered: RunControl = {
 };
 
 /**
- * What is awaited between pieces of a text: at least a checkpoint, and a turn of the event loop in which a cancellation
- * can be read.
+ * What is awaited between pieces of a text: at least a checkpoint, and a turn of the event loop in which a
+ * cancellation can be read.
  */
 export function pauseOf(control: Pick<RunControl, 'checkpoint' | 'pause'>): () => Promise<void> {
   const { checkpoint, pause } = control;

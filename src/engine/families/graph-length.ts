@@ -1,6 +1,6 @@
 /**
- * Finds limits that are above what a graph can read, and says how far it goes: the runtime's own words name some
- * operator inside.
+ * Finds limits that are above what a graph can read, and says how far it goes: the runtime's own words name
+ * some operator inside.
  */
 
 import { messageOf } from '../errors.ts';
@@ -16,8 +16,8 @@ export interface LengthLimit {
 }
 
 /**
- * `run` takes a sequence of so many tokens, and puts `own` beside them. Throws InvalidOptions for limits that the graph
- * fails at.
+ * `run` takes a sequence of so many tokens, and puts `own` beside them. Throws InvalidOptions for limits that the
+ * graph fails at.
  */
 export async function checkLength(
   run: (tokens: number) => Promise<unknown>,

@@ -5,8 +5,8 @@
  * options: { "graph", "tokenizer": file names, "hypothesis": a text with `{choice}` in it and perhaps `{instruction}`,
  *   "entailment": and, optionally, "contradiction": places in the output, "temperature": see temperature.ts,
  *   "special_tokens": { "cls", "sep" } }
- * graph: `input_ids`, and `attention_mask` and `token_type_ids` if it has them, int64 [1, tokens] → `logits` float32
- * [1, classes].
+ * graph: `input_ids`, and `attention_mask` and `token_type_ids` if it has them, int64 [1, tokens] → `logits`
+ * float32 [1, classes].
  *
  * Without `{instruction}` in the hypothesis the instruction is not read.
  */
@@ -40,8 +40,8 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
   const readChoices = createChoiceTokens(tokenizer, limits.candidateTokens);
 
   /**
-   * The tokens of each choice's hypothesis. A long instruction is read once, apart from the choice, and not once for
-   * every choice.
+   * The tokens of each choice's hypothesis. A long instruction is read once, apart from the choice, and not once
+   * for every choice.
    */
   const hypotheses = async (
     instruction: string,
@@ -129,8 +129,8 @@ function createEntailment(graph: Graph, options: Options): Entailment {
 }
 
 /**
- * Puts values where the template has `{name}`. A value is plain text, whatever it holds; an unknown name stays as it
- * is.
+ * Puts values where the template has `{name}`. A value is plain text, whatever it holds; an unknown name
+ * stays as it is.
  */
 export function fillTemplate(template: string, values: Readonly<Record<'choice' | 'instruction', string>>): string {
   return template

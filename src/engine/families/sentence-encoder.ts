@@ -8,8 +8,8 @@ import type { Graph, RunControl, Tensor } from './family.ts';
 import { normalised } from './vectors.ts';
 
 /**
- * How a vector is made of a graph's output: `none` takes it as it is, `mean` the mean over all tokens, `cls` the first
- * token's.
+ * How a vector is made of a graph's output: `none` takes it as it is, `mean` the mean over all tokens, `cls`
+ * the first token's.
  */
 export type Pooling = 'none' | 'mean' | 'cls';
 

@@ -1,6 +1,6 @@
 /**
- * Engine processes that serve the same models: a slot for each, the pool before them, and the loading of models into
- * them.
+ * Engine processes that serve the same models: a slot for each, the pool before them, and the loading of
+ * models into them.
  */
 
 import type { InferenceCalls } from '../engine.ts';

@@ -1,6 +1,6 @@
 /**
- * The processes that ask inference servers: one for each served revision of the family `remote`, with a pool of
- * its own, so that a server which is slow or away holds up nothing but its own model. The process reads texts, asks and
+ * The processes that ask inference servers: one for each served revision of the family `remote`, with a pool of its
+ * own, so that a server which is slow or away holds up nothing but its own model. The process reads texts, asks and
  * waits for as many decisions at a time as the package lets the server have.
  */
 import type { CallOutcome, InferenceCalls, InferenceStats } from '../engine.ts';

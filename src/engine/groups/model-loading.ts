@@ -9,8 +9,8 @@ import type { Misfit } from '../processes/slot-hooks.ts';
 import { limitsProblem, worstCost } from '../scheduling/job-cost.ts';
 
 // So much in a row is held against the model that engines were loading when they ended: five crashes. An engine that
-// was killed counts little, for that is not the model's doing, unless it is so large that the system kills each engine
-// that loads it.
+// was killed counts little, for that is not the model's doing, unless it is so large that the system kills each
+// engine that loads it.
 const FATAL_BLAME = 30;
 const CRASH_BLAME = 6;
 const KILL_BLAME = 1;

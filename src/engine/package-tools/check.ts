@@ -1,6 +1,6 @@
 /**
- * What the operator's command shows of model packages: what there is, and whether a package works on this machine and
- * how fast.
+ * What the operator's command shows of model packages: what there is, and whether a package works on this
+ * machine and how fast.
  */
 import { join } from 'node:path';
 import { costAt } from '../cost-profile.ts';

@@ -1,7 +1,7 @@
 /**
- * Makes a package of the family `bi-encoder` of a sentence encoder as it is exported from Hugging Face: a folder with
- * `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`, and what else says how it is read: `config.json`,
- * `sentence_bert_config.json`, `1_Pooling/config.json`.
+ * Makes a package of the family `bi-encoder` of a sentence encoder as it is exported from Hugging Face: a
+ * folder with `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`, and what else says how it is read:
+ * `config.json`, `sentence_bert_config.json`, `1_Pooling/config.json`.
  */
 import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

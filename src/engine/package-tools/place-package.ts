@@ -54,7 +54,9 @@ export async function newFolder({ modelsDir, id, revision }: PackagePlace): Prom
   return folder;
 }
 
-/** Makes a package. Throws Error with every problem that it has, or what its writer throws, and leaves nothing behind. */
+/**
+ * Makes a package. Throws Error with every problem that it has, or what its writer throws, and leaves nothing behind.
+ */
 export async function placePackage(
   place: PackagePlace,
   { write, settle, logger }: PackageWriter,

@@ -7,8 +7,8 @@ export interface RevisionClaim {
   /** Its manifest says `"default": true`. */
   readonly claims: boolean;
   /**
-   * `broken`: it cannot be loaded. `proven`: it has been loaded and its canary was right, whatever has become of it
-   * since.
+   * `broken`: it cannot be loaded. `proven`: it has been loaded and its canary was right, whatever has
+   * become of it since.
    */
   readonly standing: 'proven' | 'valid' | 'broken';
 }

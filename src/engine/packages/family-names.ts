@@ -1,8 +1,8 @@
 /** The kinds of model that the engine knows how to run, and where each kind's numbers are made. */
 
 /**
- * `here`: by graph runs in an engine process. `server`: elsewhere, by a server that the package's `options.server`
- * names.
+ * `here`: by graph runs in an engine process. `server`: elsewhere, by a server that the
+ * package's `options.server` names.
  */
 const FAMILIES = {
   'bi-encoder': 'here',

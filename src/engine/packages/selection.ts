@@ -1,6 +1,6 @@
 /**
- * Which of the packages that are there are served: an operator names models, `<id>`, or single revisions,
- * `<id>@<revision>`.
+ * Which of the packages that are there are served: an operator names models, `<id>`, or
+ * single revisions, `<id>@<revision>`.
  */
 import type { EngineLogger } from '../logger.ts';
 import { NAME_PATTERN } from './manifest.ts';

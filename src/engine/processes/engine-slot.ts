@@ -283,8 +283,8 @@ function nextOf(run: ProcessRun, revisions: readonly Revision[]): Revision | und
 }
 
 /**
- * Those that no engine has ended with, or all if there are no others: what ends a process takes what was loaded with it
- * along.
+ * Those that no engine has ended with, or all if there are no others: what ends a process takes what was
+ * loaded with it along.
  */
 function trusted(revisions: readonly Revision[]): readonly Revision[] {
   const innocent = revisions.filter(({ blame }) => blame === 0);

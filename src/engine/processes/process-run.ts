@@ -1,6 +1,6 @@
 /**
- * One process of an engine slot from its start to its end: what is loaded into it, and whether decisions are sent to
- * it.
+ * One process of an engine slot from its start to its end: what is loaded into it, and whether decisions
+ * are sent to it.
  */
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
@@ -159,8 +159,8 @@ export class ProcessRun {
     const again = (): void => {
       if (this.#state !== 'ended' && this.#isStuck()) this.process.kill(STUCK);
     };
-    // If this process itself was held up, the engine's messages may lie unread: they are read before this is judged
-    // again.
+    // If this process itself was held up, the engine's messages may lie unread: they are read before this
+    // is judged again.
     setImmediate(() => setImmediate(again));
   }
 
@@ -173,8 +173,8 @@ export class ProcessRun {
       this.#suspectedAt = undefined;
       return milliseconds > bound;
     }
-    // It would run if it got a core. Killing it would cost the machine more than it has: only CPU time without progress
-    // counts.
+    // It would run if it got a core. Killing it would cost the machine more than it has: only CPU time
+    // without progress counts.
     this.#suspectedAt ??= usage.cpu;
     return usage.cpu - this.#suspectedAt > bound / 4;
   }

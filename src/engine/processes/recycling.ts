@@ -16,8 +16,8 @@ export interface ProcessSize {
 /** The replacements of one slot. */
 export interface Recycling {
   /**
-   * Whether a process is to be replaced now, `now` in milliseconds. Each yes makes the wait for the next one longer
-   * if it came soon after the one before.
+   * Whether a process is to be replaced now, `now` in milliseconds. Each yes makes the wait for the next one longer if
+   * it came soon after the one before.
    */
   due(size: ProcessSize, now: number): boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * The place of one process more than there are engines: processes that load models beside those that serve take turns
- * in it.
+ * The place of one process more than there are engines: processes that load models beside those that serve
+ * take turns in it.
  */
 
 /** A place for one process at a time. */

@@ -17,8 +17,8 @@ export interface Deadlines<T extends Due> {
 const MAX_TIMER = 2 ** 31 - 1;
 
 /**
- * Calls `passed` once for every item whose deadline is over and that was not removed before; it is then no longer
- * watched.
+ * Calls `passed` once for every item whose deadline is over and that was not removed before; it is then
+ * no longer watched.
  */
 export function createDeadlines<T extends Due>(passed: (item: T) => void): Deadlines<T> {
   const heap = createHeap<T>((a, b) => a.deadline < b.deadline);

@@ -26,8 +26,8 @@ export function worstCost(profile: CostProfile, limits: ModelLimits): number {
 }
 
 /**
- * Why a model cannot be served with its limits, or undefined: its largest legal request must be done within `deadline`
- * milliseconds.
+ * Why a model cannot be served with its limits, or undefined: its largest legal request must be done
+ * within `deadline` milliseconds.
  */
 export function limitsProblem(
   profile: CostProfile,

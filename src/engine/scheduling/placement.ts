@@ -9,8 +9,8 @@ const PREFETCH_HORIZON = 20;
 /**
  * The engines that could take one of `waiting` decisions now: those that work on fewer jobs than they may. When there
  * are none, also those whose only job a short decision may pass, and when many wait, those that are nearly done with
- * their only job, so that they need not wait for the next; with few waiting, a job that is bound to an engine early could
- * find another free before.
+ * their only job, so that they need not wait for the next; with few waiting, a job that is bound to an engine early
+ * could find another free before.
  */
 export function freeEngines(engines: readonly EngineProcess[], waiting: number): readonly EngineProcess[] {
   const idle = engines.filter(({ inFlight, concurrency }) => inFlight < concurrency);
@@ -34,8 +34,8 @@ export function takes(
 }
 
 /**
- * The engine, of those that take a job, that will be done with it first; `costOn` estimates the job alone,
- * milliseconds.
+ * The engine, of those that take a job, that will be done with it first; `costOn` estimates the
+ * job alone, milliseconds.
  */
 export function soonestDone(
   engines: readonly EngineProcess[],

@@ -1,7 +1,7 @@
 /**
  * The pool: takes decisions in, queues them fairly, gives each to the engine that will have done it first, and sees
- * every job to its end. A caller is answered at once when it leaves or its time is up; the engine is free again when
- * the run ends.
+ * every job to its end. A caller is answered at once when it leaves or its time is up; the engine is free again
+ * when the run ends.
  */
 import type { CallerTerms, JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
 import {
@@ -236,8 +236,8 @@ export class Pool {
     }
     if (result.kind === 'scored') this.#estimates.observe(job.shape, result, occupied);
     else process.choiceSets.remove(job.choiceSet);
-    // One that was canceled has been answered, or else its time was up by the engine's clock a moment before it is by
-    // this one.
+    // One that was canceled has been answered, or else its time was up by the engine's clock a moment before it
+    // is by this one.
     if (result.kind === 'canceled') this.#reject(job, new JobDeadlinePassed());
     else this.#answer(job, () => job.answer.resolve(outcomeOf(result, job)));
   }

@@ -16,8 +16,8 @@ export interface PreparationLane<T extends LaneItem> {
   /** The next piece in fair order that is still wanted; those that are not are dropped. */
   take(wanted: (item: T) => boolean): T | undefined;
   /**
-   * At most so many milliseconds are worked off before the last piece of an owner's new preparation that takes `own`,
-   * itself included.
+   * At most so many milliseconds are worked off before the last piece of an owner's new preparation that takes
+   * `own`, itself included.
    */
   costUntilDone(owner: string, own: number): number;
   all(): readonly T[];

@@ -1,7 +1,7 @@
 /**
- * What was refused in the last moments. In a flood nearly everything is refused, and most of what a refusal costs is
- * reading the request; the size of those that were just refused tells that the next one has no place either, before it
- * is read.
+ * What was refused in the last moments. In a flood nearly everything is refused, and most of what a refusal costs
+ * is reading the request; the size of those that were just refused tells that the next one has no place either,
+ * before it is read.
  */
 
 /** The refusals of the last moments. */
@@ -13,8 +13,8 @@ export interface RecentRefusals {
 }
 
 /**
- * So many make a flood. Each second the first ones are read and judged by their size, so the flood's end is seen within
- * a second.
+ * So many make a flood. Each second the first ones are read and judged by their size, so the flood's end is seen
+ * within a second.
  */
 const FLOOD = 8;
 const SECOND = 1000;

@@ -1,8 +1,8 @@
 /**
- * Deficit round robin over tenants, in cost: each visit gives a tenant one quantum, and it is served while it has some
- * left. An item may cost more than what is left; the tenant then owes the rest and is passed over until it is paid.
- * What a tenant owes when its last item is taken stays owed while others wait, so sending one large item at a time
- * gains nothing.
+ * Deficit round robin over tenants, in cost: each visit gives a tenant one quantum, and it is served while it has
+ * some left. An item may cost more than what is left; the tenant then owes the rest and is passed over until it is
+ * paid. What a tenant owes when its last item is taken stays owed while others wait, so sending one large item at a
+ * time gains nothing.
  */
 import { createHeap, type Heap } from './heap.ts';
 

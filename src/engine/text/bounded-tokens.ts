@@ -1,6 +1,6 @@
 /**
- * Tokenising that works on a piece at a time and stops early, so that a hostile text costs little more than one at its
- * limit.
+ * Tokenising that works on a piece at a time and stops early, so that a hostile text costs little more than
+ * one at its limit.
  */
 import { piecesOf } from './pieces.ts';
 import type { TextReader } from './readers.ts';

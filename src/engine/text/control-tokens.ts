@@ -48,8 +48,8 @@ export function controlEntries({ model }: TokenizerDefinition): readonly (readon
 }
 
 /**
- * What is wrong with a tokenizer that finds control tokens in texts; undefined for one that does not. `ids` reads a
- * text with it.
+ * What is wrong with a tokenizer that finds control tokens in texts; undefined for one that does not. `ids` reads
+ * a text with it.
  */
 export function controlProblem(
   definition: TokenizerDefinition,

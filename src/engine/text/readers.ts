@@ -1,14 +1,14 @@
 /**
- * Readers of texts: tokens of a text that comes in pieces, so that nothing ever works on more than a piece of it at a
- * time.
+ * Readers of texts: tokens of a text that comes in pieces, so that nothing ever works on more than a piece
+ * of it at a time.
  */
 import { piecesOf } from './pieces.ts';
 import { streamSafe } from './stream-safe.ts';
 import { isInsidePair, isLonger, type WordPieceModel } from './word-piece.ts';
 
 /**
- * Reads one text, piece by piece. Ids come in parts: no part takes more work than a piece of ordinary text, whatever the
- * piece becomes, and the work for a part is done when it is asked for, all parts of a piece before the next piece.
+ * Reads one text, piece by piece. Ids come in parts: no part takes more work than a piece of ordinary text, whatever
+ * the piece becomes, and the work for a part is done when it is asked for, all parts of a piece before the next piece.
  */
 export interface TextReader {
   /** The next piece: the ids that are known by now, after those of the pieces before. */

@@ -53,8 +53,8 @@ function kindOf(code: number): number {
   if (/[\t\n\r]/.test(character)) return ENDS;
   if (/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\ufffd]/u.test(character)) return DROPPED;
   if (code < FIRST_MARK) return ENDS;
-  // In the compatible decomposition, as the standard counts them: it has the most. What begins with a starter ends a
-  // run.
+  // In the compatible decomposition, as the standard counts them: it has the most. What begins with a
+  // starter ends a run.
   const parts = [...character.normalize('NFKD')];
   return parts.every(isNonStarter) ? FIRST_LENGTH + parts.length : ENDS;
 }

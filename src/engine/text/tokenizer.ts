@@ -103,8 +103,8 @@ function isWordPiece(model: unknown): model is WordPieceModel {
   return typeof model === 'function' && 'max_input_chars_per_word' in model;
 }
 
-// Models that were made from the same base have the same tokenizer, whose vocabulary is the largest thing in an
-// engine's heap.
+// Models that were made from the same base have the same tokenizer, whose vocabulary is the largest thing in
+// an engine's heap.
 const SHARED = new Map<string, WeakRef<TextTokenizer>>();
 
 /** The same as `loadTokenizer`, for a file whose SHA-256 is known: one that is loaded already is not loaded again. */

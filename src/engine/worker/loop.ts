@@ -1,7 +1,7 @@
 /**
  * An engine process's work. Tasks that run graphs are done one at a time, in the order in which their messages came, as
- * are loads of every kind; but while a job reads long texts, which it does in pieces, decisions pass it. Jobs that a server scores are done beside them and beside one another: the pool sends no
- * more than the server may have.
+ * are loads of every kind; but while a job reads long texts, which it does in pieces, decisions pass it. Jobs that a
+ * server scores are done beside them and beside one another: the pool sends no more than the server may have.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JobStopped, type RunControl } from '../families/family.ts';
@@ -33,8 +33,8 @@ export class WorkerLoop {
   #draining = false;
 
   /**
-   * `send` delivers to the pool; `end` is called once after a drain, when all work is done; `resident` measures the
-   * process.
+   * `send` delivers to the pool; `end` is called once after a drain, when all work is done; `resident`
+   * measures the process.
    */
   constructor(cacheBytes: number, send: (message: FromEngine) => void, end: () => void, resident: () => number) {
     this.#models = createLoadedModels(cacheBytes, (key, problems) => send({ kind: 'unready', key, problems }));

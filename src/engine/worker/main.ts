@@ -1,8 +1,8 @@
 /**
- * The entry of an engine process. It lives as long as its parent: it ends when it is told to drain or when the channel
- * to the parent closes, and leaves signals that are meant for the service (Ctrl-C in a terminal, a stop of the whole
- * group) to the parent. Its arguments are the bytes of its cache of choices, its priority, and the name that the log
- * gives it.
+ * The entry of an engine process. It lives as long as its parent: it ends when it is told to drain or when the
+ * channel to the parent closes, and leaves signals that are meant for the service (Ctrl-C in a terminal, a stop of
+ * the whole group) to the parent. Its arguments are the bytes of its cache of choices, its priority, and the name
+ * that the log gives it.
  */
 import { setPriority } from 'node:os';
 import { WorkerLoop } from './loop.ts';

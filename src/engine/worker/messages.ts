@@ -4,9 +4,9 @@
  *
  * An engine does one thing at a time, in the order of arrival: load, unload, canary, score, prepare; jobs that a server
  * scores it does beside one another. Between `reading` and `read` or `finished` of a job it makes decisions that come
- * meanwhile, in the pauses. `cancel` and `drain` are read between two graph runs. Every `score` and `prepare`
- * gets exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one `canary_made`. `key`
- * names one loaded package: two generations of one revision have different keys. Times are milliseconds.
+ * meanwhile, in the pauses. `cancel` and `drain` are read between two graph runs. Every `score` and `prepare` gets
+ * exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one `canary_made`. `key` names one
+ * loaded package: two generations of one revision have different keys. Times are milliseconds.
  */
 import type { CostProfile } from '../cost-profile.ts';
 import type { InferenceCalls, Unread } from '../engine.ts';
@@ -86,8 +86,8 @@ export type FromEngine =
   /** They are read: nothing passes it any more. */
   | { readonly kind: 'read'; readonly job: number }
   /**
-   * A model that was loaded cannot serve now, since its inference server cannot; it serves again when it is loaded
-   * again.
+   * A model that was loaded cannot serve now, since its inference server cannot; it serves again when it
+   * is loaded again.
    */
   | { readonly kind: 'unready'; readonly key: string; readonly problems: readonly string[] }
   /** What was asked of inference servers since the last such message. */

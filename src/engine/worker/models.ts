@@ -41,8 +41,8 @@ export interface LoadedModels {
   /** Makes the package's canary decision: the problem with it, or undefined. Never rejects. */
   canary(key: string): Promise<string | undefined>;
   /**
-   * Runs a job. Of those whose graphs run here one other may be run while this one pauses in reading its texts, and to its
-   * end. `waited` is passed on. Never rejects.
+   * Runs a job. Of those whose graphs run here one other may be run while this one pauses in reading its texts, and to
+   * its end. `waited` is passed on. Never rejects.
    */
   run(
     message: ScoreMessage | PrepareMessage,
@@ -64,8 +64,8 @@ interface LoadedModel {
 }
 
 /**
- * `cacheBytes` bounds the choice vectors of all models together. `unready` hears of a model whose server cannot decide
- * any more.
+ * `cacheBytes` bounds the choice vectors of all models together. `unready` hears of a model whose server cannot
+ * decide any more.
  */
 export function createLoadedModels(
   cacheBytes: number,

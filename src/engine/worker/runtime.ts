@@ -1,6 +1,6 @@
 /**
- * ONNX Runtime, as an engine process uses it: one thread, no spinning, memory given back. The only file that imports
- * it.
+ * ONNX Runtime, as an engine process uses it: one thread, no spinning, memory given back. The only file
+ * that imports it.
  */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -10,8 +10,8 @@ import { unpackFiveBits } from './five-bit-weights.ts';
 
 const SESSION_OPTIONS: InferenceSession.SessionOptions = {
   executionProviders: ['cpu'],
-  // Processes are the unit of parallelism: a second thread gains less than a second process, and spinning threads steal
-  // from it.
+  // Processes are the unit of parallelism: a second thread gains less than a second process, and spinning
+  // threads steal from it.
   intraOpNumThreads: 1,
   interOpNumThreads: 1,
   executionMode: 'sequential',

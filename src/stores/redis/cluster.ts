@@ -53,8 +53,8 @@ export async function openCluster(url: URL, seeds: readonly HostPort[]): Promise
     shards: () => cluster.masters.map(({ address }) => address),
     async probe(shard) {
       const master = cluster.masters.find(({ address }) => address === shard);
-      // A cluster moves its slots between nodes: one that is no master any more is not asked for, and none of its slots
-      // are called.
+      // A cluster moves its slots between nodes: one that is no master any more is not asked for, and none of its
+      // slots are called.
       return master === undefined || (await asNode(await cluster.nodeClient(master)).send(['PING'])) === 'PONG';
     },
     destroy: () => cluster.destroy(),

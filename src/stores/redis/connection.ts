@@ -69,9 +69,9 @@ export function socketOptions(url: URL, address: { readonly host: string; readon
 let first: ReturnType<typeof createClient> | undefined;
 
 /**
- * A client that is not connected yet. Each that is created outright builds a class with all of Redis's commands, which
- * takes tens of milliseconds and would hold up the process at every attempt to connect; a duplicate uses the first
- * one's class.
+ * A client that is not connected yet. Each that is created outright builds a class with all of Redis's commands,
+ * which takes tens of milliseconds and would hold up the process at every attempt to connect; a duplicate uses the
+ * first one's class.
  */
 export function newClient(options: RedisClientOptions): ReturnType<typeof createClient> {
   first ??= createClient();

@@ -1,6 +1,6 @@
 /**
- * Looks at how Redis is set up, once a connection is there, and says in plain words when catalogs and keys could be
- * lost.
+ * Looks at how Redis is set up, once a connection is there, and says in plain words when catalogs and
+ * keys could be lost.
  */
 import type { StoreLog } from '../log.ts';
 import type { RedisConnection } from './connection.ts';

@@ -1,6 +1,6 @@
 /**
- * Keys in Redis: one hash each, named by the key's SHA-256. There is no index of them: operators' commands walk all
- * servers.
+ * Keys in Redis: one hash each, named by the key's SHA-256. There is no index of them: operators' commands
+ * walk all servers.
  */
 import { byOwnerAndAge, fromKeyFields, toKeyFields } from '../key-record.ts';
 import type { KeyRecord, KeyStore } from '../key-store.ts';

@@ -1,6 +1,6 @@
 /**
- * Which of Redis's three shapes the settings name, and how a connection to it is opened. Only the shape that is used is
- * loaded.
+ * Which of Redis's three shapes the settings name, and how a connection to it is opened. Only the shape that is
+ * used is loaded.
  */
 import type { RedisSettings } from '../settings.ts';
 import { addressOf, type OpenRedis, openNode } from './connection.ts';

@@ -1,6 +1,6 @@
 /**
- * One call against the clock. A command that was written cannot be taken back from the client, so the caller stops
- * waiting instead.
+ * One call against the clock. A command that was written cannot be taken back from the client, so the caller
+ * stops waiting instead.
  */
 
 /** What a call that took too long is rejected with: always this same object. */

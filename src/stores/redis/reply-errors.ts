@@ -3,8 +3,8 @@ import { ClientClosedError, ClientOfflineError, ErrorReply } from 'redis';
 import { messageOf, StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../errors.ts';
 
 /**
- * What a call leaves open when it is cut off. `write`: whether it was made, which its caller must be told. `repeatable`:
- * nothing that matters; it reads, or makes a change that may be made twice, such as a count.
+ * What a call leaves open when it is cut off. `write`: whether it was made, which its caller must be told.
+ * `repeatable`: nothing that matters; it reads, or makes a change that may be made twice, such as a count.
  */
 export type CallKind = 'repeatable' | 'write';
 

@@ -21,8 +21,8 @@ function createScript(source: string): RedisScript {
       try {
         return await connection.send(keys[0], ['EVALSHA', sha, ...rest]);
       } catch (error) {
-        // A server that was restarted or promoted has no scripts. The script did not run, so running it now is no
-        // second time.
+        // A server that was restarted or promoted has no scripts. The script did not run, so running it now is
+        // no second time.
         if (!isMissingScript(error)) throw error;
         return connection.send(keys[0], ['EVAL', source, ...rest]);
       }
@@ -31,10 +31,10 @@ function createScript(source: string): RedisScript {
 }
 
 /**
- * KEYS: catalog, ids of the owner, their sizes. ARGV: most catalogs, most bytes, what the owner's catalog names begin
- * with, id, bytes of the choices, then fields and values. Replies `created`, `exists`, `too_many` or `too_large`.
- * Catalogs that were written before sizes were kept are measured first: they have the same slot as the keys that are
- * named.
+ * KEYS: catalog, ids of the owner, their sizes. ARGV: most catalogs, most bytes, what the owner's catalog names
+ * begin with, id, bytes of the choices, then fields and values. Replies `created`, `exists`, `too_many` or
+ * `too_large`. Catalogs that were written before sizes were kept are measured first: they have the same slot as the
+ * keys that are named.
  */
 export const CREATE_CATALOG = createScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then return 'exists' end

@@ -8,8 +8,8 @@ import { newClient, nodeOptions, openNode, type RedisConnection, socketOptions, 
 const ASK_TIMEOUT_MS = 1_000;
 
 /**
- * Opens a connection to the present master. The URL carries user, password, TLS and database for it; Sentinels are
- * asked without.
+ * Opens a connection to the present master. The URL carries user, password, TLS and database for it; Sentinels
+ * are asked without.
  */
 export async function openSentinel(
   url: URL,

@@ -1,7 +1,7 @@
 /**
- * The embedded store's file: one SQLite database in the data folder, in WAL mode so that the operator's command and a
- * second server can use it beside the first. `synchronous=FULL`: what a caller was told is on the disk, also after a
- * power cut.
+ * The embedded store's file: one SQLite database in the data folder, in WAL mode so that the operator's command and
+ * a second server can use it beside the first. `synchronous=FULL`: what a caller was told is on the disk, also
+ * after a power cut.
  */
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
@@ -100,8 +100,8 @@ export function openDatabase(folder: string): EmbeddedDatabase {
 }
 
 /**
- * A connection to a database of the newest schema. On a full disk, where opening it takes room as well, with the
- * reserve.
+ * A connection to a database of the newest schema. On a full disk, where opening it takes room as well,
+ * with the reserve.
  */
 function connect(file: string): DatabaseSync {
   try {

@@ -1,6 +1,6 @@
 /**
- * The way to the thread that writes: orders go in, acknowledgements come back. One that died is replaced by the next
- * write.
+ * The way to the thread that writes: orders go in, acknowledgements come back. One that died is replaced by
+ * the next write.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -24,8 +24,8 @@ export interface Acknowledgement {
 }
 
 /**
- * Milliseconds on the one clock that all threads of a process share and that nobody can set: `performance.now()` begins
- * anew in each.
+ * Milliseconds on the one clock that all threads of a process share and that nobody can set: `performance.now()`
+ * begins anew in each.
  */
 export function sharedNow(): number {
   return Number(process.hrtime.bigint() / 1_000_000n);
@@ -48,9 +48,9 @@ export interface WriteQueue {
 }
 
 /**
- * How long a write may wait for its turn, however small its budget, and then for the disk. Giving up on the machine's
- * own disk would make nothing faster and leave the caller not knowing, so this is more than a request waits for a
- * server elsewhere.
+ * How long a write may wait for its turn, however small its budget, and then for the disk. Giving up on the
+ * machine's own disk would make nothing faster and leave the caller not knowing, so this is more than a request
+ * waits for a server elsewhere.
  */
 const TURN_MS = 1_000;
 const DISK_MS = 4_000;

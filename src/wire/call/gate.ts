@@ -1,4 +1,7 @@
-/** What a call must pass before its request is read, in every protocol: who is it, may it call this, and is it within its limits. */
+/**
+ * What a call must pass before its request is read, in every protocol: who is it, may it call this, and is it
+ * within its limits.
+ */
 import type { Authenticator } from '../../domain/authenticate.ts';
 import { callerTerms } from '../../domain/callers.ts';
 import { clientAddress, type TrustedProxies } from '../../domain/client-address.ts';

@@ -4,7 +4,10 @@ import type { Procedure } from '../../service/procedure.ts';
 import { MAX_BODY_BYTES } from '../http/bounds.ts';
 import type { Exchange } from '../http/exchange.ts';
 
-/** Runs the handler on a request that its rules have passed. @throws what the handler throws, or DomainError DEADLINE_EXCEEDED. */
+/**
+ * Runs the handler on a request that its rules have passed. @throws what the handler throws,
+ * or DomainError DEADLINE_EXCEEDED.
+ */
 export async function invoke(
   procedure: Procedure,
   request: Message,
@@ -13,8 +16,9 @@ export async function invoke(
   const { place } = exchange;
   const { sizeOf } = procedure;
   if (sizeOf !== undefined) {
-    // What is stored can be large, and nobody knows before it has been read: of an address as many are read at a time as it may have waiting if all are
-    // as large as can be, the others after them. What is set aside then shrinks to what was found, so that small ones go through in short turns.
+    // What is stored can be large, and nobody knows before it has been read: of an address as many are read at a time
+    // as it may have waiting if all are as large as can be, the others after them. What is set aside then shrinks to
+    // what was found, so that small ones go through in short turns.
     const room = place?.reserve(MAX_BODY_BYTES);
     if (room !== undefined) await room;
   }

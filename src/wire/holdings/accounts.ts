@@ -1,4 +1,7 @@
-/** What each client address holds at the moment, and how fast it asks. An address that holds nothing and has not asked of late has no account. */
+/**
+ * What each client address holds at the moment, and how fast it asks. An address that holds nothing and has not asked
+ * of late has no account.
+ */
 import { judgeRate, type Rate } from '../../domain/gcra.ts';
 
 /** One address. Counts are kept by those who open and close what they count. */
@@ -9,10 +12,16 @@ export interface Account {
   watches: number;
   /** Bytes of its responses that wait to be read, as last measured. */
   unread: number;
-  /** Bytes that its reads in progress may add to them, and of these what is set aside for answers of which nobody knows the size yet. */
+  /**
+   * Bytes that its reads in progress may add to them, and of these what is set aside for answers of which nobody
+   * knows the size yet.
+   */
   reserved: number;
   unsettled: number;
-  /** When its next connection, request, lookup and reset would be due, milliseconds on the clock of `performance.now()`: see `judgeRate`. */
+  /**
+   * When its next connection, request, lookup and reset would be due, milliseconds on the clock of
+   * `performance.now()`: see `judgeRate`.
+   */
   readonly due: { connection: number; request: number; lookup: number; reset: number };
   /** Until when nothing of it is served. */
   blockedUntil: number;

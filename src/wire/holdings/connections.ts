@@ -1,6 +1,7 @@
 /**
- * The connections of a port, counted for each address and in all. Those of trusted proxies are counted for all alone: they carry many callers.
- * Where there is room for no more, the one that has been idle longest goes, so that a newcomer is served and callers who use theirs keep them.
+ * The connections of a port, counted for each address and in all. Those of trusted proxies are counted for all alone:
+ * they carry many callers. Where there is room for no more, the one that has been idle longest goes, so that a newcomer
+ * is served and callers who use theirs keep them.
  */
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';

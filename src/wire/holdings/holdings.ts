@@ -1,6 +1,7 @@
 /**
- * What clients hold of this process: connections, requests, watches, and responses that wait to be read. All of it is counted for each address and in
- * all, and bounded; where a bound is reached what has been idle longest goes, not the newcomer.
+ * What clients hold of this process: connections, requests, watches, and responses that wait to be read. All of it
+ * is counted for each address and in all, and bounded; where a bound is reached what has been idle longest goes,
+ * not the newcomer.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ServerHttp2Session } from 'node:http2';
@@ -45,7 +46,9 @@ export interface HoldingsOptions {
   readonly mostTime?: number;
 }
 
-/** Counts what clients hold of the port, and says what there is no room for. It looks at it twice a second until `stop`. */
+/**
+ * Counts what clients hold of the port, and says what there is no room for. It looks at it twice a second until `stop`.
+ */
 export class Holdings {
   readonly #options: HoldingsOptions;
   readonly #accounts = createAccounts();
@@ -105,9 +108,9 @@ export class Holdings {
   }
 
   /**
-   * Counts a request until `close`. Returns why it may not be served, if so. `end` is called when the connection is gone
-   * and `close` has not been: Node does not say of every response that it is over. It calls `close`, and does nothing
-   * where the response has ended the exchange.
+   * Counts a request until `close`. Returns why it may not be served, if so. `end` is called when the connection is
+   * gone and `close` has not been: Node does not say of every response that it is over. It calls `close`, and does
+   * nothing where the response has ended the exchange.
    */
   open(exchange: Exchange, connection: Connection, end: () => void): DomainError | undefined {
     const account = this.#accountOf(connection, exchange.request.headers);
@@ -209,7 +212,10 @@ export class Holdings {
   }
 }
 
-/** Whether the caller left before the response had. A stream that is reset has a code; one whose code says that nothing is wrong was not read. */
+/**
+ * Whether the caller left before the response had. A stream that is reset has a code; one whose code says that nothing
+ * is wrong was not read.
+ */
 function wasTakenBack({ request, response, departed }: Exchange): boolean {
   return departed || !response.writableFinished || (streamOf(request)?.rstCode ?? 0) !== 0;
 }

@@ -1,4 +1,7 @@
-/** A connection, and a request on it that has begun and whose response has not left: the place that it takes there and in its address's account. */
+/**
+ * A connection, and a request on it that has begun and whose response has not left: the place that it takes there and
+ * in its address's account.
+ */
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Exchange, ExchangeRecord, Place } from '../http/exchange.ts';
@@ -35,7 +38,10 @@ export class OpenRequest implements Place {
   readonly account: Account;
   /** When its response was seen to be written. */
   answeredAt: number | undefined;
-  /** Bytes that are set aside for its response until it is written, and of these what is set aside until its size is known. */
+  /**
+   * Bytes that are set aside for its response until it is written, and of these what is set aside until
+   * its size is known.
+   */
   reserved = 0;
   unsettled = 0;
   /** Whether it is a stream that is meant to stay open. */

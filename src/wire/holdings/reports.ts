@@ -1,4 +1,6 @@
-/** Says in the log what the bounds did, at most once a second: in a flood a line for each would be one more cost of it. */
+/**
+ * Says in the log what the bounds did, at most once a second: in a flood a line for each would be one more cost of it.
+ */
 import type { Logger } from '../../logger.ts';
 import type { HoldingTally } from './tally.ts';
 

@@ -1,7 +1,8 @@
 /**
- * Room for responses that are yet to be made, within the bounds of those that wait to be read. A response of unknown size takes the most that it may have until
- * it is known, which is soon: a read of a store has a fraction of a second. So a request that finds no room because of such ones waits for them, in
- * order; one that finds none because of answers that are as large as they take, and wait to be read, is refused at once.
+ * Room for responses that are yet to be made, within the bounds of those that wait to be read. A response of unknown
+ * size takes the most that it may have until it is known, which is soon: a read of a store has a fraction of a second.
+ * So a request that finds no room because of such ones waits for them, in order; one that finds none because of answers
+ * that are as large as they take, and wait to be read, is refused at once.
  */
 import { DomainError } from '../../domain/errors.ts';
 import type { Account } from './accounts.ts';
@@ -95,8 +96,8 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
   }
 
   /**
-   * Lets those go to whom there is something to say. Accounts take turns: one that was served goes to the end, and is met
-   * there again.
+   * Lets those go to whom there is something to say. Accounts take turns: one that was served goes to the end, and is
+   * met there again.
    */
   #wake(): void {
     for (const [account, waiters] of this.#waiting) {

@@ -1,9 +1,15 @@
-/** What one client address, and all together, may hold of the process: defaults that suit a public address, and how they are written in settings. */
+/**
+ * What one client address, and all together, may hold of the process: defaults that suit a public address, and how they
+ * are written in settings.
+ */
 import type { Rate } from '../../domain/gcra.ts';
 import { parseRate } from '../../domain/limit-settings.ts';
 import { setting, type ValuesOf, whole } from '../../domain/settings.ts';
 
-/** Bounds of the wire. `perAddress` counts IPv6 by its /64; behind a trusted proxy it is the address that the proxy names. */
+/**
+ * Bounds of the wire. `perAddress` counts IPv6 by its /64; behind a trusted proxy it is the address that
+ * the proxy names.
+ */
 export interface HoldingSettings {
   readonly connections: Bound;
   /** New connections of one address. */
@@ -22,7 +28,10 @@ export interface HoldingSettings {
   readonly watchTime: number;
   /** Bytes of responses that wait to be read. */
   readonly unread: Bound;
-  /** Milliseconds without progress after which a response that nobody reads is given up; in ten times that it is in any case. */
+  /**
+   * Milliseconds without progress after which a response that nobody reads is given up; in ten times that it
+   * is in any case.
+   */
   readonly writeTimeout: number;
 }
 

@@ -1,12 +1,20 @@
-/** What the bounds of the wire did, counted from the start of the process. Each kind is a label value of a metric, so their number is fixed. */
+/**
+ * What the bounds of the wire did, counted from the start of the process. Each kind is a label value of a metric, so
+ * their number is fixed.
+ */
 
 /** The counts; whoever does a thing counts it. */
 export interface HoldingTally {
-  /** Connections that were closed as they came: their address had too many, opened too many a second, or there was no idle one to close instead. */
+  /**
+   * Connections that were closed as they came: their address had too many, opened too many a second, or there was no
+   * idle one to close instead.
+   */
   readonly refused: { address: number; rate: number; full: number };
   /** Idle connections that were closed to make room. */
   evicted: number;
-  /** Requests that were given up: nobody read the response, the request never ended, or a newer one needed its place. */
+  /**
+   * Requests that were given up: nobody read the response, the request never ended, or a newer one needed its place.
+   */
   readonly givenUp: { unread: number; unfinished: number; displaced: number };
   /** Requests that their callers took back. */
   resets: number;

@@ -1,6 +1,7 @@
 /**
- * Looks over the open requests: measures what waits to be read, and gives up responses that nobody reads and requests that never end. Looking now and
- * then costs a request nothing, and sees what was handed to the stream whichever protocol wrote it.
+ * Looks over the open requests: measures what waits to be read, and gives up responses that nobody reads and requests
+ * that never end. Looking now and then costs a request nothing, and sees what was handed to the stream whichever
+ * protocol wrote it.
  */
 import { constants } from 'node:http2';
 import type { Socket } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * Streams that are meant to stay open: they are counted for each address and in all, and end after a while, so that their callers spread anew. Where
- * there is room for no more the oldest one ends, and its caller opens another.
+ * Streams that are meant to stay open: they are counted for each address and in all, and end after a while, so that
+ * their callers spread anew. Where there is room for no more the oldest one ends, and its caller opens another.
  */
 import { setTimeout as startTimer } from 'node:timers';
 import type { Account } from './accounts.ts';

@@ -1,6 +1,7 @@
 /**
- * Large bodies are worked on one at a time, each in a turn of the event loop of its own: some milliseconds are what one may hold the serving thread, and
- * of many that arrive together none may add to another's, or everybody else would wait for their sum.
+ * Large bodies are worked on one at a time, each in a turn of the event loop of its own: some milliseconds are what
+ * one may hold the serving thread, and of many that arrive together none may add to another's, or everybody else would
+ * wait for their sum.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 

@@ -1,4 +1,7 @@
-/** Puts the chunks of a body together as they come. What a body holds of memory is what it has of bytes, however small its chunks are. */
+/**
+ * Puts the chunks of a body together as they come. What a body holds of memory is what it has of bytes, however small
+ * its chunks are.
+ */
 
 /** The bytes of one body so far. */
 export interface ByteCollector {

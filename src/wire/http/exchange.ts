@@ -1,6 +1,6 @@
 /**
- * One HTTP request and its response, from the first header to the log line. It is received, admitted, invoked, answered and ended, and may fail or
- * be given up on the way; what was so is in its record, which nobody else writes.
+ * One HTTP request and its response, from the first header to the log line. It is received, admitted, invoked, answered
+ * and ended, and may fail or be given up on the way; what was so is in its record, which nobody else writes.
  */
 import type { Caller } from '../../domain/callers.ts';
 import { DomainError, type ErrorReason } from '../../domain/errors.ts';
@@ -17,8 +17,9 @@ export type Protocol = 'rest' | 'grpc' | 'connect';
 /** The room that an exchange takes in the process, beside its caller's limits. */
 export interface Place {
   /**
-   * Sets bytes aside for a response of which nobody knows the size yet: the most that it may have. At once (no promise), or when others are settled.
-   * Throws or rejects with DomainError if the address, or all together, have too many bytes waiting to be read.
+   * Sets bytes aside for a response of which nobody knows the size yet: the most that it may have. At once (no
+   * promise), or when others are settled. Throws or rejects with DomainError if the address, or all together, have too
+   * many bytes waiting to be read.
    */
   reserve(bytes: number): Promise<void> | undefined;
   /** Says how many bytes it has instead. */
@@ -127,7 +128,10 @@ export class Exchange implements Call {
     this.#caller = caller;
   }
 
-  /** Keeps a lease of the caller's limits until the work for the exchange is done: nobody's limits depend on when a response is read. */
+  /**
+   * Keeps a lease of the caller's limits until the work for the exchange is done: nobody's limits depend on when a
+   * response is read.
+   */
   hold(lease: { release(): void }): void {
     this.#lease = lease;
     this.#settle();

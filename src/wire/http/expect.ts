@@ -1,4 +1,6 @@
-/** `Expect: 100-continue` (RFC 9110, 10.1.1): a caller that wants to know whether its body is wanted before it sends it. */
+/**
+ * `Expect: 100-continue` (RFC 9110, 10.1.1): a caller that wants to know whether its body is wanted before it sends it.
+ */
 import type { HttpRequest, HttpResponse } from './messages.ts';
 import { isHttp2 } from './messages.ts';
 
@@ -9,7 +11,10 @@ export function isContinue(expect: string): boolean {
   );
 }
 
-/** Tells the caller to go on. Does nothing for one that is gone: Node's own way throws where the stream has been reset in the meantime. */
+/**
+ * Tells the caller to go on. Does nothing for one that is gone: Node's own way throws where the stream has been reset
+ * in the meantime.
+ */
 export function sendContinue(request: HttpRequest, response: HttpResponse): void {
   if (isHttp2(request)) {
     const { stream } = request as unknown as { stream: { destroyed: boolean; closed: boolean } };

@@ -1,6 +1,6 @@
 /**
- * Reads JSON's smallest parts (RFC 8259), one after the other, without making anything of them: strings, numbers, words and what stands between them.
- * Each is as long as it looks, so a text is gone through once, whatever is in it.
+ * Reads JSON's smallest parts (RFC 8259), one after the other, without making anything of them: strings, numbers, words
+ * and what stands between them. Each is as long as it looks, so a text is gone through once, whatever is in it.
  */
 
 const [QUOTE, BACKSLASH, MINUS, PLUS, POINT, ZERO, NINE] = [0x22, 0x5c, 0x2d, 0x2b, 0x2e, 0x30, 0x39];

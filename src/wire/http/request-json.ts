@@ -1,4 +1,7 @@
-/** A request's JSON as every protocol takes it: which properties it may have, what they may hold, and what is said of one that is wrong. */
+/**
+ * A request's JSON as every protocol takes it: which properties it may have, what they may hold, and what is said of
+ * one that is wrong.
+ */
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { DomainError } from '../../domain/errors.ts';
 import type { FieldRule } from '../../domain/field-rules.ts';
@@ -24,7 +27,8 @@ export function jsonKind(field: DescField): JsonField['kind'] | undefined {
  * Compiles the scan of bodies with these fields: their values by property, unread. `shape` has the properties that are
  * taken, the fields' own names unless it is given.
  *
- * The scan throws DomainError for what is no JSON, a property that is unknown or given twice, or a value that nests too deep.
+ * The scan throws DomainError for what is no JSON, a property that is unknown or given twice, or a value that
+ * nests too deep.
  */
 export function compileBodyScan(
   fields: readonly JsonField[],
@@ -65,7 +69,10 @@ function wrongType(field: JsonField | undefined, place?: number | undefined): Do
   return new DomainError(rule?.wrongType ?? 'INVALID_TYPE', `${name} must be ${wanted}${found}`, { param: name });
 }
 
-/** The fault of a property that the request does not have, with those that it has: its names are easily taken for those of another API. */
+/**
+ * The fault of a property that the request does not have, with those that it has: its names are easily taken for those
+ * of another API.
+ */
 function unknownField(name: string, fields: readonly string[]): DomainError {
   const shown = name.length > MAX_PARAM ? `${name.slice(0, MAX_PARAM)}…` : name;
   const known = fields.length === 0 ? 'none' : fields.join(', ');

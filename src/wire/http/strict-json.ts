@@ -1,10 +1,12 @@
 /**
- * JSON as a request body may be: one object, UTF-8 without a byte order mark, with known properties that hold strings and lists of strings. What JSON
- * leaves open is refused here, so that two readers of the same bytes never see different requests.
+ * JSON as a request body may be: one object, UTF-8 without a byte order mark, with known properties that hold
+ * strings and lists of strings. What JSON leaves open is refused here, so that two readers of the same bytes never
+ * see different requests.
  *
- * A body is gone through once before anything is made of it, and no further than to what no request can have: a property that the contract does not
- * know or that stands there twice, an object or a list where it knows none. So a body takes time for its bytes and for nothing else: not for how deep it nests, how many
- * properties it has or how long its numbers are. Values are read when they are asked for.
+ * A body is gone through once before anything is made of it, and no further than to what no request can have: a
+ * property that the contract does not know or that stands there twice, an object or a list where it knows none. So a
+ * body takes time for its bytes and for nothing else: not for how deep it nests, how many properties it has or how long
+ * its numbers are. Values are read when they are asked for.
  */
 import { isAscii } from 'node:buffer';
 import { DomainError } from '../../domain/errors.ts';
@@ -32,7 +34,10 @@ export type ScannedBody =
   | { readonly kind: 'unknown'; readonly name: string }
   /** It has a property twice. */
   | { readonly kind: 'duplicate'; readonly name: string }
-  /** A property holds an object, a list where it must hold a string, or a list with something else than a string in this place. */
+  /**
+   * A property holds an object, a list where it must hold a string, or a list with something else than a
+   * string in this place.
+   */
   | { readonly kind: 'nested'; readonly name: string; readonly place: number | undefined };
 
 /** Characters of a property's name that an error may show: one more than it does. */

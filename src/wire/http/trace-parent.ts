@@ -1,4 +1,7 @@
-/** The `traceparent` header (W3C Trace Context): `<version>-<trace id>-<parent id>-<flags>`, in lower-case hexadecimal digits. */
+/**
+ * The `traceparent` header (W3C Trace Context): `<version>-<trace id>-<parent id>-<flags>`, in
+ * lower-case hexadecimal digits.
+ */
 
 /** Which trace something belongs to, and which span of it. */
 export interface TraceContext {
@@ -15,8 +18,8 @@ const TRACE_PARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16
 const LENGTH = 55;
 
 /**
- * The caller's context, or undefined where the header is missing, malformed or doubled: such a request begins a trace of its own. A version
- * that is not known yet may carry more fields behind the four; version `ff` is none.
+ * The caller's context, or undefined where the header is missing, malformed or doubled: such a request begins a trace
+ * of its own. A version that is not known yet may carry more fields behind the four; version `ff` is none.
  */
 export function parseTraceParent(header: string | readonly string[] | undefined): TraceContext | undefined {
   if (typeof header !== 'string' || !TRACE_PARENT.test(header)) return undefined;

@@ -1,6 +1,7 @@
 /**
- * Refuses requests whose meaning depends on who reads them: of two headers, or in a version that the connection does not speak. Node shows
- * doubled ones only in `rawHeaders`. It bounds the headers of HTTP/1.1 itself, but those of HTTP/2 only at four times what was announced.
+ * Refuses requests whose meaning depends on who reads them: of two headers, or in a version that the connection does
+ * not speak. Node shows doubled ones only in `rawHeaders`. It bounds the headers of HTTP/1.1 itself, but those of
+ * HTTP/2 only at four times what was announced.
  */
 import { DomainError } from '../../domain/errors.ts';
 import { MAX_HEADER_BYTES } from './bounds.ts';
@@ -12,8 +13,7 @@ const HEADER_OVERHEAD = 32;
 
 /**
  * @throws DomainError AUTHENTICATION_REQUIRED for two `Authorization` headers; MALFORMED_REQUEST for two `Host` or
- * `Content-Type` headers, none in HTTP/1.1, or
- * another HTTP/1 version; HEADERS_TOO_LARGE.
+ * `Content-Type` headers, none in HTTP/1.1, or another HTTP/1 version; HEADERS_TOO_LARGE.
  */
 export function assertUniqueHeaders(request: HttpRequest): void {
   const { rawHeaders, httpVersion } = request;

@@ -1,17 +1,26 @@
 /**
- * What is left of a request that is answered before it has arrived is read and thrown away, so that the answer is not lost in a reset connection:
- * a small rest at once, a large one piece by piece, few pieces at a time. Reading a flood as fast as it comes would keep the serving thread from
- * everybody else, although each of its requests was refused.
+ * What is left of a request that is answered before it has arrived is read and thrown away, so that the answer is not
+ * lost in a reset connection: a small rest at once, a large one piece by piece, few pieces at a time. Reading a flood
+ * as fast as it comes would keep the serving thread from everybody else, although each of its requests was refused.
  */
 import { type HttpRequest, isHttp2 } from './messages.ts';
 
-/** Bytes that are read of a rest at once: most requests that are refused are small, and their connections are used again. */
+/**
+ * Bytes that are read of a rest at once: most requests that are refused are small, and their connections
+ * are used again.
+ */
 const AT_ONCE = 64 * 1024;
-/** Of all rests together so many pieces, each of at most what one read of a socket gives (64 KiB), are read every so many milliseconds: 25 MB/s. */
+/**
+ * Of all rests together so many pieces, each of at most what one read of a socket gives (64 KiB), are read every so
+ * many milliseconds: 25 MB/s.
+ */
 const PIECES = 4;
 const INTERVAL = 10;
 
-/** Rests that wait for their next piece, the one that has waited longest first. The thread has one event loop, and so one line. */
+/**
+ * Rests that wait for their next piece, the one that has waited longest first. The thread has one event loop,
+ * and so one line.
+ */
 const waiting = new Set<HttpRequest>();
 /** Rests that somebody reads already. */
 const known = new WeakSet<HttpRequest>();

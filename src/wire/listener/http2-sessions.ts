@@ -20,7 +20,8 @@ export const HTTP2_OPTIONS = {
   } satisfies Settings,
   maxSessionMemory: 8,
   ...SESSION_RESETS,
-  // Otherwise a header with a space at its end is silently dropped, and with it a key: its caller would be served as anonymous.
+  // Otherwise a header with a space at its end is silently dropped, and with it a key: its caller would be
+  // served as anonymous.
   strictFieldWhitespaceValidation: false,
 };
 
@@ -54,16 +55,16 @@ interface Watched {
  *
  * Node can send one GOAWAY for a session: it names the last stream that was seen, and a stream that crosses it on the
  * wire is ignored. A proxy does not send again what may have had an effect, so while taking leave a session is closed
- * just as a stream begins: a peer with one stream at a time cannot be opening another. A session without streams is sent
- * a ping instead: proxies drop an idle connection on which anything arrives, and one that has just been taken for a
- * request serves it.
+ * just as a stream begins: a peer with one stream at a time cannot be opening another. A session without streams is
+ * sent a ping instead: proxies drop an idle connection on which anything arrives, and one that has just been taken for
+ * a request serves it.
  *
- * A session without streams is asked with a ping whether its peer still listens: one that has stopped in the middle of a
- * frame cannot answer, nor can one that is gone, and both are destroyed after the time that headers may take. Nothing
- * else shows half a frame. A session with streams is asked when nothing has come from it for as long: a watch would keep
- * a peer that has vanished for ever. One that is closed is asked at once: where its peer took leave and then broke the
- * protocol, nghttp2 reads and writes nothing more, Node does not end the session, and the end of its connection is never
- * read.
+ * A session without streams is asked with a ping whether its peer still listens: one that has stopped in the middle of
+ * a frame cannot answer, nor can one that is gone, and both are destroyed after the time that headers may take.
+ * Nothing else shows half a frame. A session with streams is asked when nothing has come from it for as long: a watch
+ * would keep a peer that has vanished for ever. One that is closed is asked at once: where its peer took leave and
+ * then broke the protocol, nghttp2 reads and writes nothing more, Node does not end the session, and the end of its
+ * connection is never read.
  */
 export class SessionWatch {
   readonly #times: PingTimes;

@@ -1,6 +1,6 @@
 /**
- * One port for everything: HTTP/1.1 (REST, Connect) and HTTP/2 (gRPC, Connect, REST), in cleartext by the first bytes of a connection, with a
- * certificate by ALPN.
+ * One port for everything: HTTP/1.1 (REST, Connect) and HTTP/2 (gRPC, Connect, REST), in cleartext by the first bytes
+ * of a connection, with a certificate by ALPN.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import {
@@ -49,7 +49,10 @@ export interface Listener {
   setCertificate(tls: TlsFiles): void;
   /** From now on every connection serves one more request, and its peer is told with the response. */
   startLeaving(): void;
-  /** Accepts nothing more and resolves when every connection has ended; those that have not after `grace` milliseconds are cut. */
+  /**
+   * Accepts nothing more and resolves when every connection has ended; those that have not after `grace`
+   * milliseconds are cut.
+   */
   close(grace: number): Promise<void>;
   /** Closes every connection that has no request in progress. */
   closeIdle(): void;
@@ -58,7 +61,10 @@ export interface Listener {
 /** Milliseconds that a connection which was accepted last has for its first request, which may be on the way. */
 const FIRST_REQUEST_TIME = 100;
 
-/** Milliseconds that a round of the event loop with nothing to do takes at most, and those after which no such round is waited for. */
+/**
+ * Milliseconds that a round of the event loop with nothing to do takes at most, and those after which no such
+ * round is waited for.
+ */
 const EMPTY_ROUND = 0.05;
 const MAX_WAIT_FOR_EMPTY = 500;
 
@@ -129,8 +135,9 @@ export function createListener({ dispatch, logger, holdings, tls }: ListenerOpti
 }
 
 /**
- * Resolves when no connection waits to be accepted: closing the port would reset it, and its first request with it. Connections are accepted
- * just before immediates run, one in each round, so a round that took no time and brought none leaves next to none for another.
+ * Resolves when no connection waits to be accepted: closing the port would reset it, and its first request with it.
+ * Connections are accepted just before immediates run, one in each round, so a round that took no time and brought none
+ * leaves next to none for another.
  */
 async function acceptWaiting(server: Server): Promise<void> {
   let came = false;
@@ -171,7 +178,9 @@ function createSniffer(http1: Server, unknown: Set<Socket>, odd: OddHttp2): (soc
   };
 }
 
-/** Hands connections to a server that does not listen itself, so that those which may not stay never begin a handshake. */
+/**
+ * Hands connections to a server that does not listen itself, so that those which may not stay never begin a handshake.
+ */
 function createTlsFront(secure: Http2SecureServer): (socket: Socket) => void {
   return (socket) => void secure.emit('connection', socket);
 }
@@ -196,8 +205,9 @@ function createTlsServer(tls: TlsFiles, odd: OddHttp2, holdings: Holdings): Http
 }
 
 /**
- * What Node would answer by itself: a CONNECT and an unknown Expect without a body; a stream that its peer took back before it was looked at with
- * whatever its compatibility layer does with a stream that is gone, which for one with `Expect: 100-continue` is to throw.
+ * What Node would answer by itself: a CONNECT and an unknown Expect without a body; a stream that its peer took back
+ * before it was looked at with whatever its compatibility layer does with a stream that is gone, which for one with
+ * `Expect: 100-continue` is to throw.
  */
 function answerOddHttp2(
   server: Http2Server | Http2SecureServer,

@@ -1,4 +1,7 @@
-/** The answers to requests that never become one: Node's HTTP/1.1 parser gave up on them. They get the envelope like all others. */
+/**
+ * The answers to requests that never become one: Node's HTTP/1.1 parser gave up on them. They get the envelope
+ * like all others.
+ */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';

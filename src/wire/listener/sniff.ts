@@ -1,6 +1,7 @@
 /**
- * Which protocol a cleartext connection speaks, from its first bytes: HTTP/2 with prior knowledge begins with a fixed preface of 24 bytes
- * (RFC 9113, 3.4), anything else is HTTP/1.x. Decided at the first byte that differs: a whole HTTP/1.0 request can be shorter than the preface.
+ * Which protocol a cleartext connection speaks, from its first bytes: HTTP/2 with prior knowledge begins with a fixed
+ * preface of 24 bytes (RFC 9113, 3.4), anything else is HTTP/1.x. Decided at the first byte that differs: a whole
+ * HTTP/1.0 request can be shorter than the preface.
  */
 import type { Socket } from 'node:net';
 
@@ -10,8 +11,8 @@ const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 export type Sniffed = 'http1' | 'http2';
 
 /**
- * Reads until the protocol is certain, puts the bytes back and calls `found` once. A socket that stays silent or ends before is destroyed
- * after `timeout` milliseconds.
+ * Reads until the protocol is certain, puts the bytes back and calls `found` once. A socket that stays silent or ends
+ * before is destroyed after `timeout` milliseconds.
  */
 export function sniff(socket: Socket, timeout: number, found: (protocol: Sniffed) => void): void {
   let head: Buffer = Buffer.alloc(0);

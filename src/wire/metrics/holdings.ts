@@ -1,4 +1,7 @@
-/** What an operator sees of the bounds of the port: what clients hold, what was refused or given up for it, and the faults that nothing caught. */
+/**
+ * What an operator sees of the bounds of the port: what clients hold, what was refused or given up for it, and the
+ * faults that nothing caught.
+ */
 import type { Registry } from 'prom-client';
 import type { HoldingState } from '../holdings/holdings.ts';
 import { type Reading, readingsIn } from './readings.ts';

@@ -1,6 +1,6 @@
 /**
- * The operator's port: `GET /metrics`, at `/` the way there, and the probes of health, which here cannot be crowded out by callers of the other
- * port. Answers of probes are the same as there.
+ * The operator's port: `GET /metrics`, at `/` the way there, and the probes of health, which here cannot be crowded out
+ * by callers of the other port. Answers of probes are the same as there.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

@@ -31,7 +31,10 @@ function known<K, V>(map: Map<K, V>, key: K, make: (key: K) => V): V {
   return value;
 }
 
-/** The HTTP status; of a failure over gRPC, where all are 200, the one that REST has for it; 0 where the caller left before there was one. */
+/**
+ * The HTTP status; of a failure over gRPC, where all are 200, the one that REST has for it; 0 where the caller left
+ * before there was one.
+ */
 function statusOf({ response, record: { protocol, reason } }: Exchange): number {
   if (!response.headersSent) return 0;
   return protocol === 'grpc' && reason !== undefined ? ERROR_TABLE[reason].http : response.statusCode;

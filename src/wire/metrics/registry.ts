@@ -1,6 +1,6 @@
 /**
- * What an operator sees of the service, in the Prometheus text format. Label values are bounded: routes, protocols, statuses, reasons, models
- * and stages, never an owner, a key, a catalog, an input or a request.
+ * What an operator sees of the service, in the Prometheus text format. Label values are bounded: routes, protocols,
+ * statuses, reasons, models and stages, never an owner, a key, a catalog, an input or a request.
  */
 import { collectDefaultMetrics, type Registry } from 'prom-client';
 import { ERROR_TABLE } from '../../domain/errors.ts';

@@ -1,6 +1,7 @@
 /**
- * Counters and histograms that cost a request next to nothing: each set of label values is looked up once and then counted in plain numbers,
- * which the library reads when somebody asks for the metrics. Its own `observe` and `inc` find their labels anew with every call.
+ * Counters and histograms that cost a request next to nothing: each set of label values is looked up once and then
+ * counted in plain numbers, which the library reads when somebody asks for the metrics. Its own `observe` and `inc`
+ * find their labels anew with every call.
  */
 import type { Histogram, Registry } from 'prom-client';
 import { readingsIn } from './readings.ts';

@@ -12,7 +12,8 @@ const tooLarge = (): DomainError =>
 /**
  * The whole body. `meter` counts its bytes as they arrive.
  *
- * @throws DomainError BODY_TOO_LARGE as soon as that is known, REQUEST_TIMEOUT, CANCELED if the caller leaves, or what `meter` finds.
+ * @throws DomainError BODY_TOO_LARGE as soon as that is known, REQUEST_TIMEOUT, CANCELED if the caller leaves, or
+ * what `meter` finds.
  */
 export function readBody(request: HttpRequest, meter: BodyMeter): Promise<Uint8Array> {
   const length = request.headers['content-length'];

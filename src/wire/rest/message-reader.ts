@@ -1,7 +1,8 @@
 /**
- * From a JSON body to a request message, by the message's descriptor: names as in the proto (snake_case, no camelCase alias), no unknown
- * property, no null, no coercion. A property that is unknown or given twice and a value that nests too deep are reported where they stand; else the first
- * fault of the fields in the proto's order, which is the contract's, each by its presence, its type, its number of items and its own rule.
+ * From a JSON body to a request message, by the message's descriptor: names as in the proto (snake_case, no camelCase
+ * alias), no unknown property, no null, no coercion. A property that is unknown or given twice and a value that nests
+ * too deep are reported where they stand; else the first fault of the fields in the proto's order, which is the
+ * contract's, each by its presence, its type, its number of items and its own rule.
  */
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf';
 import { type FieldRule, fieldRules } from '../../domain/field-rules.ts';
@@ -17,7 +18,10 @@ interface FieldReader extends JsonField {
 
 const NO_BODY: ReadonlyMap<string, BodyValue> = new Map();
 
-/** Compiles a reader. A body must not name the fields `inPath`. @throws Error naming a field whose kind requests do not have. */
+/**
+ * Compiles a reader. A body must not name the fields `inPath`. @throws Error naming a field whose kind
+ * requests do not have.
+ */
 export function compileMessageReader(desc: DescMessage, inPath: ReadonlySet<string> = new Set()): MessageReader {
   const rules = fieldRules(desc);
   const fields = desc.fields.map((field) => compileField(desc, field, rules[field.name] ?? {}));

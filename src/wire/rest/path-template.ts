@@ -4,7 +4,8 @@
  *     Template = "/" Segment { "/" Segment } ;
  *     Segment  = LITERAL | "{" FIELD "}" ;
  *
- * A variable is one whole segment and never empty. Wildcards, sub-templates, nested fields and verbs are refused when the template is parsed.
+ * A variable is one whole segment and never empty. Wildcards, sub-templates, nested fields and verbs are refused when
+ * the template is parsed.
  */
 
 /** A parsed template. */
@@ -33,8 +34,8 @@ export function parsePathTemplate(text: string): PathTemplate {
 }
 
 /**
- * The variables of a path that the template matches, percent-decoded; null if it does not match or an escape is not valid UTF-8.
- * Literals are compared as they stand: `%76` is not `v`.
+ * The variables of a path that the template matches, percent-decoded; null if it does not match or an escape is not
+ * valid UTF-8. Literals are compared as they stand: `%76` is not `v`.
  */
 export function matchPath(template: PathTemplate, path: string): ReadonlyMap<string, string> | null {
   const parts = path.split('/');

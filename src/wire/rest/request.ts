@@ -23,7 +23,10 @@ export async function readRequest(
   return read(body, variables);
 }
 
-/** @throws DomainError UNSUPPORTED_MEDIA_TYPE or UNSUPPORTED_ENCODING if the headers do not announce plain JSON in UTF-8. */
+/**
+ * @throws DomainError UNSUPPORTED_MEDIA_TYPE or UNSUPPORTED_ENCODING if the headers do not announce
+ * plain JSON in UTF-8.
+ */
 function assertJsonContent(request: HttpRequest): void {
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {

@@ -1,4 +1,7 @@
-/** The REST routes, read from the `google.api.http` annotations at startup. What is not supported stops the start and names the RPC. */
+/**
+ * The REST routes, read from the `google.api.http` annotations at startup. What is not supported stops the start
+ * and names the RPC.
+ */
 import { type DescMessage, getOption, hasOption } from '@bufbuild/protobuf';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
 import type { Procedure } from '../../service/procedure.ts';
@@ -106,7 +109,9 @@ function responseWriter(
   return { write: (response) => write(body(response)), body, message: field.message };
 }
 
-/** A POST creates a resource where its service can GET one under the same path: `/v1/catalogs` and `/v1/catalogs/{id}`. */
+/**
+ * A POST creates a resource where its service can GET one under the same path: `/v1/catalogs` and `/v1/catalogs/{id}`.
+ */
 function resourceTemplate(
   procedure: Procedure,
   path: string,

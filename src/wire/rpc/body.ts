@@ -6,14 +6,15 @@ import { type HttpRequest, wasReset } from '../http/messages.ts';
 import { throwRestAway } from '../http/unwanted.ts';
 
 /**
- * Iterates over the body. What a reader leaves unread, because the message is too large or not valid, is then read and thrown away: a stream's
- * own iterator would destroy the request with its connection, or leave it waiting, and the answer would be lost in a reset.
+ * Iterates over the body. What a reader leaves unread, because the message is too large or not valid, is then read and
+ * thrown away: a stream's own iterator would destroy the request with its connection, or leave it waiting, and the
+ * answer would be lost in a reset.
  *
  * @param grpc whether they are gRPC's messages, whose flags Connect would read as those of its own protocol.
  * @param timeout milliseconds until the whole body must be there: Connect would wait for it past the call's deadline.
  * @param meter counts its bytes as they arrive.
- * @throws ConnectError DEADLINE_EXCEEDED if it is not, CANCELED if the caller leaves, INVALID_ARGUMENT for a message whose flags gRPC does not have,
- * and what `meter` finds.
+ * @throws ConnectError DEADLINE_EXCEEDED if it is not, CANCELED if the caller leaves, INVALID_ARGUMENT for a message
+ * whose flags gRPC does not have, and what `meter` finds.
  */
 export async function* requestBody(
   request: HttpRequest,

@@ -1,6 +1,6 @@
 /**
- * A DomainError as gRPC and Connect carry it: a status code, `google.rpc.ErrorInfo`, and where a retry helps `RetryInfo` and pushback. Calls that fail
- * before Connect reads them are answered here as well.
+ * A DomainError as gRPC and Connect carry it: a status code, `google.rpc.ErrorInfo`, and where a retry helps
+ * `RetryInfo` and pushback. Calls that fail before Connect reads them are answered here as well.
  */
 import { ConnectError } from '@connectrpc/connect';
 import { LRUCache } from 'lru-cache';
@@ -49,8 +49,9 @@ type StatusFields = readonly (readonly [name: string, value: string])[];
 const KNOWN = new LRUCache<string, StatusFields>({ max: 64 });
 
 /**
- * Answers a gRPC call with the fault, by the trailers alone, in one frame; what is left of its request is thrown away. The frames that came with the
- * call's first are taken in before: a stream that is over makes them errors of the session, and a session with many of these is ended.
+ * Answers a gRPC call with the fault, by the trailers alone, in one frame; what is left of its request is thrown away.
+ * The frames that came with the call's first are taken in before: a stream that is over makes them errors of the
+ * session, and a session with many of these is ended.
  */
 export function answerGrpcFault({ request, response, requestId }: Exchange, fault: DomainError): void {
   throwRestAway(request);
@@ -73,8 +74,8 @@ function statusOf(fault: DomainError): StatusFields {
 }
 
 /**
- * Takes back escapes in `grpc-message` that gRPC does not ask for: it wants only `%` and what is not printable ASCII escaped, Connect escapes
- * all punctuation, and grpc-js then shows its callers `%3B` for a semicolon.
+ * Takes back escapes in `grpc-message` that gRPC does not ask for: it wants only `%` and what is not printable ASCII
+ * escaped, Connect escapes all punctuation, and grpc-js then shows its callers `%3B` for a semicolon.
  */
 export function unescapeMessage(trailer: Headers): Headers {
   const message = trailer.get('grpc-message');
@@ -104,7 +105,10 @@ function connectStatus({ reason }: DomainError): number {
   return reason === 'DEADLINE_EXCEEDED' ? 504 : ERROR_TABLE[reason].http;
 }
 
-/** What is wrong with a request for an RPC as HTTP, so that no protocol of RPCs has words for it: it is told in the envelope, with these headers. */
+/**
+ * What is wrong with a request for an RPC as HTTP, so that no protocol of RPCs has words for it: it is told in the
+ * envelope, with these headers.
+ */
 export class NoCall extends DomainError {
   headers: Readonly<Record<string, string>> = {};
 }

@@ -1,4 +1,7 @@
-/** `grpc.health.v1.Health` on the same state as `/health/*`: the whole server (`""`) and each of its services share one readiness. */
+/**
+ * `grpc.health.v1.Health` on the same state as `/health/*`: the whole server (`""`) and each of its services
+ * share one readiness.
+ */
 import type { DescService } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import {
@@ -11,7 +14,10 @@ import type { Health } from '../health.ts';
 /** Counts a watch until what it returns is called; calls `end` when the watch has to go. */
 export type CountWatch = (context: HandlerContext, end: () => void) => () => void;
 
-/** The service's implementation. `services` are those that it answers for beside the whole server. `check` throws DomainError. */
+/**
+ * The service's implementation. `services` are those that it answers for beside the whole server.
+ * `check` throws DomainError.
+ */
 export function createGrpcHealth(
   health: Health,
   services: readonly DescService[],

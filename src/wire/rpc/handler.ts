@@ -43,7 +43,10 @@ export function createRpcHandler(options: {
     await answer(exchange, answered, health.draining);
   };
 
-  /** In the words of the protocol that the request was found to speak. A refusal through Connect would cost as much as a decision, and many come at once. */
+  /**
+   * In the words of the protocol that the request was found to speak. A refusal through Connect would cost as much as a
+   * decision, and many come at once.
+   */
   const refuse = (exchange: Exchange, error: unknown, closing: boolean): void => {
     const fault = exchange.failed(error);
     const { protocol } = exchange.record;
@@ -81,7 +84,10 @@ export function createRpcHandler(options: {
   };
 }
 
-/** Whether nothing is wrong with the request itself. What is wrong with one as HTTP is told in the envelope: it may be no call. */
+/**
+ * Whether nothing is wrong with the request itself. What is wrong with one as HTTP is told in the envelope: it
+ * may be no call.
+ */
 function cameTooSoon({ reason }: DomainError): boolean {
   const { http } = ERROR_TABLE[reason];
   return http === 429 || http === 503;

@@ -1,6 +1,7 @@
 /**
- * Goes through a unary request's message before Connect reads it, in time linear in its bytes, so that what Connect then makes of it is bounded: strict
- * JSON of the request's own properties, or protobuf of no more fields than a request can need.
+ * Goes through a unary request's message before Connect reads it, in time linear in its bytes, so that what Connect
+ * then makes of it is bounded: strict JSON of the request's own properties, or protobuf of no more fields than a
+ * request can need.
  */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
@@ -100,9 +101,10 @@ function scalarWireType(scalar: ScalarType): WireType {
 }
 
 /**
- * Counts the fields of a protobuf, those within unknown groups too, up to its end, to where they are too many, or to where it is malformed, which Connect
- * then finds at once. It reads by the library's own reader, so that both see the same fields: the library takes a known field for what it is declared as,
- * whatever its wire type, so one of another wire type is refused here. @throws DomainError.
+ * Counts the fields of a protobuf, those within unknown groups too, up to its end, to where they are too many, or to
+ * where it is malformed, which Connect then finds at once. It reads by the library's own reader, so that both see the
+ * same fields: the library takes a known field for what it is declared as, whatever its wire type, so one of another
+ * wire type is refused here. @throws DomainError.
  */
 function countFields(
   message: Uint8Array,
@@ -148,8 +150,8 @@ export interface BodyForm {
 }
 
 /**
- * Scans all messages of a whole body. What cannot be taken apart (an envelope that is cut off, a compression that is not taken) is left for Connect to
- * refuse. @throws DomainError.
+ * Scans all messages of a whole body. What cannot be taken apart (an envelope that is cut off, a compression that is
+ * not taken) is left for Connect to refuse. @throws DomainError.
  */
 export function scanMessages(scan: MessageScan, body: Uint8Array, form: BodyForm): void {
   const messages = form.grpc ? enveloped(body) : [{ message: body, compressed: false }];
@@ -160,7 +162,10 @@ export function scanMessages(scan: MessageScan, body: Uint8Array, form: BodyForm
   }
 }
 
-/** The messages of gRPC in a whole body, as far as they are whole. A unary request has one; a second is refused, and any more are not looked at. */
+/**
+ * The messages of gRPC in a whole body, as far as they are whole. A unary request has one; a second is refused, and any
+ * more are not looked at.
+ */
 export function enveloped(body: Uint8Array): readonly { readonly message: Uint8Array; readonly compressed: boolean }[] {
   const found: { readonly message: Uint8Array; readonly compressed: boolean }[] = [];
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength);

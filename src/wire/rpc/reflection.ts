@@ -1,4 +1,7 @@
-/** gRPC server reflection, `v1` and the older `v1alpha` that many tools still ask for: the descriptors of the services that are served. */
+/**
+ * gRPC server reflection, `v1` and the older `v1alpha` that many tools still ask for: the descriptors of the services
+ * that are served.
+ */
 import { createRegistry, type DescFile, type DescService, type Registry, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code } from '@connectrpc/connect';

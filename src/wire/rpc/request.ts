@@ -52,7 +52,10 @@ export function whyNoCall(
   return known ? undefined : noCall(415);
 }
 
-/** The request for Connect, after the gate: its body is read, scanned and counted as Connect asks for it. @throws DomainError MALFORMED_REQUEST. */
+/**
+ * The request for Connect, after the gate: its body is read, scanned and counted as Connect asks for it.
+ * @throws DomainError MALFORMED_REQUEST.
+ */
 export function readRequest(exchange: Exchange, { handler, scan }: Route, bodies: BodyLimits): UniversalServerRequest {
   const { request, response } = exchange;
   const form = bodyForm(request);
@@ -87,7 +90,8 @@ function bodyForm(request: HttpRequest): BodyForm {
 }
 
 /**
- * The whole body as one chunk, without compression, once it is scanned; without a scan as it comes. `meter` counts what its compression saved.
+ * The whole body as one chunk, without compression, once it is scanned; without a scan as it comes. `meter` counts what
+ * its compression saved.
  *
  * @throws what reading it throws; of a DomainError, Connect's error.
  */

@@ -1,7 +1,8 @@
 /**
- * What leaves of a call that Connect has worked on. Faults that Connect finds itself, before a handler runs (a truncated message, one that is too large, an
- * unknown compression, an unknown JSON field), it answers in part as the server's (INTERNAL, HTTP 500) or as a rate limit (HTTP 429), and none with
- * ErrorInfo; here they become reasons of the one table.
+ * What leaves of a call that Connect has worked on. Faults that Connect finds itself, before a handler runs (a
+ * truncated message, one that is too large, an unknown compression, an unknown JSON field), it answers in part as
+ * the server's (INTERNAL, HTTP 500) or as a rate limit (HTTP 429), and none with ErrorInfo; here they become reasons
+ * of the one table.
  */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
@@ -16,7 +17,10 @@ import {
 } from './connect-private.ts';
 import { answerConnectFault, noCall, toConnectError, unescapeMessage } from './fault.ts';
 
-/** Sends what Connect answered, with a fault of its own put right and its reason noted on the exchange. @throws NoCall if it found no call. */
+/**
+ * Sends what Connect answered, with a fault of its own put right and its reason noted on the exchange. @throws NoCall
+ * if it found no call.
+ */
 export async function answer(exchange: Exchange, answered: UniversalServerResponse, closing: boolean): Promise<void> {
   const { request, response, record } = exchange;
   const { status, body, trailer } = answered;

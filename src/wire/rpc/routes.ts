@@ -1,4 +1,7 @@
-/** The RPCs by their paths: the procedures, health and reflection, as connect-node serves them with its unsafe defaults changed. */
+/**
+ * The RPCs by their paths: the procedures, health and reflection, as connect-node serves them with its
+ * unsafe defaults changed.
+ */
 import type { Message } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import { type ConnectRouter, createConnectRouter, type HandlerContext } from '@connectrpc/connect';

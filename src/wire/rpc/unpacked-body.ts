@@ -1,6 +1,6 @@
 /**
- * Takes the compression off a unary request's body before anything reads it. Once, and here: what is in a compressed body is bounded and counted by what
- * it becomes, and scanned like any other, and Connect gets it plain.
+ * Takes the compression off a unary request's body before anything reads it. Once, and here: what is in a compressed
+ * body is bounded and counted by what it becomes, and scanned like any other, and Connect gets it plain.
  */
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
@@ -23,9 +23,11 @@ export function isPackedWhole({ grpc, compression }: BodyForm): boolean {
 }
 
 /**
- * The body without compression; as it is if there is none, or one that Connect refuses. `meter` counts the bytes that compression had saved.
+ * The body without compression; as it is if there is none, or one that Connect refuses. `meter` counts the bytes that
+ * compression had saved.
  *
- * @throws ConnectError RESOURCE_EXHAUSTED if a message becomes larger than a body may be, INVALID_ARGUMENT if it is broken, and what `meter` finds.
+ * @throws ConnectError RESOURCE_EXHAUSTED if a message becomes larger than a body may be, INVALID_ARGUMENT if it is
+ * broken, and what `meter` finds.
  */
 export async function unpackedBody(body: Uint8Array, form: BodyForm, meter: BodyMeter): Promise<Uint8Array> {
   if (form.compression !== GZIP) return body;

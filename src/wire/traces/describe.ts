@@ -1,7 +1,8 @@
 /**
- * What a server span says of its exchange, in the words of OpenTelemetry's semantic conventions. Every value is bounded in length, and none is
- * an input, a choice, a key, an owner or a catalog; a path would hold one, so only its template is told. Over gRPC and Connect the attributes
- * that the conventions had before RPC became stable are there beside the stable ones.
+ * What a server span says of its exchange, in the words of OpenTelemetry's semantic conventions. Every value is
+ * bounded in length, and none is an input, a choice, a key, an owner or a catalog; a path would hold one, so only its
+ * template is told. Over gRPC and Connect the attributes that the conventions had before RPC became stable are there
+ * beside the stable ones.
  */
 import { ERROR_TABLE, type StatusName } from '../../domain/errors.ts';
 import type { Exchange, Protocol } from '../http/exchange.ts';
@@ -21,7 +22,10 @@ const SERVER_FAULTS: ReadonlySet<StatusName> = new Set([
   'DATA_LOSS',
 ]);
 
-/** `POST /v1/decisions`, or `umpire.v1.DecisionService/CreateDecision`; what has no route, by its method or protocol alone. */
+/**
+ * `POST /v1/decisions`, or `umpire.v1.DecisionService/CreateDecision`; what has no route, by its method
+ * or protocol alone.
+ */
 export function spanName(exchange: Exchange): string {
   const { protocol, route } = exchange.record;
   const matched = route !== 'unmatched';
@@ -51,7 +55,9 @@ export function attributesOf(exchange: Exchange, scheme: string): Attributes {
   return attributes;
 }
 
-/** Whether the exchange failed by the server's fault rather than its caller's, as each protocol's conventions see it. */
+/**
+ * Whether the exchange failed by the server's fault rather than its caller's, as each protocol's conventions see it.
+ */
 export function isServerFault({ record: { protocol, reason } }: Exchange): boolean {
   if (reason === undefined) return false;
   const { http, status } = ERROR_TABLE[reason];

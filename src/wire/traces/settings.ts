@@ -1,6 +1,6 @@
 /**
- * Where traces go, in OpenTelemetry's own settings. They are exported if an endpoint is set; without one nothing else is looked at.
- * A setting of `OTEL_EXPORTER_OTLP_TRACES_…` goes before its `OTEL_EXPORTER_OTLP_…`.
+ * Where traces go, in OpenTelemetry's own settings. They are exported if an endpoint is set; without one nothing else
+ * is looked at. A setting of `OTEL_EXPORTER_OTLP_TRACES_…` goes before its `OTEL_EXPORTER_OTLP_…`.
  */
 import type { Parsed } from '../../domain/settings.ts';
 

@@ -10,8 +10,9 @@ export interface Stage {
 }
 
 /**
- * The stages of an exchange that is over, by the names that its metrics and its log line have. Engines tell how long each of theirs took, not
- * when: what they leave of the time that the decision was with them went to the messages there and back, half to each.
+ * The stages of an exchange that is over, by the names that its metrics and its log line have. Engines tell how long
+ * each of theirs took, not when: what they leave of the time that the decision was with them went to the messages there
+ * and back, half to each.
  */
 export function stagesOf(exchange: Exchange): readonly Stage[] {
   const { startedAt } = exchange;

@@ -22,7 +22,10 @@ function random(seed: number): () => number {
 const WIDTH = 8;
 const CHOICES = ['a', 'b', 'c'];
 
-/** Texts around a direction for each choice; the model gives `sure` to the right one in the share `hits` of cases, else to the next. */
+/**
+ * Texts around a direction for each choice; the model gives `sure` to the right one in the share `hits` of cases,
+ * else to the next.
+ */
 function examplesOf(
   count: number,
   { noise = 0.3, sure = 0.5, hits = 0.5, informative = true, seed = 1 } = {},

@@ -1,4 +1,7 @@
-/** What the shipped `umpire-mini` promises of its decisions; `two-stage/shipped.test.ts` holds it to the family in Python. */
+/**
+ * What the shipped `umpire-mini` promises of its decisions; `two-stage/shipped.test.ts` holds it to the
+ * family in Python.
+ */
 import test from 'ava';
 import { createEngine } from '../../../src/engine/create-engine.ts';
 import { modelsDir } from '../../support/models-dir.ts';

@@ -1,6 +1,6 @@
 /**
- * A server of the Open Inference Protocol for tests: gRPC by grpc-js, scores by ONNX Runtime on a real graph, row by row. A test may slow it, stop it,
- * have it fail or falsify its answers.
+ * A server of the Open Inference Protocol for tests: gRPC by grpc-js, scores by ONNX Runtime on a real graph, row by
+ * row. A test may slow it, stop it, have it fail or falsify its answers.
  */
 import { create, type DescMethodUnary, fromBinary, toBinary } from '@bufbuild/protobuf';
 import {

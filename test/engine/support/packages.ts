@@ -1,4 +1,4 @@
-/** Small model packages that tests write: their tokens are letters and digits, their graphs run in microseconds, or slowly on demand. */
+/** Small packages that tests write: tokens are letters and digits, graphs run in microseconds, or slowly on demand. */
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -103,8 +103,8 @@ export function encoderGraph(seed = 1): Uint8Array {
 }
 
 /**
- * The same encoder, but every run first multiplies a 512 × 512 matrix `products` times with itself: some 5 to 20 ms each.
- * The embeddings are the same.
+ * The same encoder, but every run first multiplies a 512 × 512 matrix `products` times with itself: some 5 to 20 ms
+ * each. The embeddings are the same.
  */
 export function slowEncoderGraph(products: number, seed = 1): Uint8Array {
   const { constants, operators, output } = encoderSource(seed);
@@ -136,8 +136,8 @@ export function slowEncoderGraph(products: number, seed = 1): Uint8Array {
 }
 
 /**
- * The same encoder as it is usually exported: with a mask, types of tokens and positions, of which there are so many, and a vector for each token.
- * Their mean, normalised, is the encoder's embedding.
+ * The same encoder as it is usually exported: with a mask, types of tokens and positions, of which there are so many,
+ * and a vector for each token. Their mean, normalised, is the encoder's embedding.
  */
 export function exportedEncoderGraph(positions: number, output = 'last_hidden_state'): Uint8Array {
   return onnxModel({

@@ -1,4 +1,6 @@
-/** Every dialect that is spoken over HTTP: a server of it, a package that names the server, and what is no answer in it. */
+/**
+ * Every dialect that is spoken over HTTP: a server of it, a package that names the server, and what is no answer in it.
+ */
 import type { ServedDialect } from './http-models/server.ts';
 import { systemOneDialect } from './http-models/system-one.ts';
 import { createEncoder } from './http-models/text-models.ts';

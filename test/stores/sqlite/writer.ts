@@ -1,4 +1,6 @@
-/** A process that creates catalogs in a folder until it is killed, and tells its parent of each that was acknowledged. */
+/**
+ * A process that creates catalogs in a folder until it is killed, and tells its parent of each that was acknowledged.
+ */
 
 import { createStoreBudget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';

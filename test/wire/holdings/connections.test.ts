@@ -1,4 +1,7 @@
-/** Connections are bounded for an address and in all; the longest idle one makes room, and other addresses notice nothing. */
+/**
+ * Connections are bounded for an address and in all; the longest idle one makes room, and other
+ * addresses notice nothing.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';

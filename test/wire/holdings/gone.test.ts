@@ -1,4 +1,7 @@
-/** Whatever a peer has sent when its connection ends: what was counted for its requests is given back at once, and each has its line in the log. */
+/**
+ * Whatever a peer has sent when its connection ends: what was counted for its requests is given back at once, and each
+ * has its line in the log.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import test from 'ava';

@@ -1,4 +1,7 @@
-/** Requests in progress, and how fast they come and are taken back, are bounded for an address; behind a trusted proxy for the one that it names. */
+/**
+ * Requests in progress, and how fast they come and are taken back, are bounded for an address; behind a trusted proxy
+ * for the one that it names.
+ */
 import { connect } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { type Answer, isError, json as parsed, VALID_BODY } from '../../support/answers.ts';

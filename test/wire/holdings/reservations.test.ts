@@ -1,4 +1,7 @@
-/** Room for answers of unknown size: small ones go through in short turns, large ones within the bounds, whoever asks and however many at a time. */
+/**
+ * Room for answers of unknown size: small ones go through in short turns, large ones within the bounds, whoever asks
+ * and however many at a time.
+ */
 import test from 'ava';
 import { DomainError } from '../../../src/domain/errors.ts';
 import { createAccounts } from '../../../src/wire/holdings/accounts.ts';

@@ -1,4 +1,6 @@
-/** A request that is never answered, whatever it waits for, is given up in the end with its connection; a watch is not. */
+/**
+ * A request that is never answered, whatever it waits for, is given up in the end with its connection; a watch is not.
+ */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';

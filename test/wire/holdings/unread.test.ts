@@ -1,6 +1,7 @@
 /**
- * Responses that nobody reads: the lease goes back when the work is done, the bytes are counted for the address and in all, and after the stated time
- * without progress the response is given up, with its connection where nothing leaves that at all.
+ * Responses that nobody reads: the lease goes back when the work is done, the bytes are counted for the address and
+ * in all, and after the stated time without progress the response is given up, with its connection where nothing
+ * leaves that at all.
  */
 import { connect as openSecureSession } from 'node:http2';
 import { connect } from 'node:net';

@@ -1,4 +1,7 @@
-/** `Health.Watch` is bounded for an address, in all and in time; the oldest watch makes room, and its stream ends in order. */
+/**
+ * `Health.Watch` is bounded for an address, in all and in time; the oldest watch makes room, and its
+ * stream ends in order.
+ */
 import { connect } from 'node:http2';
 import test from 'ava';
 import { untilHeld } from '../../support/held.ts';

@@ -1,4 +1,7 @@
-/** Large bodies that arrive together are worked on in turns of the event loop, one in each, so that others are served between them. */
+/**
+ * Large bodies that arrive together are worked on in turns of the event loop, one in each, so that others are
+ * served between them.
+ */
 
 import { connect } from 'node:net';
 import test from 'ava';

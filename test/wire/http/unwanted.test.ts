@@ -1,4 +1,7 @@
-/** What is left of a refused request is read slowly where it is large, whoever sends it, and its connection is used again. */
+/**
+ * What is left of a refused request is read slowly where it is large, whoever sends it, and its
+ * connection is used again.
+ */
 
 import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';

@@ -1,4 +1,7 @@
-/** A peer that has vanished while streams are open is noticed; one that listens, or that only sends, is not taken for one. */
+/**
+ * A peer that has vanished while streams are open is noticed; one that listens, or that only sends, is
+ * not taken for one.
+ */
 import { once } from 'node:events';
 import { connect as connectSession, createServer, type ServerHttp2Stream } from 'node:http2';
 import test from 'ava';

@@ -1,6 +1,6 @@
 /**
- * Callers that are slow on purpose: each is let go in its time, with a 408 in the envelope where a request had begun, in cleartext and behind
- * TLS. The tests wait side by side, for half a minute in all.
+ * Callers that are slow on purpose: each is let go in its time, with a 408 in the envelope where a request had begun,
+ * in cleartext and behind TLS. The tests wait side by side, for half a minute in all.
  */
 
 import { connect as connectSession } from 'node:http2';

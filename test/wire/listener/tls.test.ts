@@ -1,4 +1,7 @@
-/** With a certificate the same port speaks TLS: HTTP/1.1 and HTTP/2 by ALPN, REST, Connect and gRPC, and a new certificate after a reload. */
+/**
+ * With a certificate the same port speaks TLS: HTTP/1.1 and HTTP/2 by ALPN, REST, Connect and gRPC, and a new
+ * certificate after a reload.
+ */
 
 import { connect as connectSession } from 'node:http2';
 import { request } from 'node:https';

@@ -1,4 +1,6 @@
-/** Probes on the operator's port: the same answers, and a flood of connections to either port does not keep them out. */
+/**
+ * Probes on the operator's port: the same answers, and a flood of connections to either port does not keep them out.
+ */
 import { connect, type Socket } from 'node:net';
 import test from 'ava';
 import { json } from '../../support/answers.ts';

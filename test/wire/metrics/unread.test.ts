@@ -1,4 +1,7 @@
-/** What a text costs in confidence that its model has no words for, as the operator sees it: in the log and in the metrics. */
+/**
+ * What a text costs in confidence that its model has no words for, as the operator sees it: in the log and
+ * in the metrics.
+ */
 import test from 'ava';
 import { modelsFolder } from '../../engine/support/packages.ts';
 import { metricsPortOf, scrape } from '../../support/scrape.ts';

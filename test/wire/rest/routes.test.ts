@@ -18,7 +18,10 @@ import { createRouter } from '../../../src/wire/rest/router.ts';
 import { createRoutes } from '../../../src/wire/rest/routes.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 
-/** A service whose methods have these rules; undefined for none. Requests have the fields `id` and `name`, responses `thing` and `text`. */
+/**
+ * A service whose methods have these rules; undefined for none. Requests have the fields `id` and `name`, responses
+ * `thing` and `text`.
+ */
 function serviceOf(rules: readonly (Partial<HttpRule> | undefined)[]): DescService {
   const field = (name: string, number: number, typeName?: string) => ({
     name,

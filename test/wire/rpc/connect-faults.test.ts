@@ -1,4 +1,7 @@
-/** Connect requests that are wrong: the protocol's error with ErrorInfo and never a 5xx, or an envelope where it is no Connect at all. */
+/**
+ * Connect requests that are wrong: the protocol's error with ErrorInfo and never a 5xx, or an envelope where it is no
+ * Connect at all.
+ */
 import { gzipSync } from 'node:zlib';
 import test from 'ava';
 import { isError, json, VALID_BODY } from '../../support/answers.ts';

@@ -1,4 +1,7 @@
-/** gRPC requests that are wrong: always HTTP 200 with a status of the caller's fault and ErrorInfo, or an envelope where it is no gRPC at all. */
+/**
+ * gRPC requests that are wrong: always HTTP 200 with a status of the caller's fault and ErrorInfo, or an envelope where
+ * it is no gRPC at all.
+ */
 import { connect } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 import { Metadata } from '@grpc/grpc-js';

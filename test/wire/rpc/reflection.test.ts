@@ -1,4 +1,6 @@
-/** Server reflection, where it is switched on: a client finds every service and can build its own view of the protos. */
+/**
+ * Server reflection, where it is switched on: a client finds every service and can build its own view of the protos.
+ */
 import { create, createFileRegistry, fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { createClient } from '@connectrpc/connect';

@@ -10,8 +10,8 @@ import type { ReceivedSpan } from '../../support/trace-receiver.ts';
 import { BODY, nesting, PARENT, PATIENCE, serverOf, startTraced, type Traced } from '../../support/traced-service.ts';
 
 /**
- * Sends a request in a trace of its own until the store has answered in time, as on a busy machine it may not, and the key is no news any more.
- * The answer with its spans.
+ * Sends a request in a trace of its own until the store has answered in time, as on a busy machine it may not, and the
+ * key is no news any more. The answer with its spans.
  */
 async function traced(
   service: Traced,

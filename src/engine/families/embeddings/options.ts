@@ -2,12 +2,14 @@
  * The options of the dialect `embeddings`, beside those of all dialects (remote/options.ts):
  *
  *     { "server": { "address", "tls", "token_file" or "token_env", "path", "health" },     see remote/server-options.ts
- *       "model": the model's name at the server, if it wants one, "input_model", "choice_model": others for the premise and the
- *                choices, where a server has the two under two names,
+ *       "model": the model's name at the server, if it wants one, "input_model", "choice_model": others for the
+ *                premise and the choices, where a server has the two under two names,
  *       "dimensions": the width that is asked for, of a server that can shorten its vectors,
  *       "cuts": "refuses" or "silently": what the server does with texts that are too long,
- *       "templates": { "choice": what is sent of a choice, "input": of the input, "joint": of instruction and input, if there is one },
- *       "joint_weight": 0…1 where there is "joint": premise = normalise((1 - joint_weight) · v(input) + joint_weight · v(joint)) }
+ *       "templates": { "choice": what is sent of a choice, "input": of the input,
+ *                      "joint": of instruction and input, if there is one },
+ *       "joint_weight": 0…1 where there is "joint":
+ *                       premise = normalise((1 - joint_weight) · v(input) + joint_weight · v(joint)) }
  *
  * With `"cuts": "silently"` the package must have a `tokenizer`, and its `limits` decide: what they allow, templates
  * included, must be what the server reads. `path` is "/v1/embeddings" and `batch.rows` 32 unless they say otherwise.

@@ -1,6 +1,6 @@
 /**
- * A client of GRPCInferenceService: one connection to each address of the server, calls with a deadline that can be
- * given up.
+ * A client of GRPCInferenceService: one connection to each address of the server, calls with a deadline that
+ * can be given up.
  */
 import { isIP } from 'node:net';
 import {

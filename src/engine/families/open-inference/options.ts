@@ -3,12 +3,15 @@
  *
  *     { "server": { "address", "tls", "token_file" or "token_env" },     see remote/server-options.ts
  *       "model": the model's name at the server, "version": there, if one is meant,
- *       "inputs": [{ "name", "datatype": "INT64" | "INT32" | "BYTES", "shape": [-1, …], "holds": "ids" | "mask" | "types", for integers }],
+ *       "inputs": [{ "name", "datatype": "INT64" | "INT32" | "BYTES", "shape": [-1, …],
+ *                    "holds": "ids" | "mask" | "types", for integers }],
  *       "output": { "name", "datatype": "FP32" | "FP64" | "FP16", "shape": [-1, …] },
- *       "returns": "logit", with "column" and perhaps "minus", places in a row of the output: the logit is the one less the other,
+ *       "returns": "logit", with "column" and perhaps "minus", places in a row of the output: the logit is the one
+ *                  less the other,
  *                  or "embedding": a choice's logit is the cosine of its vector and the premise's,
  *       "rows": { "pair": row } for logits, { "choice": row, "input": row, "joint": row } for embeddings,
- *       "joint_weight": 0…1 where there is "joint": premise = normalise((1 - joint_weight) · v(input) + joint_weight · v(joint)) }
+ *       "joint_weight": 0…1 where there is "joint":
+ *                       premise = normalise((1 - joint_weight) · v(input) + joint_weight · v(joint)) }
  *
  * What a row is, stands in rows.ts. The first dimension of every tensor is the rows. The package needs a `tokenizer`
  * unless the server takes texts; `batch.rows` is 16 unless it says otherwise.

@@ -28,8 +28,8 @@ export async function readinessProblem(
 }
 
 /**
- * What the server says of its model that the package says otherwise. Servers that say nothing are believed. Never
- * rejects.
+ * What the server says of its model that the package says otherwise. Servers that say nothing are
+ * believed. Never rejects.
  */
 export async function modelProblems(
   client: InferenceClient,

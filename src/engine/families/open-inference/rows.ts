@@ -1,8 +1,8 @@
 /**
- * How one row of a request is made. Of a server that takes ids, a row is a list of parts: token ids as they are, and
- * templates that are tokenised; part by part, so that no text can end another. The token types are 0 up to the first
- * part that reads the choice, and 1 from there. Of a server that takes texts, a row is one template for each input
- * tensor.
+ * How one row of a request is made. Of a server that takes ids, a row is a list of parts: token ids as they are,
+ * and templates that are tokenised; part by part, so that no text can end another. The token types are 0 up to
+ * the first part that reads the choice, and 1 from there. Of a server that takes texts, a row is one template for
+ * each input tensor.
  */
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import { fill, mentioned, type RowTexts, type TextName } from '../remote/templates.ts';

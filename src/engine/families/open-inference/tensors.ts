@@ -1,6 +1,6 @@
 /**
- * Rows to the tensors of a request, and the tensor of a response to numbers: as raw contents, little-endian and row by
- * row.
+ * Rows to the tensors of a request, and the tensor of a response to numbers: as raw contents, little-endian
+ * and row by row.
  */
 import { create } from '@bufbuild/protobuf';
 import {

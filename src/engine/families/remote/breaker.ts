@@ -19,7 +19,9 @@ export interface Breaker {
 const TOLERATED = 5;
 const MEANINGFUL = 1000;
 
-/** `open` is called once, at the last tolerated failure or the first that is beyond doubt, and again only after a reset. */
+/**
+ * `open` is called once, at the last tolerated failure or the first that is beyond doubt, and again only after a reset.
+ */
 export function createBreaker(open: (reason: string) => void): Breaker {
   let failures = 0;
   let lastAnswer = 0;

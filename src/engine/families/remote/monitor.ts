@@ -1,6 +1,6 @@
 /**
- * Asks a server again and again whether it is ready, so that one which goes away is noticed before a decision is lost
- * to it.
+ * Asks a server again and again whether it is ready, so that one which goes away is noticed before a
+ * decision is lost to it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 

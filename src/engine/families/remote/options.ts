@@ -2,7 +2,8 @@
  * The options that packages of all dialects have in common, beside `server` (server-options.ts):
  *
  *     { "dialect": what the server speaks,
- *       "tokenizer": a file of the package, or "bytes_per_token": by which tokens are counted where only the server has the tokenizer,
+ *       "tokenizer": a file of the package, or "bytes_per_token": by which tokens are counted where only the server
+ *                    has the tokenizer,
  *       "temperature": see temperature.ts,
  *       "batch": { "rows": n, "independent": whether a row's result does not depend on the rows beside it,
  *                  "choices": the most of a decision that are sent },
@@ -45,7 +46,9 @@ export interface DialectDefaults {
   readonly rows: number;
   /** The package must bring one. */
   readonly needsTokenizer: boolean;
-  /** How many choices the server takes, of a dialect in which that has a name of its own: else it is `batch.choices`. */
+  /**
+   * How many choices the server takes, of a dialect in which that has a name of its own: else it is `batch.choices`.
+   */
   readonly cap?: ChoiceCap;
 }
 

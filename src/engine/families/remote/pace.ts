@@ -1,6 +1,6 @@
 /**
- * Keeps long work from holding up the process: other decisions, cancellations and signs of progress get their turn in
- * between.
+ * Keeps long work from holding up the process: other decisions, cancellations and signs of progress get their
+ * turn in between.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JobStopped } from '../family.ts';

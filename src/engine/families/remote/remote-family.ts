@@ -46,8 +46,8 @@ export interface Dialect<C extends Connection> {
 }
 
 /**
- * Characters of all rows of a request together: a text that hardly has tokens may be long, and every choice's row holds
- * it once more.
+ * Characters of all rows of a request together: a text that hardly has tokens may be long, and every choice's row
+ * holds it once more.
  */
 const MAX_ROWS_LENGTH = 1 << 25;
 

@@ -2,7 +2,8 @@
  * `options.server` of a package: where its server is, and who asks it.
  *
  *     { "address": "<host>:<port>",
- *       "tls": { "ca", "certificate", "key": PEM files, "server_name" }, all of them optional: {} trusts the CAs that Node trusts,
+ *       "tls": { "ca", "certificate", "key": PEM files, "server_name" }, all of them optional: {} trusts the CAs that
+ *              Node trusts,
  *       "token_file": a file that holds a bearer token, or "token_env": a variable UMPIRE_TOKEN_… that does,
  *       "path": of a server of HTTP, from the first slash, "health": the path that says whether it is ready }
  *

@@ -10,8 +10,8 @@ import type { TokenSource } from './server-options.ts';
 const TOKEN_PATTERN = /^[\x21-\x7e]{1,8192}$/;
 
 /**
- * The token; undefined if the package names none. Rejects with an Error that names the file or the variable that holds
- * none.
+ * The token; undefined if the package names none. Rejects with an Error that names the file or the variable
+ * that holds none.
  */
 export async function readToken(source: TokenSource | undefined, folder: string): Promise<string | undefined> {
   if (source === undefined) return undefined;

@@ -2,13 +2,15 @@
  * The options of the dialect `rerank`, beside those of all dialects (remote/options.ts):
  *
  *     { "server": { "address", "tls", "token_file" or "token_env", "path", "health" },     see remote/server-options.ts
- *       "shape": "documents": { query, documents } → { results: [{ index, relevance_score }] }, as Cohere, Jina, vLLM, Infinity,
- *                llama.cpp and others have it, or a bare list of these; "path" is "/v1/rerank" unless it says otherwise,
- *                or "texts": { query, texts } → [{ index, score }], as text-embeddings-inference has it; "path" is "/rerank",
+ *       "shape": "documents": { query, documents } → { results: [{ index, relevance_score }] }, as Cohere, Jina, vLLM,
+ *                Infinity, llama.cpp and others have it, or a bare list of these; "path" is "/v1/rerank" unless it
+ *                says otherwise,
+ *                or "texts": { query, texts } → [{ index, score }], as text-embeddings-inference has it; "path" is
+ *                "/rerank",
  *       "model": the model's name at the server, if it wants one,
  *       "scores": "logit", or "probability": of each pair, of which the logit is taken here,
- *       "raw": for logits, the field that asks for them: "raw_scores" (TEI, Infinity), "use_activation" (vLLM), or "none" where
- *              the server returns them unasked (llama.cpp),
+ *       "raw": for logits, the field that asks for them: "raw_scores" (TEI, Infinity), "use_activation" (vLLM), or
+ *              "none" where the server returns them unasked (llama.cpp),
  *       "truncate": "refuse", which tells the server to refuse texts that are too long (TEI),
  *       "cuts": "refuses" or "silently": what the server does with such texts, told or not,
  *       "templates": { "query": what is sent of input and instruction, "document": what is sent of a choice } }

@@ -16,8 +16,8 @@ export function logitsOf(scores: Float64Array, { kind }: RerankScores): Float64A
 }
 
 /**
- * Why scores of different texts cannot tell these apart: many lie exactly where scores that were cut off or rounded end.
- * Undefined if they can.
+ * Why scores of different texts cannot tell these apart: many lie exactly where scores that were cut off or rounded
+ * end. Undefined if they can.
  */
 export function doubtOf(scores: Float64Array, { kind }: RerankScores): string | undefined {
   const least = Math.min(...scores);

@@ -42,9 +42,9 @@ export function bodyOf({ model, state, instructions, choices }: Question, varian
 
 /**
  * The probability of each choice, in the order given. What servers call `choice` and `confidence` is not read: it
- * follows from the probabilities, in ways that differ by server. Throws CallFailed: `malformed` unless each choice has a
- * probability, no other has one and they sum to 1 within their rounding; `refused` where the model would not answer, or
- * the server says that it did not read all.
+ * follows from the probabilities, in ways that differ by server. Throws CallFailed: `malformed` unless each choice has
+ * a probability, no other has one and they sum to 1 within their rounding; `refused` where the model would not answer,
+ * or the server says that it did not read all.
  */
 export function probabilitiesIn(answer: unknown, choices: readonly string[], variant: SystemOneVariant): Float64Array {
   const { answers, usage } = objectOf(answer);

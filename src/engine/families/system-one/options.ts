@@ -2,18 +2,19 @@
  * The options of the dialect `system-one`, beside those of all dialects (remote/options.ts):
  *
  *     { "server": { "address", "tls", "token_file" or "token_env", "path", "health" },     see remote/server-options.ts
- *       "variant": "systemone": { state, questions: { … criteria } } → { answers: { … probabilities } }, as TypeSafe, llama.cpp,
- *                  Ollama, vLLM, SGLang and LocalAI have it; "path" is "/v1/systemone" unless it says otherwise,
- *                  or "decisions": { input, questions: [{ … choices }] } → { answers: [{ … probabilities }] }, as OpenAI has it;
- *                  "path" is "/v1/decisions". May be left out: "systemone",
+ *       "variant": "systemone": { state, questions: { … criteria } } → { answers: { … probabilities } }, as TypeSafe,
+ *                  llama.cpp, Ollama, vLLM, SGLang and LocalAI have it; "path" is "/v1/systemone" unless it says
+ *                  otherwise,
+ *                  or "decisions": { input, questions: [{ … choices }] } → { answers: [{ … probabilities }] }, as
+ *                  OpenAI has it; "path" is "/v1/decisions". May be left out: "systemone",
  *       "model": the model's name at the server,
  *       "options": the most choices that the server takes; 255 unless it says otherwise,
  *       "permutations": 1, 2 or 4: in how many orders the choices are asked. May be left out: 1,
  *       "cuts": "refuses" or "silently": what the server does with texts that are too long,
- *       "templates": { "state": what is sent of the input, "instructions": of the instruction }, both of them optional }
+ *       "templates": { "state": what is sent of the input, "instructions": of the instruction }, both optional }
  *
- * With `"cuts": "silently"` the package must have a `tokenizer`, and its `limits` decide: what they allow, all choices and the
- * server's own prompt included, must be what the server reads.
+ * With `"cuts": "silently"` the package must have a `tokenizer`, and its `limits` decide: what they allow, all choices
+ * and the server's own prompt included, must be what the server reads.
  */
 import { type Checker, createChecker, readOptions } from '../../packages/checker.ts';
 import { type RemoteOptions, readCuts, readRemoteOptions } from '../remote/options.ts';

@@ -38,8 +38,8 @@ export function createSystemOneScorer(
 }
 
 /**
- * How far the order of `count` choices is turned for each of so many requests, evenly; fewer where turns would be the
- * same.
+ * How far the order of `count` choices is turned for each of so many requests, evenly; fewer where turns
+ * would be the same.
  */
 export function turnsOf(count: number, permutations: number): readonly number[] {
   const turns = Array.from({ length: permutations }, (_, i) => Math.floor((i * count) / permutations));

@@ -4,8 +4,8 @@ import { createChecker, InvalidOptions } from '../../packages/checker.ts';
 import { dot } from '../probabilities.ts';
 
 /**
- * What is known of a long text: the vectors of its segments and of the instruction, and each segment's cosines with
- * every choice.
+ * What is known of a long text: the vectors of its segments and of the instruction, and each segment's cosines
+ * with every choice.
  */
 export interface FinderView {
   readonly segments: readonly Float32Array[];
@@ -46,8 +46,8 @@ export function readFinder(content: unknown): Finder {
 }
 
 /**
- * How far each segment is nearer to a choice than the text's segments are on the whole: the most of any choice, in
- * standard deviations.
+ * How far each segment is nearer to a choice than the text's segments are on the whole: the most of any choice,
+ * in standard deviations.
  */
 function nearestOf(cosines: readonly Float64Array[]): readonly number[] {
   const nearest = new Array<number>(cosines.length).fill(Number.NEGATIVE_INFINITY);

@@ -34,8 +34,8 @@ export interface StackRule {
   readonly beta: readonly number[];
   readonly aTemperature: readonly [number, number];
   /**
-   * How much of what the question and the choices lean to by themselves is taken from stage B's scores; 0: it is not
-   * asked for.
+   * How much of what the question and the choices lean to by themselves is taken from stage B's scores; 0: it
+   * is not asked for.
    */
   readonly lean: number;
   /** Words that are verdicts, and the word that makes one of another choice; needed by the feature `verdicts` alone. */

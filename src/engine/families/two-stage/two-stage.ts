@@ -1,7 +1,7 @@
 /**
- * `two-stage`: stage A encodes every text alone and compares vectors; stage B reads the question, the text and the best
- * choices together; a fitted rule says how much each is heard. What a package holds and how it decides is laid down in
- * `training/two_stage.md`.
+ * `two-stage`: stage A encodes every text alone and compares vectors; stage B reads the question, the text and the
+ * best choices together; a fitted rule says how much each is heard. What a package holds and how it decides is laid
+ * down in `training/two_stage.md`.
  */
 import { boundedTokens } from '../../text/bounded-tokens.ts';
 import { createRewritingReader } from '../../text/readers.ts';
@@ -178,8 +178,8 @@ class TwoStage implements Family {
   }
 
   /**
-   * The windows for stage B: the only one, or the `most` most relevant in text order and the `first` one of the whole
-   * text.
+   * The windows for stage B: the only one, or the `most` most relevant in text order and the `first` one of
+   * the whole text.
    */
   async #chooseWindows(
     { instruction, windows: texts }: Windows,

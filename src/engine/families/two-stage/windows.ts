@@ -95,8 +95,8 @@ export function readableWindows(
 }
 
 /**
- * Whether one run holds the first window of a long text and any of the choices that are read. `choices`: the tokens of
- * each.
+ * Whether one run holds the first window of a long text and any of the choices that are read. `choices`: the
+ * tokens of each.
  */
 export function holdsFirst(
   choices: readonly number[],

@@ -1,7 +1,7 @@
 /**
- * What servers say of themselves over HTTP: `GET /info` of text-embeddings-inference, and the list of models of OpenAI's
- * API (`/v1/models`, of Infinity `/models`), which decision servers also have in a form of their own. All of it is
- * believed only as far as the requests that follow bear it out.
+ * What servers say of themselves over HTTP: `GET /info` of text-embeddings-inference, and the list of models of
+ * OpenAI's API (`/v1/models`, of Infinity `/models`), which decision servers also have in a form of their own. All of
+ * it is believed only as far as the requests that follow bear it out.
  */
 import type { Asking } from './asking.ts';
 

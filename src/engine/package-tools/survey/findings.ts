@@ -65,7 +65,10 @@ export function readReply<T>(reply: Reply, path: string, read: (body: unknown) =
 
 /** Texts of some words, as choices are. */
 const ROW = 'one of the choices that there are';
-/** What rows may take beyond a single one: the longest take some ten times as long, and must not run out of time. Milliseconds. */
+/**
+ * What rows may take beyond a single one: the longest take some ten times as long, and must not run out
+ * of time. Milliseconds.
+ */
 const SLOW = 300;
 
 /** The most rows of a request that a server takes and answers soon, at most `most`: halved until it does. */

@@ -9,7 +9,9 @@ export type AskedLimits = { readonly [K in keyof ModelLimits]?: number | undefin
 /** What came of it. */
 export interface SurveyedLimits {
   readonly limits: ModelLimits;
-  /** The most choices that are sent at a time: what the server takes, or has room for; undefined if it takes any number. */
+  /**
+   * The most choices that are sent at a time: what the server takes, or has room for; undefined if it takes any number.
+   */
   readonly cap: number | undefined;
   /** `options.cuts`; undefined where nothing is sent that the server could cut. */
   readonly cuts: 'refuses' | 'silently' | undefined;

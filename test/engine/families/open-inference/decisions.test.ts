@@ -205,7 +205,8 @@ test.serial('neither the order of choices nor neighbours nor earlier decisions m
   const alone = await ask();
   t.true(alone.digests.length >= 4);
   await engine.score(job({ model: 'remote', choices: ['abc', 'b', 'other'] }), terms());
-  // What goes over is the same again, to the byte, so that a server which answers equal requests equally gives equal answers.
+  // What goes over is the same again, to the byte, so that a server which answers equal requests equally
+  // gives equal answers.
   t.deepEqual(await ask(), alone);
 
   const permuted = { ...request, choices: [...request.choices].reverse() };

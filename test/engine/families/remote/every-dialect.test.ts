@@ -1,4 +1,6 @@
-/** What holds for every dialect over HTTP, on real sockets, with the real engine: bounds, faults, absences, nonsense. */
+/**
+ * What holds for every dialect over HTTP, on real sockets, with the real engine: bounds, faults, absences, nonsense.
+ */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';

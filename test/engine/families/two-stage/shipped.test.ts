@@ -1,6 +1,7 @@
 /**
- * The shipped two-stage packages against the family in Python: how they read texts, lay out packs and decide. The cases of each are written by
- * `training/two_stage/golden.py`, which also holds the fp32 graphs against PyTorch and packs that are split against whole ones.
+ * The shipped two-stage packages against the family in Python: how they read texts, lay out packs and decide. The cases
+ * of each are written by `training/two_stage/golden.py`, which also holds the fp32 graphs against PyTorch and packs
+ * that are split against whole ones.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

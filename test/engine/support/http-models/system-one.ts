@@ -1,6 +1,6 @@
 /**
- * Decision servers: System One's `/v1/systemone`, and OpenAI's `/v1/decisions`. The model behind them is the encoder: an
- * option's logit is the cosine of its vector and that of the state, mixed with that of instructions and state.
+ * Decision servers: System One's `/v1/systemone`, and OpenAI's `/v1/decisions`. The model behind them is the encoder:
+ * an option's logit is the cosine of its vector and that of the state, mixed with that of instructions and state.
  */
 import type { Reply } from './faults.ts';
 import { TOO_LONG } from './refusals.ts';

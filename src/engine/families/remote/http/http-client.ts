@@ -1,4 +1,6 @@
-/** A client of one server of HTTP/1.1: kept connections, bounded answers, calls with a deadline that can be given up. */
+/**
+ * A client of one server of HTTP/1.1: kept connections, bounded answers, calls with a deadline that can be given up.
+ */
 import { Agent as ClearAgent, type IncomingMessage, type RequestOptions, request as requestInClear } from 'node:http';
 import { request as requestOverTls, Agent as TlsAgent } from 'node:https';
 import { CallFailed, malformed } from '../call-failed.ts';

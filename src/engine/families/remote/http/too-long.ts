@@ -2,15 +2,15 @@
  * Refusals by which servers say that they do not read a text whole, in their own words:
  *
  *     llama.cpp  400 { "error": { "type": "exceed_context_size_error", "n_prompt_tokens": 1234, "n_ctx": 512 } }
- *                500 { "error": { "message": "input (1234 tokens) is too large to process. … (current batch size: 512)" } }
+ *                500 { "error": { "message": "input (1234 tokens) is too large to process. … (current batch …)" } }
  *     vLLM       400 "This model's maximum context length is 512 tokens. However, you requested 1234 tokens …"
  *                400 "You passed 1234 input tokens … a maximum input length of 512 tokens"
  *     SGLang     400 "The input (1234 tokens) is longer than the model's context length (512 tokens)"
  *     TEI        413 "`inputs` must have less than 512 tokens. Given: 1234"
  *     TEI        413 "batch size 33 > maximum allowed batch size 32", which is not about a text
  *
- * A server that says it in other words is not recognised: its refusal is then one like any other, unless its status is
- * 413.
+ * A server that says it in other words is not recognised: its refusal is then one like any other, unless
+ * its status is 413.
  */
 import type { TooLong } from '../call-failed.ts';
 
