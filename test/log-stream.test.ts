@@ -13,6 +13,7 @@ import { NO_LIMITS } from '../src/mock/no-limits.ts';
 import { CHILD_ENV } from './support/child-env.ts';
 import { send } from './support/http.ts';
 import { lightModel } from './support/light-model.ts';
+import { outputOf } from './support/output.ts';
 import { until } from './support/redis.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
@@ -125,11 +126,8 @@ test('a server whose log nobody reads answers, and ends when it is told to', asy
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  let output = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-  });
-  const port = (): number => Number(/"port":(\d+)/.exec(output)?.[1] ?? 0);
+  const output = outputOf(child.stdout);
+  const port = (): number => Number(/"port":(\d+)/.exec(output())?.[1] ?? 0);
   await until(async () => port() > 0, 30_000);
   child.stdout.pause();
   // More lines than a pipe and the reader's own buffer hold.

@@ -16,7 +16,9 @@ import { decide, openSession, send, sendH2 } from './support/http.ts';
 import { lightModel } from './support/light-model.ts';
 import { listen } from './support/listening.ts';
 import { modelsDir } from './support/models-dir.ts';
+import { outputOf } from './support/output.ts';
 import { DECIDE } from './support/raw-rpc.ts';
+import { until } from './support/redis.ts';
 import { startServer } from './support/server-process.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
@@ -27,15 +29,9 @@ async function runToEnd(
   env: Record<string, string>,
 ): Promise<{ status: number | null; stdout: string; stderr: string }> {
   const child = spawn(process.execPath, [ENTRY], { env: { ...CHILD_ENV, ...env } });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (text) => {
-    stdout += text;
-  });
-  child.stderr.on('data', (text) => {
-    stderr += text;
-  });
+  const [stdout, stderr] = [outputOf(child.stdout), outputOf(child.stderr)];
   await once(child, 'close');
-  return { status: child.exitCode, stdout, stderr };
+  return { status: child.exitCode, stdout: stdout(), stderr: stderr() };
 }
 
 type Line = Record<string, unknown>;
@@ -223,22 +219,10 @@ test('SIGHUP reads the certificate again; one that is broken changes nothing', a
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  let output = '';
-  const until = (pattern: RegExp): Promise<void> =>
-    new Promise((resolve) => {
-      const look = (): void => {
-        if (!pattern.test(output)) return;
-        child.stdout.off('data', look);
-        resolve();
-      };
-      child.stdout.on('data', look);
-      look();
-    });
-  child.stdout.prependListener('data', (text) => {
-    output += text;
-  });
-  await until(/"port":\d+/);
-  const port = Number(/"port":(\d+)/.exec(output)?.[1]);
+  const output = outputOf(child.stdout);
+  const said = (pattern: RegExp) => until(() => pattern.test(output()), 30_000);
+  await said(/"port":\d+/);
+  const port = Number(/"port":(\d+)/.exec(output())?.[1]);
   const nameOf = (): Promise<string> =>
     new Promise((resolve, reject) => {
       const socket = connectSecure({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
@@ -250,11 +234,11 @@ test('SIGHUP reads the certificate again; one that is broken changes nothing', a
   t.is(await nameOf(), 'first');
   place('second');
   child.kill('SIGHUP');
-  await until(/"msg":"reloaded"/);
+  await said(/"msg":"reloaded"/);
   t.is(await nameOf(), 'second');
   copyFileSync(makeCertificate('third').keyFile, keyFile);
   child.kill('SIGHUP');
-  await until(/reload failed/);
+  await said(/reload failed/);
   t.is(await nameOf(), 'second');
   child.kill('SIGINT');
   await once(child, 'exit');

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { lightModel } from './support/light-model.ts';
 import { newUserEnv } from './support/new-user.ts';
+import { outputOf } from './support/output.ts';
 import { freePort, until } from './support/redis.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
@@ -39,12 +40,7 @@ for (const args of [['start'], ['run', 'quickstart'], ['run', 'umpire', '--', 'm
       }),
       detached: true,
     });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (text) => {
-        output += text;
-      });
-    }
+    const output = outputOf(child.stdout, child.stderr);
     t.teardown(() => {
       try {
         process.kill(-(child.pid as number), 'SIGKILL');
@@ -58,7 +54,7 @@ for (const args of [['start'], ['run', 'quickstart'], ['run', 'umpire', '--', 'm
     await exited;
     // npm may end a moment before the service does; an orphan would listen for ever.
     await until(async () => !(await isOpen(port)), 10_000);
-    t.is(child.exitCode, 0, output);
-    if (!args.includes('mock')) await until(() => /"msg":"stopped"/.test(output));
+    t.is(child.exitCode, 0, output());
+    if (!args.includes('mock')) await until(() => /"msg":"stopped"/.test(output()));
   });
 }

@@ -1,9 +1,7 @@
 /** The operator's command, on both stores, beside stores that are open. */
 
-import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import test from 'ava';
 import { hashKey, isKey } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
@@ -261,13 +259,4 @@ test.serial('models are listed and checked; a broken one ends with status 1', as
   const broken = await run({ UMPIRE_MODELS_DIR: folder }, 'models check');
   t.is(broken.status, 1);
   t.regex(broken.out.join('\n'), /^broken@r1: broken\n {2}\S/);
-});
-
-test.serial('as a process: the key is the last line of standard output, and the status is set', async (t) => {
-  const entry = new URL('../../src/cli.ts', import.meta.url).pathname;
-  const spawned = promisify(execFile);
-  const env = { ...process.env, ...places.sqlite?.env };
-  const { stdout } = await spawned(process.execPath, [entry, 'keys', 'create', '--owner', newOwner()], { env });
-  t.true(isKey(stdout.trimEnd().split('\n').at(-1) ?? ''));
-  await t.throwsAsync(spawned(process.execPath, [entry, 'keys', 'creat'], { env }), { code: 2 });
 });

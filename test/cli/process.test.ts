@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { newUserEnv } from '../support/new-user.ts';
+import { outputOf } from '../support/output.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const launcher = fileURLToPath(new URL('../../bin/umpire', import.meta.url));
@@ -29,13 +30,10 @@ for (const args of ['--help', 'conformance --list', 'models list', 'keys']) {
     });
     child.stdout.destroy();
     if (args === 'keys') child.stderr.destroy();
-    let err = '';
-    child.stderr.on('data', (text) => {
-      err += text;
-    });
+    const err = outputOf(child.stderr);
     await once(child, 'exit');
     t.is(child.exitCode, args === 'keys' ? 2 : 0);
-    t.is(err, '');
+    t.is(err(), '');
   });
 }
 

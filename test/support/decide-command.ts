@@ -10,6 +10,7 @@ import type { MockOptions } from '../../src/mock/start-mock.ts';
 import { faultOf } from './fault-of.ts';
 import { startTestMock } from './mock.ts';
 import { newUserEnv } from './new-user.ts';
+import { outputOf } from './output.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { runUmpire } from './terminal.ts';
 
@@ -79,9 +80,5 @@ export function launch(
   env: Record<string, string> = {},
 ): { readonly child: ChildProcessWithoutNullStreams; said(): string } {
   const child = spawn(launcher, args, { env: newUserEnv(env), stdio: 'pipe' });
-  let said = '';
-  child.stderr.on('data', (text) => {
-    said += text;
-  });
-  return { child, said: () => said };
+  return { child, said: outputOf(child.stderr) };
 }

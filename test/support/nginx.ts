@@ -9,6 +9,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Certificate, makeCertificate } from './certificates.ts';
+import { outputOf } from './output.ts';
 import { freePort, until } from './redis.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -64,17 +65,14 @@ export async function startProxy(replicas: readonly string[], options: ProxyOpti
   const child = spawn(command, [...prefix, '-e', 'stderr', '-c', file], { stdio: ['ignore', 'ignore', 'pipe'] });
   children.add(child);
   const exited = once(child, 'exit').then(() => children.delete(child));
-  let output = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-  });
+  const output = outputOf(child.stderr);
   await until(() => child.exitCode !== null || accepts(host, port));
-  if (child.exitCode !== null) throw new Error(`nginx did not start:\n${output}`);
+  if (child.exitCode !== null) throw new Error(`nginx did not start:\n${output()}`);
   return {
     host,
     port,
     certificate,
-    output: () => output,
+    output,
     async stop() {
       child.kill('SIGTERM');
       await exited;

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { NO_LIMITS } from '../../src/mock/no-limits.ts';
 import { CHILD_ENV } from './child-env.ts';
 import { send } from './http.ts';
+import { outputOf } from './output.ts';
 import { until } from './redis.ts';
 
 export interface ServerProcess {
@@ -54,15 +55,10 @@ export async function startServer(
   });
   children.add(child);
   const exited = once(child, 'exit').then(() => children.delete(child));
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-  }
-  const portOf = (): number => Number(/"port":(\d+)/.exec(output)?.[1] ?? 0);
+  const output = outputOf(child.stdout, child.stderr);
+  const portOf = (): number => Number(/"port":(\d+)/.exec(output())?.[1] ?? 0);
   await until(async () => {
-    if (child.exitCode !== null) throw new Error(`the server did not start:\n${output}`);
+    if (child.exitCode !== null) throw new Error(`the server did not start:\n${output()}`);
     return portOf() > 0 && (await send(portOf(), { host: env.HOST, path: '/health/ready' })).status === 200;
   }, 90_000).catch((error: unknown) => {
     child.kill('SIGKILL');
@@ -71,7 +67,7 @@ export async function startServer(
   return {
     port: portOf(),
     pid: child.pid ?? 0,
-    output: () => output,
+    output,
     async kill() {
       child.kill('SIGKILL');
       await exited;
