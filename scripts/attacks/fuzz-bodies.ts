@@ -1,8 +1,9 @@
 /**
- * Fuzz of bodies: `node scripts/attacks/fuzz-bodies.ts --kind json|protobuf --seconds N [--seed N] [--checkout DIR]`. Bodies are made anew from a
- * seed, which is printed and repeats them. Each is given to this service's reader beside an independent one (JSON.parse, protobuf-es), which must not
- * accept what the other refuses or read it otherwise; and every eighth is sent to a service, over REST, Connect and gRPC's JSON or protobuf, which must
- * answer each with 200 or a 4xx, keep deciding, and not grow. Ends with 1 at the first difference, which it prints.
+ * Fuzz of bodies: `node scripts/attacks/fuzz-bodies.ts --kind json|protobuf --seconds N [--seed N] [--checkout DIR]`.
+ * Bodies are made anew from a seed, which is printed and repeats them. Each is given to this service's reader beside an
+ * independent one (JSON.parse, protobuf-es), which must not accept what the other refuses or read it otherwise; and
+ * every eighth is sent to a service, over REST, Connect and gRPC's JSON or protobuf, which must answer each with 200 or
+ * a 4xx, keep deciding, and not grow. Ends with 1 at the first difference, which it prints.
  */
 import { randomInt } from 'node:crypto';
 import { Agent, request } from 'node:http';
@@ -197,8 +198,8 @@ const send = (path: string, type: string, body: Uint8Array): Promise<Answer> =>
     // A kept connection may be closed just when it is used again; a service that is gone refuses the next one, too.
     sent.on('error', () => resolve(sent.reusedSocket ? send(path, type, body) : { status: 0, text: '' })).end(body);
   });
-const json = 'application/json';
-const proto = 'application/proto';
+const JSON_TYPE = 'application/json';
+const PROTO_TYPE = 'application/proto';
 
 const fail = async (what: string, body: Buffer): Promise<never> => {
   console.error(`seed ${seed}: ${what}\n${body.subarray(0, 2000).toString('base64')}`);
@@ -223,8 +224,8 @@ while (performance.now() < ends) {
   const outcomes = await Promise.all(
     batch.flatMap((body) =>
       values.kind === 'json'
-        ? [send('/v1/decisions', json, body), send('/v1/catalogs', json, body), send(DECIDE, json, body)]
-        : [send(DECIDE, proto, body), send('/umpire.v1.CatalogService/GetCatalog', proto, body)],
+        ? [send('/v1/decisions', JSON_TYPE, body), send('/v1/catalogs', JSON_TYPE, body), send(DECIDE, JSON_TYPE, body)]
+        : [send(DECIDE, PROTO_TYPE, body), send('/umpire.v1.CatalogService/GetCatalog', PROTO_TYPE, body)],
     ),
   );
   sent += outcomes.length;
@@ -240,7 +241,7 @@ while (performance.now() < ends) {
     settled = target.memory();
 }
 const body = Buffer.from(JSON.stringify({ model: 'minilm-l6', input: 'x', instruction: 'i', choices: ['a', 'b'] }));
-if ((await send('/v1/decisions', json, body)).status !== 200) await fail('a decision is not made any more', body);
+if ((await send('/v1/decisions', JSON_TYPE, body)).status !== 200) await fail('a decision is not made any more', body);
 const memory = target.memory() ?? 0;
 console.log(
   `${made} bodies, ${sent} sent, no difference, none answered with 5xx; ${settled?.toFixed(0)} → ${memory.toFixed(0)} MiB`,
