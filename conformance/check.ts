@@ -10,9 +10,9 @@ export interface Check {
   readonly id: string;
   /** The section of the contract. */
   readonly section: string;
-  /** What is promised. */
+  /** What the contract promises, as a sentence. */
   readonly promise: string;
-  /** How it is tried. */
+  /** What the check does to find out, for `umpire conformance --list`. */
   readonly tried: string;
   readonly needs?: readonly Need[];
   /** Resolves if the promise is kept. Throws BrokenPromise, or Skipped where it cannot be tried. */

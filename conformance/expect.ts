@@ -33,7 +33,7 @@ export function hasStatus(answer: Answer, status: number): void {
 export interface Refusal {
   readonly status: number;
   readonly code: string;
-  /** Default null. */
+  /** `error.param` of the envelope; null unless it is given. */
   readonly param?: string | null;
   /** Default: what the contract gives the status. */
   readonly type?: string;

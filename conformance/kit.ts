@@ -33,7 +33,7 @@ export interface Decided {
 /** What checks are made with: keys, requests over both HTTP versions, and what the deployment has. */
 export interface Kit {
   readonly key: string | undefined;
-  /** Of another owner. */
+  /** A key of another owner; without one, what two owners see is not checked. */
   readonly otherKey: string | undefined;
   http1(call: Call): Promise<Answer>;
   http2(call: Call): Promise<Answer>;

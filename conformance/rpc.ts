@@ -31,7 +31,7 @@ export function rpcOf<I extends DescMessage, O extends DescMessage>(method: Desc
 /** What goes with a call. */
 export interface RpcTerms {
   readonly key?: string | undefined;
-  /** Metadata. */
+  /** Metadata of the call, as headers. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Bytes instead of the message's own frame. */
   readonly frame?: Uint8Array;
@@ -41,7 +41,7 @@ export interface RpcTerms {
 
 /** An error as both protocols carry it. */
 export interface RpcRefusal {
-  /** gRPC's number. */
+  /** The number of the status in gRPC. */
   readonly code: number;
   readonly reason: string;
   /** `metadata.param` of ErrorInfo. */

@@ -78,7 +78,7 @@ const OPTIONS = {
 
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
 
-/** The command. */
+/** `umpire models add`. */
 export const ADD_COMMAND: Command = {
   name: 'models add',
   usage:

@@ -41,7 +41,7 @@ export interface Command {
   readonly name: string;
   /** The arguments, as the help shows them. */
   readonly usage: string;
-  /** One line. */
+  /** What the list of commands says of it, in one line. */
   readonly summary: string;
   /** What the arguments that are no options mean. */
   readonly positionals?: readonly (readonly [name: string, meaning: string])[];

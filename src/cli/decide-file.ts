@@ -33,13 +33,13 @@ export interface DecideJob {
   readonly format: 'json' | 'csv' | undefined;
   readonly probabilities: boolean;
   readonly atOnce: number;
-  /** Milliseconds. */
+  /** Milliseconds for which it is tried while no text gets an answer. */
   readonly patience: number;
 }
 
-/** Where lines go. */
+/** The file or standard output that the lines are written to. */
 interface Destination {
-  /** Whether anybody reads on. */
+  /** Resolves to false once nobody reads what is written. */
   write(text: string): Promise<boolean>;
   close(): Promise<void>;
 }

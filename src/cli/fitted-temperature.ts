@@ -58,7 +58,7 @@ export async function fittedTemperature(
   return { temperature, quality: qualityOf(answers) };
 }
 
-/** For a terminal. */
+/** The temperature and what it does, as lines for a terminal. */
 export function fittedLines({ temperature, quality }: FittedTemperature): readonly string[] {
   return [
     `temperature ${temperature}, fitted on ${quality.answers} examples:`,

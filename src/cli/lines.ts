@@ -2,7 +2,7 @@
 
 /** One line, without its line feed; a carriage return before it is kept. */
 export interface Line {
-  /** From 1. */
+  /** The number of the line in its file, from 1. */
   readonly number: number;
   readonly text: string;
   /** Why it cannot be read; `text` is empty then. */

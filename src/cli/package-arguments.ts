@@ -4,7 +4,7 @@ import { createChecker } from '../engine/packages/checker.ts';
 import type { Canary } from '../engine/packages/manifest.ts';
 import { UsageError } from './command.ts';
 
-/** `MODEL@REVISION`. */
+/** The name of a package, `MODEL@REVISION`, as its two parts. Throws UsageError for another text. */
 export function packageNameFrom(name: string): { readonly id: string; readonly revision: string } {
   const [id = '', revision = '', ...rest] = name.split('@');
   if (revision === '' || rest.length > 0) throw new UsageError(`'${name}' is not MODEL@REVISION`);

@@ -38,7 +38,7 @@ export type RequestRules = Readonly<Record<string, FieldRule>>;
 
 /** What `buf.validate` states of a string. Numbers are texts, as protobuf's JSON has those of 64 bits. */
 export interface TextConstraints {
-  /** Code points. */
+  /** The fewest code points, in decimal. */
   readonly minLen?: string;
   readonly maxLen?: string;
   readonly pattern?: string;

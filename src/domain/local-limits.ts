@@ -11,7 +11,7 @@ export interface LocalLimits {
   release(subject: string, lease: string): void;
 }
 
-/** One subject's counts. */
+/** What is counted of one subject: its arrival time (GCRA), the day and what it took of the quota, its leases. */
 interface Count {
   tat: number | undefined;
   day: number;

@@ -4,7 +4,7 @@ import type { Logger } from '../logger.ts';
 
 const MOST = 4096;
 
-/** A notice for `createDecider`. */
+/** The notice that `createDecider` gives; it remembers which it has given. */
 export function createUnlearnedNotice(
   log: Pick<Logger, 'warn'>,
 ): (owner: string, catalog: string, learnedFor: string, model: string) => void {

@@ -53,7 +53,7 @@ export class JobCanceled extends Error {
   }
 }
 
-/** The engine is closing. */
+/** The service is shutting down: the engine takes no more jobs. */
 export class EngineClosing extends Error {
   override readonly name = 'EngineClosing';
   constructor() {

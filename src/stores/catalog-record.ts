@@ -20,7 +20,7 @@ export interface CatalogFields {
 
 /** A row or hash as a whole: examples are only read by who asks for them. */
 export interface WholeCatalogFields extends CatalogFields {
-  /** JSON lines. */
+  /** The kept examples, as JSON lines; empty for none. */
   readonly examples: string;
 }
 

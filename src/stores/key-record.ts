@@ -12,7 +12,7 @@ export interface KeyFields {
   readonly owner: string;
   readonly limits: string;
   readonly created_at: string;
-  /** Empty for none. */
+  /** What the operator calls the key; empty where it was given no label. */
   readonly label: string;
   /** Empty while no end is set. */
   readonly ended_by: string;

@@ -24,7 +24,7 @@ export type LimitVerdict =
 
 /** Limits shared by replicas: all parts judged and taken together, in one round trip. */
 export interface LimitStore {
-  /** Throws StoreUnavailable. */
+  /** Judges a demand, and takes all of it where it is admitted. Throws StoreUnavailable. */
   take(demand: LimitDemand, budget: StoreBudget): Promise<LimitVerdict>;
   /** Gives a lease back. Never waits, never throws: a lost one ends by itself. */
   release(subject: string, lease: string): void;

@@ -13,7 +13,7 @@ export interface StoreHealth {
   readonly latencyMs: number | undefined;
 }
 
-/** Everything that keeps something. */
+/** The stores of one deployment, which are opened and closed together. */
 export interface Stores {
   readonly catalogs: CatalogStore;
   readonly keys: KeyStore;

@@ -61,7 +61,7 @@ export function processVitals(): Vitals {
  * to refuse somebody.
  */
 export function createWatchdog(options: {
-  /** Resident bytes. */
+  /** Resident bytes near which work is refused. */
   readonly memoryLimit: number;
   readonly vitals: Vitals;
   readonly closeIdle: () => void;

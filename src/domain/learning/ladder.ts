@@ -58,7 +58,7 @@ const FEW = 16;
 const LEAST_PULL = 64;
 const TEMPERATURE_STEPS = 12;
 const BIAS_PULLS = [10, 1];
-/** From strong to weak. */
+/** The pulls on weights that are tried, from strong to weak. */
 const WEIGHT_PULLS = [1, 0.3, 0.1, 0.03, 0.01];
 /** How much of the model stays beside weights. */
 const WEIGHT_SCALES = [1, 0.7, 0.4, 0.2, 0.1];

@@ -14,7 +14,7 @@ import { timesTransposed, transposed } from './matrix.ts';
 export interface RegressionData {
   readonly examples: number;
   readonly choices: number;
-  /** ln p [choices, examples]. */
+  /** The logarithms of the model's probabilities, [choices, examples]. */
   readonly logs: Float64Array;
   /** The place of each example's choice. */
   readonly labels: Int32Array;
@@ -38,7 +38,7 @@ export interface Pulls {
   readonly weights?: number;
 }
 
-/** When a fit ends. */
+/** After how many steps, or how small a gain, a fit ends. */
 export type Effort = Pick<LbfgsOptions, 'mostSteps' | 'tolerance'>;
 
 /** Parameters in one list: a, b, then W row by row where there are weights. */

@@ -26,7 +26,7 @@ export interface ChoiceVectorCache {
   readonly bytes: number;
 }
 
-/** Vectors by choice. */
+/** The vectors that one sharer may know of, by choice. */
 type Part = Map<string, Float32Array>;
 
 /** Vectors by revision, part and choice, and what they take. */

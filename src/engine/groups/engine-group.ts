@@ -20,7 +20,7 @@ export interface GroupObserver {
   finished(result: JobResult): void;
   /** A process was replaced because it was too large. */
   replaced(): void;
-  /** A process ended. */
+  /** A process ended, whatever the reason. */
   ended(death: Death): void;
   /** A job was given up because its engine ended with it. */
   abandoned(death: Death): void;
@@ -40,11 +40,11 @@ export interface GroupOptions {
   readonly observer: GroupObserver;
 }
 
-/** A group of processes. */
+/** Processes that serve the same models, with the queue in front of them. */
 export interface EngineGroup {
   readonly pool: Pool;
   readonly slots: readonly EngineSlot[];
-  /** Loads what is new. */
+  /** Loads revisions that are served and not loaded yet. */
   rollOut(): void;
   /** Tries the models that failed again now. */
   retry(): void;

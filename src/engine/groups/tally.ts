@@ -9,7 +9,7 @@ export interface Tally {
   finished(result: JobResult): void;
   /** A process was replaced because it was too large. */
   replaced(): void;
-  /** A process ended. */
+  /** A process ended, whatever the reason. */
   ended(death: Death): void;
   /** A job was given up because its engine ended with it. */
   abandoned(death: Death): void;

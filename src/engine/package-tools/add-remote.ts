@@ -32,7 +32,7 @@ export interface AddRequest extends PackagePlace {
   /** Where requests go, if not to a usual place. */
   readonly path: string | undefined;
   readonly model: string | undefined;
-  /** The model's `tokenizer.json`. */
+  /** The path of the model's `tokenizer.json`; undefined counts tokens by bytes. */
   readonly tokenizer: string | undefined;
   /** A local model of the same folder: `<id>` or `<id>@<revision>`. */
   readonly shortlist: string | undefined;
@@ -51,7 +51,7 @@ export interface AddRequest extends PackagePlace {
   readonly logger: EngineLogger;
 }
 
-/** What was added. */
+/** The package that was added. */
 export interface Added {
   readonly folder: string;
   /** What was found, for the operator. */

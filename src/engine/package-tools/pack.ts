@@ -146,7 +146,7 @@ async function encoderOf(
   return { pooling, output };
 }
 
-/** What sentence-transformers notes. */
+/** The pooling that sentence-transformers notes in an export; undefined if it notes none that is known here. */
 async function poolingOf(exported: string): Promise<Pooling | undefined> {
   const config = await optionalJson(join(exported, '1_Pooling', 'config.json'));
   if (config.pooling_mode_mean_tokens === true) return 'mean';

@@ -9,7 +9,7 @@ export type DeathCause = 'stuck' | 'crashed' | 'killed' | 'drained';
 /** How a process ended. */
 export interface Death {
   readonly cause: DeathCause;
-  /** For the log. */
+  /** Why it ended, in words for the log. */
   readonly reason: string;
 }
 

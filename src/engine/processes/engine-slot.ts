@@ -19,7 +19,7 @@ import type { SparePlace } from './spare-place.ts';
 
 /** What a slot is made of. */
 export interface SlotOptions {
-  /** For the log. */
+  /** What the log calls the slot. */
   readonly name: string;
   readonly settings: EngineSettings;
   /** Jobs that its process works on at a time. */

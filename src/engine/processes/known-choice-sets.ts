@@ -4,7 +4,7 @@ import type { CallerTerms } from '../engine.ts';
 
 /** A list of choices as an engine process may have it in its cache. */
 export interface ChoiceSet {
-  /** The loaded model. */
+  /** The key of the loaded revision. */
   readonly key: string;
   /** Who shares what is cached, see `cachePart`. */
   readonly part: string;

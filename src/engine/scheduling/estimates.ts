@@ -33,7 +33,7 @@ export interface Estimates {
 
 /** What is learnt of a model. */
 interface Experience {
-  /** Tokens of a character. */
+  /** Tokens for each character of a text. */
   density: number;
   /** The clock's time over the profile's CPU time: above 1 when engines share their cores or wait for the pool. */
   slowness: number;

@@ -7,11 +7,11 @@ import { type RingItem, TenantRing } from './tenant-ring.ts';
 /** What the queue must know of an item. */
 export interface QueueItem extends RingItem {
   readonly keyed: boolean;
-  /** Of its texts. */
+  /** What its texts take in memory, at two bytes a character. */
   readonly bytes: number;
 }
 
-/** Sums over what waits. */
+/** What waits in the queue, summed up. */
 export interface Backlog {
   readonly jobs: number;
   readonly bytes: number;
@@ -22,7 +22,7 @@ export interface Backlog {
 /** Items that wait, in fair order. `T` is a job in the service, less in tests. */
 export interface FairQueue<T extends QueueItem> {
   add(item: T): void;
-  /** Whether it was waiting. */
+  /** Takes an item out; false if it was not waiting. */
   remove(item: T): boolean;
   /** The next item in fair order that is eligible. */
   take(eligible: (item: T) => boolean): T | undefined;

@@ -17,7 +17,7 @@ export interface IntakeOptions {
   readonly admission: Admission;
   /** The engines that have a revision loaded. */
   serving(revision: Revision): readonly EngineProcess[];
-  /** Numbers jobs. */
+  /** The number of a new job, by which messages to engine processes name it. */
   nextJob(): number;
 }
 

@@ -116,7 +116,7 @@ export class Pool {
     return this.#admission.crowded(terms);
   }
 
-  /** What waits. */
+  /** What waits in the queue, summed up. */
   backlog(): Backlog {
     return this.#queue.backlog('all');
   }

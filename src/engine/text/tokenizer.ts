@@ -1,4 +1,4 @@
-/** A package's tokenizer. */
+/** A package's tokenizer: from its `tokenizer.json` to a reader that takes linear time for any text. */
 import { readFile } from 'node:fs/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { InvalidOptions } from '../packages/checker.ts';

@@ -51,7 +51,7 @@ export interface ScoreMessage {
   readonly timeLeft: number;
 }
 
-/** Check and encode choices. */
+/** Checks the choices of a catalog and encodes them, before a decision asks for them. */
 export interface PrepareMessage {
   readonly kind: 'prepare';
   readonly job: number;

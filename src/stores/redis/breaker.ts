@@ -11,7 +11,7 @@ export interface Breaker {
   answered(): void;
   /** The server did not answer. */
   silent(reason: string): void;
-  /** Opens it now. */
+  /** Opens the breaker at once, whatever came before. */
   trip(reason: string): void;
   /** The server answered a heartbeat, or is newly connected. */
   close(): void;

@@ -24,7 +24,7 @@ export interface RedisConnection {
   nodes(): Promise<readonly RedisNodeConnection[]>;
   /** Which server has the key: a name that stays the same for as long as it does. */
   shardOf(key: string): string;
-  /** All servers' names. */
+  /** The names that `shardOf` gives, one for each server that has keys. */
   shards(): readonly string[];
   /** Whether a server answers and is a master; rejects if it does not answer. */
   probe(shard: string): Promise<boolean>;

@@ -162,7 +162,7 @@ export class Holdings {
     };
   }
 
-  /** Looks no more. */
+  /** Ends the looks at what is held. */
   stop(): void {
     clearInterval(this.#timer);
   }

@@ -129,7 +129,7 @@ export function tooMuchUnread(): DomainError {
   });
 }
 
-/** All together have. */
+/** The responses of all addresses together have too many bytes waiting to be read. */
 export function noRoom(): DomainError {
   return new DomainError('OVERLOADED', 'this process has no room for more requests; try again later', {
     retryAfter: 1,

@@ -24,7 +24,7 @@ export interface HoldingTally {
   readonly watchesEnded: { age: number; displaced: number };
 }
 
-/** All zero. */
+/** A tally that has counted nothing. */
 export function createTally(): HoldingTally {
   return {
     refused: { address: 0, rate: 0, full: 0 },

@@ -125,7 +125,7 @@ export class JsonCursor {
     }
   }
 
-  /** One at least. */
+  /** Skips digits, of which there must be one at least. */
   #takeDigits(): void {
     if (!isDigit(this.unit)) this.fail();
     const { text } = this;

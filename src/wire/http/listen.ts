@@ -1,4 +1,4 @@
-/** Begins to listen. */
+/** Listening, as a promise that knows of both outcomes. */
 import type { AddressInfo, ListenOptions, Server } from 'node:net';
 
 /** Resolves with the port once connections are accepted. @throws the system's error if the address cannot be had. */

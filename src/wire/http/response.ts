@@ -1,4 +1,4 @@
-/** Writes whole responses. */
+/** Writes responses that are there as a whole: status, headers and body at once. */
 import type { Exchange } from './exchange.ts';
 import { isHttp2 } from './messages.ts';
 import { throwRestAway } from './unwanted.ts';

@@ -17,7 +17,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** The properties that an object may have, by name: whether each is a list of strings, or else a string. */
 export type ObjectShape = ReadonlyMap<string, 'string' | 'strings'>;
 
-/** A property's value. */
+/** The value of a property: its kind, and how it is read once it is wanted. */
 export type BodyValue =
   | { readonly kind: 'string'; read(): string }
   | { readonly kind: 'strings'; readonly items: number; read(): readonly string[] }

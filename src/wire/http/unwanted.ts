@@ -51,7 +51,7 @@ function isSmall(request: HttpRequest): boolean {
   return length === undefined ? coding === undefined : Number(length) <= AT_ONCE;
 }
 
-/** The next pieces. */
+/** Lets the requests that waited longest read a piece each. */
 function readOn(): void {
   let left = PIECES;
   for (const request of waiting) {

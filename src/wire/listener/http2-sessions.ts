@@ -137,7 +137,7 @@ export class SessionWatch {
     for (const [session, { streams }] of this.#sessions) if (streams === 0) session.close();
   }
 
-  /** Looks no more. */
+  /** Ends the looks over the sessions; these go on. */
   stop(): void {
     clearInterval(this.#timer);
   }

@@ -25,7 +25,7 @@ import { HTTP2_OPTIONS, SessionWatch } from './http2-sessions.ts';
 import { createRawAnswers, type RawAnswers } from './raw-answer.ts';
 import { sniff } from './sniff.ts';
 
-/** PEM texts. */
+/** A certificate chain and its private key, as PEM texts. */
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;

@@ -16,14 +16,14 @@ const SHARES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 
 /** The metrics that requests are counted in, by their label values. */
 export interface RequestMetrics {
-  /** Route, protocol, status. */
+  /** Requests, labelled by route, protocol and status. */
   readonly requests: Labelled<Count>;
-  /** Route, protocol. */
+  /** How long they took, labelled by route and protocol. */
   readonly seconds: Labelled<Distribution>;
   readonly stages: Labelled<Distribution>;
-  /** Reason. */
+  /** Requests that failed, labelled by the reason. */
   readonly errors: Labelled<Count>;
-  /** Model; the next three likewise. */
+  /** Tokens of decisions, labelled by the model, as the next three are. */
   readonly tokens: Labelled<Count>;
   readonly unread: Labelled<Count>;
   readonly learned: Labelled<Count>;

@@ -8,7 +8,7 @@
  * the template is parsed.
  */
 
-/** A parsed template. */
+/** A template, ready to be compared with paths. */
 export interface PathTemplate {
   readonly text: string;
   /** Literals and variables in order; a variable is the proto name of the field that it fills. */

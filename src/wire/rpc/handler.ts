@@ -14,7 +14,7 @@ import { isGrpc, readRequest, receive, whyNoCall } from './request.ts';
 import { answer } from './response.ts';
 import { createRoutes, type Route } from './routes.ts';
 
-/** Answers RPCs. */
+/** The handler of gRPC and Connect, which also says what is an RPC. */
 export interface RpcHandler extends ProtocolHandler {
   /** Whether a request is an RPC, by its path or its content type. */
   takes(request: HttpRequest, path: string): boolean;

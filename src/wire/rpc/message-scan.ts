@@ -19,7 +19,7 @@ export interface MessageScan {
 /** Fields that a protobuf may have, each occurrence counted, unknown ones too: many times as many as any request's. */
 const MAX_OCCURRENCES = 4096;
 
-/** Compiles a scan. */
+/** The scan for messages of this type, compiled once from its descriptor. */
 export function compileMessageScan(desc: DescMessage): MessageScan {
   const rules = fieldRules(desc);
   const fields = desc.fields.flatMap((field) => {

@@ -21,7 +21,7 @@ import { createGrpcHealth } from './grpc-health.ts';
 import { compileMessageScan, type MessageScan } from './message-scan.ts';
 import { createReflector, type Reflector } from './reflection.ts';
 
-/** One RPC. */
+/** What answers the path of one RPC. */
 export interface Route {
   /** Connect's: it decodes the request, calls the procedure and encodes what that returns. */
   readonly handler: UniversalHandler;

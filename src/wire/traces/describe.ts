@@ -8,7 +8,7 @@ import { ERROR_TABLE, type StatusName } from '../../domain/errors.ts';
 import type { Exchange, Protocol } from '../http/exchange.ts';
 import { STATUS_NUMBERS } from '../http/fault.ts';
 
-/** Names to values. */
+/** The attributes of a span, by the names of the conventions. */
 export type Attributes = Record<string, string | number>;
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY']);

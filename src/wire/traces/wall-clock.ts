@@ -13,7 +13,7 @@ export interface WallClock {
 /** What may lie between the two clocks because they are read one after the other and one has whole milliseconds. */
 const TOLERANCE = 5;
 
-/** A clock. */
+/** A clock that follows the system's where `adjust` finds the two apart. */
 export function createWallClock(): WallClock {
   let offset = performance.timeOrigin;
   return {

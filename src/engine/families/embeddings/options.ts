@@ -26,7 +26,7 @@ export interface Encoding {
   readonly dimensions: number | undefined;
 }
 
-/** All options. */
+/** The options of a package of this dialect, as they were read. */
 export interface EmbeddingsOptions extends RemoteOptions {
   readonly server: HttpServerOptions;
   readonly ofInputs: Encoding;

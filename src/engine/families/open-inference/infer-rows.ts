@@ -12,7 +12,7 @@ import { inferRequest, outputOf, type Row, rowBytes } from './tensors.ts';
 /** The server's numbers for each row, in the order of the rows. Rejects with CallFailed. */
 export type InferRows = (rows: readonly Row[], call: JobCall) => Promise<readonly Float64Array[]>;
 
-/** Asks a server. */
+/** Makes the calls of one server, in the form that the options say. */
 export function createInferRows(
   server: Pick<RemoteServer<InferenceConnection>, 'call'>,
   options: OpenInferenceOptions,

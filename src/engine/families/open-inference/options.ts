@@ -30,7 +30,7 @@ export interface InputTensor {
   readonly holds: 'ids' | 'mask' | 'types' | undefined;
 }
 
-/** The output tensor. */
+/** The output tensor that is read; a response may hold others. */
 export interface OutputTensor {
   readonly name: string;
   readonly datatype: 'FP32' | 'FP64' | 'FP16';
@@ -53,7 +53,7 @@ export type Returns =
       readonly jointWeight: number;
     };
 
-/** All options. */
+/** The options of a package of this dialect, as they were read. */
 export interface OpenInferenceOptions extends RemoteOptions {
   readonly server: ServerOptions;
   readonly model: string;

@@ -12,7 +12,7 @@ export interface Breaker {
    * `since`: when the decision began, on the clock of `performance.now()`. `outOfTime`: whether it had no more time.
    */
   failed(error: CallFailed, since: number, outOfTime: boolean): void;
-  /** Begins anew. */
+  /** Forgets all failures. */
   reset(): void;
 }
 

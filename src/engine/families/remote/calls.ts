@@ -20,17 +20,17 @@ export interface CallTerms {
 export interface CallBounds {
   readonly requests: number;
   readonly bytes: number;
-  /** Of one request. */
+  /** Milliseconds that one request may take. */
   readonly timeoutMs: number;
 }
 
-/** What a call holds. */
+/** How much of the bounds a call takes while it is under way. */
 export interface CallSize {
   readonly rows: number;
   readonly bytes: number;
 }
 
-/** Calls of one server. */
+/** The calls of one server: bounded, made again where that may help, and counted. */
 export interface Calls {
   /**
    * Makes a call by `once`, a second time if the first found no server. Rejects with CallFailed, or what `once` throws.

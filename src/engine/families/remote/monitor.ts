@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** The asking. */
+/** A server that is asked again and again, until `stop`. */
 export interface Monitor {
   /** Asks now, beside the usual times. */
   hurry(): void;

@@ -6,9 +6,9 @@ import type { Premise } from '../family.ts';
 import type { JobCall } from './calls.ts';
 import type { ReadChoice, Scorer } from './scorer.ts';
 
-/** What is measured. */
+/** What a measurement is made with. */
 export interface ProfileOptions {
-  /** One that keeps nothing. */
+  /** Scores without a cache: each batch asks the server. */
   readonly scorer: Scorer;
   /** Whether the one that will decide keeps what the server says of choices. */
   readonly keepsChoices: boolean;
@@ -19,7 +19,7 @@ export interface ProfileOptions {
   call(): JobCall;
 }
 
-/** Rejects with CallFailed. */
+/** The profile of a model at a server. Rejects with CallFailed. */
 export async function measureServer({
   scorer,
   keepsChoices,

@@ -1,6 +1,6 @@
 /** A bound on what is under way at a server, in requests and bytes. Who waits is let in in the order of coming. */
 
-/** The bound. */
+/** Lets calls in as far as there is room. */
 export interface Semaphore {
   /**
    * Resolves when there is room, with what gives it back. A single item larger than all bytes is let in when nothing

@@ -19,7 +19,7 @@ export function mentioned(template: string): readonly TextName[] {
   return [...template.matchAll(MENTION)].map(([, name]) => name as TextName);
 }
 
-/** Fills a template. */
+/** The template with its texts; a text that is not given stays mentioned. */
 export function fill(template: string, texts: RowTexts): string {
   return template.replaceAll(MENTION, (whole, name: TextName) => texts[name]?.text ?? whole);
 }

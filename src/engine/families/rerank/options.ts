@@ -31,7 +31,7 @@ export type RerankScores =
   | { readonly kind: 'logit'; readonly ask: 'raw_scores' | 'use_activation' | undefined }
   | { readonly kind: 'probability' };
 
-/** All options. */
+/** The options of a package of this dialect, as they were read. */
 export interface RerankOptions extends RemoteOptions {
   readonly server: HttpServerOptions;
   readonly shape: RerankShape;

@@ -8,7 +8,7 @@ import { finiteNumber, type JsonObject, listIn, objectOf } from '../remote/http/
 import type { SystemOneVariant } from './options.ts';
 import { halfDigitOf } from './rounding.ts';
 
-/** What is asked. */
+/** One question to the server: its texts, and the choices in the order in which they are sent. */
 export interface Question {
   readonly model: string;
   readonly state: string;

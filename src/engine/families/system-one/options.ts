@@ -24,7 +24,7 @@ import { readTemplate, type TextName } from '../remote/templates.ts';
 /** The two forms of request and answer. */
 export type SystemOneVariant = 'systemone' | 'decisions';
 
-/** All options. */
+/** The options of a package of this dialect, as they were read. */
 export interface SystemOneOptions extends RemoteOptions {
   readonly server: HttpServerOptions;
   readonly variant: SystemOneVariant;

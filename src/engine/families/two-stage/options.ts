@@ -22,7 +22,7 @@ export interface WindowOptions {
   readonly kappaRelevance: number;
 }
 
-/** All options. */
+/** The options of a package of this family, as they were read. */
 export interface TwoStageOptions {
   readonly stageA: string;
   readonly stageB: string;

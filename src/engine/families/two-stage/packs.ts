@@ -16,7 +16,7 @@ export interface SpecialTokens {
 /** Tokens that frame every premise: `[CLS]` and two `[SEP]`. */
 export const FRAME_TOKENS = 3;
 
-/** Token ids. */
+/** A text as token ids, without special tokens. */
 export type Ids = readonly number[];
 
 /** The inputs of one run over the premise and these options. */

@@ -24,7 +24,7 @@ export const FEATURE_NAMES = [
   'verdicts',
   'residual',
 ] as const;
-/** One of them. */
+/** The name of a feature. */
 export type FeatureName = (typeof FEATURE_NAMES)[number];
 
 /** The fitted rule of a package. */
@@ -55,7 +55,7 @@ export interface WindowScores {
 
 /** What the windows of a request share. */
 export interface RequestFacts {
-  /** All choices. */
+  /** How many choices the request has, those outside K included. */
   readonly choices: number;
   /** Mean cosine of different choices' vectors in K. */
   readonly closeness: number;
@@ -67,7 +67,7 @@ export interface RequestFacts {
   readonly residual: boolean;
 }
 
-/** z over K. */
+/** The logits z of the head comment, over the best choices K. */
 export function stackLogits(rule: StackRule, scores: WindowScores, facts: RequestFacts): Float64Array {
   const { a, b } = scores;
   const values = features(scores, facts);

@@ -13,7 +13,7 @@ export interface ServerFacts {
   readonly maxTokens: ReadonlyMap<string, number>;
   /** The most texts of a request. */
   readonly rows: number | undefined;
-  /** For the operator. */
+  /** The same as lines that the command prints. */
   readonly lines: readonly string[];
 }
 

@@ -16,7 +16,7 @@ export interface SurveyRequest {
   readonly own: JsonObject;
 }
 
-/** What was found. */
+/** What was found out about a server in one dialect. */
 export interface Survey {
   /** Options of the package that the dialect needs; those of `server` and what counts tokens aside. */
   readonly options: JsonObject;
@@ -32,7 +32,7 @@ export interface Survey {
   readonly cap: number | undefined;
   /** A temperature that is usual for such a model. */
   readonly temperature: number;
-  /** For the operator. */
+  /** What was found, as lines that the command prints. */
   readonly lines: readonly string[];
 }
 

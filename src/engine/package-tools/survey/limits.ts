@@ -6,7 +6,7 @@ import type { LongTexts } from './long-texts.ts';
 /** What the operator said; what was not is worked out. */
 export type AskedLimits = { readonly [K in keyof ModelLimits]?: number | undefined };
 
-/** What came of it. */
+/** The limits that the package gets, by what was asked for and what the server takes. */
 export interface SurveyedLimits {
   readonly limits: ModelLimits;
   /**
@@ -20,7 +20,7 @@ export interface SurveyedLimits {
    * nothing by itself as far as it was tried, as many bytes as it read tokens are the most that is sure.
    */
   readonly bytesPerToken: number;
-  /** For the operator. */
+  /** What the operator is told of them. */
   readonly line: string | undefined;
 }
 

@@ -33,7 +33,7 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
-/** A client. */
+/** Requests to one server over kept connections, until `close`. */
 export interface HttpClient {
   /** Rejects with CallFailed if there is no answer, or none within the bounds. */
   exchange(request: HttpRequest, terms: CallTerms): Promise<HttpAnswer>;

@@ -26,9 +26,9 @@ export interface HttpConnection extends Connection {
 export interface HttpConnectionOptions {
   readonly server: HttpServerOptions;
   readonly bounds: {
-    /** In flight. */
+    /** Requests that may be in flight at one time. */
     readonly requests: number;
-    /** Of an answer. */
+    /** The most bytes of an answer. */
     readonly messageBytes: number;
   };
 }
