@@ -4,6 +4,8 @@
  */
 import test from 'ava';
 import { claimFolder } from '../src/stores/sqlite/folder.ts';
+import { json } from './support/answers.ts';
+import { send } from './support/http.ts';
 import { lightModel } from './support/light-model.ts';
 import { until } from './support/redis.ts';
 import { startServer } from './support/server-process.ts';
@@ -41,15 +43,15 @@ test('catalogs and keys are one, their bounds hold over both, and the second ser
 
   const issued = await umpire('keys', 'create', '--owner', 'acme');
   const [keyId = ''] = /key_\w+/.exec(issued.join()) ?? [];
-  const headers = { authorization: `Bearer ${issued.at(-1)}`, 'content-type': 'application/json' };
+  const headers = { authorization: `Bearer ${issued.at(-1)}` };
+  const portOf = (server: number): number => servers[server]?.port ?? 0;
   const create = async (server: number, id: string): Promise<number> => {
     const body = JSON.stringify({ id, model: 'minilm-l6', choices: [`${id} of ${server}`, 'other'] });
-    const address = `http://127.0.0.1:${servers[server]?.port}/v1/catalogs`;
-    return (await fetch(address, { method: 'POST', headers, body })).status;
+    return (await send(portOf(server), { path: '/v1/catalogs', headers, body })).status;
   };
   const read = async (server: number, id: string) => {
-    const answer = await fetch(`http://127.0.0.1:${servers[server]?.port}/v1/catalogs/${id}`, { headers });
-    return { status: answer.status, body: (await answer.json()) as { choices?: readonly string[] } };
+    const answer = await send(portOf(server), { path: `/v1/catalogs/${id}`, headers });
+    return { status: answer.status, body: json(answer) as { choices?: readonly string[] } };
   };
 
   // The same ids at both at the same time: one of them wins each, and both servers say the same of it.

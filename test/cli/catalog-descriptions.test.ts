@@ -8,6 +8,8 @@ import test from 'ava';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { modelsFolder, TINY, writePackage } from '../engine/support/packages.ts';
+import { json } from '../support/answers.ts';
+import { decide } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
 import { openStores } from '../support/open-stores.ts';
 import { startRedis } from '../support/redis.ts';
@@ -47,18 +49,14 @@ for (const kind of ['sqlite', 'redis'] as const) {
         return path;
       };
       const show = async () => JSON.parse((await umpire('catalogs', 'show', ...target, '--json')).out);
-      const decide = async (input: string, asked: object = { catalog: 'letters' }) => {
-        const response = await fetch(`${service.url}/v1/decisions`, {
-          method: 'POST',
-          headers: { ...headers, 'content-type': 'application/json' },
-          body: JSON.stringify({ model: 'tiny', input, instruction: 'which', ...asked }),
-        });
-        const { output } = (await response.json()) as { output: { choice: string; probabilities: object } };
-        return { ...output, learned: response.headers.get('x-umpire-learned') };
+      const decided = async (input: string, asked: object = { catalog: 'letters' }) => {
+        const answer = await decide(service.port, { model: 'tiny', input, instruction: 'which', ...asked }, headers);
+        const { output } = json(answer) as { output: { choice: string; probabilities: object } };
+        return { ...output, learned: answer.headers['x-umpire-learned'] };
       };
 
       // The same probabilities as for such texts inline, under the bare names.
-      const bare = await decide('defdef');
+      const bare = await decided('defdef');
       const described = await umpire(
         'catalogs',
         'describe',
@@ -68,9 +66,9 @@ for (const kind of ['sqlite', 'redis'] as const) {
       t.is(described.status, 0, described.err);
       t.regex(described.out, /^letters: changed, on every server within a second$/m);
       await wait();
-      const after = await decide('defdef');
+      const after = await decided('defdef');
       t.notDeepEqual(after.probabilities, bare.probabilities);
-      const inline = await decide('defdef', { choices: ['xyz', 'abc: def def', 'mno: g "h", i'] });
+      const inline = await decided('defdef', { choices: ['xyz', 'abc: def def', 'mno: g "h", i'] });
       t.deepEqual(Object.keys(after.probabilities).toSorted(), CHOICES.toSorted());
       t.deepEqual(Object.values(after.probabilities).toSorted(), Object.values(inline.probabilities).toSorted());
       t.is(after.choice, 'abc');
@@ -87,7 +85,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
       await stores.catalogs.delete('acme', 'letters', budget());
       t.is((await runUmpire(['catalogs', 'import', '--owner', 'acme'], { env, input: exported })).status, 0);
       await wait();
-      t.deepEqual(await decide('defdef'), after);
+      t.deepEqual(await decided('defdef'), after);
       await stores.catalogs.delete('acme', 'letters', budget());
       t.is((await umpire('restore', backup)).status, 0);
       t.is((await umpire('catalogs', 'export', '--owner', 'acme')).out, exported);
@@ -168,7 +166,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
         [null, null, 'g "h", i'],
       );
       await wait();
-      t.is((await decide('abc def')).learned, relearned.learned.digest);
+      t.is((await decided('abc def')).learned, relearned.learned.digest);
 
       // Other choices: what still applies stays.
       const page = await umpire('catalogs', 'show', ...target);
@@ -189,7 +187,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
       );
       t.like(now.choices[0], { description: 'g "h", i' });
       await wait();
-      const last = await decide('abc def');
+      const last = await decided('abc def');
       t.deepEqual(Object.keys(last.probabilities).toSorted(), ['abc', 'mno', 'new']);
       t.is(last.learned, now.learned?.digest ?? null);
       for (const [content, message] of [

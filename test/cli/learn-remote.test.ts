@@ -11,6 +11,7 @@ import {
   TEXT_EMBEDDING_OPTIONS,
   writeRemotePackage,
 } from '../engine/support/remote-packages.ts';
+import { decide, send } from '../support/http.ts';
 import { startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { linesOf, runUmpire } from '../support/terminal.ts';
@@ -45,14 +46,10 @@ for (const [name, served, options, said] of CASES) {
     });
     const umpire = (...args: string[]) => runUmpire(args, { env });
     const key = linesOf((await umpire('keys', 'create', '--owner', 'acme')).out).at(-1) ?? '';
-    const call = (path: string, body: object) =>
-      fetch(service.url + path, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-    const made = await call('/v1/catalogs', { id: 'letters', model: 'remote', choices: ['xyz', 'abc', 'mno'] });
-    t.is(made.status, 201, await made.text());
+    const headers = { authorization: `Bearer ${key}` };
+    const catalog = JSON.stringify({ id: 'letters', model: 'remote', choices: ['xyz', 'abc', 'mno'] });
+    const made = await send(service.port, { path: '/v1/catalogs', headers, body: catalog });
+    t.is(made.status, 201, made.text);
     const file = join(data, 'labels.jsonl');
     const lines = texts.map((input, i) => JSON.stringify({ input, instruction: 'which', label: labels[i] }));
     writeFileSync(file, `${lines.join('\n')}\n`);
@@ -60,8 +57,8 @@ for (const [name, served, options, said] of CASES) {
     t.regex(taught.out + taught.err, said);
     await new Promise((resolve) => setTimeout(resolve, 1000));
     const asked = { model: 'remote', input: texts[0], instruction: 'which', catalog: 'letters' };
-    const decided = await call('/v1/decisions', asked);
+    const decided = await decide(service.port, asked, headers);
     t.is(decided.status, 200);
-    t.is(decided.headers.get('x-umpire-learned') !== null, taught.status === 0);
+    t.is(decided.headers['x-umpire-learned'] !== undefined, taught.status === 0);
   });
 }

@@ -3,12 +3,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { modelsFolder, TINY } from '../engine/support/packages.ts';
+import { json } from '../support/answers.ts';
+import { decide, send } from '../support/http.ts';
 import { startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { linesOf, runUmpire } from '../support/terminal.ts';
 
 interface Decided {
-  readonly learned: string | null;
+  readonly learned: unknown;
   readonly choice: string;
   readonly confidence: number;
 }
@@ -23,26 +25,15 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   const { status: made, out: issued } = await umpire('keys', 'create', '--owner', 'acme');
   t.is(made, 0);
   const key = linesOf(issued).at(-1) ?? '';
-  const call = async (method: string, path: string, body?: object) => {
-    const response = await fetch(service.url + path, {
-      method,
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return response.status === 204 ? undefined : await response.json();
-  };
+  const headers = { authorization: `Bearer ${key}` };
   const choices = ['xyz', 'abc', 'mno'];
-  const create = () => call('POST', '/v1/catalogs', { id: 'letters', model: 'tiny', choices });
-  const decide = async (input: string, asked: object = { catalog: 'letters' }): Promise<Decided> => {
-    const response = await fetch(`${service.url}/v1/decisions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'tiny', input, instruction: 'which', ...asked }),
-    });
-    const { output } = (await response.json()) as { output: Omit<Decided, 'learned'> };
-    return { ...output, learned: response.headers.get('x-umpire-learned') };
+  const decided = async (input: string, asked: object = { catalog: 'letters' }): Promise<Decided> => {
+    const answer = await decide(service.port, { model: 'tiny', input, instruction: 'which', ...asked }, headers);
+    const { output } = json(answer) as { output: Omit<Decided, 'learned'> };
+    return { ...output, learned: answer.headers['x-umpire-learned'] };
   };
-  await create();
+  const catalog = JSON.stringify({ id: 'letters', model: 'tiny', choices });
+  t.is((await send(service.port, { path: '/v1/catalogs', headers, body: catalog })).status, 201);
 
   const texts = Array.from(
     { length: 90 },
@@ -63,8 +54,8 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   const wait = () => new Promise((resolve) => setTimeout(resolve, 1000));
   const unseen = texts.slice(0, 15);
   const right = (answers: readonly Decided[]) => answers.filter(({ choice }, i) => choice === labels[i]).length;
-  const before = await Promise.all(unseen.map((text) => decide(text)));
-  t.true(before.every(({ learned }) => learned === null));
+  const before = await Promise.all(unseen.map((text) => decided(text)));
+  t.true(before.every(({ learned }) => learned === undefined));
   t.true(right(before) < 8);
 
   write(15);
@@ -73,12 +64,12 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   t.regex(taught.out, /letters: learned weights for tiny@r1, digest [0-9a-f]{16}; every server/);
   const digest = /digest ([0-9a-f]{16})/.exec(taught.out)?.[1] ?? '';
   await wait();
-  const after = await Promise.all(unseen.map((text) => decide(text)));
+  const after = await Promise.all(unseen.map((text) => decided(text)));
   t.true(after.every(({ learned }) => learned === digest));
   t.true(right(after) > right(before), `${right(after)} and before ${right(before)} of 15`);
 
   // Inline choices never are, and what was learned is the same for the same examples.
-  t.is((await decide(unseen[0] as string, { choices })).learned, null);
+  t.is((await decided(unseen[0] as string, { choices })).learned, undefined);
   const again = await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh');
   t.regex(again.out, new RegExp(`digest ${digest}`), again.err);
 
@@ -88,14 +79,14 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   t.true(JSON.parse(measured.out).accuracy.share > 0.5);
   const exported = await umpire('catalogs', 'export', '--owner', 'acme');
   writeFileSync(file, exported.out);
-  await call('DELETE', '/v1/catalogs/letters');
+  await send(service.port, { method: 'DELETE', path: '/v1/catalogs/letters', headers });
   t.is((await umpire('catalogs', 'import', '--owner', 'acme', file)).status, 0);
   await wait();
-  t.deepEqual(await decide(unseen[0] as string), after[0]);
+  t.deepEqual(await decided(unseen[0] as string), after[0]);
   t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh')).status, 0);
   t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--forget')).status, 0);
   await wait();
-  t.deepEqual(await Promise.all(unseen.map((text) => decide(text))), before);
+  t.deepEqual(await Promise.all(unseen.map((text) => decided(text))), before);
   t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--forget')).status, 1);
   t.regex((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh')).err, /no examples are kept/);
 

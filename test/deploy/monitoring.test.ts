@@ -13,6 +13,7 @@ import { ERROR_TABLE } from '../../src/domain/errors.ts';
 import { writeInferencePackage } from '../engine/support/inference-packages.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';
 import { encoderGraph } from '../engine/support/packages.ts';
+import { send } from '../support/http.ts';
 import { startKeyedService } from '../support/keys.ts';
 import { lightModel } from '../support/light-model.ts';
 import { readPromql } from '../support/promql.ts';
@@ -106,13 +107,8 @@ test('every metric, label and value that an expression names is in a scrape', as
   t.teardown(() => service.stop());
   const body = { model: 'minilm-l6', input: 'a', instruction: 'b', choices: ['c', 'd'] };
   const post = async (path: string, json: unknown): Promise<number> => {
-    const answer = await fetch(`${service.url}${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${service.key}` },
-      body: JSON.stringify(json),
-    });
-    await answer.text();
-    return answer.status;
+    const headers = { authorization: `Bearer ${service.key}` };
+    return (await send(service.port, { path, headers, body: JSON.stringify(json) })).status;
   };
   await untilServed(service.app, 'minilm-l6');
   await untilServed(service.app, 'remote');

@@ -6,6 +6,8 @@ import test from 'ava';
 import { writeInferencePackage } from '../engine/support/inference-packages.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';
 import { encoderGraph, modelsFolder } from '../engine/support/packages.ts';
+import { json } from '../support/answers.ts';
+import { decide } from '../support/http.ts';
 import { until } from '../support/redis.ts';
 import { startService } from '../support/service.ts';
 import { runUmpire } from '../support/terminal.ts';
@@ -25,20 +27,16 @@ test.serial('ready, unavailable and ready again; counted, timed, and silent abou
     UMPIRE_METRICS_PORT: '0',
   });
   t.teardown(() => service.stop());
-  const decide = () =>
-    fetch(`${service.url}/v1/decisions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'remote', input: 'abc', instruction: 'which', choices: ['abc', 'xyz'] }),
-    });
+  const ask = () =>
+    decide(service.port, { model: 'remote', input: 'abc', instruction: 'which', choices: ['abc', 'xyz'] });
   const statusOf = async (): Promise<string> => {
     const list = (await (await fetch(`${service.url}/v1/models`)).json()) as { data: { status: string }[] };
     return list.data[0]?.status ?? '';
   };
 
-  const good = await decide();
+  const good = await ask();
   t.is(good.status, 200);
-  const decision = (await good.json()) as { model: string; output: { choice: string; probabilities: object } };
+  const decision = json(good) as { model: string; output: { choice: string; probabilities: object } };
   t.is(decision.model, 'remote@r1');
   t.is(decision.output.choice, 'abc');
   t.is(
@@ -47,21 +45,21 @@ test.serial('ready, unavailable and ready again; counted, timed, and silent abou
   );
 
   server.behaviour.status = { code: 13, details: `secret of ${server.address}` };
-  const refused = await decide();
+  const refused = await ask();
   t.is(refused.status, 503);
-  t.true(Number(refused.headers.get('retry-after')) >= 1);
-  const body = await refused.text();
-  t.like(JSON.parse(body), { error: { type: 'model_error', code: 'model_unavailable', param: 'model' } });
+  t.true(Number(refused.headers['retry-after']) >= 1);
+  const { text: body } = refused;
+  t.like(json(refused), { error: { type: 'model_error', code: 'model_unavailable', param: 'model' } });
   t.false(body.includes('secret') || body.includes(server.address) || body.includes('INTERNAL'));
   server.behaviour.status = undefined;
 
   await server.kill();
   await until(async () => (await statusOf()) === 'unavailable', PATIENCE);
   t.is((await fetch(`${service.url}/health/ready`)).status, 503);
-  t.is((await decide()).status, 503);
+  t.is((await ask()).status, 503);
   await server.revive();
   await until(async () => (await statusOf()) === 'ready', PATIENCE);
-  t.is((await decide()).status, 200);
+  t.is((await ask()).status, 200);
 
   const port = service.log.find(({ msg }) => msg === 'metrics')?.metricsPort;
   const samples = async () => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();

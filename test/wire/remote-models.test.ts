@@ -11,6 +11,7 @@ import {
   TEXT_EMBEDDING_OPTIONS,
   writeRemotePackage,
 } from '../engine/support/remote-packages.ts';
+import { decide } from '../support/http.ts';
 import { until } from '../support/redis.ts';
 import { startService } from '../support/service.ts';
 
@@ -66,12 +67,7 @@ test.serial('GET /v1/models lists them beside local ones, with limits, and follo
 
   ranker.behaviour.token = 'another';
   const decision = { model: 'ranker', input: 'abc', instruction: 'which', choices: ['abc', 'zz'] };
-  const refused = await fetch(`${service.url}/v1/decisions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(decision),
-  });
-  t.is(refused.status, 503);
+  t.is((await decide(service.port, decision)).status, 503);
   await until(async () => ((await read('/v1/models/ranker')) as { status: string }).status === 'unavailable', PATIENCE);
   t.deepEqual(await read('/v1/models/ranker'), described('ranker', 'unavailable', 300));
   t.like(await read('/v1/models/tiny'), { status: 'ready' });

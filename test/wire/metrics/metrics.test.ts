@@ -4,8 +4,9 @@ import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import test from 'ava';
 import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
+import { decide } from '../../support/http.ts';
 import { metricsPortOf, scrape } from '../../support/scrape.ts';
-import { startService, type TestService } from '../../support/service.ts';
+import { startService } from '../../support/service.ts';
 
 const BODY = {
   model: 'minilm-l6',
@@ -14,20 +15,12 @@ const BODY = {
   choices: ['charges', 'parcels', 'logins'],
 };
 
-function post(service: TestService, json: unknown, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(`${service.url}/v1/decisions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(json),
-  });
-}
-
 test('counts what was sent, by route, protocol, status, reason and model', async (t) => {
   const service = await startService({ UMPIRE_METRICS_PORT: '0' });
   t.teardown(() => service.stop());
-  for (let count = 0; count < 5; count += 1) await (await post(service, BODY)).text();
-  for (let count = 0; count < 2; count += 1) await (await post(service, { ...BODY, model: 'nobody' })).text();
-  await (await post(service, BODY, { authorization: 'Bearer junk' })).text();
+  for (let count = 0; count < 5; count += 1) await decide(service.port, BODY);
+  for (let count = 0; count < 2; count += 1) await decide(service.port, { ...BODY, model: 'nobody' });
+  await decide(service.port, BODY, { authorization: 'Bearer junk' });
   await (await fetch(`${service.url}/nowhere/at/all`)).text();
   const client = createClient(DecisionService, createGrpcTransport({ baseUrl: service.url }));
   for (let count = 0; count < 3; count += 1) await client.createDecision(BODY);
@@ -97,7 +90,7 @@ test('no label holds a path, a key, an input or a choice, however odd the reques
       })
     ).text();
   }
-  await (await post(service, { ...BODY, input: 'secret input', choices: ['secret one', 'secret two'] })).text();
+  await decide(service.port, { ...BODY, input: 'secret input', choices: ['secret one', 'secret two'] });
   const samples = await scrape(metricsPortOf(service));
   t.deepEqual(
     [...samples.keys()].filter((sample) => sample.includes('secret')),

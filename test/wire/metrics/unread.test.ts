@@ -4,6 +4,7 @@
  */
 import test from 'ava';
 import { modelsFolder } from '../../engine/support/packages.ts';
+import { decide } from '../../support/http.ts';
 import { metricsPortOf, scrape } from '../../support/scrape.ts';
 import { startService } from '../../support/service.ts';
 
@@ -15,13 +16,7 @@ test('the log line has the share of unread tokens, and a metric counts what was 
   const service = await startService({ UMPIRE_METRICS_PORT: '0', UMPIRE_MODELS_DIR: modelsDir });
   t.teardown(() => service.stop());
   for (const input of ['a b c', 'abc', 'abc d e f g']) {
-    const response = await fetch(`${service.url}/v1/decisions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ ...QUESTION, input }),
-    });
-    t.is(response.status, 200);
-    await response.text();
+    t.is((await decide(service.port, { ...QUESTION, input })).status, 200);
   }
   const told = () => service.log.filter(({ msg, model }) => msg === 'request' && model === 'tiny@r1');
   while (told().length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
