@@ -44,6 +44,7 @@ const CASES: Readonly<Record<string, readonly [Call, Fault | 200]>> = {
     { body: JSON.stringify({ ...VALID_BODY, input: null }) },
     [400, 'invalid_argument', 'INVALID_TYPE'],
   ],
+  'invalid UTF-8': [{ body: Buffer.from(JSON.stringify({ ...VALID_BODY, input: 'x\xff' }), 'latin1') }, INVALID],
   'a byte order mark, compressed': [{ headers: GZIP, body: gzipSync(`\ufeff${text}`) }, INVALID],
   '301 choices in protobuf, and 5,000': [
     { headers: PROTO, body: Buffer.concat([validMessage, Buffer.alloc(10_000, Buffer.from([0x22, 0x00]))]) },
