@@ -7,6 +7,7 @@ import type { Pace } from './pace.ts';
 /** How one text is asked about; `place` among all. Throws Error if no text can be decided, and the signal's reason. */
 export type Insist = (asked: Asked, place: number) => Promise<Outcome>;
 
+/** The wait before a text is asked about again where the service names none: it doubles from the first to the most. */
 const FIRST_WAIT_MS = 250;
 const MOST_WAIT_MS = 10_000;
 /** A service that asks for more has no answers for now: that is for whoever started the command to decide. */

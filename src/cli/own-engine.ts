@@ -30,6 +30,7 @@ export interface OwnEngine {
   tooLong(texts: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 
+/** Milliseconds for a model to load, and for one decision with it, both on a busy machine. */
 const LOAD_MS = 120_000;
 const DECISION_MS = 120_000;
 const MOST_ENGINES = 8;

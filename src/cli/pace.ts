@@ -19,6 +19,7 @@ export interface Pace {
   readonly window: number;
 }
 
+/** Requests under way at the start. */
 const FIRST = 2;
 
 interface Waiting {

@@ -40,7 +40,9 @@ export interface AuthenticatorOptions {
   readonly clock?: () => number;
 }
 
+/** Addresses that are counted at one time. */
 const MAX_ADDRESSES = 50_000;
+/** Bad keys that an address may send before it is told to wait. */
 const BAD_KEYS: Rate = { perSecond: 1, burst: 60 };
 /**
  * Look-ups of keys that were not found. The burst is for many good keys at once behind one address: those that are

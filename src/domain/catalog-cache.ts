@@ -26,6 +26,7 @@ export interface CatalogCache {
   forget(owner: string, id: string): void;
 }
 
+/** Milliseconds in which a copy is used without asking the store. */
 const FRESH_MS = 800;
 /**
  * In UTF-16 code units of all choices together, and a little for each catalog: about 32 MiB at the most

@@ -35,9 +35,12 @@ interface Found {
   nextLook: number;
 }
 
+/** Milliseconds after which a key that was found, or was not, is looked up again. */
 const FOUND_MS = 3_000;
 const ABSENT_MS = 1_000;
+/** Milliseconds for which a key that was found is believed while the store is away. */
 const BELIEVED_MS = 10 * 60_000;
+/** Keys of either kind that are remembered. */
 const MAX_FOUND = 50_000;
 const MAX_ABSENT = 10_000;
 

@@ -45,7 +45,7 @@ const LEASE_MS = 35_000;
 /** Limits fail open, so they may not use up what the rest of the request's store work needs. */
 const SHARE_MS = 100;
 
-/** So long without a failure, and the store is well. */
+/** Milliseconds without a failure after which the store counts as recovered. */
 const QUIET_MS = 5_000;
 
 const FREE: Admission = { release() {} };

@@ -5,6 +5,7 @@ export interface Slowest {
   read(): number;
 }
 
+/** The length of a window. */
 const WINDOW_MS = 60_000;
 
 /**

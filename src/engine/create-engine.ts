@@ -11,6 +11,7 @@ import { createSelection } from './packages/selection.ts';
 import { straysOf, withAddress } from './packages/servers.ts';
 import { createPackageWatch } from './packages/watch.ts';
 
+/** Milliseconds between looks for processes that are stuck. */
 const CHECK_INTERVAL = 250;
 
 /**

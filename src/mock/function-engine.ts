@@ -1,6 +1,7 @@
 /**
  * An engine whose scores are a function: no process, no model, no queue. It keeps the promises of the interface that
- * callers can see: over is over, what is not served is unavailable, a job is released once.
+ * callers can see: a job that has passed its deadline or was cancelled gets no answer, a model that is not served is
+ * unavailable, and a job is released once.
  */
 import type { Engine, JobTerms, ModelRevision, ScoreJob, ScoreOutcome } from '../engine/engine.ts';
 import { EngineClosing, JobCanceled, JobDeadlinePassed, ModelUnavailable } from '../engine/errors.ts';

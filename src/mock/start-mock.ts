@@ -38,7 +38,8 @@ export interface Mock {
   stop(): Promise<void>;
 }
 
-const ELSEWHERE = [
+/** Settings of stores that a mock must not touch: it keeps everything in a folder of its own. */
+const OTHER_STORES = [
   'REDIS_URL',
   'REDIS_SENTINELS',
   'REDIS_SENTINEL_NAME',
@@ -50,14 +51,14 @@ const ELSEWHERE = [
 export async function startMock(options: MockOptions): Promise<Mock> {
   const { env, models, limits, keys, faults, seed, logger } = options;
   const folder = await mkdtemp(join(tmpdir(), 'umpire-mock-'));
-  const away = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  const removeFolder = (): Promise<void> => rm(folder, { recursive: true, force: true });
   try {
     const config = readConfig({
       HOST: '127.0.0.1',
       ...NO_LIMITS,
       UMPIRE_DRAIN_DELAY: '0',
       ...env,
-      ...Object.fromEntries(ELSEWHERE.map((name) => [name, undefined])),
+      ...Object.fromEntries(OTHER_STORES.map((name) => [name, undefined])),
       UMPIRE_MODELS_DIR: undefined,
       UMPIRE_DATA_DIR: folder,
     });
@@ -79,7 +80,7 @@ export async function startMock(options: MockOptions): Promise<Mock> {
           await app.stop();
           await engine.close();
           await stores.close();
-          await away();
+          await removeFolder();
         },
       };
     } catch (error) {
@@ -87,7 +88,7 @@ export async function startMock(options: MockOptions): Promise<Mock> {
       throw error;
     }
   } catch (error) {
-    await away();
+    await removeFolder();
     throw error;
   }
 }

@@ -15,8 +15,11 @@ export interface LbfgsOptions {
   readonly tolerance: number;
 }
 
+/** Steps that are remembered for the curvature; the book advises 3 to 20. */
 const MEMORY = 8;
+/** The share of the gain that the gradient promises which a step must reach (Armijo). */
 const SUFFICIENT = 1e-4;
+/** Times that a step is halved in search of such a gain. */
 const MOST_HALVINGS = 20;
 
 interface Pair {

@@ -98,8 +98,8 @@ export async function checkPackage(
   revision: string,
 ): Promise<PackageCheck> {
   const settings = engineSettings({ ...options, engines: 1 });
-  const lying = await readPackage(join(settings.modelsDir, id, revision), id, revision);
-  const found = withAddress(lying, settings.inferenceServers);
+  const inFolder = await readPackage(join(settings.modelsDir, id, revision), id, revision);
+  const found = withAddress(inFolder, settings.inferenceServers);
   const remote = isRemote(found.manifest.family);
   if (found.problems.length > 0) return { kind: 'broken', problems: found.problems };
 

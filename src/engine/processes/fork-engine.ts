@@ -24,6 +24,7 @@ const ENVIRONMENT = [
   'NODE_EXTRA_CA_CERTS',
 ];
 
+/** V8's heap of a process is never smaller than this. */
 const LEAST_HEAP_MIB = 64;
 const GREATEST_NICENESS = 19;
 

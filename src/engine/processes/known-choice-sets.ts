@@ -34,6 +34,7 @@ export interface KnownChoiceSets {
   remove(set: ChoiceSet): void;
 }
 
+/** Sets that are remembered of one process. */
 const MAX_SETS = 2048;
 
 /** Remembers the sets used last. */

@@ -8,9 +8,11 @@ export interface EngineLife {
   readonly lived: number;
 }
 
+/** The first wait, milliseconds; it doubles with each short life up to one of the two below. */
 const FIRST = 100;
 const LONGEST_AFTER_SERVICE = 1000;
 const LONGEST_OTHERWISE = 30_000;
+/** Milliseconds of life after which a process that served ended by itself, and not because of how it was started. */
 const CALM = 10_000;
 
 /**

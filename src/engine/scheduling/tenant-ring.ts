@@ -22,7 +22,9 @@ interface Tenant<T> {
   cost: number;
 }
 
+/** Milliseconds of engine time that a visit gives. */
 const QUANTUM = 20;
+/** Tenants whose debts are remembered while they wait for nothing; beyond it the oldest debt is forgotten. */
 const MAX_DEBTORS = 10_000;
 
 /** Items of many tenants, none at first. */

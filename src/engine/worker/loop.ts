@@ -9,6 +9,7 @@ import { isRemote } from '../packages/family-names.ts';
 import { type FromEngine, PASSING_LENGTH, type PrepareMessage, type ScoreMessage, type ToEngine } from './messages.ts';
 import { createLoadedModels, type LoadedModels } from './models.ts';
 
+/** Milliseconds between two reports of progress in one job. */
 const PROGRESS_INTERVAL = 100;
 /** Milliseconds that a job may read its texts before others pass it. */
 const LONG_READING = 10;

@@ -8,6 +8,7 @@ import { setPriority } from 'node:os';
 import { WorkerLoop } from './loop.ts';
 import type { FromEngine, ToEngine } from './messages.ts';
 
+/** Milliseconds between reports of what runs, and of the resident memory. */
 const REPORT_INTERVAL = 250;
 const MEMORY_INTERVAL = 1000;
 

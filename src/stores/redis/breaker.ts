@@ -23,6 +23,7 @@ export interface BreakerEvents {
   closed(openMs: number): void;
 }
 
+/** Calls in a row without an answer at which the breaker opens. */
 const FAILURES = 3;
 
 /** A breaker, closed at first. */

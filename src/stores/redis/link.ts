@@ -34,6 +34,7 @@ interface Connected {
 /** Without a connection, for the first time or again; with one; closed for good. */
 type LinkState = { readonly kind: 'connecting' } | Connected | { readonly kind: 'closed' };
 
+/** Milliseconds between heartbeats while the breaker is closed and while it is open, and for the answer to one. */
 const HEARTBEAT_MS = 500;
 const HEARTBEAT_DOWN_MS = 150;
 const HEARTBEAT_TIMEOUT_MS = 250;

@@ -5,6 +5,7 @@
 import type { HostPort } from '../settings.ts';
 import { newClient, nodeOptions, openNode, type RedisConnection, socketOptions, within } from './connection.ts';
 
+/** Milliseconds for the connection to a Sentinel, and for its answer. */
 const ASK_TIMEOUT_MS = 1_000;
 
 /**

@@ -12,7 +12,9 @@ import { createReserve } from './reserve.ts';
 import { type Acknowledgement, type Order, READY, sharedNow } from './write-queue.ts';
 import { createWrites, type WriteResult } from './writes.ts';
 
+/** Writes that share one transaction, and so one wait for the disk. */
 const MOST_AT_ONCE = 128;
+/** Milliseconds before a transaction is tried again that found the file locked. */
 const RETRY_MS = 3;
 /** How often it is tried to hold space back again. */
 const RESERVE_INTERVAL = 10_000;

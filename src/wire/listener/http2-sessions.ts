@@ -103,7 +103,7 @@ export class SessionWatch {
         watched.quietSince = performance.now();
         watched.heardAt = watched.quietSince;
         watched.heardWhileQuiet = false;
-        if (this.#state === 'leaving' && watched.streams === 0) nudge(session);
+        if (this.#state === 'leaving' && watched.streams === 0) pingIdle(session);
       });
     });
     session.on('error', () => {});
@@ -113,7 +113,7 @@ export class SessionWatch {
   /** Begins to take leave: each session serves one more stream at most, those to come included. */
   startLeaving(): void {
     this.#state = 'leaving';
-    for (const [session, { streams }] of this.#sessions) if (streams === 0) nudge(session);
+    for (const [session, { streams }] of this.#sessions) if (streams === 0) pingIdle(session);
   }
 
   /** Sessions that may have a first stream on the way. */
@@ -187,7 +187,7 @@ function ask(session: ServerHttp2Session, watched: Watched, now: number): void {
   else session.ping(onAnswer);
 }
 
-/** Has something arrive at an idle peer. */
-function nudge(session: ServerHttp2Session): void {
+/** Sends an idle peer a ping, so that it looks at what has arrived. */
+function pingIdle(session: ServerHttp2Session): void {
   if (!session.closed && !session.destroyed) session.ping(() => {});
 }

@@ -11,7 +11,7 @@ export interface Count {
   value: number;
 }
 
-/** How often values fell where. */
+/** Counts observed values by the buckets that they fall into: a histogram. */
 export interface Distribution {
   observe(value: number): void;
 }

@@ -16,7 +16,7 @@ export function exchangeOf(context: HandlerContext): Exchange {
 }
 
 /** Does the work of a call; what it throws becomes the protocol's error and is noted on the exchange. */
-export async function visibly<T>(context: HandlerContext, work: () => T | Promise<T>): Promise<T> {
+export async function noting<T>(context: HandlerContext, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

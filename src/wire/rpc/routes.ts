@@ -16,7 +16,7 @@ import type { Holdings } from '../holdings/holdings.ts';
 import { MAX_BODY_BYTES } from '../http/bounds.ts';
 import { compileMessageChecker } from './check-message.ts';
 import type { UniversalHandler } from './connect-private.ts';
-import { exchangeOf, visibly } from './context.ts';
+import { exchangeOf, noting } from './context.ts';
 import { createGrpcHealth } from './grpc-health.ts';
 import { compileMessageScan, type MessageScan } from './message-scan.ts';
 import { createReflector, type Reflector } from './reflection.ts';
@@ -56,7 +56,7 @@ export function createRoutes(options: {
   const grpcHealth = createGrpcHealth(health, services, (context, end) => holdings.watch(exchangeOf(context), end));
   router.service(
     HealthService,
-    { ...grpcHealth, check: (request, context) => visibly(context, () => grpcHealth.check(request, context)) },
+    { ...grpcHealth, check: (request, context) => noting(context, () => grpcHealth.check(request, context)) },
     SMALL,
   );
   if (options.reflection) mountReflection(router, createReflector([...services, HealthService]));
@@ -73,7 +73,7 @@ export function createRoutes(options: {
 function mount(router: ConnectRouter, procedure: Procedure): void {
   const check = compileMessageChecker(procedure.method.input);
   const answer = (request: Message, context: HandlerContext) =>
-    visibly(context, async () => {
+    noting(context, async () => {
       check(request);
       const exchange = exchangeOf(context);
       const result = await invoke(procedure, request, exchange);

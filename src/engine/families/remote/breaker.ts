@@ -16,7 +16,9 @@ export interface Breaker {
   reset(): void;
 }
 
+/** Failures in a row at which the server is left alone. */
 const TOLERATED = 5;
+/** Milliseconds that a decision must have waited in vain to count as a failure of the server. */
 const MEANINGFUL = 1000;
 
 /**

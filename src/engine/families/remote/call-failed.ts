@@ -58,6 +58,7 @@ export function malformed(message: string): CallFailed {
   return new CallFailed('malformed', message);
 }
 
+/** UTF-16 code units of what a server said that are shown. */
 const LONGEST_DETAILS = 300;
 
 /** Why a call about the operator's own texts failed, what the server said included: on one line, and not for ever. */

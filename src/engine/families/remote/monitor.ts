@@ -11,6 +11,7 @@ export interface Monitor {
   stop(): void;
 }
 
+/** Milliseconds between two questions, and before the second one where the first found a problem. */
 const INTERVAL = 1000;
 const AGAIN = 100;
 

@@ -1,7 +1,7 @@
 /**
  * How many calls may be made again: a store of tokens as in gRPC's own throttling of retries (gRFC A6). A failure takes
- * one, a success gives a tenth back, and while half of them or less are left nothing is made again, so that a server in
- * trouble gets no more calls but for it.
+ * one, a success gives a tenth back, and while half of them or less are left nothing is made again: retries must not add
+ * to the load of a server in trouble.
  */
 export interface RetryThrottle {
   succeeded(): void;
@@ -9,6 +9,7 @@ export interface RetryThrottle {
   failed(): boolean;
 }
 
+/** Tokens of the store, and how many a success gives back: the values of the examples in gRFC A6. */
 const CAPACITY = 10;
 const GAIN = 0.1;
 

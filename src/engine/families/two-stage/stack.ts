@@ -1,6 +1,6 @@
 /**
- * How the two stages speak together. Features of a request, in which the order of choices leaves no trace, set the
- * weights of a and b:
+ * How the scores of the two stages become one distribution. Features of a request, which do not depend on the order of
+ * its choices, set the weights of a and b:
  *
  *     b = s − lean · l, what stage B says less what it leans to without a text
  *     z = exp(clamp(alpha · f, −5, 4.5)) · a + exp(clamp(beta · f, −5, 2)) · b   over the best choices K

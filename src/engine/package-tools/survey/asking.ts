@@ -27,6 +27,7 @@ export interface Asking {
   close(): void;
 }
 
+/** Milliseconds for an answer, and the most bytes of one. */
 const PATIENCE = 30_000;
 const ANSWER_BYTES = 64 * 2 ** 20;
 const [UNAUTHORISED, FORBIDDEN, TOO_MANY, UNAVAILABLE] = [401, 403, 429, 503];
