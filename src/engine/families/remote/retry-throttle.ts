@@ -1,7 +1,7 @@
 /**
  * How many calls may be made again: a store of tokens as in gRPC's own throttling of retries (gRFC A6). A failure takes
- * one, a success gives a tenth back, and while half of them or less are left nothing is made again: retries must not add
- * to the load of a server in trouble.
+ * one, a success gives a tenth back, and while half of them or less are left nothing is made again: retries must not
+ * add to the load of a server in trouble.
  */
 export interface RetryThrottle {
   succeeded(): void;
