@@ -88,8 +88,9 @@ export function unescapeMessage(trailer: Headers): Headers {
   return trailer;
 }
 
-/** Answers a Connect call with the fault. */
+/** Answers a Connect call with the fault; what is left of its request is thrown away. */
 export function answerConnectFault(exchange: Exchange, fault: DomainError, closing: boolean): void {
+  throwRestAway(exchange.request);
   const error = toConnectError(fault);
   const headers = Object.fromEntries(error.metadata);
   respond(
