@@ -21,9 +21,9 @@ function blocks(language: string): readonly string[] {
 
 const commands = blocks('sh');
 
-/** Until every model is served. */
+/** Until every model is served: they are loaded beside the longest of the other tests. */
 async function untilReady(port: number): Promise<void> {
-  for (let attempt = 0; attempt < 600; attempt += 1) {
+  for (let attempt = 0; attempt < 2400; attempt += 1) {
     const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
     if (answer?.status === 200) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
