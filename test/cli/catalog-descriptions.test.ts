@@ -127,7 +127,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
 
       // What is learned belongs to what is read: another description needs the examples, or an explicit word.
       const texts = Array.from(
-        { length: 60 },
+        { length: 120 },
         (_, i) => `${['abc', 'mno', 'xyz'][i % 3]} ${'defghi'.slice(i % 5)} ${i}`,
       );
       const examples = file(
@@ -137,7 +137,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
       );
       t.is((await umpire('learn', ...target, examples)).status, 0);
       const state = (await show()).learned;
-      t.like(state, { model: 'tiny@r1', applies: true, rung: 'weights', examples: 60 });
+      t.like(state, { model: 'tiny@r1', applies: true, rung: 'weights', examples: 120 });
       const other = file('{"choice":"xyz","description":"jkl"}');
       const refused = await umpire('catalogs', 'describe', ...target, other);
       t.is(refused.status, 1);
@@ -152,13 +152,13 @@ for (const kind of ['sqlite', 'redis'] as const) {
 
       t.is((await umpire('learn', ...target, '--keep-examples', examples)).status, 0);
       const taught = await show();
-      t.is(taught.kept_examples, 60);
-      t.deepEqual(taught.choices[1], { choice: 'abc', description: 'def def', examples: 20 });
+      t.is(taught.kept_examples, 120);
+      t.deepEqual(taught.choices[1], { choice: 'abc', description: 'def def', examples: 40 });
       // The same words change nothing; others are learned with anew, in one write.
       t.is((await umpire('catalogs', 'describe', ...target, other)).status, 0);
       t.is((await show()).learned.digest, taught.learned.digest);
       const anew = await umpire('catalogs', 'describe', ...target, '--remove', file('choice\nxyz\nabc\n'));
-      t.regex(anew.out, /^learning anew from 60 kept examples with tiny@r1$/m);
+      t.regex(anew.out, /^learning anew from 120 kept examples with tiny@r1$/m);
       const relearned = await show();
       t.not(relearned.learned.digest, taught.learned.digest);
       t.deepEqual(
@@ -171,16 +171,16 @@ for (const kind of ['sqlite', 'redis'] as const) {
       // Other choices: what still applies stays.
       const page = await umpire('catalogs', 'show', ...target);
       t.regex(page.out, /^CHOICE +EXAMPLES +DESCRIPTION$/m);
-      t.regex(page.out, /^mno +20 +g "h", i$/m);
-      t.regex(page.out, /^learned weights for tiny@r1 from 60 examples/m);
+      t.regex(page.out, /^mno +40 +g "h", i$/m);
+      t.regex(page.out, /^learned weights for tiny@r1 from 120 examples/m);
       t.regex(page.out, /^ {2}applies: that is the default revision$/m);
       const replaced = await umpire('catalogs', 'replace', ...target, '--version', '2', file('mno\nnew\nabc\n'));
       t.is(replaced.status, 0, replaced.err);
       t.regex(replaced.out, /^letters: 1 choices are new, 2 remain, 1 go; 1 descriptions remain$/m);
-      t.regex(replaced.out, /^learning anew from 40 kept examples/m);
+      t.regex(replaced.out, /^learning anew from 80 kept examples/m);
       const now = await show();
       t.is(now.version, '2');
-      t.is(now.kept_examples, 40);
+      t.is(now.kept_examples, 80);
       t.deepEqual(
         now.choices.map(({ choice }: { choice: string }) => choice),
         ['mno', 'new', 'abc'],

@@ -3,6 +3,7 @@
  * vector of the text. A rung is taken only if it beats the one taken before on examples that were held out, by more
  * than the standard error of the difference.
  */
+import { beforeMap, contrasted } from './contrast.ts';
 import { goldenSection } from './golden-section.ts';
 import {
   COMPARING,
@@ -47,22 +48,17 @@ interface HeldOut {
   readonly probabilities: Float64Array;
   readonly losses: Float64Array;
   readonly logLoss: number;
-  /** The parameters of each fold, to begin a candidate like it at. */
-  readonly parameters: readonly Parameters[];
 }
 
 const FOLDS = 5;
 /** As many examples are few: a gain must be twice its standard error then, and all of the model stays. */
 const FEW = 16;
-/** The least pull of weights for one example; it falls with the square of their number. */
-const LEAST_PULL = 64;
 const TEMPERATURE_STEPS = 12;
 const BIAS_PULLS = [10, 1];
-/** The pulls on weights that are tried, from strong to weak. */
-const WEIGHT_PULLS = [1, 0.3, 0.1, 0.03, 0.01];
+/** Behind the contrast as good as any: what a weaker or stronger one would change, the scale and the temperature do. */
+const WEIGHT_PULL = 0.15;
 /** How much of the model stays beside weights. */
-const WEIGHT_SCALES = [1, 0.7, 0.4, 0.2, 0.1];
-const FIRST_SCALE = 0.4;
+const WEIGHT_SCALES = [1, 0.5, 0.25, 0.125];
 /** The pull on the bias beside weights. */
 const BIAS_BESIDE_WEIGHTS = 1;
 
@@ -70,7 +66,7 @@ const BIAS_BESIDE_WEIGHTS = 1;
 export function climb(data: RegressionData): Learning {
   const folds = foldsOf(data);
   const biased = !isStratified(data);
-  const before = heldOut(data, folds, undefined);
+  const before = judged(data, folds, undefined, data.logs);
   let current = before;
   let rung: Rung = 'zero-shot';
   const rungs: RungResult[] = [result(data, 'zero-shot', before, before, true)];
@@ -82,62 +78,35 @@ export function climb(data: RegressionData): Learning {
     rungs.push(result(data, name, current, found, taken));
     if (taken) [current, rung] = [found, name];
   };
-  attempt('temperature', heldOut(data, folds, { scale: 1 }));
-  if (biased)
-    attempt(
-      'bias',
-      bestOf(
-        data,
-        folds,
-        BIAS_PULLS.map((bias) => ({ scale: 1, bias })),
-      ),
-    );
-  if (data.vectors !== undefined) attempt('weights', bestWeights(data, folds, biased));
-  return { rung, parameters: fitted(data, current), rungs, before: before.probabilities, after: current.probabilities };
-}
-
-/** The pull is chosen first, and then how much of the model stays. */
-function bestWeights(data: RegressionData, folds: Int32Array, biased: boolean): HeldOut {
+  attempt('temperature', best(data, folds, [{ scale: 1 }]));
+  const biases = BIAS_PULLS.map((bias) => ({ scale: 1, bias }));
+  if (biased) attempt('bias', best(data, folds, biases));
+  const least = Math.min(1, FEW / data.examples);
+  const scales = [...new Set(WEIGHT_SCALES.map((scale) => Math.max(scale, least)))];
   const bias = biased ? { bias: BIAS_BESIDE_WEIGHTS } : {};
-  const least = LEAST_PULL / data.examples ** 2;
-  const leastScale = Math.min(1, FEW / data.examples);
-  const firstScale = Math.max(FIRST_SCALE, leastScale);
-  const pulls = WEIGHT_PULLS.filter((pull, place) => place === 0 || pull >= least);
-  const first = bestOf(
-    data,
-    folds,
-    pulls.map((weights) => ({ scale: firstScale, weights, ...bias })),
-  );
-  const { weights = 1 } = first.pulls ?? {};
-  const scales = (keep: (scale: number) => boolean) =>
-    WEIGHT_SCALES.filter((scale) => keep(scale) && scale >= leastScale).map((scale) => ({ scale, weights, ...bias }));
-  const more = bestOf(data, folds, scales((scale) => scale > firstScale).reverse(), first);
-  return more === first
-    ? bestOf(
-        data,
-        folds,
-        scales((scale) => scale < firstScale),
-        first,
-      )
-    : more;
+  const weights = scales.map((scale) => ({ scale, weights: WEIGHT_PULL, ...bias }));
+  if (data.vectors !== undefined) attempt('weights', best(data, folds, weights));
+  return { rung, parameters: fitted(data, current), rungs, before: before.probabilities, after: current.probabilities };
 }
 
 /** The parameters for all examples, at the temperature that held-out ones asked for. */
 function fitted(data: RegressionData, { pulls, temperature }: HeldOut): Parameters {
-  const { choices, examples } = data;
-  if (pulls === undefined) return identity(choices);
-  const parameters = hasFit(pulls) ? fitParameters(data, new Int32Array(examples).fill(1), pulls) : identity(choices);
-  return parameters.map((value) => value / temperature);
+  if (pulls === undefined) return identity(data.choices);
+  const counts = new Int32Array(data.examples).fill(1);
+  return fitOf(data, counts, pulls).map((value) => value / temperature);
+}
+
+function fitOf(data: RegressionData, counts: Int32Array, pulls: Pulls): Parameters {
+  if (pulls.weights === undefined)
+    return pulls.bias === undefined ? identity(data.choices) : fitParameters(data, counts, pulls);
+  const contrast = contrasted(data, counts);
+  return beforeMap(contrast, fitParameters(contrast.data, counts, pulls));
 }
 
 function identity(choices: number): Parameters {
   const parameters = new Float64Array(1 + choices);
   parameters[0] = 1;
   return parameters;
-}
-
-function hasFit({ bias, weights }: Pulls): boolean {
-  return bias !== undefined || weights !== undefined;
 }
 
 /**
@@ -160,51 +129,36 @@ function foldsOf({ labels, examples }: RegressionData): Int32Array {
   return folds;
 }
 
-/** The best candidate by held-out loss, `first` among them; it stops where they become worse. */
-function bestOf(data: RegressionData, folds: Int32Array, candidates: readonly Pulls[], first?: HeldOut): HeldOut {
-  let best = first;
-  let near = first;
-  for (const pulls of candidates) {
-    const found: HeldOut = heldOut(data, folds, pulls, near);
-    near = found;
-    if (best !== undefined && found.logLoss >= best.logLoss) break;
-    best = found;
-  }
-  return best as HeldOut;
-}
-
-/** Decides each fold by what is fitted to the others. `pulls` undefined: the model as it is. `near`: where to begin. */
-function heldOut(data: RegressionData, folds: Int32Array, pulls: Pulls | undefined, near?: HeldOut): HeldOut {
-  const { examples, choices } = data;
-  const logits = new Float64Array(choices * examples);
-  const parameters: Parameters[] = [];
+/** The candidate with the least held-out loss: each fold is decided by what is fitted to the others. */
+function best(data: RegressionData, folds: Int32Array, candidates: readonly Pulls[]): HeldOut {
+  const logits = candidates.map(() => new Float64Array(data.logs.length));
   for (let fold = 0; fold < FOLDS; fold++) {
     const counts = folds.map((of) => (of === fold ? 0 : 1));
-    const found =
-      pulls !== undefined && hasFit(pulls)
-        ? fitParameters(data, counts, pulls, COMPARING, near?.parameters[fold])
-        : identity(choices);
-    parameters.push(found);
-    copyWhere(data, folds, fold, logitsOf(data, found), logits);
-  }
-  const probabilities = new Float64Array(choices * examples);
-  if (pulls !== undefined) {
-    for (let fold = 0; fold < FOLDS; fold++) {
-      const temperature = temperatureOf(data, logits, (i) => folds[i] !== fold);
-      copyWhere(
-        data,
-        folds,
-        fold,
-        logits.map((value) => value / temperature),
-        probabilities,
-      );
+    const hasWeights = candidates.some(({ weights }) => weights !== undefined);
+    const fitting = hasWeights ? contrasted(data, counts).data : data;
+    let near = identity(data.choices);
+    for (const [place, pulls] of candidates.entries()) {
+      const hasFit = pulls.bias !== undefined || pulls.weights !== undefined;
+      if (hasFit) near = fitParameters(fitting, counts, pulls, COMPARING, near);
+      copyWhere(data, folds, fold, logitsOf(fitting, near), logits[place] as Float64Array);
     }
-  } else {
-    probabilities.set(logits);
+  }
+  return candidates
+    .map((pulls, place) => judged(data, folds, pulls, logits[place] as Float64Array))
+    .reduce((least, each) => (each.logLoss < least.logLoss ? each : least));
+}
+
+/** Held-out logits at the temperature that those of the other folds ask for. `pulls` undefined: the model as it is. */
+function judged(data: RegressionData, folds: Int32Array, pulls: Pulls | undefined, logits: Float64Array): HeldOut {
+  const probabilities = logits.slice();
+  for (let fold = 0; fold < FOLDS && pulls !== undefined; fold++) {
+    const temperature = temperatureOf(data, logits, (i) => folds[i] !== fold);
+    const tempered = logits.map((value) => value / temperature);
+    copyWhere(data, folds, fold, tempered, probabilities);
   }
   const losses = toProbabilities(data, probabilities);
   const temperature = pulls === undefined ? 1 : temperatureOf(data, logits, () => true);
-  return { pulls, temperature, probabilities, losses, logLoss: mean(losses), parameters };
+  return { pulls, temperature, probabilities, losses, logLoss: mean(losses) };
 }
 
 function copyWhere(data: RegressionData, folds: Int32Array, fold: number, from: Float64Array, to: Float64Array): void {

@@ -68,3 +68,32 @@ export function transposed(matrix: Float64Array, rows: number, columns: number):
   }
   return out;
 }
+
+/** The lower triangle L with L Lᵀ = a symmetric positive definite matrix [size, size]. */
+export function cholesky(matrix: Float64Array, size: number): Float64Array {
+  const lower = new Float64Array(size * size);
+  for (let row = 0; row < size; row++) {
+    for (let column = 0; column <= row; column++) {
+      let rest = matrix[row * size + column] as number;
+      for (let i = 0; i < column; i++) rest -= (lower[row * size + i] as number) * (lower[column * size + i] as number);
+      lower[row * size + column] = row === column ? Math.sqrt(rest) : rest / (lower[column * size + column] as number);
+    }
+  }
+  return lower;
+}
+
+/** The inverse of a lower triangle [size, size], another one. */
+export function inverseOfLower(lower: Float64Array, size: number): Float64Array {
+  const inverse = new Float64Array(size * size);
+  for (let row = 0; row < size; row++) {
+    const own = lower[row * size + row] as number;
+    for (let i = 0; i < row; i++) {
+      const times = (lower[row * size + i] as number) / own;
+      for (let column = 0; column <= i; column++)
+        inverse[row * size + column] =
+          (inverse[row * size + column] as number) - times * (inverse[i * size + column] as number);
+    }
+    inverse[row * size + row] = 1 / own;
+  }
+  return inverse;
+}
