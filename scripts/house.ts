@@ -6,6 +6,7 @@
  * - circles of files and folders, and arrows that run up (see `house/imports.ts`);
  * - exports without a doc comment and functions over 80 lines (see `house/sources.ts`), in `src` and `conformance`.
  */
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { printTable } from '../bench/report/table.ts';
 import { ROOT } from './attacks/target.ts';
@@ -72,7 +73,7 @@ const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: { static: { type: 'boolean' }, details: { type: 'boolean' } },
 });
-const checkouts = positionals.length > 0 ? positionals : [ROOT.replace(/\/$/, '')];
+const checkouts = (positionals.length > 0 ? positionals : [ROOT]).map((checkout) => resolve(checkout));
 const measured: Measured[] = [];
 for (const checkout of checkouts) measured.push(await measure(checkout, values.static !== true));
 
