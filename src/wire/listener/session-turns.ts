@@ -25,8 +25,8 @@ interface Waiting {
 }
 
 /**
- * Milliseconds, from when one has to wait, for which connections that arrive keep others from beginning: enough to accept
- * hundreds. After it as many begin as are accepted, so that those who wait never become more.
+ * Milliseconds, from when one has to wait, for which connections that arrive keep others from beginning: enough to
+ * accept hundreds. After it as many begin as are accepted, so that those who wait never become more.
  */
 const MOST_WAIT = 60;
 
