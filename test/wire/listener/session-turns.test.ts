@@ -1,4 +1,4 @@
-/** HTTP/2 connections that arrive together hold up nobody else: each has a turn of its own, and addresses take turns. */
+/** HTTP/2 connections that arrive together hold up nobody else: each has a turn of its own, addresses in turns. */
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
