@@ -23,7 +23,6 @@ import { type HttpRequest, type HttpResponse, isHttp2 } from '../http/messages.t
 import { createHttp1Server, HTTP1_OPTIONS } from './http1-server.ts';
 import { HTTP2_OPTIONS, SessionWatch } from './http2-sessions.ts';
 import { createRawAnswers, type RawAnswers } from './raw-answer.ts';
-import { createSessionTurns } from './session-turns.ts';
 import { sniff } from './sniff.ts';
 
 /** A certificate chain and its private key, as PEM texts. */
@@ -169,18 +168,12 @@ interface OddHttp2 {
 function createSniffer(http1: Server, unknown: Set<Socket>, odd: OddHttp2): (socket: Socket) => void {
   const http2 = createHttp2Server(HTTP2_OPTIONS, odd.dispatch as never);
   answerOddHttp2(http2, odd);
-  const turns = createSessionTurns();
   return (socket) => {
-    const arrival = turns.arrived();
     unknown.add(socket);
     socket.once('close', () => unknown.delete(socket));
     sniff(socket, HEADERS_TIMEOUT, (protocol) => {
-      const begin = (server: Server | Http2Server): void => {
-        unknown.delete(socket);
-        server.emit('connection', socket);
-      };
-      if (protocol === 'http2') turns.take(socket, arrival, () => begin(http2));
-      else begin(http1);
+      unknown.delete(socket);
+      (protocol === 'http2' ? http2 : http1).emit('connection', socket);
     });
   };
 }
