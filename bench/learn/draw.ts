@@ -7,6 +7,7 @@ import { judge, learn, learnedOf, MIN_EXAMPLES, type ScoredExample } from '../..
 import { type AnswerQuality, qualityOf } from '../../src/domain/learning/quality.ts';
 import { fitParameters, regressionData } from '../../src/domain/learning/regression.ts';
 import { basisOf } from '../../src/stores/catalog-additions.ts';
+import { random } from '../../test/support/random.ts';
 
 /** The pull of the plain regression: one half of the squared weights, the usual default. */
 const PLAIN_PULL = 1;
@@ -89,15 +90,4 @@ function draw(rows: readonly ScoredExample[], choices: number, k: number, seed: 
     } else others.push(row);
   }
   return { examples, others };
-}
-
-/** The same numbers below 1 for the same seed (mulberry32). */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
 }
