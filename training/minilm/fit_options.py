@@ -38,8 +38,8 @@ WIDENED_ROWS = 100
 TOLERANCE = 0.003
 # Steps of 5 %, from far below to far above what is fitted (0.07 to 0.21), so that no end of the grid is ever the best.
 TEMPERATURES = np.exp(np.linspace(np.log(0.03), np.log(0.6), 61))
-# The fewest and the most choices that the rows have; between them, two points make a line in the logarithm of the number.
-# Others are not known to have been tried.
+# The fewest and the most choices that the rows have: between them, two points make a line in the logarithm of the
+# number. Others are not known to have been tried.
 POINTS = {"constant": (2,), "points": (2, 128)}
 
 
