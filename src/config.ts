@@ -81,22 +81,22 @@ export const MODEL_SETTINGS = {
   UMPIRE_MODELS: setting(
     'all',
     (names) => parseSelection(names.replace(/^all$/, '')),
-    'Which of them are served: `umpire-mini,minilm-l6`, or single revisions as `umpire-mini@r5`, or `all`',
+    'The models that are served: `umpire-mini,minilm-l6`, or single revisions such as `umpire-mini@r5`, or `all`',
   ),
   UMPIRE_INFERENCE_SERVERS: setting(
     '',
     parseServers,
-    'Addresses of inference servers in place of those in model packages: `<model>=<host>:<port>,…`',
+    'Addresses of inference servers that replace those in model packages: `<model>=<host>:<port>,…`',
   ),
 } satisfies Settings;
 
 /** All settings with their defaults and parsers, in the order of the README's table. */
 const TABLE = {
-  PORT: setting('8080', whole(0, 65_535), 'The port for REST, gRPC and Connect. 0 takes a free one'),
+  PORT: setting('8080', whole(0, 65_535), 'The port for REST, gRPC and Connect; 0 takes any free port'),
   HOST: setting('0.0.0.0', text, 'The address to listen on'),
   TLS_CERT: optional(
     text,
-    'A PEM file with the certificate chain. With `TLS_KEY` the port speaks TLS; read again on SIGHUP',
+    'A PEM file with the certificate chain. With `TLS_KEY`, the port speaks TLS. Both are read again on SIGHUP',
   ),
   TLS_KEY: optional(text, "A PEM file with the certificate's private key"),
   LOG_LEVEL: setting('info', oneOf(LOG_LEVELS), '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`'),
@@ -104,55 +104,55 @@ const TABLE = {
   UMPIRE_ENGINES: setting(
     'the cores',
     whole(1, 256),
-    'Engine processes in all. Each loads every ready model',
+    'Number of engine processes. Each loads every ready model',
     availableParallelism,
   ),
   UMPIRE_ENGINE_MEMORY: setting(
     '450',
     whole(100, 1_000_000, MIB),
-    'MiB of resident memory above which an engine is replaced once its work is done; where its models alone take more, a quarter above these',
+    'MiB of resident memory above which an engine is replaced once its work is done; if its models alone take more, a quarter more than they take',
   ),
   UMPIRE_MEMORY: setting(
     '1024',
     whole(128, 1_000_000, MIB),
-    'MiB of resident memory of the serving process; near it idle connections are closed and work is refused',
+    'MiB of resident memory of the serving process. Near this limit, idle connections are closed and work is refused',
   ),
   UMPIRE_LISTEN_WHEN: setting(
     'started',
     oneOf(['started', 'ready']),
-    '`ready` opens the port only once the models are loaded: for proxies that do not ask `/health/ready`',
+    '`ready` opens the port only once the models are loaded, for proxies that do not ask `/health/ready`',
   ),
   ...HOLDING_SETTINGS,
   UMPIRE_REFLECTION: setting('off', oneOf(['on', 'off']), '`on` serves gRPC server reflection'),
   UMPIRE_METRICS_PORT: optional(
     whole(0, 65_535),
-    'A port of its own for `GET /metrics` in the Prometheus text format and for probes: `/health/live`, `/health/ready`. Off unless set; 0 takes a free one',
+    'A separate port for `GET /metrics` in the Prometheus text format and for the probes `/health/live` and `/health/ready`. Off unless set; 0 takes any free port',
   ),
   UMPIRE_DRAIN_DELAY: setting(
     '2',
     seconds,
-    'Seconds after SIGTERM in which new connections are still accepted, while `/health/ready` already says no',
+    'Seconds after SIGTERM in which new connections are still accepted, while `/health/ready` already answers 503',
   ),
   UMPIRE_DRAIN_GRACE: setting('30', seconds, 'Seconds that accepted requests then have to finish'),
   // The store's settings depend on one another: `parseStoreSettings` reads them.
   UMPIRE_DATA_DIR: setting('data', text, 'The folder of the embedded store of catalogs and keys, used without Redis'),
   REDIS_URL: optional(text, '`redis://…` or `rediss://…`: catalogs, keys and limits are kept there'),
-  REDIS_SENTINELS: optional(text, 'Sentinels as `host:port,…`; user, password and TLS come from `REDIS_URL`'),
+  REDIS_SENTINELS: optional(text, 'Sentinels as `host:port,…`. User, password and TLS come from `REDIS_URL`'),
   REDIS_SENTINEL_NAME: optional(text, 'The name under which the Sentinels know the primary'),
   REDIS_CLUSTER: optional(text, 'Nodes of a Redis Cluster as `host:port,…`'),
-  UMPIRE_REDIS_WAIT_REPLICAS: setting('0', text, 'Replicas that must have a write before it is confirmed'),
+  UMPIRE_REDIS_WAIT_REPLICAS: setting('0', text, 'Redis replicas that must have a write before it is confirmed'),
   UMPIRE_CATALOGS_PER_OWNER: setting('1000', whole(1, 1_000_000), 'Catalogs that one owner may have'),
   UMPIRE_CATALOG_MIB_PER_OWNER: setting(
     '16',
     whole(1, 1_000_000, MIB),
-    "MiB that the choices of all of one owner's catalogs may have together",
+    "MiB that the choices of all of one owner's catalogs may take together",
   ),
   ...LIMIT_SETTINGS,
   ...BODY_SETTINGS,
   UMPIRE_TRUSTED_PROXIES: setting(
     '',
     parseTrustedProxies,
-    'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` is believed',
+    'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` is trusted',
     () => NO_PROXIES,
   ),
 };

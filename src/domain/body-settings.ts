@@ -16,7 +16,7 @@ export const BODY_SETTINGS = {
   UMPIRE_BODIES_ALL: setting(
     '32/s, burst 128',
     parseRate,
-    'MiB of request bodies of all callers, of which those without a key get four fifths; or `off`',
+    'MiB of request bodies of all callers together, of which those without a key get at most four fifths, or `off`',
   ),
 };
 

@@ -53,13 +53,13 @@ export const LIMIT_SETTINGS = {
   UMPIRE_RATE_ANONYMOUS: setting(
     '200/s, burst 1000',
     parseRate,
-    'Requests of one address without a key: `50/s`, `600/m, burst 100` or `off`, which also stops limiting bad keys',
+    'Requests of one address without a key: `50/s`, `600/m, burst 100` or `off`. `off` also stops limiting attempts with bad keys',
   ),
   UMPIRE_RATE_KEY: setting('1000/s, burst 5000', parseRate, 'Requests of one key, unless it has a limit of its own'),
   UMPIRE_CONCURRENCY_ANONYMOUS: setting('128', parseCount, 'Decisions of one address at one time, or `off`'),
   UMPIRE_CONCURRENCY_KEY: setting('512', parseCount, 'Decisions of one key at one time, or `off`'),
-  UMPIRE_QUOTA_ANONYMOUS: setting('off', parseCount, 'Decisions of one address a day (UTC), or `off`'),
-  UMPIRE_QUOTA_KEY: setting('off', parseCount, 'Decisions of one key a day (UTC), or `off`'),
+  UMPIRE_QUOTA_ANONYMOUS: setting('off', parseCount, 'Decisions of one address in a day (UTC), or `off`'),
+  UMPIRE_QUOTA_KEY: setting('off', parseCount, 'Decisions of one key in a day (UTC), or `off`'),
 };
 
 /** The limits of those settings. */

@@ -12,7 +12,7 @@ export interface RedisSettings {
     | { readonly kind: 'plain' }
     | { readonly kind: 'sentinel'; readonly sentinels: readonly HostPort[]; readonly name: string }
     | { readonly kind: 'cluster'; readonly nodes: readonly HostPort[] };
-  /** Replicas that must have a write before it is confirmed; 0 waits for none. */
+  /** Redis replicas that must have a write before it is confirmed; 0 waits for none. */
   readonly waitReplicas: number;
 }
 

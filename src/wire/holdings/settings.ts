@@ -50,20 +50,20 @@ export const HOLDING_SETTINGS = {
   UMPIRE_MAX_CONNECTIONS: setting(
     '2048',
     whole(1, MOST),
-    'Connections at one time. Where there is room for no more, the one that has been idle longest is closed; a new one only if none is idle',
+    'Connections at one time. Beyond it, the connection that has been idle longest is closed, or the new one if none is idle',
   ),
   UMPIRE_CONNECTIONS_PER_ADDRESS: setting(
     '512',
     whole(1, MOST),
-    'The same for one address; connections of trusted proxies are not counted by address',
+    'The same for one address. Connections of trusted proxies are not counted by address',
   ),
-  UMPIRE_CONNECTION_RATE: setting('100/s, burst 1000', parseRate, 'New connections of one address, or `off`'),
+  UMPIRE_CONNECTION_RATE: setting('100/s, burst 1000', parseRate, 'New connections from one address, or `off`'),
   UMPIRE_MAX_REQUESTS: setting(
     '8192',
     whole(1, MOST),
-    'Requests of any kind in progress. Any more take the place of the one that has been arriving longest, or get 503',
+    'Requests of any kind in progress. Beyond it, a new request takes the place of the one that has been arriving longest, or gets 503',
   ),
-  UMPIRE_REQUESTS_PER_ADDRESS: setting('1024', whole(1, MOST), 'The same for one address, with 429'),
+  UMPIRE_REQUESTS_PER_ADDRESS: setting('1024', whole(1, MOST), 'The same for one address, with 429 in place of 503'),
   UMPIRE_REQUEST_RATE: setting(
     '5000/s, burst 20000',
     parseRate,
@@ -72,34 +72,38 @@ export const HOLDING_SETTINGS = {
   UMPIRE_LOOKUP_RATE: setting(
     '100/s, burst 400',
     parseRate,
-    'Those of them that no other limit counts, models, gRPC health and reflection, or `off`',
+    'Requests from one address that no other limit counts (models, gRPC health and reflection), or `off`',
   ),
   UMPIRE_RESET_RATE: setting(
     '1000/s, burst 5000',
     parseRate,
-    'Requests that one address takes back, or sends beyond its rate; past it the address is not served for 5 seconds. Or `off`',
+    'Requests that one address cancels, or sends beyond its rate. Beyond it, the address is not served for 5 seconds. Or `off`',
   ),
   UMPIRE_MAX_WATCHES: setting(
     '1024',
     whole(1, MOST),
-    'Streams of gRPC `Health.Watch` at one time. Where there is room for no more, the oldest ends',
+    'Streams of gRPC `Health.Watch` at one time. Beyond it, the oldest is ended',
   ),
   UMPIRE_WATCHES_PER_ADDRESS: setting('32', whole(1, MOST), 'The same for one address'),
   UMPIRE_WATCH_TIME: setting(
     '600',
     whole(1, 86_400, 1000),
-    'Seconds after which such a stream ends, give or take a tenth; its caller opens another',
+    'Seconds after which such a stream is ended, give or take a tenth; its caller opens another',
   ),
   UMPIRE_MAX_UNREAD: setting(
     '256',
     whole(1, MOST, MIB),
-    'MiB of responses that wait to be read. Past it those that have waited longest are given up',
+    'MiB of responses that wait to be read. Beyond it, those that have waited longest are dropped',
   ),
-  UMPIRE_UNREAD_PER_ADDRESS: setting('32', whole(1, MOST, MIB), 'The same for one address, which gets 429 meanwhile'),
+  UMPIRE_UNREAD_PER_ADDRESS: setting(
+    '32',
+    whole(1, MOST, MIB),
+    'The same for one address, which gets 429 while it is above',
+  ),
   UMPIRE_WRITE_TIMEOUT: setting(
     '30',
     whole(1, 3600, 1000),
-    'Seconds without progress after which a response that nobody reads is given up; ten times that in any case',
+    'Seconds without progress after which a response that nobody reads is dropped. A response is dropped after ten times as long in any case',
   ),
 };
 

@@ -13,31 +13,36 @@ export const TRACE_SETTINGS: readonly {
   {
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     default: '',
-    meaning: 'Where [traces](docs/tracing.md) go by OTLP/HTTP; `/v1/traces` is added. Off unless it or the next is set',
+    meaning:
+      'Where [traces](docs/tracing.md) are sent by OTLP/HTTP; `/v1/traces` is appended. Off unless this or the next setting is set',
   },
-  { name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', default: '', meaning: 'The same, as the whole URL' },
+  { name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', default: '', meaning: 'The same, as a complete URL' },
   {
     name: 'OTEL_EXPORTER_OTLP_HEADERS',
     default: '',
-    meaning: 'Headers of every export as `name=value,…`, values percent-encoded',
+    meaning: 'Headers of every export as `name=value,…`, with percent-encoded values',
   },
   { name: 'OTEL_EXPORTER_OTLP_TIMEOUT', default: '10000', meaning: 'Milliseconds that one export may take' },
-  { name: 'OTEL_EXPORTER_OTLP_PROTOCOL', default: 'http/protobuf', meaning: 'There is no other' },
+  { name: 'OTEL_EXPORTER_OTLP_PROTOCOL', default: 'http/protobuf', meaning: 'The only value' },
   { name: 'OTEL_SERVICE_NAME', default: 'umpire', meaning: '`service.name` of the traces' },
   {
     name: 'OTEL_RESOURCE_ATTRIBUTES',
     default: '',
-    meaning: 'What else the traces say of where they come from, as `name=value,…`',
+    meaning: 'Further attributes of the resource in the traces, as `name=value,…`',
   },
   {
     name: 'OTEL_TRACES_SAMPLER',
     default: 'parentbased_always_on',
     meaning:
-      'Which requests are traced: `always_on`, `always_off`, `traceidratio`, or one of these behind `parentbased_`',
+      'Which requests are traced: `always_on`, `always_off`, `traceidratio`, or one of these with the prefix `parentbased_`',
   },
   { name: 'OTEL_TRACES_SAMPLER_ARG', default: '1', meaning: 'The share of traces that `traceidratio` takes' },
   { name: 'OTEL_BSP_SCHEDULE_DELAY', default: '5000', meaning: 'Milliseconds between two exports' },
-  { name: 'OTEL_BSP_MAX_QUEUE_SIZE', default: '2048', meaning: 'Spans that may wait for export; any more are dropped' },
+  {
+    name: 'OTEL_BSP_MAX_QUEUE_SIZE',
+    default: '2048',
+    meaning: 'Spans that may wait for export; further spans are dropped',
+  },
   { name: 'OTEL_TRACES_EXPORTER', default: 'otlp', meaning: '`none` switches traces off' },
   { name: 'OTEL_SDK_DISABLED', default: 'false', meaning: '`true` switches traces off, whatever else is set' },
 ];
