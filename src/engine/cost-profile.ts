@@ -1,14 +1,18 @@
 /**
  * What a model's work costs on this machine. A family measures it when a package is loaded, in milliseconds of CPU time
- * on one core or of a server's time; what a job will take is estimated from it before anything is tokenised.
+ * on one core or of a server's time. The time of a job is estimated from it before anything is tokenised.
  */
 
-/** Measured points [tokens, milliseconds] by rising tokens; between and beyond them the cost is a straight line. */
+/**
+ * Measured points [tokens, milliseconds], in ascending order of tokens; between and beyond them the cost follows a
+ * straight line.
+ */
 export type CostCurve = readonly (readonly [tokens: number, milliseconds: number])[];
 
 /**
  * The cost of a decision: `premise` once, and `choice` for every choice whose work is not cached. A family may measure
- * more and add fields, which its own arithmetic reads: see `families/two-stage/pack-cost.ts`. Structured-clonable.
+ * more and add fields, which its own arithmetic reads: see `families/two-stage/pack-cost.ts`. It must be
+ * structured-clonable, since it is sent between processes.
  */
 export interface CostProfile {
   /** Over the tokens of instruction and input together. */

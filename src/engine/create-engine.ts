@@ -11,13 +11,13 @@ import { createSelection } from './packages/selection.ts';
 import { straysOf, withAddress } from './packages/servers.ts';
 import { createPackageWatch } from './packages/watch.ts';
 
-/** Milliseconds between looks for processes that are stuck. */
+/** Milliseconds between checks for stuck processes. */
 const CHECK_INTERVAL = 250;
 
 /**
  * Starts the engine processes and looks for models. Resolves when the packages are known, without waiting for them to
- * be loaded: until then they are `unavailable`. A models folder that cannot be read is logged and looked for again; it
- * does not fail the start.
+ * be loaded: until then they are `unavailable`. A models folder that cannot be read is logged and tried again later;
+ * the start does not fail for it.
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const settings = engineSettings(options);
@@ -62,7 +62,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     Math.min(CHECK_INTERVAL, settings.stuckAfterMs / 4),
   );
 
-  /** The pool that a job is for; one that nobody serves is refused by any. */
+  /** The pool for a job. A model that no process serves is refused by any pool, hence by the local one. */
   const poolOf = ({ model, revision }: Pick<ScoreJob, 'model' | 'revision'>) => {
     const found = revisions.find(model, revision);
     return ((found && inference.of(found)) ?? engines).pool;
@@ -98,7 +98,10 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   };
 }
 
-/** Whether every model that was there at the start has been tried: those that come later keep nobody waiting. */
+/**
+ * Whether the start is over: every model that was there has been tried, and a group is ready. Models that are added
+ * later do not undo it.
+ */
 function createBeginning(revisions: Revisions, groups: () => readonly EngineGroup[]): () => boolean {
   let begun = false;
   return () => {
@@ -109,7 +112,10 @@ function createBeginning(revisions: Revisions, groups: () => readonly EngineGrou
   };
 }
 
-/** Tells the log of operator's addresses that no package bears, once for as long as they are the same. */
+/**
+ * Logs the addresses that the operator set for models of which no package names a server, once as long as they stay the
+ * same.
+ */
 function createStrayReport({ inferenceServers, logger }: EngineSettings): (found: readonly FoundPackage[]) => void {
   let told = '';
   return (packages) => {

@@ -16,21 +16,23 @@ export interface ScoreJob {
 
 /** Who asks, and until when. */
 export interface CallerTerms {
-  /** When the answer is worthless, on the clock of `performance.now()`, milliseconds. */
+  /** When the answer becomes worthless: milliseconds on the clock of `performance.now()`. */
   readonly deadline: number;
-  /** Who shares fairly: the owner of a key, or the address of an anonymous caller. */
+  /**
+   * Whose fair share of the time the job uses: that of the owner of a key, or of the address of an anonymous caller.
+   */
   readonly tenant: string;
   /** Callers with a key keep a part of the queue that others cannot take. */
   readonly keyed: boolean;
 }
 
-/** How a job may wait and for whom. */
+/** For whom a job is done, and how it hears that nobody needs it any more. */
 export interface JobTerms extends CallerTerms {
   /** Aborted when the caller is gone: a queued job is then dropped, a running one's answer thrown away. */
   readonly signal: AbortSignal;
   /**
-   * Called exactly once, when the job takes up nothing any more: for a refused one at once, for one that was answered
-   * in mid-run because its caller left or its deadline passed when the run ends.
+   * Called exactly once, when the job no longer takes up anything: at once if it is refused, when its run ends if its
+   * caller left or its deadline passed in mid-run.
    */
   readonly released?: () => void;
 }
@@ -44,9 +46,9 @@ export interface JobTimings {
 
 /** How much of a text its model has no words for. */
 export interface Unread {
-  /** Of the input's tokens, 0 to 1. */
+  /** Their share of the input's tokens, 0 to 1. */
   readonly share: number;
-  /** Whether that is so much that the probabilities were made more even for it. */
+  /** Whether the share is so large that the probabilities were made more even for it. */
   readonly over: boolean;
 }
 
@@ -63,7 +65,7 @@ export type ScoreOutcome =
       readonly unread?: Unread | undefined;
       readonly timings: JobTimings;
     }
-  /** Counting stops early on very long texts: then `atLeast`. */
+  /** Counting stops early on very long texts: `atLeast` then says that `tokens` is a lower bound. */
   | { readonly kind: 'input_too_long'; readonly tokens: number; readonly limit: number; readonly atLeast: boolean }
   | { readonly kind: 'choice_too_long'; readonly choice: string; readonly tokens: number; readonly limit: number };
 
@@ -98,10 +100,11 @@ export interface ModelRevision {
 }
 
 /**
- * What an engine is doing and has done since its start. Times in milliseconds if nothing else is said, sizes in bytes.
+ * What an engine is doing and has done since its start. Times are in milliseconds unless stated otherwise, sizes in
+ * bytes.
  */
 export interface EngineStats {
-  /** Decisions that wait, and what they will take on one engine. */
+  /** Decisions that wait, and the time that they will take on one engine. */
   readonly queue: { readonly jobs: number; readonly cost: number };
   /** The processes that run models. */
   readonly engines: readonly { readonly resident: number }[];
@@ -113,13 +116,13 @@ export interface EngineStats {
   readonly restarts: number;
   /** Jobs that were given up because their engine made no progress with them, or crashed. */
   readonly abandoned: Readonly<Record<'stuck' | 'crashed', number>>;
-  /** Choices of decisions whose vectors had to be made, and those whose vectors were there. */
+  /** Choices of decisions whose vectors had to be computed, and those whose vectors were cached. */
   readonly choices: { readonly encoded: number; readonly cached: number };
   /** Models that inference servers score. */
   readonly inference: readonly InferenceStats[];
 }
 
-/** What was asked of an inference server. */
+/** Counts of the calls to an inference server. */
 export interface InferenceCalls {
   /** Calls that ended, by how they ended. */
   readonly outcomes: Readonly<Record<CallOutcome, number>>;
@@ -131,7 +134,7 @@ export interface InferenceCalls {
   readonly seconds: number;
 }
 
-/** One model's inference server, and what was asked of it since its package was last changed. */
+/** One model's inference server, and the calls to it since its package was last changed. */
 export interface InferenceStats extends InferenceCalls {
   /** `<id>@<revision>`. */
   readonly model: string;
@@ -143,7 +146,7 @@ export interface InferenceStats extends InferenceCalls {
 }
 
 /**
- * How a call of an inference server ended: without a server (`unavailable`), with an error of the server's (`refused`),
+ * How a call to an inference server ended: without reaching one (`unavailable`), with an error from it (`refused`),
  * with an answer that cannot be used (`malformed`), too late, or because nobody waited for it any more.
  */
 export type CallOutcome = 'answered' | 'unavailable' | 'refused' | 'malformed' | 'timed_out' | 'canceled';
@@ -156,20 +159,20 @@ export interface Engine {
   score(job: ScoreJob, terms: JobTerms): Promise<ScoreOutcome>;
   /**
    * Whether a decision of this caller would be refused now, whatever it asks: the whole seconds until a retry may help,
-   * or undefined if it has to be read to know. Cheap; says nothing unless many were refused just now.
+   * or undefined if the request must be read to know. Cheap; undefined unless many jobs were refused just now.
    */
   crowded(terms: CallerTerms): number | undefined;
   /** Checks choices against the model's token limit and encodes them ahead of their first decision, in every engine. */
   prepare(job: Pick<ScoreJob, 'model' | 'revision' | 'choices'>, terms: JobTerms): Promise<PrepareOutcome>;
   /**
-   * Whether decisions can be made. Yes once every model that was there at the start has made its canary decision or has
-   * failed (one that comes later keeps nobody waiting), while a live engine serves at least one, and while what waits
-   * is being done: no while decisions wait and no engine has finished anything for some seconds.
+   * Whether decisions can be made: every model that was there at the start has made its canary decision or has failed
+   * (a model that is added later delays nothing), a live engine serves at least one model, and the queue moves. It does
+   * not while decisions wait and no engine has finished anything for some seconds.
    */
   ready(): boolean;
   stats(): EngineStats;
   /** Looks at the model packages again, and tries those that failed (SIGHUP). */
   reload(): void;
-  /** Refuses new jobs, finishes those that are accepted, ends the processes. Resolves when all have exited. */
+  /** Refuses new jobs, finishes the accepted ones, ends the processes. Resolves when all have exited. */
   close(): Promise<void>;
 }

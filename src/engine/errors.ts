@@ -11,14 +11,14 @@ export class EngineOverloaded extends Error {
 }
 
 /**
- * The job takes longer than its caller gave it, however little else there is to do: waiting would
- * not help. Milliseconds.
+ * The job takes longer than its deadline allows even if there is nothing else to do, so that waiting would not help.
+ * Times in milliseconds.
  */
 export class DeadlineTooShort extends Error {
   override readonly name = 'DeadlineTooShort';
   /** What the job takes, as estimated. */
   readonly needed: number;
-  /** What its deadline left when it came. */
+  /** What was left until its deadline when it arrived. */
   readonly left: number;
   constructor(needed: number, left: number) {
     super('the job takes longer than its deadline allows');
@@ -76,7 +76,7 @@ export function retryAfterOf(milliseconds: number): number {
   return Math.max(1, Math.ceil(milliseconds / 1000));
 }
 
-/** What is known of something that was thrown: an error's message, or the thing itself as text. */
+/** The message of something that was thrown: the error's, or the value itself as text. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,6 @@
 /**
- * Where the engine writes what operators must know; pino's loggers fit. Never given an input, an
- * instruction or a choice.
+ * Where the engine writes what operators must know; pino's loggers fit. It is never given an input, an instruction or a
+ * choice.
  */
 export interface EngineLogger {
   debug(fields: object, message: string): void;

@@ -1,4 +1,4 @@
-/** What the engine can be told. */
+/** The settings of the engine and their defaults. */
 import { fileURLToPath } from 'node:url';
 import type { EngineLogger } from './logger.ts';
 
@@ -9,40 +9,39 @@ export interface EngineOptions {
   /** How many engine processes there are. */
   readonly engines: number;
   readonly logger: EngineLogger;
-  /** What of the folder is served: `<id>` or `<id>@<revision>`; all of it if the list is empty. */
+  /** Which packages of the folder are served: `<id>` or `<id>@<revision>`; all of them if the list is empty. */
   readonly models?: readonly string[];
   /** A package whose largest legal request takes longer than this on one core is refused. */
   readonly defaultDeadlineMs?: number;
-  /** An engine that is larger than this is replaced. */
+  /** An engine process whose resident memory is larger than this is replaced. */
   readonly engineMemoryBytes?: number;
-  /** An engine younger than this is not replaced for its size: if it grew that fast, its successor would, too. */
+  /**
+   * An engine younger than this is not replaced for its size: having grown that fast, its successor would do so, too.
+   */
   readonly recycleAfterMs?: number;
-  /** Choice vectors in each engine. */
+  /** Memory for the cached choice vectors in each engine. */
   readonly choiceCacheBytes?: number;
-  /** Jobs that may be queued, and the bytes of their texts. */
+  /** Jobs that may be queued, and the bytes that their texts may take. */
   readonly queueJobs?: number;
   readonly queueBytes?: number;
-  /**
-   * An engine that has work and shows no progress for this long is killed, unless it is the machine that
-   * gives it no time.
-   */
+  /** An engine that has work and shows no progress for this long is killed, unless the machine gave it no CPU time. */
   readonly stuckAfterMs?: number;
   /** The same while it loads a model. */
   readonly loadStuckAfterMs?: number;
   /**
-   * While decisions wait, `ready` says no when no engine has finished anything for this long: half of what a decision
-   * has by default.
+   * While decisions wait, `ready` is false when no engine has finished anything for this long. The default is half of a
+   * decision's default deadline.
    */
   readonly unreadyAfterMs?: number;
-  /** How often the models folder is looked at, beside being watched. */
+  /** How often the models folder is scanned, in addition to being watched. */
   readonly scanIntervalMs?: number;
-  /** The wait before a failed model is tried again: the first, doubling up to a minute. */
+  /** The first wait before a failed model is tried again; it doubles with each further failure. */
   readonly modelRetryMs?: number;
   /** The longest such wait. */
   readonly longestRetryMs?: number;
-  /** The wait of a model whose largest request took more than twice its time here. */
+  /** The wait before a model is tried again whose largest request took more than twice `defaultDeadlineMs` here. */
   readonly tooSlowRetryMs?: number;
-  /** The engines' niceness above the parent's. */
+  /** How much the engines' niceness exceeds the parent's. */
   readonly niceness?: number;
   /** Addresses `host:port` of inference servers by `<id>@<revision>` or `<id>`: they replace those in packages. */
   readonly inferenceServers?: ReadonlyMap<string, string>;
@@ -50,7 +49,7 @@ export interface EngineOptions {
   readonly workerEntry?: string;
 }
 
-/** Options with nothing left out. */
+/** The options with every default filled in. */
 export interface EngineSettings extends Required<EngineOptions> {
   /** Variables of the server's environment that an engine process is handed beside the usual ones. */
   readonly variables: readonly string[];

@@ -4,7 +4,7 @@
  */
 
 /**
- * The probabilities at a temperature. At 1 the same object. The first of the highest stays the first of the highest.
+ * The probabilities at a temperature; at 1 the same object. The first of the highest stays the first of the highest.
  */
 export function applyTemperature(probabilities: Float64Array, temperature: number): Float64Array {
   if (temperature === 1) return probabilities;
@@ -13,7 +13,7 @@ export function applyTemperature(probabilities: Float64Array, temperature: numbe
   // Relative to the highest, so that a low temperature cannot make all of them 0.
   const powers = probabilities.map((p, i) => {
     const power = (p / highest) ** (1 / temperature);
-    // Two that differ in the last places may come out equal; the margin survives the division below.
+    // Two that differ only in their last digits may come out equal; the margin survives the division below.
     return i < winner ? Math.min(power, 1 - 4 * Number.EPSILON) : power;
   });
   const sum = powers.reduce((total, power) => total + power, 0);

@@ -15,7 +15,7 @@ import type { JobResult } from '../worker/messages.ts';
 import { createMemoryWarning } from './memory-warning.ts';
 import { ModelLoading } from './model-loading.ts';
 
-/** Sees what the processes do. */
+/** Is told what the processes of a group do. */
 export interface GroupObserver {
   finished(result: JobResult): void;
   /** A process was replaced because it was too large. */
@@ -46,23 +46,23 @@ export interface EngineGroup {
   readonly slots: readonly EngineSlot[];
   /** Loads revisions that are served and not loaded yet. */
   rollOut(): void;
-  /** Tries the models that failed again now. */
+  /** Tries failed models again now. */
   retry(): void;
   unload(key: string): void;
-  /** What waits, and what it will take in one process. */
+  /** What waits, and the milliseconds that it will take in one process. */
   backlog(): Pick<Backlog, 'jobs' | 'cost'>;
   /** Whether a live process has made the canary decision of at least one model, and what waits is being done. */
   ready(): boolean;
   /** Looks for stuck processes; called often. */
   check(): void;
-  /** Refuses new jobs, finishes those that are accepted, ends the processes. */
+  /** Refuses new jobs, finishes the accepted ones, ends the processes. */
   close(): Promise<void>;
 }
 
 /** How long a process may take to end once it has nothing to do, milliseconds. */
 const ENDING_GRACE = 5000;
 
-/** A group whose processes are being started. */
+/** Creates a group and starts its processes. */
 export function createEngineGroup({
   settings,
   concurrency,

@@ -1,7 +1,7 @@
 /**
  * The processes that ask inference servers: one for each served revision of the family `remote`, with a pool of its
- * own, so that a server which is slow or away holds up nothing but its own model. The process reads texts, asks and
- * waits for as many decisions at a time as the package lets the server have.
+ * own, so that a server which is slow or away holds up nothing but its own model. The process reads texts, asks the
+ * server, and works on as many decisions at a time as the package allows for the server.
  */
 import type { CallOutcome, InferenceCalls, InferenceStats } from '../engine.ts';
 import type { EngineSettings } from '../options.ts';
@@ -20,7 +20,7 @@ export interface InferenceGroups {
   of(revision: Revision): EngineGroup | undefined;
   readonly all: readonly EngineGroup[];
   stats(): readonly InferenceStats[];
-  /** Ends all groups, those that are ending included. */
+  /** Ends all groups, including those that are already ending. */
   close(): Promise<void>;
 }
 
@@ -31,11 +31,14 @@ interface Member {
   calls: InferenceCalls;
 }
 
-// A server is asked again soon after it came back, and a decision that waits for it is nobody's work here.
+// Shorter than for local models: a server should be used soon after it has come back, and trying it takes no computing
+// here.
 const LONGEST_RETRY_MS = 5000;
 const RETRY_MS = 250;
 
-/** `watcher` hears of every process that ended or was replaced, and of the jobs that ended with one. */
+/**
+ * No groups yet. `watcher` is told of every process that ended or was replaced, and of the jobs that ended with one.
+ */
 export function createInferenceGroups(
   settings: EngineSettings,
   revisions: Revisions,

@@ -1,4 +1,4 @@
-/** Brings the wanted models into the engine processes, judges what came of it, and tries failed ones again. */
+/** Loads the wanted models into the engine processes, judges how that went, and tries failed models again. */
 
 import type { EngineSettings } from '../options.ts';
 import { isRemote } from '../packages/family-names.ts';
@@ -8,29 +8,29 @@ import type { EngineSlot } from '../processes/engine-slot.ts';
 import type { Misfit } from '../processes/slot-hooks.ts';
 import { limitsProblem, worstCost } from '../scheduling/job-cost.ts';
 
-// So much in a row is held against the model that engines were loading when they ended: five crashes. An engine that
-// was killed counts little, for that is not the model's doing, unless it is so large that the system kills each
-// engine that loads it.
+// A model has failed when engines end in a row while they load it and this much blame adds up: five crashes. A kill
+// counts little, since it is seldom the model's fault; it adds up only if the model is so large that the system kills
+// each engine that loads it.
 const FATAL_BLAME = 30;
 const CRASH_BLAME = 6;
 const KILL_BLAME = 1;
 
-// A busy machine may make a model seem twice as slow as it is. One that is slower yet is not tried again soon, since it
-// takes long to measure, and all that is new waits for that.
+// A busy machine may make a model seem twice as slow as it is. One that seems slower still is not tried again soon:
+// measuring it takes long, and everything new waits meanwhile.
 const CERTAIN_EXCESS = 2;
 
-/** What is loaded, and where. */
+/** What a `ModelLoading` works with. */
 export interface ModelLoadingOptions {
   readonly settings: EngineSettings;
   readonly revisions: Pick<Revisions, 'succeeded' | 'failed' | 'doubted' | 'blamed'>;
-  /** Those of the revisions that these engines should have loaded. */
+  /** The revisions that these engines should have loaded. */
   wanted(): readonly Revision[];
   readonly slots: readonly EngineSlot[];
   /** Called when an engine can serve a model that it could not serve before. */
   served(): void;
 }
 
-/** The loading of models, until `close`. Loads nothing before it is asked to. */
+/** Loads the models of a group until `close`, and none before it is asked to. */
 export class ModelLoading {
   readonly #options: ModelLoadingOptions;
   /** The revisions that wait to be tried again. */
@@ -77,26 +77,26 @@ export class ModelLoading {
     }
     if (outcome.kind === 'failed') {
       const { problems, excess } = outcome;
-      // A server that is slow keeps no other model waiting.
+      // A slow server delays no other model, so it is tried again as soon as usual.
       const isCertain = excess !== undefined && excess > CERTAIN_EXCESS && !isRemote(revision.manifest.family);
       revisions.doubted(revision, excess !== undefined && !isCertain);
       this.#fail(revision, problems, isCertain ? settings.tooSlowRetryMs : 0);
       return;
     }
     const profile = process.models.get(revision.key);
-    // Retired while it was loaded.
+    // It was retired while it was being loaded.
     if (profile === undefined) return;
     revisions.succeeded(revision, profile);
     served();
   }
 
-  /** Takes note that a process cannot serve a model any more that it had loaded. */
+  /** Takes note that a process can no longer serve a model that it had loaded. */
   unready(key: string, problems: readonly string[]): void {
     const revision = this.#options.wanted().find((each) => each.key === key);
     if (revision !== undefined) this.#fail(revision, problems);
   }
 
-  /** Tries all that failed again now. */
+  /** Tries all failed models again now. */
   retry(): void {
     this.#retry([...this.#retries.keys()]);
   }

@@ -3,7 +3,7 @@ import type { EngineStats } from '../engine.ts';
 import type { Death } from '../processes/deaths.ts';
 import type { JobResult } from '../worker/messages.ts';
 
-/** Counts what a group has done since its start, for `EngineStats`. */
+/** What the processes of all groups have done since the start. */
 export interface Tally {
   /** A job is over; only one that was scored counts. */
   finished(result: JobResult): void;
