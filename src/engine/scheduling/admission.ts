@@ -1,6 +1,6 @@
 /**
- * Which jobs are taken into a pool's queue: those that can probably be done in time and that the queue has room for. In
- * a flood it is known of most requests before they are read that they are not.
+ * Which jobs are taken into a pool's queue: those that can probably be done in time and for which the queue has room.
+ * In a flood most requests are refused before they are read.
  */
 import type { CallerTerms } from '../engine.ts';
 import { DeadlineTooShort, EngineOverloaded, retryAfterOf } from '../errors.ts';
@@ -14,10 +14,10 @@ import { createRecentRefusals } from './refusals.ts';
 /** Callers without a key may fill this part of the queue, in jobs, bytes and time. */
 const ANONYMOUS_SHARE = 0.8;
 
-/** What an engine takes from its start to its first decision, milliseconds. */
+/** Milliseconds that an engine typically takes from its start to its first decision. */
 const TYPICAL_START = 1500;
 
-/** The part of a caller's time that a decision which nobody has read is taken to need at the most. */
+/** The cost assumed at most for a decision that has not been read, as a part of the time that its caller has left. */
 const UNREAD_SHARE = 0.01;
 
 /** The queue and the job that may join it. Costs and times in milliseconds. */
@@ -29,9 +29,9 @@ export interface AdmissionCase {
   readonly cost: number;
   /** Cost that is served before the job or with it, on all engines together: queued and in flight. */
   readonly ahead: number;
-  /** Engines that serve, at least 1. */
+  /** Jobs that the serving engines work on at a time, at least 1. */
   readonly engines: number;
-  /** Until the first of them serves, if none does now. */
+  /** Until an engine serves, if none does now. */
   readonly outage: number;
   /** Until the job's deadline. */
   readonly timeLeft: number;
@@ -65,7 +65,7 @@ function refused(milliseconds: number): Verdict {
 export interface Admission {
   /**
    * @throws EngineOverloaded if the job cannot be done in time by these engines, or has no place in the queue;
-   * DeadlineTooShort if it could not be done in time by an idle one.
+   * DeadlineTooShort if not even an idle engine could do it in time.
    */
   admit(job: Job, engines: readonly EngineProcess[], arrived: number): void;
   /** See `Engine.crowded`. */
@@ -101,7 +101,7 @@ export function createAdmission(
   return {
     admit({ keyed, bytes, cost, tenant, deadline }, engines, arrived) {
       const timeLeft = deadline - arrived;
-      // It says nothing of how much there is to do: no overload, and no sign of a flood.
+      // This says nothing about the load: it is no overload, and no sign of a flood.
       if (cost > timeLeft) throw new DeadlineTooShort(cost, timeLeft);
       const verdict = judge({ keyed, bytes, cost, tenant, timeLeft }, engines);
       if (verdict.kind === 'admitted') return;

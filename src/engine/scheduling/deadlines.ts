@@ -13,12 +13,11 @@ export interface Deadlines<T extends Due> {
   readonly size: number;
 }
 
-// A timer may be told at most this.
+// The longest delay that a timer takes, milliseconds.
 const MAX_TIMER = 2 ** 31 - 1;
 
 /**
- * Calls `passed` once for every item whose deadline is over and that was not removed before; it is then
- * no longer watched.
+ * Calls `passed` once for every item whose deadline passes before it is removed; the item is then no longer watched.
  */
 export function createDeadlines<T extends Due>(passed: (item: T) => void): Deadlines<T> {
   const heap = createHeap<T>((a, b) => a.deadline < b.deadline);

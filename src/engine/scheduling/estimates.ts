@@ -1,4 +1,4 @@
-/** Estimates what jobs take: from the measured profile of their model, and from what jobs before them took. */
+/** Estimates what jobs take: from the measured profile of their model, and from what earlier jobs took. */
 import type { CostProfile } from '../cost-profile.ts';
 import type { ScoreJob } from '../engine.ts';
 import type { Revision } from '../packages/revisions.ts';
@@ -25,28 +25,30 @@ export function shapeOf(request: Pick<ScoreJob, 'input' | 'instruction' | 'choic
 
 /** Estimates, in milliseconds of one engine. */
 export interface Estimates {
-  /** `encoded`: whether the engine that will run it knows the choices. */
+  /** `encoded`: whether the engine that will run it has encoded the choices before. */
   cost(shape: JobShape, encoded: boolean): number;
   /** Learns from a job that ran and that kept its engine for `occupied` milliseconds, messages included. */
   observe(shape: JobShape, result: ScoredResult, occupied: number): void;
 }
 
-/** What is learnt of a model. */
+/** What has been learnt about a model. */
 interface Experience {
-  /** Tokens for each character of a text. */
+  /** Tokens per character of a text. */
   density: number;
-  /** The clock's time over the profile's CPU time: above 1 when engines share their cores or wait for the pool. */
+  /**
+   * Elapsed time divided by the CPU time of the profile: above 1 when engines share their cores or wait for the pool.
+   */
   slowness: number;
 }
 
 const LEARNING_RATE = 0.05;
-// Before a model has run: four characters make a token, and the profile is right.
+// Assumed before a model has run: four characters make a token, and the profile is right.
 const INEXPERIENCED: Experience = { density: 0.25, slowness: 1 };
-// Tokenising takes this long a character, also of texts that turn out too long.
+// Milliseconds to tokenise a character, also of a text that turns out to be too long.
 const PER_CHARACTER = 0.0004;
 const UNKNOWN_COST = 50;
 
-/** Knows nothing yet. What it learns of a model is forgotten with its revision. */
+/** Estimates without experience. What they learn about a model is forgotten with its revision. */
 export function createEstimates(): Estimates {
   const experiences = new WeakMap<Revision, Experience>();
 
@@ -76,7 +78,7 @@ export function createEstimates(): Estimates {
     observe(shape, { inputTokens, encoded }, occupied) {
       const { revision, premiseLength, choices } = shape;
       const profile: CostProfile | undefined = revision.profile;
-      // What only reads says nothing of what deciding takes.
+      // A job that only reads says nothing about what decisions take.
       if (profile === undefined || choices === 0) return;
       const known = experiences.get(revision) ?? { ...INEXPERIENCED };
       const misses = profile.choicesCached ? encoded : choices;
@@ -90,7 +92,7 @@ export function createEstimates(): Estimates {
   };
 }
 
-/** Milliseconds that the texts take to be read, of whose choices so many are not known. */
+/** Milliseconds to read the texts when `uncached` of the choices must be encoded. */
 function readingCost({ premiseLength, choices, choicesLength }: JobShape, uncached: number): number {
   const unread = choices === 0 ? 0 : (choicesLength * uncached) / choices;
   return (premiseLength + unread) * PER_CHARACTER;

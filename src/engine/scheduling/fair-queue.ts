@@ -24,13 +24,13 @@ export interface FairQueue<T extends QueueItem> {
   add(item: T): void;
   /** Takes an item out; false if it was not waiting. */
   remove(item: T): boolean;
-  /** The next item in fair order that is eligible. */
+  /** Takes out the next item in fair order that is eligible; undefined if there is none. */
   take(eligible: (item: T) => boolean): T | undefined;
   /** All items, in no particular order. */
   all(): readonly T[];
   /** How much waits: all of it, or only that of callers without a key. */
   backlog(of: 'all' | 'anonymous'): Backlog;
-  /** At most this much cost is served before an item that the tenant adds now, one of cost `own` included. */
+  /** The most cost that is served before an item of cost `own` that the tenant adds now. */
   costAhead(tenant: string, keyed: boolean, own: number): number;
 }
 

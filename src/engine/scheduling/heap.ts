@@ -1,11 +1,11 @@
 /** A binary heap from which any item can be removed. */
 
-/** The item that comes before all others is first; all operations but `peek` and `size` take O(log n). */
+/** The item that comes before all others is first; `push`, `pop` and `remove` take O(log n). */
 export interface Heap<T> {
   push(item: T): void;
   peek(): T | undefined;
   pop(): T | undefined;
-  /** Whether the item was there. */
+  /** Returns whether the item was there. */
   remove(item: T): boolean;
   /** All items, in no particular order. */
   all(): readonly T[];

@@ -1,6 +1,4 @@
-/**
- * How a decision becomes a job: it is for a model that is served, its cost is estimated, and it is admitted or refused.
- */
+/** How a decision becomes a job: its model must be served, its cost is estimated, and it is admitted or refused. */
 import type { JobTerms, ScoreJob } from '../engine.ts';
 import { EngineClosing, JobCanceled, JobDeadlinePassed, ModelUnavailable } from '../errors.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';
@@ -10,7 +8,7 @@ import type { Admission } from './admission.ts';
 import { type Estimates, shapeOf } from './estimates.ts';
 import { type Answer, createJob, type Job } from './job.ts';
 
-/** What jobs are made with. */
+/** What an intake works with. */
 export interface IntakeOptions {
   readonly revisions: Pick<Revisions, 'find'>;
   readonly estimates: Estimates;
@@ -38,7 +36,10 @@ export class Intake {
     this.#state = 'closed';
   }
 
-  /** The revision that a call is for. Throws what keeps it from being taken in. */
+  /**
+   * The revision that a request is for.
+   * @throws EngineClosing, JobCanceled, JobDeadlinePassed or ModelUnavailable if it cannot be taken in.
+   */
   accept(request: Pick<ScoreJob, 'model' | 'revision'>, terms: JobTerms, arrived: number): Revision {
     if (this.#state === 'closed') throw new EngineClosing();
     if (terms.signal.aborted) throw new JobCanceled();
@@ -48,7 +49,7 @@ export class Intake {
     throw new ModelUnavailable(`${request.model}@${request.revision} is not served now`, 1);
   }
 
-  /** A new job that may wait. One that is refused takes up nothing. */
+  /** A new job, admitted. If it is refused, `answer.released` is called before the error is thrown. */
   takeIn(request: ScoreJob, terms: JobTerms, answer: Answer): Job {
     const { estimates, admission, serving, nextJob } = this.#options;
     try {

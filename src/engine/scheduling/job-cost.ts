@@ -6,7 +6,7 @@ import { packCost } from '../families/two-stage/pack-cost.ts';
 import { isRemote } from '../packages/family-names.ts';
 import type { Manifest } from '../packages/manifest.ts';
 
-/** Milliseconds that a job of this size takes on one core, or one job alone takes a server. */
+/** Milliseconds that a job of this size takes on one core, or at a server that does nothing else. */
 export function jobCost(profile: CostProfile, size: JobSize): number {
   const parts = shortlistParts(profile, size);
   if (parts !== undefined) return parts.reduce((sum, part) => sum + jobCost(part.profile, part.size), 0);
@@ -26,8 +26,8 @@ export function worstCost(profile: CostProfile, limits: ModelLimits): number {
 }
 
 /**
- * Why a model cannot be served with its limits, or undefined: its largest legal request must be done
- * within `deadline` milliseconds.
+ * Why a model cannot be served with its limits: its largest legal request must be done within `deadline` milliseconds.
+ * Undefined if it can.
  */
 export function limitsProblem(
   profile: CostProfile,

@@ -17,7 +17,7 @@ export interface Job extends QueueItem {
   readonly deadline: number;
   /** How many engines have failed at it. */
   failures: number;
-  /** `running` until the engine is done with it, also when its caller has been answered. */
+  /** `running` until the engine is done with it, even if its caller has been answered. */
   state: 'queued' | 'running' | 'over';
   /** Where it runs or ran last. */
   process: EngineProcess | undefined;
@@ -27,11 +27,11 @@ export interface Job extends QueueItem {
   readonly answer: Answer;
 }
 
-/** The caller's end of a job: each is called at most once, and one of the first two. */
+/** How a caller hears of its job. Each function is called at most once, and only one of `resolve` and `reject`. */
 export interface Answer {
   resolve(outcome: ScoreOutcome): void;
   reject(error: Error): void;
-  /** The job takes up nothing any more. */
+  /** The job no longer takes up anything. */
   released(): void;
 }
 
@@ -60,12 +60,12 @@ export function createJob({ terms, ...facts }: NewJob): Job {
   };
 }
 
-/** How long short jobs may pass a longer one, in multiples of its cost. */
+/** How long shorter jobs may pass a longer one, in multiples of its cost. */
 const PATIENCE = 2;
 
 /**
- * The place of a job among its tenant's: short ones first, with ageing. A job stands where one of no cost would stand
- * that arrived `patience` × cost later, but no later than leaves it three quarters of its time.
+ * The rank of a job among its tenant's: short ones come first, but none waits for ever. A job ranks as one without cost
+ * that arrived `PATIENCE` × cost later; that delay is at most a quarter of the time that the job can wait.
  */
 export function rankOf(arrived: number, cost: number, { deadline }: Pick<JobTerms, 'deadline'>): number {
   return arrived + Math.min(PATIENCE * cost, Math.max(0, deadline - arrived - cost) / 4);

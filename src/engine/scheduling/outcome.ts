@@ -1,12 +1,12 @@
-/** What a caller is told of a decision that ran. */
+/** What a caller is told about a decision that ran. */
 import type { ScoreOutcome } from '../engine.ts';
 import type { JobResult } from '../worker/messages.ts';
 import type { Job } from './job.ts';
 
-/** A result that no other engine is asked for. */
+/** A final result: no other engine is asked for one. */
 export type Settled = Exclude<JobResult, { readonly kind: 'failed' }>;
 
-/** The outcome of an engine's result, which is none that fails. */
+/** The outcome that the caller gets for an engine's result. */
 export function outcomeOf(result: Exclude<Settled, { kind: 'unavailable' | 'canceled' }>, job: Job): ScoreOutcome {
   if (result.kind === 'scored') {
     const { probabilities, vector, inputTokens, unread, tokenize, infer, waited } = result;

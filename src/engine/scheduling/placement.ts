@@ -3,14 +3,14 @@ import type { EngineProcess } from '../processes/engine-process.ts';
 import { PASSING_LENGTH } from '../worker/messages.ts';
 import type { Job } from './job.ts';
 
-/** An engine may be given a second job if its only one is over within this many milliseconds. */
+/** An engine may be given a second job if its only one ends within this many milliseconds. */
 const PREFETCH_HORIZON = 20;
 
 /**
- * The engines that could take one of `waiting` decisions now: those that work on fewer jobs than they may. When there
- * are none, also those whose only job a short decision may pass, and when many wait, those that are nearly done with
- * their only job, so that they need not wait for the next; with few waiting, a job that is bound to an engine early
- * could find another free before.
+ * The engines that could take one of `waiting` decisions now: those that work on fewer jobs than they may. If there are
+ * none, it is those whose only job a short decision may pass and, if many decisions wait, those that are nearly done
+ * with their only job, so that they need not wait for the next. With few waiting, another engine could become free
+ * before the one to which the job had been bound early.
  */
 export function freeEngines(engines: readonly EngineProcess[], waiting: number): readonly EngineProcess[] {
   const idle = engines.filter(({ inFlight, concurrency }) => inFlight < concurrency);
@@ -24,7 +24,10 @@ export function freeEngines(engines: readonly EngineProcess[], waiting: number):
   );
 }
 
-/** Whether an engine that is free has a decision's model and takes it now. */
+/**
+ * Whether a free engine has loaded the model of a decision and takes it now. One that reads a long text takes only
+ * short decisions.
+ */
 export function takes(
   { models, passable }: EngineProcess,
   { revision, shape }: Pick<Job, 'revision' | 'shape'>,
@@ -34,8 +37,8 @@ export function takes(
 }
 
 /**
- * The engine, of those that take a job, that will be done with it first; `costOn` estimates the
- * job alone, milliseconds.
+ * Of the engines that take a job, the one that will be done with it first; `costOn` estimates the job alone, in
+ * milliseconds.
  */
 export function soonestDone(
   engines: readonly EngineProcess[],

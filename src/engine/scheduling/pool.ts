@@ -1,6 +1,6 @@
 /**
- * The pool: takes decisions in, queues them fairly, gives each to the engine that will have done it first, and sees
- * every job to its end. A caller is answered at once when it leaves or its time is up; the engine is free again
+ * The pool: takes decisions in, queues them fairly, gives each to the engine that will be done with it first, and
+ * follows every job to its end. A caller is answered at once when it leaves or its time is up; the engine is free again
  * when the run ends.
  */
 import type { CallerTerms, JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
@@ -35,11 +35,11 @@ export interface PoolOptions {
   readonly revisions: Revisions;
   /** Where its engines run; more may be added later. */
   readonly slots: readonly EngineSlot[];
-  /** Hears of jobs that are given up because their engine ended with them. */
+  /** Is told of jobs that are given up because their engine ended while working on them. */
   abandoned(death: Death): void;
 }
 
-/** How often engines may fail at a job. */
+/** A job that this many engines have failed at has failed. */
 const MAX_FAILURES = 2;
 
 /** Decisions in, outcomes out, until it is closed and the last one is over. */
@@ -160,11 +160,11 @@ export class Pool {
     this.dispatch();
   }
 
-  /** Jobs that an engine took with it, in the order in which it got them. */
+  /** An engine has ended with these jobs in flight, in the order in which it got them. */
   lost(process: EngineProcess, jobs: readonly number[], death: Death): void {
     for (const [place, id] of jobs.entries()) {
       const job = this.#running.get(id);
-      // An engine works on the first of its jobs, or on what passes it, unless it has many at a time.
+      // An engine works on the first of its jobs or on one that passes it; with a concurrency above 1, on all of them.
       const blamed = blamesJob(death) && (place === 0 || process.passable || process.concurrency > 1);
       if (job === undefined) this.#preparations.ended(id, blamed ? death : undefined);
       else if (blamed) this.#abandon(job, death);
@@ -205,7 +205,9 @@ export class Pool {
     this.#queue.add(job);
   }
 
-  /** Sends a job that was taken from the queue to an engine, unless it cannot be done in time by far. */
+  /**
+   * Sends a job that was taken from the queue to an engine, unless less than half of the time that it takes is left.
+   */
   #start(job: Job, process: EngineProcess): void {
     const cost = this.#costOn(job, process);
     const now = performance.now();
@@ -236,13 +238,13 @@ export class Pool {
     }
     if (result.kind === 'scored') this.#estimates.observe(job.shape, result, occupied);
     else process.choiceSets.remove(job.choiceSet);
-    // One that was canceled has been answered, or else its time was up by the engine's clock a moment before it
-    // is by this one.
+    // The caller of a canceled job has been answered, unless the deadline passed by the engine's clock a moment before
+    // it does by this one.
     if (result.kind === 'canceled') this.#reject(job, new JobDeadlinePassed());
     else this.#answer(job, () => job.answer.resolve(outcomeOf(result, job)));
   }
 
-  /** Puts a job back that an engine failed at, once. */
+  /** Queues a job once more that an engine failed at, if it is still wanted and its model is still served. */
   #retry(job: Job, reason: string): void {
     this.#running.delete(job.id);
     const { state, retired } = job.revision;
@@ -255,7 +257,7 @@ export class Pool {
     }
   }
 
-  /** Ends a job that may have ended its engine: another engine would be the next to end. */
+  /** Ends a job that may have ended its engine, since it might end the next one, too. */
   #abandon(job: Job, death: Death): void {
     this.#options.abandoned(death);
     const { premiseLength, choices, choicesLength } = job.shape;
@@ -265,7 +267,7 @@ export class Pool {
     this.#conclude(job);
   }
 
-  /** Answers a caller whose decision is not wanted any more, or cannot be had. */
+  /** Answers a caller whose decision is no longer wanted, or can no longer be made. */
   #giveUp(job: Job, error: Error): void {
     this.#reject(job, error);
     if (this.#queue.remove(job)) this.#conclude(job);
@@ -283,7 +285,7 @@ export class Pool {
     give();
   }
 
-  /** The job takes up nothing any more. */
+  /** Ends a job: it no longer takes up anything. */
   #conclude(job: Job): void {
     if (job.state === 'over') return;
     job.state = 'over';

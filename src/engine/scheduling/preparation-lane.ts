@@ -1,6 +1,6 @@
 /**
  * One engine's lane of preparations, fair by owner: owners take turns by deficit round robin in cost, as tenants do in
- * the queue of decisions. What one owner has waiting holds another up by no more than the other has itself.
+ * the queue of decisions. What one owner has waiting delays another by no more than the other's own work takes.
  */
 import { type RingItem, TenantRing } from './tenant-ring.ts';
 
@@ -16,12 +16,11 @@ export interface PreparationLane<T extends LaneItem> {
   /** The next piece in fair order that is still wanted; those that are not are dropped. */
   take(wanted: (item: T) => boolean): T | undefined;
   /**
-   * At most so many milliseconds are worked off before the last piece of an owner's new preparation that takes
-   * `own`, itself included.
+   * The most milliseconds of work until a new preparation of the owner, which takes `own`, is done, itself included.
    */
   costUntilDone(owner: string, own: number): number;
   all(): readonly T[];
-  /** Milliseconds that decisions have coming before the next piece. */
+  /** Milliseconds that waiting decisions are given before the next piece. */
   debt: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Catalogs' choices on their way into every engine's cache. Each engine has a lane of its own, in which owners take
- * turns; its work is cut into short pieces, and while decisions wait, the lane gets as much of the engine's time as
- * they do and no more.
+ * Encodes the choices of catalogs in every engine before decisions ask for them. Each engine has a lane, in which
+ * owners take turns. The work is cut into short pieces, and while decisions wait, a lane gets at most as much of its
+ * engine's time as they do.
  */
 import type { JobTerms, PrepareOutcome, ScoreJob } from '../engine.ts';
 import {
@@ -27,15 +27,15 @@ export type PrepareRequest = Pick<ScoreJob, 'model' | 'revision' | 'choices'>;
 
 /** What the lanes need of the pool. */
 export interface PreparationsOptions {
-  /** Numbers jobs; common to decisions and preparations. */
+  /** The number of a new job, in one sequence for decisions and preparations. */
   nextJob(): number;
   /** Milliseconds that one of these choices takes. */
   choiceCost(revision: Revision, choices: readonly string[]): number;
-  /** Hears of a preparation that is given up because an engine ended with it. */
+  /** Is told of a preparation that is given up because an engine ended while working on it. */
   abandoned(death: Death): void;
 }
 
-/** One engine's share of a preparation: the next piece of what it has still to encode. */
+/** One engine's share of a preparation: the next piece of what it still has to encode. */
 interface Part extends LaneItem {
   readonly preparation: Preparation;
   /** The places of the piece's choices: from `next` up to `end`. */
@@ -58,7 +58,7 @@ interface Preparation {
   reject(error: Error): void;
 }
 
-/** A piece takes about this long in each lane, milliseconds: a short decision behind it waits no longer. */
+/** A piece takes about this many milliseconds in each lane, so a short decision waits no longer behind one. */
 const PIECE_COST = 20;
 /** Preparations that may be under way at a time, and those of one owner. */
 const MAX_PREPARATIONS = 256;
@@ -117,7 +117,9 @@ export class Preparations {
     return await promise.finally(() => terms.signal.removeEventListener('abort', leave));
   }
 
-  /** Sends the engine its next piece if it is free, its lane has one and it is the lane's turn. */
+  /**
+   * Sends the engine its next piece if it is free, its lane has one and it is the lane's turn. Returns whether it did.
+   */
   sendNext(process: EngineProcess, decisionsWait: boolean): boolean {
     const lane = this.#lanes.get(process);
     if (process.inFlight >= process.concurrency) return false;
@@ -152,7 +154,7 @@ export class Preparations {
     if (lane !== undefined) lane.debt -= cost;
   }
 
-  /** Whether the job was one of these. */
+  /** Takes note of the result of a job. Returns whether the job was a piece of a preparation. */
   finished(process: EngineProcess, job: number, result: JobResult): boolean {
     const piece = this.#inFlight.get(job)?.piece;
     if (piece === undefined) return false;
@@ -172,7 +174,7 @@ export class Preparations {
     return true;
   }
 
-  /** The process that had the job has ended, and perhaps because of it: then `death` says how. */
+  /** The process that had the job has ended; `death` says how if the job may have been the cause. */
   ended(job: number, death: Death | undefined): void {
     const piece = this.#inFlight.get(job)?.piece;
     if (piece === undefined) return;
@@ -182,11 +184,11 @@ export class Preparations {
       return;
     }
     this.#options.abandoned(death);
-    // In no other engine either.
+    // The other engines stop as well: the choices might end them, too.
     this.#fail(piece.preparation, new JobAbandoned(death.reason));
   }
 
-  /** A process has ended; after what it had in flight. */
+  /** A process has ended; called after `ended` for each job that it had in flight. */
   lost(process: EngineProcess): void {
     const lane = this.#lanes.get(process);
     this.#lanes.delete(process);
@@ -207,9 +209,9 @@ export class Preparations {
     }
   }
 
-  /** @throws DeadlineTooShort, or EngineOverloaded if the lanes have no room or too much to do before. */
+  /** @throws DeadlineTooShort, or EngineOverloaded if the lanes have no room or too much to do first. */
   #admit(owner: string, cost: number, deadline: number, engines: readonly EngineProcess[]): void {
-    // Decisions may take every other turn.
+    // Decisions may take half of the time, hence twice the cost.
     const left = deadline - performance.now();
     if (2 * cost > left) throw new DeadlineTooShort(2 * cost, left);
     const untilDone = engines.map((process) => this.#lanes.get(process)?.costUntilDone(owner, cost) ?? cost);
@@ -244,7 +246,7 @@ export class Preparations {
     return false;
   }
 
-  /** One engine is done with its part, one way or the other. */
+  /** One engine is done with its part; `done` if it has encoded all of it. */
   #endPart(preparation: Preparation, done: boolean): void {
     preparation.parts--;
     if (done) preparation.prepared++;

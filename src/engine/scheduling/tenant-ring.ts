@@ -1,6 +1,6 @@
 /**
- * Deficit round robin over tenants, in cost: each visit gives a tenant one quantum, and it is served while it has
- * some left. An item may cost more than what is left; the tenant then owes the rest and is passed over until it is
+ * Deficit round robin over tenants, in cost: each visit gives a tenant one quantum, and it is served while it has some
+ * left. An item may cost more than what is left; the tenant then owes the rest and is passed over until the debt is
  * paid. What a tenant owes when its last item is taken stays owed while others wait, so sending one large item at a
  * time gains nothing.
  */
@@ -24,7 +24,9 @@ interface Tenant<T> {
 
 /** Milliseconds of engine time that a visit gives. */
 const QUANTUM = 20;
-/** Tenants whose debts are remembered while they wait for nothing; beyond it the oldest debt is forgotten. */
+/**
+ * Tenants whose debts are remembered while they have nothing waiting; beyond this number the oldest debt is forgotten.
+ */
 const MAX_DEBTORS = 10_000;
 
 /** Items of many tenants, none at first. */
@@ -45,7 +47,7 @@ export class TenantRing<T extends RingItem> {
     tenant.cost += item.cost;
   }
 
-  /** Whether it was there. */
+  /** Returns whether it was there. */
   remove(item: T): boolean {
     const tenant = this.#ring.get(item.tenant);
     return tenant !== undefined && this.#removeFrom(tenant, item);
@@ -82,7 +84,7 @@ export class TenantRing<T extends RingItem> {
   #leave(name: string, { deficit }: Tenant<T>): void {
     this.#ring.delete(name);
     if (this.#ring.size === 0) {
-      // Nobody waits, so nobody was held up.
+      // Nobody waits, so nobody is owed anything.
       this.#debts.clear();
       return;
     }
@@ -107,7 +109,7 @@ export class TenantRing<T extends RingItem> {
     return true;
   }
 
-  /** One visit to every tenant; the first that may be served ends it. */
+  /** Visits every tenant once, or until one is served. */
   #visit(eligible: (item: T) => boolean): T | undefined {
     for (let left = this.#ring.size; left > 0; left--) {
       const [next] = this.#ring;
@@ -125,7 +127,7 @@ export class TenantRing<T extends RingItem> {
     return undefined;
   }
 
-  /** Passes the rounds in which nobody could be served, at once. Whether somebody can be now. */
+  /** Skips the rounds in which nobody could be served, all at once. Returns whether somebody can be served now. */
   #skipRounds(eligible: (item: T) => boolean): boolean {
     const tenants = [...this.#ring.values()];
     let least = Number.NEGATIVE_INFINITY;
