@@ -13,7 +13,9 @@ export interface Death {
   readonly reason: string;
 }
 
-/** Of the engine's last `child` event. `asked`: the reason for which its owner killed it, if it did. */
+/**
+ * The death behind a child process's `exit` event. `asked`: the death that its owner chose by killing it, if it did.
+ */
 export function deathOf(code: number | null, signal: NodeJS.Signals | null, asked: Death | undefined): Death {
   if (asked !== undefined) return asked;
   if (signal === null) {
@@ -23,7 +25,7 @@ export function deathOf(code: number | null, signal: NodeJS.Signals | null, aske
   return { cause: foreign ? 'killed' : 'crashed', reason: `ended by ${signal}` };
 }
 
-/** Whether the job that was running may be what ended the process. */
+/** Whether the job that was running may have ended the process. */
 export function blamesJob({ cause }: Death): boolean {
   return cause === 'stuck' || cause === 'crashed';
 }

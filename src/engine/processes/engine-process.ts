@@ -18,7 +18,7 @@ export interface EngineEvents {
   /** A model that was loaded cannot serve for now. */
   unready(key: string, problems: readonly string[]): void;
   calls(calls: InferenceCalls): void;
-  /** The process takes decisions that pass its job. */
+  /** The process now takes short decisions that pass its job. */
   passable(): void;
   /**
    * The process is gone; `lost` are the jobs that it had in flight, in the order in which they were sent. Called once.
@@ -30,8 +30,8 @@ export interface EngineEvents {
 export type LoadOutcome =
   | { readonly kind: 'ready' }
   /**
-   * `away`: the package may be sound, but its server cannot be asked. `excess`: it was too slow here and now, its
-   * largest request took so many times what it may.
+   * `away`: the package may be sound, but its server cannot be asked. `excess`: the model is too slow here and now; its
+   * largest request took this many times the time that it may take.
    */
   | {
       readonly kind: 'failed';
@@ -52,7 +52,7 @@ interface Load {
 const CANARY_TRIES = 3;
 const MAX_OUTPUT_LENGTH = 2000;
 
-/** `running`, until it ends by itself; `killed` by its owner, for a reason, and not gone yet; `gone`. */
+/** `running`; `killed`: its owner has killed it, but it is not gone yet; `gone`: it has ended, or could not start. */
 type State =
   | { readonly kind: 'running' }
   | { readonly kind: 'killed'; readonly death: Death }
@@ -87,7 +87,7 @@ export class EngineProcess {
       this.#ended(deathOf(code, signal, this.#state.kind === 'killed' ? this.#state.death : undefined));
     });
     child.on('error', (error) => {
-      // Without a pid it never started, and no exit follows.
+      // Without a pid it never started, and no `exit` event follows.
       if (child.pid === undefined) this.#ended({ cause: 'crashed', reason: error.message });
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -105,7 +105,7 @@ export class EngineProcess {
     return this.#models;
   }
 
-  /** Resident bytes when it last told, as it does after each canary decision; 0 before. */
+  /** Resident bytes as last reported, at the latest after each canary decision; 0 before. */
   get resident(): number {
     return this.#resident;
   }
@@ -120,7 +120,7 @@ export class EngineProcess {
     return this.#reading !== undefined;
   }
 
-  /** Milliseconds that what is in flight will still take, by its estimates. */
+  /** Milliseconds that the work in flight will still take, by its estimates. */
   remaining(): number {
     return this.#work.remaining(performance.now());
   }
@@ -130,7 +130,7 @@ export class EngineProcess {
     return { loading: this.#loads.size > 0, milliseconds: this.#isIdle() ? 0 : performance.now() - this.#lastSign };
   }
 
-  /** Verifies and loads a model and makes its canary decision, up to three times. Never rejects. */
+  /** Verifies and loads a model and makes its canary decision, which may be tried three times. Never rejects. */
   load({ key, folder, manifest, profile }: Revision): Promise<LoadOutcome> {
     if (this.#state.kind === 'gone') return Promise.resolve({ kind: 'gone', killed: false });
     return new Promise((end) => {
@@ -145,7 +145,7 @@ export class EngineProcess {
     this.#post({ kind: 'unload', key });
   }
 
-  /** Takes no more jobs for these models, which another process has now; those that it has go on. */
+  /** Takes no more jobs for these models, which another process has now; the jobs that it has go on. */
   cede(keys: Iterable<string>): void {
     for (const key of keys) this.#models.delete(key);
   }
@@ -178,12 +178,12 @@ export class EngineProcess {
   }
 
   #post(message: ToEngine): void {
-    // A closed channel is reported by the process's end.
+    // No error is needed for a closed channel: the end of the process is reported anyway.
     if (this.#state.kind !== 'gone' && this.#child.connected) this.#child.send(message, () => {});
   }
 
   #receive(message: FromEngine): void {
-    // A process that hangs in a job may still tell its size.
+    // No progress: a process that hangs in a job may still report its size.
     if (message.kind !== 'memory') this.#lastSign = performance.now();
     switch (message.kind) {
       case 'memory':

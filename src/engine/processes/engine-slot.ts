@@ -1,11 +1,11 @@
 /**
- * A place for one engine process: keeps a process running there, gives it the models that are wanted, replaces it when
- * it ends, is stuck or has grown too large.
+ * A place for one engine process: keeps a process running, gives it the models that are wanted, and replaces it when it
+ * ends, is stuck or has grown too large.
  *
- * Loading a model holds up everything else in a process. So a process serves when it has loaded all that is wanted, and
- * what is wanted later is loaded by another one, started beside it, which then takes its place. The old one does what
- * it has begun, and ends. If the new one cannot load what the old one serves (its files have changed), the old one
- * stays and loads what is new itself.
+ * Loading a model holds up everything else in a process. So a process serves once it has loaded all that is wanted, and
+ * what is wanted later is loaded by another one, started beside it, which then takes its place. The old one finishes
+ * its jobs and ends. If the new one cannot load what the old one serves (because files have changed), the old one stays
+ * and loads the new models itself.
  */
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
@@ -24,7 +24,7 @@ export interface SlotOptions {
   readonly settings: EngineSettings;
   /** Jobs that its process works on at a time. */
   readonly concurrency: number;
-  /** For the process beside the one that serves. */
+  /** The place of the process that is started beside the one that serves. */
   readonly spare: SparePlace;
   readonly hooks: SlotHooks;
 }
@@ -42,7 +42,7 @@ export class EngineSlot {
   #leaving: ProcessRun | undefined;
   #state: 'open' | 'closing' = 'open';
   readonly #restart = new RestartTimer();
-  /** Before another process is started beside the one that serves. */
+  /** The wait before another process is started beside the one that serves. */
   readonly #restartBeside = new RestartTimer();
   readonly #recycling: Recycling;
   #allEnded: (() => void) | undefined;
@@ -59,18 +59,18 @@ export class EngineSlot {
     return this.#current?.state === 'serving' ? this.#current.process : undefined;
   }
 
-  /** That one, and the one before it while jobs wait for a model that it alone has. */
+  /** That process, and its predecessor until it is dismissed. */
   get processes(): readonly EngineProcess[] {
     const before = this.#leaving?.state === 'leaving' ? [this.#leaving.process] : [];
     return this.#current?.state === 'serving' ? [this.#current.process, ...before] : before;
   }
 
-  /** Milliseconds until there probably is a process that serves, if there is none. */
+  /** Milliseconds until a process is started, if there is none; otherwise 0. */
   get restartsIn(): number {
     return this.#current === undefined ? this.#restart.remaining : 0;
   }
 
-  /** Loads what is wanted and was not tried. Resolves when all of it was. */
+  /** Loads what is wanted and has not been tried. Resolves when all of it has been. */
   async sync(): Promise<void> {
     const { hooks, spare } = this.#options;
     const run = this.#current;
@@ -107,7 +107,7 @@ export class EngineSlot {
     this.#restartBeside.cancel();
     if (this.#open.size === 0) return Promise.resolve();
     for (const { process } of this.#open) {
-      // All jobs are done by now: a model that is still being loaded has nobody waiting for it.
+      // All jobs are done by now, so nobody waits for a model that is still being loaded.
       if (process.silence().loading && process.inFlight === 0)
         process.kill({ cause: 'drained', reason: 'ended while it loaded a model' });
       else process.drain();
@@ -140,8 +140,8 @@ export class EngineSlot {
   }
 
   /**
-   * Loads into a process that serves nothing, and has it serve. What an engine has ended with comes later, in a process
-   * beside this one.
+   * Loads the wanted models into a process that serves nothing, and lets it serve. Unless `all` is set, a model that
+   * engines have ended with is loaded later, in a process beside this one.
    */
   async #begin(run: ProcessRun, all: boolean): Promise<void> {
     run.pause();
@@ -164,19 +164,22 @@ export class EngineSlot {
     if (run.process.models.size === 0 && !this.#options.hooks.preparing(run.process)) run.dismiss();
   }
 
-  /** Names of the revisions that a process has. */
+  /** Names of the revisions that a process has loaded. */
   #namesIn(run: ProcessRun): ReadonlySet<string> {
     const known = this.#options.hooks.known();
     return new Set(known.filter(({ key }) => run.process.models.has(key)).map(({ name }) => name));
   }
 
-  /** Whether a process has all that another serves, or what takes its place. */
+  /** Whether `next` has all that `before` serves, or its successors of the same name. */
   #covers(next: ProcessRun, before: ProcessRun): boolean {
     const names = this.#namesIn(next);
     return this.#options.hooks.known().every(({ key, name }) => !before.process.models.has(key) || names.has(name));
   }
 
-  /** Loads what is new, and then all that is served, in a process beside the one that serves, and changes over. */
+  /**
+   * Loads what is new, and then all that is served, in a process beside the one that serves, which then takes its
+   * place.
+   */
   async #refresh(recycles: boolean): Promise<void> {
     const before = this.#current;
     if (before?.state !== 'serving' || this.#state === 'closing') return;
@@ -185,9 +188,9 @@ export class EngineSlot {
     const isBetter = (await this.#loadNew(next, before)) > 0 || recycles;
     const tried = [...next.tried];
     if (isBetter) await this.#loadServed(next, before);
-    // The old one has ended meanwhile, and this one has its place.
+    // The old process has ended meanwhile, and this one has its place.
     if (this.#current === next) return await this.#begin(next, true);
-    // It is closing, and waits for both.
+    // The slot is closing, and waits for both.
     if (this.#isClosing()) return;
     if (next.state === 'ended') {
       this.#restartBeside.schedule({ served: false, lived: next.lived }, () => this.#options.hooks.rollOut());
@@ -202,13 +205,13 @@ export class EngineSlot {
     } else await this.#keep(before, next);
   }
 
-  /** Loads what the process that serves has not tried. How many loads succeeded. */
+  /** Loads what the process that serves has not tried. Returns how many loads succeeded. */
   #loadNew(next: ProcessRun, before: ProcessRun): Promise<number> {
     const { hooks } = this.#options;
     return next.loadEach(() => nextOf(next, trusted(hooks.wanted().filter(({ key }) => !before.tried.has(key)))));
   }
 
-  /** Loads what the process that serves has, but for what has a successor. */
+  /** Loads what the process that serves has, except what has a successor in `next`. */
   async #loadServed(next: ProcessRun, before: ProcessRun): Promise<void> {
     await next.loadEach(() => {
       const names = this.#namesIn(next);
@@ -227,7 +230,7 @@ export class EngineSlot {
     await before.ended;
   }
 
-  /** Has the process that serves load itself what another one could load. */
+  /** Lets the process that serves load the models that the other one could load, and ends the other one. */
   async #keep(before: ProcessRun, other: ProcessRun): Promise<void> {
     const sound = this.#options.hooks.wanted().filter(({ key }) => other.process.models.has(key));
     other.dismiss();
@@ -283,8 +286,8 @@ function nextOf(run: ProcessRun, revisions: readonly Revision[]): Revision | und
 }
 
 /**
- * Those that no engine has ended with, or all if there are no others: what ends a process takes what was
- * loaded with it along.
+ * The revisions that no engine has ended with, or all if there are none: a model that ends a process takes along what
+ * was loaded with it.
  */
 function trusted(revisions: readonly Revision[]): readonly Revision[] {
   const innocent = revisions.filter(({ blame }) => blame === 0);

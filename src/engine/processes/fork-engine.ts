@@ -3,16 +3,19 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { getPriority } from 'node:os';
 import type { EngineSettings } from '../options.ts';
 
-// What loading a graph frees lies between what it keeps: with one arena the next graph is loaded into it, and what is
-// free at the end goes back to the system. Buffers of runs stay below 16 MiB, so none of them is mapped anew with every
-// run, which would cost a tenth of its time.
+// Loading a graph leaves free memory between the blocks that it keeps. With one arena the next graph is loaded into
+// these gaps, and what is free at the end of the heap goes back to the system. Buffers of runs stay below 16 MiB, so
+// none of them is mapped anew with every run, which would cost a tenth of its time.
 const MALLOC_TUNABLES = [
   'glibc.malloc.arena_max=1',
   'glibc.malloc.mmap_threshold=16777216',
   'glibc.malloc.trim_threshold=16777216',
 ].join(':');
 
-/** What an engine has of the server's environment, beside the variables that its settings name: it needs no secrets. */
+/**
+ * The variables of the server's environment that every engine gets, in addition to those that its settings name. Others
+ * may be secrets, which it does not need.
+ */
 const ENVIRONMENT = [
   'PATH',
   'HOME',
@@ -24,19 +27,19 @@ const ENVIRONMENT = [
   'NODE_EXTRA_CA_CERTS',
 ];
 
-/** V8's heap of a process is never smaller than this. */
+/** The smallest bound of a process's V8 heap. */
 const LEAST_HEAP_MIB = 64;
 const GREATEST_NICENESS = 19;
 
 /** Forks a process; `name` tells it from others in a list of processes. */
 export function forkEngine(name: string, settings: EngineSettings): ChildProcess {
   const { workerEntry, choiceCacheBytes, niceness, engineMemoryBytes, variables } = settings;
-  // The other half is for models and vectors, which lie outside the heap.
+  // The other half is for models and vectors, which lie outside V8's heap.
   const heap = Math.max(LEAST_HEAP_MIB, Math.floor(engineMemoryBytes / 2 ** 21));
   const priority = Math.min(GREATEST_NICENESS, getPriority() + niceness);
   return fork(workerEntry, [String(choiceCacheBytes), String(priority), name], {
     serialization: 'advanced',
-    // Not the parent's own: a debugger's port or a test runner's loader is not for the engines.
+    // Not the parent's own arguments: a debugger's port or a test runner's loader is not for the engines.
     execArgv: [`--max-old-space-size=${heap}`, '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'],
     env: {
       ...Object.fromEntries(
@@ -44,7 +47,7 @@ export function forkEngine(name: string, settings: EngineSettings): ChildProcess
           process.env[key] === undefined ? [] : [[key, process.env[key]]],
         ),
       ),
-      // The runtime would report on itself over the network if it were let.
+      // Without this the runtime would send telemetry over the network.
       ORT_DISABLE_TELEMETRY: '1',
       GLIBC_TUNABLES: MALLOC_TUNABLES,
     },

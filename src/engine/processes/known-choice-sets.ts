@@ -9,7 +9,8 @@ export interface ChoiceSet {
   /** Who shares what is cached, see `cachePart`. */
   readonly part: string;
   /**
-   * Of the list. Lists that differ have the same digest only by accident or intent, which spoils an estimate at most.
+   * The digest of the list. Two lists could have the same one only by accident or intent, which spoils an estimate at
+   * most.
    */
   readonly digest: string;
 }
@@ -34,10 +35,10 @@ export interface KnownChoiceSets {
   remove(set: ChoiceSet): void;
 }
 
-/** Sets that are remembered of one process. */
+/** Sets that are remembered for one process. */
 const MAX_SETS = 2048;
 
-/** Remembers the sets used last. */
+/** No sets at first; remembers those that were used last. */
 export function createKnownChoiceSets(): KnownChoiceSets {
   const sets = new Set<string>();
   const nameOf = ({ key, part, digest }: ChoiceSet): string => `${key} ${digest} ${part}`;

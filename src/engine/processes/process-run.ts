@@ -1,6 +1,6 @@
 /**
- * One process of an engine slot from its start to its end: what is loaded into it, and whether decisions
- * are sent to it.
+ * One process of an engine slot from its start to its end: what is loaded into it, and whether decisions are sent to
+ * it.
  */
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
@@ -10,9 +10,8 @@ import { processUsage } from './process-usage.ts';
 import type { SlotHooks } from './slot-hooks.ts';
 
 /**
- * - `loading`: no decisions are sent to it, since a load holds up all that comes after it. What it has loaded by now
- * nobody
- *   has been told of.
+ * - `loading`: no decisions are sent to it, since a load holds up all that comes after it. What it has loaded has not
+ *   been reported yet.
  * - `serving`: decisions are sent to it.
  * - `leaving`: another process has taken its place. It finishes its jobs and serves models that it alone has.
  * - `dismissed`: it was told to end when its work is done, so its end is no news.
@@ -20,7 +19,7 @@ import type { SlotHooks } from './slot-hooks.ts';
  */
 export type RunState = 'loading' | 'serving' | 'leaving' | 'dismissed' | 'ended';
 
-/** Why a process that makes no progress ends. */
+/** The death of a process that made no progress. */
 const STUCK: Death = { cause: 'stuck', reason: 'killed: it made no progress' };
 
 /** What a run tells its slot. */
@@ -32,20 +31,20 @@ export interface RunEvents {
 /** A run, loading at first. */
 export class ProcessRun {
   readonly process: EngineProcess;
-  /** Keys of the revisions that were given to it to load. */
+  /** Keys of the revisions that it was told to load. */
   readonly tried = new Set<string>();
   readonly since = performance.now();
-  /** Resolves when all that was wanted has been tried, after a start. */
+  /** Resolves when, after a start, all that is wanted has been tried. */
   begun: Promise<void> = Promise.resolve();
   readonly #settings: EngineSettings;
   readonly #hooks: SlotHooks;
   readonly #ended = Promise.withResolvers<void>();
   #state: RunState = 'loading';
   #loadedBytes: number | undefined;
-  /** What it has loaded and nobody has been told of. */
+  /** Revisions that it has loaded and that have not been reported. */
   #untold: Revision[] = [];
   #served = false;
-  /** Its CPU time when it was first found without progress though it could run. */
+  /** Its CPU time when it was first found to make no progress although it could run. */
   #suspectedAt: number | undefined;
 
   constructor(name: string, settings: EngineSettings, concurrency: number, hooks: SlotHooks, events: RunEvents) {
@@ -70,7 +69,9 @@ export class ProcessRun {
     return this.#served;
   }
 
-  /** Resident bytes with its models and no work done; undefined where its models changed after it had work. */
+  /**
+   * Resident bytes with its models and before any work; undefined once a model was unloaded, or loaded while it served.
+   */
   get loadedBytes(): number | undefined {
     return this.#loadedBytes;
   }
@@ -85,7 +86,7 @@ export class ProcessRun {
     return this.#ended.promise;
   }
 
-  /** Loads a revision. Whether the process can serve it now. */
+  /** Loads a revision. Returns whether the process can serve it now. */
   async load(revision: Revision): Promise<boolean> {
     this.tried.add(revision.key);
     let outcome = await this.process.load(revision);
@@ -108,7 +109,7 @@ export class ProcessRun {
     this.process.unload(key);
   }
 
-  /** Loads what `next` names, until it names nothing more. How many loads succeeded. */
+  /** Loads what `next` returns, until it returns nothing more. Returns how many loads succeeded. */
   async loadEach(next: () => Revision | undefined): Promise<number> {
     let loaded = 0;
     for (let each = next(); each !== undefined && this.#state !== 'ended'; each = next()) {
@@ -117,12 +118,12 @@ export class ProcessRun {
     return loaded;
   }
 
-  /** Serves nothing until it serves again. */
+  /** Takes no decisions until `serve` is called. */
   pause(): void {
     this.#state = 'loading';
   }
 
-  /** Takes decisions, and tells what it has loaded. */
+  /** Takes decisions, and reports what it has loaded. */
   serve(): void {
     this.#state = 'serving';
     const untold = this.#untold;
@@ -131,7 +132,7 @@ export class ProcessRun {
     this.#hooks.rollOut();
   }
 
-  /** Leaves what `next` has loaded to it. */
+  /** Leaves the models that `next` has loaded to `next`. */
   giveWayTo(next: ProcessRun): void {
     this.#state = 'leaving';
     this.process.cede(next.process.models.keys());
@@ -148,7 +149,7 @@ export class ProcessRun {
     this.#state = 'ended';
   }
 
-  /** Tells those that wait for its end, once all the rest is told. */
+  /** Resolves `ended`; called when everything else has been told of the end. */
   settle(): void {
     this.#ended.resolve();
   }
@@ -159,7 +160,7 @@ export class ProcessRun {
     const again = (): void => {
       if (this.#state !== 'ended' && this.#isStuck()) this.process.kill(STUCK);
     };
-    // If this process itself was held up, the engine's messages may lie unread: they are read before this
+    // If the serving process itself was held up, messages of the engine may lie unread; they are read before the engine
     // is judged again.
     setImmediate(() => setImmediate(again));
   }
@@ -173,8 +174,8 @@ export class ProcessRun {
       this.#suspectedAt = undefined;
       return milliseconds > bound;
     }
-    // It would run if it got a core. Killing it would cost the machine more than it has: only CPU time
-    // without progress counts.
+    // It would run if it got a core. Starting another would load a busy machine even more, so only CPU time without
+    // progress counts.
     this.#suspectedAt ??= usage.cpu;
     return usage.cpu - this.#suspectedAt > bound / 4;
   }

@@ -1,4 +1,4 @@
-/** What the system knows of another process's work. */
+/** What the system knows about the work of another process. */
 import { readFileSync } from 'node:fs';
 
 /** A process at one moment. */
@@ -9,10 +9,10 @@ export interface ProcessUsage {
   readonly cpu: number;
 }
 
-// The unit of CPU times in /proc, whatever the kernel's own.
+// The unit of CPU times in /proc, whatever unit the kernel itself uses.
 const TICKS_PER_SECOND = 100;
 
-/** Undefined where there is no /proc, or no such process. */
+/** The usage of a process now; undefined where there is no /proc, or no such process. */
 export function processUsage(pid: number): ProcessUsage | undefined {
   try {
     // The name in parentheses may hold anything; the fields after it are plain.

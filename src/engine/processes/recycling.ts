@@ -1,5 +1,5 @@
 /**
- * When an engine process is replaced for its size. Another process is no smaller than the models that it loads: where
+ * When an engine process is replaced for its size. A new process is no smaller than the models that it loads: where
  * these alone are above the limit, only what comes on top of them counts.
  */
 
@@ -16,13 +16,13 @@ export interface ProcessSize {
 /** The replacements of one slot. */
 export interface Recycling {
   /**
-   * Whether a process is to be replaced now, `now` in milliseconds. Each yes makes the wait for the next one longer if
-   * it came soon after the one before.
+   * Whether a process is to be replaced now, `now` in milliseconds. Each replacement that follows soon after the
+   * previous one makes the wait for the next one longer.
    */
   due(size: ProcessSize, now: number): boolean;
 }
 
-/** How much a process may grow that was above the limit with its models alone. */
+/** How far a process may grow, in sizes that it had with its models alone, if that was above the limit. */
 const GROWTH = 1.25;
 /** The longest wait between two replacements, in first waits. */
 const LONGEST_WAIT = 16;
@@ -36,7 +36,7 @@ export function createRecycling(limit: number, firstWait: number): Recycling {
       const bound = loaded !== undefined && loaded > limit ? loaded * GROWTH : limit;
       const since = now - last;
       if (resident <= bound || lived < wait || since < wait) return false;
-      // A replacement that helps lasts for some time.
+      // A replacement that helped would not be needed again so soon.
       wait = since < 2 * wait ? Math.min(2 * wait, LONGEST_WAIT * firstWait) : firstWait;
       last = now;
       return true;

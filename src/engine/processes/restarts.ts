@@ -12,12 +12,12 @@ export interface EngineLife {
 const FIRST = 100;
 const LONGEST_AFTER_SERVICE = 1000;
 const LONGEST_OTHERWISE = 30_000;
-/** Milliseconds of life after which a process that served ended by itself, and not because of how it was started. */
+/** After this many milliseconds the end of a process that served is not blamed on how it was started. */
 const CALM = 10_000;
 
 /**
- * Milliseconds; `previous` is the last delay, 0 if there was none. One that had served is back soon even if it is
- * killed again and again; one that never got that far is tried less and less often.
+ * The delay in milliseconds; `previous` is the last one, 0 if there was none. A process that had served is started
+ * again soon even if it is killed again and again; one that never got that far is tried less and less often.
  */
 export function restartDelay({ served, lived }: EngineLife, previous: number): number {
   if (served && lived >= CALM) return FIRST;
@@ -35,14 +35,14 @@ export class RestartTimer {
     return Math.max(0, this.#at - performance.now());
   }
 
-  /** Calls `start` when it is time to. */
+  /** Calls `start` after the delay that follows a process with this life. */
   schedule(life: EngineLife, start: () => void): void {
     this.#delay = restartDelay(life, this.#delay);
     this.#at = performance.now() + this.#delay;
     this.#timer = setTimeout(start, this.#delay);
   }
 
-  /** Forgets the lives before. */
+  /** Forgets earlier lives, so that the next delay is the shortest. */
   reset(): void {
     this.#delay = 0;
   }

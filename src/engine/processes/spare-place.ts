@@ -1,13 +1,13 @@
 /**
- * The place of one process more than there are engines: processes that load models beside those that serve
- * take turns in it.
+ * A place for one process more than there are engines: processes that load models beside those that serve take turns in
+ * it.
  */
 
 /** A place for one process at a time. */
 export interface SparePlace {
   /** Whether a task has it or waits for it. */
   readonly taken: boolean;
-  /** Runs a task once all before it are done; it has the place until its promise settles. */
+  /** Runs a task once all earlier ones are done; it has the place until its promise settles. */
   use(task: () => Promise<void>): Promise<void>;
 }
 

@@ -13,10 +13,12 @@ export interface WorkInFlight {
   clear(): readonly number[];
 }
 
-/** Of a process that does one job at a time, in the order in which they were sent, unless one passes the first. */
+/**
+ * The work of a process that does one job at a time, in the order in which they were sent, unless one passes the first.
+ */
 export function createSerialWork(): WorkInFlight {
   const jobs = new Map<number, { readonly cost: number; readonly since: number }>();
-  /** Since when the first of them has had the process, later by what those took that passed it. */
+  /** When the first of them began to occupy the process, later by the time of the jobs that passed it. */
   let headSince = 0;
   let lastFinish = 0;
   return {
@@ -51,7 +53,7 @@ export function createSerialWork(): WorkInFlight {
   };
 }
 
-/** Of a process that does several jobs beside one another. */
+/** The work of a process that does several jobs at the same time. */
 export function createConcurrentWork(): WorkInFlight {
   const jobs = new Map<number, { readonly cost: number; readonly since: number }>();
   return {
