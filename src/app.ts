@@ -1,5 +1,5 @@
 /**
- * The composition root: puts the parts together by a configuration. Creating an app listens to nothing; `start` does.
+ * The composition root: builds the service's parts from a configuration. Creating an app opens no port; `start` does.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from './config.ts';
@@ -35,21 +35,21 @@ import { createRpcHandler } from './wire/rpc/handler.ts';
 import type { Tracing } from './wire/traces/tracing.ts';
 import { createWatchdog, IDLE_AT, processVitals, type Vitals, type Watchdog } from './wire/watchdog.ts';
 
-/** Milliseconds between looks at the models while the port waits for them. */
+/** Milliseconds between checks whether the models are ready, while the port waits for them. */
 const READY_INTERVAL = 50;
 
-/** Parts that the mock, a test or a benchmark brings itself. An app does not close what it was given. */
+/** Parts that the mock, a test or a benchmark supplies. An app does not close what it was given. */
 export interface Overrides {
   readonly engine?: Engine;
   readonly stores?: Stores;
   readonly vitals?: Vitals;
-  /** What stands in the gate's place, usually with the gate behind it. */
+  /** Replaces the gate, which it is given and usually calls. */
   readonly gate?: (gate: Gate) => Gate;
-  /** Log lines that were dropped, for the metrics. */
+  /** How many log lines were dropped, for the metrics. */
   readonly droppedLogLines?: () => number;
 }
 
-/** What an app is put together from. */
+/** The parts of an app. */
 interface Parts {
   readonly config: Config;
   readonly logger: Logger;
@@ -60,15 +60,15 @@ interface Parts {
   readonly watchdog: Watchdog;
   readonly metrics: Metrics | undefined;
   readonly tracing: Tracing | undefined;
-  /** Faults that nothing caught, by their reason. */
+  /** Counts of faults that nothing caught, by reason. */
   readonly faults: Map<string, number>;
-  /** What the log calls the store. */
+  /** The store's name in the log. */
   readonly storeName: string;
-  /** Closes what the app made itself and an override did not bring, in this order. */
+  /** Functions that close what the app made itself, and no override supplied, to be called in this order. */
   readonly own: readonly (() => Promise<void>)[];
 }
 
-/** A whole service. It lives from `createApp` to `stop`, which is called once; what an override brought outlives it. */
+/** A whole service, from `createApp` to `stop`, which is called once. What an override supplied outlives it. */
 export class App {
   readonly #parts: Parts;
   #state: 'created' | 'starting' | 'listening' | 'draining' | 'stopped' = 'created';
@@ -98,8 +98,8 @@ export class App {
   }
 
   /**
-   * Listens, and resolves with the port; 0 if it was stopped before. Models load meanwhile (see `health`) or, where the
-   * settings say so, before.
+   * Listens, and resolves with the port, or with 0 if the app was stopped first. Models load meanwhile (see `health`)
+   * or, where the settings say so, before the port opens.
    * @throws the system's error.
    */
   async start(): Promise<number> {
@@ -122,7 +122,7 @@ export class App {
   }
 
   /**
-   * Looks at the model packages again and uses the certificate, if the port speaks TLS. @throws Error if the
+   * Reads the model packages again and, if the port speaks TLS, uses the new certificate. @throws Error if the
    * certificate is not valid.
    */
   reload(tls: TlsFiles | undefined): void {
@@ -133,8 +133,8 @@ export class App {
   }
 
   /**
-   * Drains and stops: unready at once, closed to new connections after the drain delay, done when the last
-   * request is answered.
+   * Drains and stops. The app is unready at once, takes no new connections after the drain delay, and has stopped when
+   * the last request is answered or the grace period is over.
    */
   async stop(): Promise<void> {
     const { config, logger, health, listener, watchdog, metrics, tracing, own } = this.#parts;
@@ -155,15 +155,15 @@ export class App {
   }
 }
 
-/** Reasons of faults that are counted by themselves: label values must be bounded. */
+/** How many reasons are counted separately: a metric must not have unboundedly many label values. */
 const MOST_REASONS = 16;
 
-/** Milliseconds in which the last traces are sent: what requests left of the grace, and no less or more than this. */
+/** Bounds of the milliseconds for sending the last traces, which is what requests left of the grace period. */
 const LEAST_FLUSH = 1000;
 const MOST_FLUSH = 5000;
 
 /**
- * An app that listens to nothing yet.
+ * An app that does not listen yet.
  * @throws StoreUnavailable or StoreCorrupt if the embedded store cannot be opened, Error if an annotation
  * cannot be served.
  */
@@ -174,7 +174,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const engine = overrides.engine ?? (await createEngine(engineOptionsOf(config, logger)));
   const health = createHealth(() => engine.ready());
   const holdings = new Holdings({ settings: config.holdings, trustedProxies: config.trustedProxies, logger });
-  // One reason from zero, or the first fault would be no increase.
+  // One series starts at zero: in a series that starts with its first fault, Prometheus sees no increase.
   const faults = new Map<string, number>([['other', 0]]);
   const procedures = createProcedures({ config, logger, engine, stores });
   const ownGate = createGate({
@@ -218,7 +218,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   return new App({ ...parts, storeName, own });
 }
 
-/** Claims the data folder, if there is one. Another server that uses it is logged. */
+/** Claims the data folder, if there is one. Logs a warning if another server uses it. */
 function claimOf({ store }: Config, logger: Logger): FolderClaim | undefined {
   if (store.kind !== 'sqlite') return undefined;
   const claim = claimFolder(store.folder);
@@ -233,7 +233,7 @@ function engineOptionsOf(config: Config, logger: Logger): EngineOptions {
   return { modelsDir, models, engines, inferenceServers, engineMemoryBytes, logger };
 }
 
-/** Everything that can be called, in any protocol. */
+/** The procedures of all services, which every protocol serves. */
 function createProcedures(parts: {
   readonly config: Config;
   readonly logger: Logger;
@@ -250,14 +250,14 @@ function createProcedures(parts: {
   ];
 }
 
-/** Traces, whose packages are loaded only where they are exported. */
+/** Tracing, if it is set up: only then are its packages loaded. */
 async function createTracingOf({ traces, tls }: Config, logger: Logger): Promise<Tracing | undefined> {
   if (traces === undefined) return undefined;
   const { createTracing } = await import('./wire/traces/tracing.ts');
   return createTracing({ settings: traces, tls: tls !== undefined, logger });
 }
 
-/** A watchdog that lets go of idle connections and of garbage near the bound, and logs when it refuses work. */
+/** A watchdog that closes idle connections and collects garbage near the bounds, and logs when work is refused. */
 function createWatchdogOf(parts: {
   readonly config: Config;
   readonly logger: Logger;

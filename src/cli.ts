@@ -10,7 +10,7 @@ import { runCommand } from './cli/run.ts';
 
 process.title = 'umpire';
 
-/** A writer. A reader that closes early, as `head` does, has what it wanted: the rest goes nowhere. */
+/** A writer to a stream. A reader that closes early, as `head` does, has what it wanted: the rest is discarded. */
 function writerTo(stream: NodeJS.WriteStream): (text: string) => Promise<boolean> {
   let open = true;
   stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -26,7 +26,7 @@ function writerTo(stream: NodeJS.WriteStream): (text: string) => Promise<boolean
 const [out, err] = [writerTo(process.stdout), writerTo(process.stderr)];
 let reads = false;
 
-// Setting the code rather than exiting lets output that is on its way into a pipe arrive.
+// The code is set in place of a call of `process.exit`, which would cut off output that is on its way into a pipe.
 process.exitCode = await runCommand(process.argv.slice(2), {
   env: process.env,
   out: (line) => void out(`${line}\n`),
@@ -42,5 +42,5 @@ process.exitCode = await runCommand(process.argv.slice(2), {
     await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   },
 });
-// What nobody waits for any more must not keep the process.
+// An open standard input would keep the process alive although nobody reads it any more.
 if (reads) process.stdin.destroy();

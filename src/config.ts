@@ -21,11 +21,11 @@ export interface Config {
   readonly port: number;
   readonly host: string;
   readonly modelsDir: string;
-  /** The models of the folder that are served, or single revisions of them; all if there are none. */
+  /** The models of the folder, or single revisions of them, that are served; all of them if the list is empty. */
   readonly models: readonly string[];
   /** Addresses of inference servers by model. */
   readonly inferenceServers: ReadonlyMap<string, string>;
-  /** Engine processes in all. */
+  /** How many engine processes there are in all. */
   readonly engines: number;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly logLevel: LogLevel;
@@ -34,18 +34,18 @@ export interface Config {
   readonly metricsPort: number | undefined;
   /** Whether the port opens at the start or once decisions can be made. */
   readonly listenWhen: 'started' | 'ready';
-  /** What one address, and all, may hold of the port. */
+  /** What one address, and all addresses together, may hold of the port. */
   readonly holdings: HoldingSettings;
   /** Milliseconds between SIGTERM and the last accepted connection. */
   readonly drainDelay: number;
-  /** Milliseconds that accepted requests then have. */
+  /** Milliseconds that accepted requests then have to finish. */
   readonly drainGrace: number;
-  /** Bytes of resident memory above which an engine is recycled. */
+  /** Bytes of resident memory above which an engine process is replaced. */
   readonly engineMemory: number;
   /** Bytes of resident memory of the serving process near which it refuses work. */
   readonly memory: number;
   readonly store: StoreSettings;
-  /** What one owner may have. */
+  /** The most that one owner may store. */
   readonly catalogBounds: CatalogBounds;
   readonly limits: LimitSettings;
   readonly bodies: BodyRates;
@@ -75,7 +75,7 @@ export interface Setting {
 const MODELS_DIR = fileURLToPath(new URL('../models', import.meta.url));
 const MIB = 1024 * 1024;
 
-/** Where models come from. The operator's command reads these alone. */
+/** Where models come from. The operator's command reads no other settings. */
 export const MODEL_SETTINGS = {
   UMPIRE_MODELS_DIR: setting('models', text, 'The folder of model packages', () => MODELS_DIR),
   UMPIRE_MODELS: setting(
@@ -163,7 +163,7 @@ export const SETTINGS: readonly Setting[] = [
   ...TRACE_SETTINGS,
 ];
 
-/** What commands that call a service read from their environment, which may be the server's. */
+/** Variables of commands that call a service: they may stand in the server's environment too, which ignores them. */
 export const CALLER_VARIABLES: readonly string[] = ['UMPIRE_KEY', 'UMPIRE_OTHER_KEY'];
 
 /**
@@ -214,7 +214,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return config;
 }
 
-/** What Kubernetes adds to every container for a service that is called `umpire` or `umpire-…`. */
+/** Variables that Kubernetes adds to every container for a service called `umpire` or `umpire-…`: no settings. */
 const SERVICE_LINK = /_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?$/;
 
 function withoutServiceLinks(env: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {

@@ -1,7 +1,7 @@
 /**
- * Log lines on their way to standard output, which may be a pipe that nobody reads. What waits is bounded: any more is
- * dropped and counted, and a line says so once somebody reads again. Nothing here blocks: a write to a full pipe from a
- * thread of the pool would keep the process from ever ending.
+ * Log lines on their way to standard output, which may be a pipe that nobody reads. The lines that wait are bounded:
+ * any more are dropped and counted, and a line says so once somebody reads again. Nothing here blocks: a thread of the
+ * pool that wrote to a full pipe would keep the process from ever ending.
  */
 import type { Writable } from 'node:stream';
 
@@ -9,9 +9,9 @@ import type { Writable } from 'node:stream';
 export interface LogStream {
   /** Takes one line with its end, or drops it. */
   write(line: string): void;
-  /** Lines that were dropped. */
+  /** How many lines were dropped. */
   dropped(): number;
-  /** Resolves when all that was taken is written, or after `within` milliseconds: then it is given up. */
+  /** Resolves when all accepted lines are written, or after `within` milliseconds, when the rest is given up. */
   flush(within: number): Promise<void>;
 }
 
@@ -24,14 +24,14 @@ export interface LogStreamOptions {
 }
 
 /**
- * Lines are gathered into blocks of this many bytes, since a system call each would cost more than a
- * request's other bookkeeping.
+ * Lines are gathered into blocks of this many bytes, since a system call for each line would cost more than the rest
+ * of a request's bookkeeping.
  */
 const BLOCK_BYTES = 12 * 1024;
 const MAX_BYTES = 16 * 1024 * 1024;
 const INTERVAL = 500;
 
-/** A stream to `output`. An output that fails, as a pipe whose reader left does, drops everything from then on. */
+/** A stream to `output`. Once the output has failed, as a pipe does whose reader left, every line is dropped. */
 export function createLogStream(output: Writable, options: LogStreamOptions = {}): LogStream {
   const { maxBytes = MAX_BYTES, interval = INTERVAL } = options;
   let block = '';
@@ -41,7 +41,7 @@ export function createLogStream(output: Writable, options: LogStreamOptions = {}
   let failed = false;
   let timer: NodeJS.Timeout | undefined;
 
-  /** What is in the block, which is empty from then on. */
+  /** Empties the block and returns what it held. */
   const taken = (): string => {
     const text = block;
     block = '';
@@ -59,8 +59,8 @@ export function createLogStream(output: Writable, options: LogStreamOptions = {}
     clearTimeout(timer);
     timer = undefined;
     if (block === '' || failed) return;
-    // Bytes, since a string that was put together of many holds each of them for as long as it waits: a block of lines
-    // took seven times its size.
+    // As bytes: a concatenated string keeps every piece of it alive for as long as it waits, and a block of lines took
+    // seven times its size.
     output.write(Buffer.from(taken()));
   };
 
@@ -69,7 +69,7 @@ export function createLogStream(output: Writable, options: LogStreamOptions = {}
     blockBytes += bytes;
   };
 
-  /** Says what was lost, once there is room for it. */
+  /** Writes how many lines were lost, once there is room to say so. */
   function report(): void {
     if (unreported === 0 || failed) return;
     const line = {

@@ -3,9 +3,9 @@ import type { Writable } from 'node:stream';
 import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger, pino } from 'pino';
 import { createLogStream } from './log-stream.ts';
 
-/** The service's logger. Layers that need less of it say so in types of their own. */
+/** The service's logger. Layers that need only a part of it declare that part as a type of their own. */
 export type Logger = PinoLogger;
-/** A level of pino's, or `silent`. */
+/** One of pino's levels, or `silent`. */
 export type LogLevel = LevelWithSilent;
 
 /** The levels that LOG_LEVEL may name. */
@@ -20,7 +20,7 @@ export interface LogSink {
   flush(): Promise<void>;
 }
 
-/** Milliseconds that the end of the process waits for a reader of its last lines. */
+/** Milliseconds that the process waits, before it exits, for its last lines to be read. */
 const FLUSH_WITHIN = 1000;
 
 /** A logger on an output: standard output, in a server. */
@@ -45,7 +45,7 @@ export function createLogger(level: LogLevel, stream: DestinationStream): Logger
   );
 }
 
-/** pino's `isoTime`, which makes a date of every line: here all that changes within a second is the milliseconds. */
+/** Writes what pino's `isoTime` does, but makes no date for each line: within a second only the milliseconds change. */
 function createIsoTime(): () => string {
   let second = Number.NaN;
   let upToSecond = '';

@@ -30,22 +30,22 @@ function fail(error: unknown, message: string): Promise<never> {
 
 /** The status of a process that drained after a fault: EX_SOFTWARE of BSD's sysexits. */
 const FAULTED = 70;
-/** Milliseconds beyond the drain's own after which a process that cannot end in order ends all the same. */
+/** Milliseconds beyond the drain's own time after which a process that cannot stop in order exits all the same. */
 const DRAIN_MARGIN = 15_000;
-/** Faults that are logged: where one comes again and again the first tell all. */
+/** How many faults are logged: where one recurs, the first lines say everything. */
 const LOGGED_FAULTS = 10;
 
 let app: App | undefined;
 let faults = 0;
 let stopping = false;
 
-/** What a fault is counted by: its code, or what kind of error it is. */
+/** The reason under which a fault is counted: the error's code, or else its name. */
 function reasonOf(error: unknown): string {
   const { code, name } = error instanceof Error ? (error as NodeJS.ErrnoException) : { code: undefined, name: 'none' };
   return typeof code === 'string' ? code : name;
 }
 
-// Whoever caused it may do so again: the process ends, but what it has accepted from others is finished first.
+// Whatever caused the fault may do so again, so the process ends; it first finishes what it has accepted from others.
 process.on('uncaughtException', (error) => {
   faults += 1;
   const reason = reasonOf(error);
@@ -93,9 +93,9 @@ process.on('SIGHUP', () => {
 const port = await app.start().catch((error: unknown) => {
   const { code, port: taken } = error as NodeJS.ErrnoException & { readonly port?: number };
   if (code !== 'EADDRINUSE') return fail(error, 'cannot listen');
-  // Whose port it is, a stack trace does not say.
+  // No stack trace: it would not say who has the port.
   logger.fatal({ reason: code, port: taken }, `port ${taken} is taken`);
   return exit(1);
 });
-// So that several on one machine can be told apart.
+// The port tells several servers on one machine apart.
 process.title = `umpire ${port}`;

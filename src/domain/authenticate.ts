@@ -1,10 +1,10 @@
 /**
- * Who sends a request, from its `Authorization` header: `Bearer <key>`, nothing else. No header is an anonymous
- * caller; a header that does not hold a live key is refused everywhere, never served as anonymous. Known keys are
- * answered without waiting.
+ * Who sends a request, by its `Authorization` header: `Bearer <key>`, nothing else. A request without the header comes
+ * from an anonymous caller; one whose header does not hold a live key is refused everywhere, never served as anonymous.
+ * Known keys are judged without waiting.
  *
- * The check sum of a key costs nothing to make, so keys that pass it may still be junk: an address whose keys are not
- * found may ask for few more look-ups.
+ * Anybody can compute a key's checksum, so keys that pass it may still be junk: an address whose keys are not found is
+ * allowed few look-ups.
  */
 import { LRUCache } from 'lru-cache';
 import { retryAfterOf } from '../engine/errors.ts';
@@ -16,7 +16,7 @@ import { judgeRate, type Rate } from './gcra.ts';
 import { hashKey, isKey, KEY_LENGTH } from './keys.ts';
 import { createKnownKeys } from './known-keys.ts';
 
-/** Tells who sends a request. */
+/** Identifies the callers of requests. */
 export interface Authenticator {
   /**
    * The caller of a request: at once (no promise) for anonymous callers, junk and keys in the cache. `address`
@@ -34,22 +34,22 @@ export interface AuthenticatorOptions {
   readonly keys: KeyStore;
   /** Whether bad keys from one address are limited. Off with UMPIRE_RATE_ANONYMOUS=off. */
   readonly limitBadKeys: boolean;
-  /** Milliseconds since the epoch: only the end of a key's grace time is told by it, since it can be set back. */
+  /** Milliseconds since the epoch. Only the end of a key's grace time is judged by it, since it can be set back. */
   readonly wallClock?: () => number;
-  /** Milliseconds on a clock that never goes back. Everything else is told by it. */
+  /** Milliseconds on a clock that never goes back, by which everything else is judged. */
   readonly clock?: () => number;
 }
 
-/** Addresses that are counted at one time. */
+/** The most addresses that are counted at a time. */
 const MAX_ADDRESSES = 50_000;
 /** Bad keys that an address may send before it is told to wait. */
 const BAD_KEYS: Rate = { perSecond: 1, burst: 60 };
 /**
- * Look-ups of keys that were not found. The burst is for many good keys at once behind one address: those that are
- * found do not count.
+ * Look-ups of keys that were not found. The burst lets many good keys arrive at once from one address: look-ups count
+ * until they succeed.
  */
 const UNKNOWN_KEYS: Rate = { perSecond: 10, burst: 256 };
-/** Longer headers are not looked at: scheme, a few spaces, key. */
+/** Longer headers are not parsed: this has room for the scheme, some spaces and a key. */
 const MAX_HEADER = KEY_LENGTH + 64;
 const BEARER = /^bearer +(?<token>[^\s]+) *$/i;
 
@@ -88,7 +88,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     return { kind: 'key', owner: record.owner, keyId: record.keyId, address, limits: record.limits };
   }
 
-  /** A look-up that counts for its address until the key turns out to be there, or the store to be away. */
+  /** Looks a key up and counts that for its address, unless the key is found or the store is unavailable. */
   async function lookUnknown(hash: string, address: string, budget: StoreBudget): Promise<KeyRecord | undefined> {
     if (!options.limitBadKeys || known.isLooking(hash)) return known.look(hash, budget);
     const waitMs = unknownKeys.take(address, clock());
@@ -109,18 +109,18 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 }
 
-/** A rate for each address, of a bounded number of addresses. */
+/** One rate, counted separately for a bounded number of addresses. */
 function createAddressRate(rate: Rate) {
   const tats = new LRUCache<string, number>({ maxSize: MAX_ADDRESSES, sizeCalculation: () => 1 });
   return {
-    /** Takes one; undefined, or how many milliseconds it is too early. */
+    /** Counts one request: undefined if it is within the rate, else how many milliseconds it is too early. */
     take(address: string, now: number): number | undefined {
       const verdict = judgeRate(rate, tats.get(address), now);
       if (verdict.kind === 'beyond') return verdict.waitMs;
       tats.set(address, verdict.tat);
       return undefined;
     },
-    /** What was taken did not count after all. */
+    /** Takes one request back, which was not to be counted after all. */
     giveBack(address: string): void {
       const tat = tats.get(address);
       if (tat !== undefined) tats.set(address, tat - 1000 / rate.perSecond);
@@ -134,7 +134,7 @@ function tooManyBadKeys(waitMs: number): DomainError {
   });
 }
 
-/** The error of a missing or bad key; the message tells which. */
+/** The error of a missing or bad key; the message says which. */
 export function authenticationRequired(
   message = 'an API key is required: Authorization: Bearer <API key>',
 ): DomainError {

@@ -1,21 +1,21 @@
 /**
- * Bytes of request bodies, counted beside requests: reading them is what most requests cost this process. Each address
- * or key has a bucket, and all together have one, of which callers without a key may use a part only. Counted in this
- * process, also where limits are shared by replicas: it is this process's time that is kept.
+ * Limits on the bytes of request bodies, in addition to those on requests: reading bodies is what most requests cost
+ * this process. Each address or key has a bucket, and all callers together have one, of which those without a key may
+ * use only a part. Bytes are counted in this process even where replicas share limits: they cost this process's time.
  */
 import { LRUCache } from 'lru-cache';
 import type { Caller } from './callers.ts';
 import { DomainError } from './errors.ts';
 import type { Rate } from './gcra.ts';
 
-/** MiB of bodies, sustained and at once; `'off'` is no limit. */
+/** Rates in MiB of bodies, sustained and at once; `'off'` is no limit. */
 export interface BodyRates {
   readonly anonymous: Rate | 'off';
   readonly key: Rate | 'off';
   readonly all: Rate | 'off';
 }
 
-/** Counts bytes that arrived, or 0 before any do. The fault, if they are too many. */
+/** Counts bytes that arrived, or 0 to ask before any do. Returns the fault if there are too many. */
 export type BodyMeter = (bytes: number) => DomainError | undefined;
 
 /** The counters of body bytes of all callers. */
@@ -23,23 +23,23 @@ export interface BodyLimits {
   meter(caller: Caller): BodyMeter;
 }
 
-/** Callers that are counted at one time; past it the ones that were idle longest are forgotten. */
+/** The most callers that are counted at a time; beyond it those that were idle longest are forgotten. */
 const MAX_SUBJECTS = 100_000;
 /** Callers without a key may use this part of what all have together. */
 const ANONYMOUS_SHARE = 0.8;
 const MIB = 1024 * 1024;
 
-/** A bucket: when what was taken is worked off, on the clock. */
+/** A token bucket, kept as the time on the clock at which it is full again. */
 interface Bucket {
   until: number;
 }
 
-/** Empty buckets. `clock`: milliseconds, never set back. */
+/** Counters of which nothing is used yet. `clock`: milliseconds, never set back. */
 export function createBodyLimits(rates: BodyRates, clock: () => number = () => performance.now()): BodyLimits {
   const buckets = new LRUCache<string, Bucket>({ maxSize: MAX_SUBJECTS, sizeCalculation: () => 1 });
   const all: Bucket = { until: 0 };
 
-  /** Milliseconds until the bucket has room, `share` of it being the caller's; 0 if it has. One chunk may go beyond. */
+  /** Takes bytes, or returns the milliseconds until the caller's `share` has room. The last chunk may go beyond it. */
   const take = (bucket: Bucket, rate: Rate | 'off', share: number, bytes: number): number => {
     if (rate === 'off') return 0;
     const now = clock();

@@ -4,7 +4,7 @@ import { parseRate } from './limit-settings.ts';
 import { setting, type ValuesOf } from './settings.ts';
 
 /**
- * Rates in MiB: 1 MiB takes this process some milliseconds, so that all together keep it busy for a fifth of its time.
+ * Rates in MiB: 1 MiB takes this process some milliseconds, so that all callers keep it busy a fifth of the time.
  */
 export const BODY_SETTINGS = {
   UMPIRE_BODIES_ANONYMOUS: setting(
@@ -20,7 +20,7 @@ export const BODY_SETTINGS = {
   ),
 };
 
-/** The rates of those settings. */
+/** The rates that those settings state. */
 export function bodyRatesOf(values: ValuesOf<typeof BODY_SETTINGS>): BodyRates {
   return {
     anonymous: values.UMPIRE_BODIES_ANONYMOUS,

@@ -1,8 +1,8 @@
-/** Who sends a request, as far as the domain cares, and as whom the engine knows them. */
+/** Who sends a request: the caller as the domain sees it, and the tenant as the engine does. */
 import type { CallerTerms, JobTerms } from '../engine/engine.ts';
 import type { KeyLimits } from '../stores/key-store.ts';
 
-/** Nobody in particular: known by the client address, IPv4, or the /64 of an IPv6. */
+/** A caller without a key, told apart by address: an IPv4 address, or the /64 of an IPv6 address. */
 export interface AnonymousCaller {
   readonly kind: 'anonymous';
   readonly address: string;
@@ -20,20 +20,20 @@ export interface KeyedCaller {
 /** Who sends a request. */
 export type Caller = AnonymousCaller | KeyedCaller;
 
-/** A caller, and when its answer is worthless on the clock of `performance.now()`. */
+/** A caller, and the deadline of its call on the clock of `performance.now()`. */
 interface CalledBy {
   readonly caller: Caller;
   readonly deadline: number;
 }
 
-/** How the engine shares its time: by owner, or by address where nobody is known. */
+/** The tenant for whom the engine works: the owner, or the address of an anonymous caller. */
 export function callerTerms({ caller, deadline }: CalledBy): CallerTerms {
   return caller.kind === 'key'
     ? { deadline, tenant: caller.owner, keyed: true }
     : { deadline, tenant: caller.address, keyed: false };
 }
 
-/** The terms of a job for that caller. */
+/** The terms of a job for a caller. */
 export function jobTerms(terms: CalledBy & Pick<JobTerms, 'signal'>): JobTerms {
   return { ...callerTerms(terms), signal: terms.signal };
 }

@@ -1,7 +1,7 @@
 /**
- * Parsed catalogs by owner and id, so that a decision neither fetches nor parses 300 choices. A copy is used without
- * asking for 800 ms after the store vouched for it, so that no replica uses a deleted or re-created catalog for more
- * than a second; after that its stamp alone is asked for.
+ * Parsed catalogs by owner and id, so that a decision neither fetches nor parses 300 choices. A copy is used for 800 ms
+ * after the store confirmed it, so that no replica uses a deleted or re-created catalog for more than a second; after
+ * that the store is asked for its stamp alone.
  */
 import { LRUCache } from 'lru-cache';
 import type { StoreBudget } from '../stores/budget.ts';
@@ -9,7 +9,7 @@ import type { CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
 import { createLearned, type Learned } from './learned.ts';
 import { createReadChoices, type ReadChoices } from './read-choices.ts';
 
-/** A record with what decisions would work out from it each time. */
+/** A record with what each decision would otherwise derive from it anew. */
 export interface CachedCatalog extends Omit<CatalogRecord, 'additions'> {
   /** The choices in code-unit order. */
   readonly sortedChoices: readonly string[];
@@ -29,8 +29,8 @@ export interface CatalogCache {
 /** Milliseconds in which a copy is used without asking the store. */
 const FRESH_MS = 800;
 /**
- * In UTF-16 code units of all choices together, and a little for each catalog: about 32 MiB at the most
- * for plain letters.
+ * The size of the cache, in UTF-16 code units of all texts together and a little for each catalog: about 32 MiB at
+ * the most where all letters are Latin.
  */
 const MAX_UNITS = 32 * 1024 * 1024;
 const UNITS_EACH = 512;
@@ -39,7 +39,7 @@ const BYTES_A_UNIT = 2;
 interface Copy {
   readonly stamp: string;
   readonly record: CachedCatalog;
-  /** When the question was sent that the store answered, milliseconds of `clock`. */
+  /** When the query was sent whose answer confirmed the copy: milliseconds of `clock`. */
   vouched: number;
 }
 

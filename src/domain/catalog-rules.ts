@@ -5,7 +5,7 @@ import { fieldRules } from './field-rules.ts';
 
 const RULES = fieldRules(CreateCatalogRequestSchema);
 
-/** What a catalog gets where the request leaves these out. */
+/** The version of a catalog whose request leaves it out. */
 export const DEFAULT_VERSION = '1';
 /** The only visibility: a catalog is seen by its owner alone. */
 export const PRIVATE = 'private';
@@ -13,14 +13,14 @@ export const PRIVATE = 'private';
 /** What a caller or an operator sends to create a catalog. */
 export interface CatalogDraft {
   readonly id: string;
-  /** Whether it is served is judged elsewhere. */
+  /** Whether the model is served is not a rule of the field. */
   readonly model: string;
   readonly choices: readonly string[];
   readonly version?: string | undefined;
   readonly visibility?: string | undefined;
 }
 
-/** The first fault of a draft, in the contract's order of fields. */
+/** The first fault of a draft, in the contract's order of fields, or undefined. */
 export function draftFault(draft: CatalogDraft): DomainError | undefined {
   for (const [name, { value: judge }] of Object.entries(RULES)) {
     const value = draft[name as keyof CatalogDraft];
@@ -35,7 +35,7 @@ export function isCatalogId(id: string): boolean {
   return RULES.id?.value?.(id as never) === undefined;
 }
 
-/** The fault in a catalog's version, or undefined; left out it has none. */
+/** The fault in a catalog's version, or undefined; a version that is left out has none. */
 export function versionFault(version: string | undefined): DomainError | undefined {
   return version === undefined ? undefined : RULES.version?.value?.(version as never);
 }

@@ -1,6 +1,6 @@
 /**
- * Catalogs: what an owner may create, read and delete, and how a decision gets at one. Ids are an owner's own: what
- * another owner has is never looked at, so a foreign catalog cannot be told from a missing one.
+ * Catalogs: what an owner may create, read and delete, and how a decision finds one. Each owner has ids of its own, and
+ * another owner's catalogs are never looked at, so a foreign catalog cannot be told from a missing one.
  */
 import type { Engine, JobTerms, PrepareOutcome } from '../engine/engine.ts';
 import type { StoreBudget } from '../stores/budget.ts';
@@ -15,7 +15,7 @@ import { throughStore } from './store-failures.ts';
 /** A stored choice set. */
 export type Catalog = Pick<CatalogRecord, 'id' | 'model' | 'choices' | 'version' | 'visibility'>;
 
-/** Every method throws STORE_UNAVAILABLE and STORAGE_CORRUPT. */
+/** The catalogs of all owners. Every method throws STORE_UNAVAILABLE and STORAGE_CORRUPT. */
 export interface Catalogs {
   /**
    * Stores a new catalog. Throws the fault of the first bad field; UNKNOWN_MODEL, MODEL_DISABLED, MODEL_UNAVAILABLE,
@@ -34,7 +34,7 @@ export interface Catalogs {
   resolve(owner: string, id: string, budget: StoreBudget): Promise<CachedCatalog | undefined>;
 }
 
-/** What catalogs are kept in, prepared by and bounded by. */
+/** What keeps catalogs, encodes their choices and bounds them. */
 export interface CatalogsOptions {
   readonly store: CatalogStore;
   readonly engine: Pick<Engine, 'models' | 'prepare'>;
@@ -60,7 +60,7 @@ export function createCatalogs({ store, engine, bounds }: CatalogsOptions): Cata
           { param: 'choices' },
         );
       }
-      // Encoding 300 choices is worth far more than a look-up. The write below decides all the same.
+      // Encoding 300 choices costs far more than this look-up. It decides nothing: the write below does.
       if ((await throughStore(store.stamp(owner, draft.id, budget))) !== undefined) throw alreadyExists(draft.id);
       const choices = draft.choices.toSorted();
       const prepared = await prepare({ model: model.id, revision: model.revision, choices }, terms);

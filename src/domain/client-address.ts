@@ -1,7 +1,7 @@
 /**
- * Who an anonymous caller is: an address to count by. IPv4 as it is, also when it comes mapped into IPv6; IPv6 by its
- * /64, because one subscriber has at least that many addresses. `X-Forwarded-For` is believed only from trusted
- * proxies: read from the right, the first address that is not itself a trusted proxy's.
+ * The address by which an anonymous caller is counted: an IPv4 address as it is, also when it comes mapped into IPv6;
+ * of an IPv6 address the /64, because one subscriber has at least that many. `X-Forwarded-For` is believed only from
+ * trusted proxies: read from the right, it is the first address that is not itself a trusted proxy's.
  */
 import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -61,7 +61,7 @@ export function clientAddress(
   return isIP(address) === 6 ? prefix64(address) : address;
 }
 
-/** An address without its port, brackets and zone, or undefined if it is none. */
+/** An address without its port, brackets and zone, or undefined if the text is no address. */
 function bare(text: string): string | undefined {
   const inner =
     /^\[(?<six>[^\]]*)\](?::\d+)?$/.exec(text)?.groups?.six ?? /^(?<four>[\d.]+):\d+$/.exec(text)?.groups?.four ?? text;

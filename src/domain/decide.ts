@@ -20,22 +20,22 @@ export interface DecisionRequest {
   readonly catalog: string | undefined;
 }
 
-/** On whose behalf, and until when. */
+/** On whose behalf a decision is made, and until when. */
 export interface DecisionTerms {
   readonly caller: Caller;
   readonly signal: AbortSignal;
-  /** On the clock of `performance.now()`, milliseconds. */
+  /** Milliseconds on the clock of `performance.now()`. */
   readonly deadline: number;
   /**
-   * Called when the engine begins; what it returns, when the engine is done, which is later than the answer if
-   * the caller left.
+   * Called when the engine begins; the function that it returns is called when the engine is done, which may be after
+   * the caller has left.
    */
   retain(): () => void;
-  /** What the request may still wait for stores. */
+  /** How long the request may still wait for stores. */
   readonly storeBudget: StoreBudget;
 }
 
-/** One decision. `probabilities` belongs to `choices`, both in code-unit order of the choices. */
+/** One decision. `choices` are in code-unit order, and `probabilities` in the order of `choices`. */
 export interface DecisionResult {
   readonly id: string;
   /** `<model_id>@<revision>`. */
@@ -48,7 +48,7 @@ export interface DecisionResult {
   /** How much of the input the model has no words for, if it can tell. */
   readonly unread: Unread | undefined;
   readonly timings: JobTimings;
-  /** The digest of the learned state that decided. */
+  /** The digest of the learned state that decided, if one did. */
   readonly learned: string | undefined;
 }
 
@@ -60,13 +60,13 @@ export interface DecidingCatalog {
   /** What the model reads in their place, if choices are described. */
   readonly read?: ReadChoices;
   readonly learned?: Learned;
-  /** Temperatures by `<model_id>@<revision>`; they hold where nothing was learned. */
+  /** Temperatures by `<model_id>@<revision>`; they apply where nothing was learned. */
   readonly calibrations?: Readonly<Record<string, number>>;
 }
 
 /** Finds catalogs for decisions. */
 export interface CatalogResolver {
-  /** The owner's catalog, or undefined; never older than a second. Throws DomainError STORE_UNAVAILABLE. */
+  /** The owner's catalog, or undefined; never older than a second. Throws STORE_UNAVAILABLE and STORAGE_CORRUPT. */
   resolve(owner: string, id: string, budget: StoreBudget): Promise<DecidingCatalog | undefined>;
 }
 
@@ -77,7 +77,7 @@ export interface Decider {
    *
    * @throws DomainError AUTHENTICATION_REQUIRED, UNKNOWN_MODEL, MODEL_DISABLED, MODEL_UNAVAILABLE, UNKNOWN_CATALOG,
    * CATALOG_MODEL_MISMATCH, TOO_MANY_CHOICES, INPUT_TOKENS_EXCEEDED, CANDIDATE_TOKENS_EXCEEDED, OVERLOADED,
-   * DEADLINE_EXCEEDED, CANCELED, DRAINING, STORE_UNAVAILABLE.
+   * DEADLINE_EXCEEDED, CANCELED, DRAINING, STORE_UNAVAILABLE, STORAGE_CORRUPT.
    */
   decide(request: DecisionRequest, terms: DecisionTerms): Promise<DecisionResult>;
 }
@@ -86,7 +86,7 @@ export interface Decider {
 export function createDecider(options: {
   readonly engine: Engine;
   readonly catalogs: CatalogResolver;
-  /** Hears of decisions by a catalog that learned for another revision of its model than the one that decides. */
+  /** Called for a decision of a catalog that learned for another revision of its model than the one that decides. */
   readonly unlearned?: (owner: string, catalog: string, learnedFor: string, model: string) => void;
 }): Decider {
   const { engine, catalogs, unlearned = () => {} } = options;
@@ -187,7 +187,7 @@ function tokensExceeded(outcome: Exclude<ScoreOutcome, { kind: 'scored' }>, requ
       { param: 'input' },
     );
   }
-  // The engine knows the choices in an order of its own.
+  // The place is that in the request: the engine got the choices sorted.
   const place = request.choices?.indexOf(outcome.choice) ?? -1;
   const which = place < 0 ? 'a choice of the catalog' : `choices[${place}]`;
   return new DomainError(

@@ -11,19 +11,19 @@ import {
 } from '../engine/errors.ts';
 import { DomainError } from './errors.ts';
 
-/** There is more to do than time for it. `retryAfter` in whole seconds. */
+/** The error where there is more work than can be done in time. `retryAfter` in whole seconds. */
 export function overloaded(retryAfter: number): DomainError {
   return new DomainError('OVERLOADED', 'the service has more work than it can do in time; try again later', {
     retryAfter,
   });
 }
 
-/** Milliseconds as seconds in two significant digits. */
+/** Milliseconds as seconds with two significant digits. */
 function seconds(milliseconds: number): string {
   return String(Number((Math.max(0, milliseconds) / 1000).toPrecision(2)));
 }
 
-/** Turns an error of the engine's into a DomainError; any other error is returned as it is. */
+/** Turns an error of the engine into a DomainError; any other error is returned as it is. */
 export function engineFault(error: unknown): unknown {
   if (error instanceof EngineOverloaded) return overloaded(error.retryAfter);
   if (error instanceof ModelUnavailable) {
@@ -34,7 +34,7 @@ export function engineFault(error: unknown): unknown {
     });
   }
   if (error instanceof DeadlineTooShort) {
-    // No time to try again: with the same deadline it cannot be done then either.
+    // No retryAfter: with the same deadline there would be too little time then, too.
     return new DomainError(
       'DEADLINE_EXCEEDED',
       `this takes about ${seconds(error.needed)} s, and the caller's deadline leaves ${seconds(error.left)} s; allow more time`,
@@ -48,7 +48,7 @@ export function engineFault(error: unknown): unknown {
     return new DomainError('DRAINING', 'this process is shutting down', { retryAfter: 1 });
   }
   if (error instanceof JobAbandoned) {
-    // No retryAfter: what ended one engine may end the next.
+    // No retryAfter: a request that ended one engine process may end the next.
     return new DomainError('OVERLOADED', 'the engine ended while it worked on this request', { cause: error });
   }
   if (error instanceof EngineFailed) {

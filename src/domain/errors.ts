@@ -94,13 +94,13 @@ export const ERROR_TABLE: Readonly<Record<ErrorReason, ErrorRow>> = {
   SERVICE_NOT_FOUND: row('NOT_FOUND', 404, 'invalid_request_error'),
 };
 
-/** What a DomainError may carry beside its reason and message. */
+/** What a DomainError may carry besides its reason and message. */
 export interface DomainErrorDetails {
   /** The top-level request field that is at fault; null or absent if none is. */
   readonly param?: string | null;
-  /** The least time to wait before a retry, whole seconds; 0 is not used. */
+  /** The least time to wait before a retry, in whole seconds; 0 is not used. */
   readonly retryAfter?: number;
-  /** What went wrong underneath: logged, never sent. */
+  /** The underlying error: logged, never sent. */
   readonly cause?: unknown;
 }
 
@@ -112,7 +112,7 @@ export class DomainError extends Error {
   readonly param: string | null;
   readonly retryAfter: number | undefined;
 
-  /** `message` is for logs and operators, and is sent: it never holds a key, an input or a choice of someone else's. */
+  /** `message` is logged and is sent to the caller: it never holds a key, an input or a choice of someone else's. */
   constructor(reason: ErrorReason, message: string, details: DomainErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'DomainError';

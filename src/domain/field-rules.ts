@@ -1,9 +1,9 @@
 /**
  * What each field of a request must be, as the protos state it: the constraints of `buf.validate`, and in
  * `umpire.v1.fault` the error of a value that they do not allow. Both are compiled into checks when the process starts.
- * A rule is checked before the request's handler sees it, whatever protocol it came by: over REST field by field while
- * the JSON is read, so that the first fault in the proto's order of fields is the one reported, over gRPC and Connect
- * on the decoded message.
+ * A request is checked before its handler sees it, whatever protocol it came by: over REST field by field while the
+ * JSON is read, so that the first fault in the proto's order of fields is the one reported, over gRPC and Connect on
+ * the decoded message.
  */
 import { type DescField, type DescMessage, getOption, hasOption, toJson } from '@bufbuild/protobuf';
 import {
@@ -15,7 +15,7 @@ import { ErrorReasonSchema } from '../../gen/umpire/v1/error_reason_pb.ts';
 import { type FieldFault, fault as faultOption, oneof_fault } from '../../gen/umpire/v1/field_fault_pb.ts';
 import { DomainError, type ErrorReason } from './errors.ts';
 
-/** Which fields of a request are present. Over REST a key that is there counts, whatever its value. */
+/** Which fields of a request are present. Over REST a field counts as present whatever its value. */
 export interface Presence {
   /** `name` is the field's name in the proto. */
   has(name: string): boolean;
@@ -36,7 +36,7 @@ export interface FieldRule {
 /** The rules of one request message: proto field name to rule, in the proto's order, which is the contract's. */
 export type RequestRules = Readonly<Record<string, FieldRule>>;
 
-/** What `buf.validate` states of a string. Numbers are texts, as protobuf's JSON has those of 64 bits. */
+/** What `buf.validate` states of a string. Numbers are strings, as protobuf's JSON writes those of 64 bits. */
 export interface TextConstraints {
   /** The fewest code points, in decimal. */
   readonly minLen?: string;
@@ -70,7 +70,7 @@ export function constraintsOf(field: DescField): Constraints {
   return hasOption(field, fieldOption) ? (toJson(FieldRulesSchema, getOption(field, fieldOption)) as Constraints) : {};
 }
 
-/** The fields of a message that exclude each other, by name; one of them must be there. Empty if there are none. */
+/** The fields of a message that exclude each other, by name; one of them is required. Empty if there are none. */
 export function exclusiveFields(desc: DescMessage): readonly string[] {
   if (!hasOption(desc, messageOption)) return [];
   const { oneof, cel, celExpression } = getOption(desc, messageOption);
@@ -141,19 +141,19 @@ function textCheck(
     if (codePoints(value, least) < least) {
       return fail(least === 1 ? `${name} must not be empty` : `${name} must be at least ${least} characters`);
     }
-    // No such text can be sent back as UTF-8.
+    // Such a text cannot be sent back as UTF-8.
     if (!value.isWellFormed()) return fail(`${name} holds a lone surrogate, which is not a Unicode character`);
     if (form?.test(value) === false || notIn.includes(value)) return fail('');
     return codePoints(value, most) > most ? fail(`${name} must be at most ${most} characters`) : undefined;
   };
 }
 
-/** A text's length in code points as far as it is to be compared with a bound: past twice of it nothing is counted. */
+/** A text's length in code points. Beyond twice the bound it may be too high: the text is too long in either case. */
 function codePoints(text: string, bound: number): number {
   return text.length <= bound || text.length > 2 * bound ? text.length : [...text].length;
 }
 
-/** Messages name places, never texts. */
+/** The checks of a list. Their messages name places, never texts. */
 function listChecks(
   field: DescField,
   { minItems = '0', maxItems = 'Infinity', unique, items: item = {}, ...others }: ListConstraints,

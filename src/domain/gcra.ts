@@ -11,8 +11,8 @@ export interface Rate {
 }
 
 /**
- * The TAT after a request that is admitted, or how many milliseconds it is too early. Times in
- * milliseconds on one clock.
+ * The TAT after a request that is within the rate, or how many milliseconds it is too early. Times are milliseconds on
+ * one clock.
  */
 export type RateVerdict =
   | { readonly kind: 'within'; readonly tat: number }
@@ -23,8 +23,8 @@ export function judgeRate(rate: Rate, tat: number | undefined, now: number): Rat
   const interval = 1000 / rate.perSecond;
   const reach = (rate.burst - 1) * interval;
   // A TAT further ahead than a request could have moved it comes from a clock that was set back or a limit that was
-  // lowered. It counts as a bucket with one token left: were it believed, it would refuse everything until the
-  // clock has caught up.
+  // lowered. It counts as a bucket with one token left: taken as it is, it would refuse everything until the clock
+  // has caught up.
   const start = tat !== undefined && tat > now + reach + interval + 1 ? now + reach : Math.max(tat ?? now, now);
   const early = start - now - reach;
   // A rounding error of a nanosecond must not refuse a caller that waited exactly as long as it was told.

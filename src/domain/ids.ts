@@ -2,8 +2,8 @@
 import { randomFillSync } from 'node:crypto';
 
 const BYTES = 16;
-// One system call serves 256 identifiers: at thousands of requests a second the call would cost more than the
-// request's own bookkeeping.
+// One system call serves 256 identifiers: at thousands of requests a second, a call for each would cost more than the
+// rest of a request's bookkeeping.
 const POOL = Buffer.allocUnsafe(BYTES * 256);
 let used = POOL.length;
 

@@ -1,7 +1,7 @@
 /**
- * When keys were last used. The authenticator looks a key that is in use up again every few seconds, so watching these
- * look-ups costs a request nothing. What was seen is written at most once a minute, all of it together; a store that is
- * away loses that minute and nobody waits for it.
+ * When keys were last used. The authenticator looks up a key in use again every few seconds, so watching these look-ups
+ * costs requests nothing. The uses are written together, at most once a minute; if the store is unavailable, those of
+ * that minute are lost, and nobody waits for it.
  */
 import { createStoreBudget } from '../stores/budget.ts';
 import type { KeyStore } from '../stores/key-store.ts';
@@ -14,9 +14,9 @@ export interface WatchedKeys {
 }
 
 const INTERVAL_MS = 60_000;
-/** Writing is nobody's request: it may take longer than one. */
+/** Milliseconds for one write. No request waits for it, so it may take longer than a request's store work. */
 const WRITE_MS = 5_000;
-/** Keys that may be noted between two writes; what comes beyond is noted in the next minute. */
+/** The most keys that are noted between two writes; any more are noted in the next minute. */
 const MAX_NOTED = 10_000;
 
 /** Watches a store. `interval`: milliseconds between two writes; `clock`: milliseconds since the epoch. */

@@ -17,7 +17,7 @@ export const KEY_LENGTH = PREFIX.length + BODY + CHECK;
 
 const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${BODY + CHECK}}$`);
 
-/** Owners as the operator names them; they stand in the stores' key names. */
+/** The form of owners' names, which the operator chooses; they are part of the stores' key names. */
 const OWNER = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /**

@@ -1,8 +1,8 @@
 /**
- * What the key store said of keys of late. A key that was found is looked up again after 3 s, one that was not after
- * 1 s. While the store is away, a key that was found within ten minutes is still believed; a decision can go on with
- * it, whereas catalog work fails on the store itself. What was not found is remembered apart from what was, so that
- * junk pushes no good key out.
+ * What the key store said of keys recently. A key that was found is looked up again after 3 s, one that was not after
+ * 1 s. While the store is unavailable, a key that was found within the last ten minutes is still believed; a decision
+ * can go on with it, whereas catalog work fails at the store itself. Keys that were not found are remembered apart from
+ * those that were, so that junk pushes no good key out.
  */
 import { LRUCache } from 'lru-cache';
 import type { StoreBudget } from '../stores/budget.ts';
@@ -19,7 +19,7 @@ export type KnownKey =
 export interface KnownKeys {
   /** Says what is known without asking the store. */
   recall(hash: string): KnownKey;
-  /** Whether somebody waits for a look-up of a key now. */
+  /** Whether a look-up of the key is in progress. */
   isLooking(hash: string): boolean;
   /**
    * Asks the store, once for all who wait. Resolves to undefined if there is no such key. @throws DomainError
@@ -28,7 +28,7 @@ export interface KnownKeys {
   look(hash: string, budget: StoreBudget): Promise<KeyRecord | undefined>;
 }
 
-/** A key that was found. `at`: when the store said so. A store that is away moves `nextLook` alone. */
+/** A key that was found. `at`: when the store said so. While the store is unavailable, only `nextLook` moves. */
 interface Found {
   readonly record: KeyRecord;
   readonly at: number;
@@ -38,16 +38,16 @@ interface Found {
 /** Milliseconds after which a key that was found, or was not, is looked up again. */
 const FOUND_MS = 3_000;
 const ABSENT_MS = 1_000;
-/** Milliseconds for which a key that was found is believed while the store is away. */
+/** Milliseconds for which a key that was found is believed while the store is unavailable. */
 const BELIEVED_MS = 10 * 60_000;
-/** Keys of either kind that are remembered. */
+/** The most keys of either kind that are remembered. */
 const MAX_FOUND = 50_000;
 const MAX_ABSENT = 10_000;
 
-/** Nothing is known yet. `clock`: milliseconds on a clock that never goes back. */
+/** Known keys of a store, none yet. `clock`: milliseconds on a clock that never goes back. */
 export function createKnownKeys(keys: KeyStore, clock: () => number): KnownKeys {
   const found = new LRUCache<string, Found>({ maxSize: MAX_FOUND, sizeCalculation: () => 1 });
-  // The values are when to look again.
+  // The values say when to look the key up again.
   const absent = new LRUCache<string, number>({ maxSize: MAX_ABSENT, sizeCalculation: () => 1 });
   const looking = new Map<string, Promise<KeyRecord | undefined>>();
 
@@ -61,7 +61,7 @@ export function createKnownKeys(keys: KeyStore, clock: () => number): KnownKeys 
     }
   };
 
-  /** What is believed of a key while the store is away. */
+  /** The record that is believed while the store is unavailable. */
   const believed = (hash: string, error: unknown, now: number): KeyRecord => {
     const entry = found.get(hash);
     const holds = error instanceof StoreUnavailable && entry !== undefined && now < entry.at + BELIEVED_MS;

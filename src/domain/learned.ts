@@ -1,6 +1,6 @@
 /**
  * A learned state as decisions use it: softmax(scale · ln p + bias + weights · vector). It is applied in the serving
- * process, in doubles and always in one order, so that the engine process that scored the text leaves no trace.
+ * process, in doubles and always in one order, so that the result is the same whichever engine process scored the text.
  */
 import { softmax } from '../engine/families/probabilities.ts';
 import type { LearnedRecord, LearnedWeights } from '../stores/catalog-additions.ts';
@@ -10,11 +10,11 @@ import { logOf } from './learning/regression.ts';
 /** What a catalog learned. */
 export interface Learned {
   readonly digest: string;
-  /** The revision that it belongs to. */
+  /** The revision for which it was learned, as `<model_id>@<revision>`. */
   readonly model: string;
   /** Whether the text's vector is needed. */
   readonly readsVector: boolean;
-  /** What it takes in memory, about. */
+  /** About how many bytes of memory it takes. */
   readonly bytes: number;
   /**
    * The distribution over the choices in code-unit order. Throws STORAGE_CORRUPT if the vector is not of the length
@@ -23,7 +23,7 @@ export interface Learned {
   decide(probabilities: Float64Array, vector: Float32Array | undefined): Float64Array;
 }
 
-/** A state from its record, which the store has checked. */
+/** A learned state from its record, which the store has checked. */
 export function createLearned({ digest, model, scale, bias, weights }: LearnedRecord): Learned {
   const rows = weights === undefined ? undefined : rowsOf(weights);
   return {
@@ -42,7 +42,7 @@ export function createLearned({ digest, model, scale, bias, weights }: LearnedRe
   };
 }
 
-/** The weights [choices, width] as they are multiplied. */
+/** The weights [choices, width] as numbers, from bytes with one scale for each row. */
 function rowsOf({ width, row_scales, rows }: LearnedWeights): Float32Array {
   const values = new Int8Array(Buffer.from(rows, 'base64'));
   return Float32Array.from(values, (value, place) => value * (row_scales[Math.floor(place / width)] as number));

@@ -46,8 +46,8 @@ export function parseCount(text: string): Parsed<number | 'off'> {
 }
 
 /**
- * Their settings. The defaults are far above what a try-out or a small load test sends, and low enough that one caller
- * cannot fill a machine's queue alone.
+ * The settings of limits. The defaults are far above what a trial or a small load test sends, and low enough that one
+ * caller cannot fill a machine's queue alone.
  */
 export const LIMIT_SETTINGS = {
   UMPIRE_RATE_ANONYMOUS: setting(
@@ -62,7 +62,7 @@ export const LIMIT_SETTINGS = {
   UMPIRE_QUOTA_KEY: setting('off', parseCount, 'Decisions of one key in a day (UTC), or `off`'),
 };
 
-/** The limits of those settings. */
+/** The limits that those settings state. */
 export function limitsOf(values: ValuesOf<typeof LIMIT_SETTINGS>): LimitSettings {
   return {
     anonymous: {

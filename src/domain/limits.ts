@@ -1,7 +1,7 @@
 /**
- * Rate, concurrency and quota, judged before any work: per key for keyed callers, per address for anonymous ones.
- * Counted across replicas by the shared store if there is one; in this process where there is none or while it is away,
- * which the log says once each time.
+ * Rate, concurrency and quota, judged before any work: per key for keyed callers, per address for anonymous ones. They
+ * are counted across replicas by the shared store, or by this process where there is none or while it is unavailable,
+ * which is logged once each time.
  */
 import { retryAfterOf } from '../engine/errors.ts';
 import type { StoreBudget } from '../stores/budget.ts';
@@ -14,25 +14,25 @@ import type { Allowance, LimitSettings } from './limit-settings.ts';
 import { createLocalLimits, type LimitClocks } from './local-limits.ts';
 import { createSlowest } from './slowest.ts';
 
-/** A request that was admitted. */
+/** What a request within its limits was granted. */
 export interface Admission {
   /** To be called once the request's work has ended, however it ended. Calling it again does nothing. */
   release(): void;
 }
 
-/** What a request asks for: decisions count for everything, catalog calls for the rate alone. */
+/** What a request asks for: decisions count against all limits, catalog calls against the rate alone. */
 export type LimitedWork = 'decision' | 'catalog';
 
 /** Judges requests by the limits of their callers. */
 export interface Limits {
   /**
-   * Admits a request or throws RATE_LIMIT_EXCEEDED, CONCURRENCY_LIMIT_EXCEEDED or QUOTA_EXCEEDED, with `retryAfter`. At
+   * Grants a request or throws RATE_LIMIT_EXCEEDED, CONCURRENCY_LIMIT_EXCEEDED or QUOTA_EXCEEDED, with `retryAfter`. At
    * once (no promise) where no shared store is asked.
    */
   admit(caller: Caller, work: LimitedWork, budget: StoreBudget): Admission | Promise<Admission>;
 }
 
-/** What limits are counted by. */
+/** What the limits are, and what counts them. */
 export interface LimitOptions extends LimitClocks {
   readonly settings: LimitSettings;
   /** Counts for all replicas; absent: this process counts for itself. */
@@ -40,9 +40,9 @@ export interface LimitOptions extends LimitClocks {
   readonly log: StoreLog;
 }
 
-/** A lease outlives the longest deadline, 30 s, by a little: a replica that dies gives its leases back so. */
+/** Leases end a little after the longest deadline, 30 s: so those of a replica that died are not held for ever. */
 const LEASE_MS = 35_000;
-/** Limits fail open, so they may not use up what the rest of the request's store work needs. */
+/** Milliseconds of a request's store budget that limits may use: they fail open, and the rest of its work may not. */
 const SHARE_MS = 100;
 
 /** Milliseconds without a failure after which the store counts as recovered. */
@@ -50,7 +50,7 @@ const QUIET_MS = 5_000;
 
 const FREE: Admission = { release() {} };
 
-/** Limits by the settings. */
+/** Limits as the settings state them. */
 export function createLimits(options: LimitOptions): Limits {
   const { store, settings, log, clock = () => performance.now() } = options;
   const local = createLocalLimits(options);
@@ -120,7 +120,7 @@ export function createLimits(options: LimitOptions): Limits {
   }
 }
 
-/** The error of a verdict. `slowestMs`: how long the slowest decision of late took. */
+/** The error of a verdict. `slowestMs`: how long the slowest recent decision took. */
 function refusal(verdict: Exclude<LimitVerdict, { kind: 'admitted' }>, slowestMs: number): DomainError {
   switch (verdict.by) {
     case 'rate':
@@ -130,7 +130,7 @@ function refusal(verdict: Exclude<LimitVerdict, { kind: 'admitted' }>, slowestMs
         retryAfter: retryAfterOf(verdict.waitMs),
       });
     case 'concurrency':
-      // By then the oldest lease has gone on as long as the slowest of late did, so its place is free.
+      // By then the oldest lease has lasted as long as the slowest recent decision, so its place should be free.
       return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many decisions in progress', {
         retryAfter: retryAfterOf(Math.min(slowestMs, LEASE_MS) - verdict.oldestMs),
       });
@@ -138,8 +138,8 @@ function refusal(verdict: Exclude<LimitVerdict, { kind: 'admitted' }>, slowestMs
 }
 
 /**
- * Says when the shared store fails and when it is well again, and not with every request: part of a cluster may
- * be away for long.
+ * Logs when the shared store fails and when it has recovered, but not for every request: a part of a cluster may be
+ * unavailable for long.
  */
 function createTrouble(log: StoreLog, clock: () => number): { here(error: unknown): void; over(): void } {
   let last: number | undefined;

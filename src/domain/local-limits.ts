@@ -1,29 +1,29 @@
-/** Limits counted in this process: where there is no shared store, and while it is away. Times in milliseconds. */
+/** Limits counted in this process: where there is no shared store or it is unavailable. Times in milliseconds. */
 import { LRUCache } from 'lru-cache';
 import type { LimitDemand, LimitVerdict } from '../stores/limit-store.ts';
 import { judgeRate } from './gcra.ts';
 
-/** Counts in memory: it answers at once, and for this process alone. */
+/** Counters in memory, which answer at once and count for this process alone. */
 export interface LocalLimits {
-  /** Judges a request and, if it is admitted, counts it and gives it the lease that it asked for. */
+  /** Judges a request and, if it is within its limits, counts it and gives it the lease that it asked for. */
   take(demand: LimitDemand): LimitVerdict;
   /** Ends a lease; one that is not there is ignored. */
   release(subject: string, lease: string): void;
 }
 
-/** What is counted of one subject: its arrival time (GCRA), the day and what it took of the quota, its leases. */
+/** The counts of one subject: its theoretical arrival time (GCRA), the day and its use of that quota, its leases. */
 interface Count {
   tat: number | undefined;
   day: number;
   taken: number;
   /**
-   * Lease to the time it was given, oldest first. Leases end with `release` alone: the process that would lose
-   * one is this one.
+   * Each lease with the time at which it was given, oldest first. Leases do not expire: only the end of this process
+   * could lose one, and the counts end with it.
    */
   readonly leases: Map<string, number>;
 }
 
-/** Subjects that are counted at one time; past it the ones that were idle longest are forgotten. */
+/** The most idle subjects that are counted at a time; beyond it those that were idle longest are forgotten. */
 const MAX_SUBJECTS = 100_000;
 
 /** The start of the next UTC day, milliseconds since the epoch. */
@@ -31,7 +31,7 @@ function nextDay(now: number): number {
   return (Math.floor(now / 86_400_000) + 1) * 86_400_000;
 }
 
-/** What the counts are told by. */
+/** The clocks by which limits are counted. */
 export interface LimitClocks {
   /** A clock that never goes back, for rates and leases. */
   readonly clock?: () => number;
@@ -39,12 +39,12 @@ export interface LimitClocks {
   readonly wallClock?: () => number;
 }
 
-/** Counts of no subject yet; at most `maxSubjects` of them. */
+/** Counters of no subject yet, and of at most `maxSubjects` idle ones. */
 export function createLocalLimits(clocks: LimitClocks = {}, maxSubjects: number = MAX_SUBJECTS): LocalLimits {
   const { clock = () => performance.now(), wallClock = Date.now } = clocks;
-  // Counted as sizes: with `max` the cache would take the memory of all of them, and its time, at the start.
+  // `maxSize` and not `max`, with which the cache allocates the memory for all entries, and takes its time, at once.
   const idle = new LRUCache<string, Count>({ maxSize: maxSubjects, sizeCalculation: () => 1 });
-  // Never pushed out: a place that is forgotten would be given twice. There are as many as decisions in progress.
+  // Never pushed out: a lease that is forgotten would be given twice. There are no more than decisions in progress.
   const leasing = new Map<string, Count>();
 
   return {

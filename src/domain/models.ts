@@ -2,7 +2,7 @@
 import type { ModelRevision } from '../engine/engine.ts';
 import { DomainError } from './errors.ts';
 
-/** Model ids and revisions alike. */
+/** The form of model ids and of revisions. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
 /** Seconds after which a caller may try an unavailable model again: about one restart of an engine with its backoff. */
@@ -13,12 +13,12 @@ export function findModel(models: readonly ModelRevision[], name: string): Model
   return models.find((model) => name === qualifiedName(model) || (model.isDefault && name === model.id));
 }
 
-/** The string that names a revision for good, as decisions carry it. */
+/** The string that always names this revision, as decisions carry it. */
 export function qualifiedName(model: ModelRevision): string {
   return `${model.id}@${model.revision}`;
 }
 
-/** Each model once, by its default revision. */
+/** The default revision of each model. */
 export function defaultRevisions(models: readonly ModelRevision[]): readonly ModelRevision[] {
   return models.filter((model) => model.isDefault);
 }
@@ -43,12 +43,13 @@ export function usableModel(models: readonly ModelRevision[], name: string): Mod
   return model;
 }
 
-/** Revisions that a message names at most. */
+/** The most revisions that a message names. */
 const NAMED_REVISIONS = 5;
 
 /**
- * UNKNOWN_MODEL, with the name only if it is one: messages must not become a mirror for arbitrary text. `why`, where
- * the name is not of a kind that is taken; `models`, so that the model's other revisions are named.
+ * The error UNKNOWN_MODEL, which holds the name only if its form is that of one: messages must not repeat arbitrary
+ * text. `why` says what is wrong with a kind of name that is not accepted; of `models` the message names the model's
+ * other revisions.
  */
 export function unknownModel(name: string, why?: string, models: readonly ModelRevision[] = []): DomainError {
   const [id = '', revision, ...rest] = name.split('@', 3);

@@ -1,9 +1,9 @@
 /**
  * From a model's distribution to the one that a caller reads: six decimals each, none 0, summing to exactly 1.
  *
- * In millionths: every choice first gets 1, which mixes a floor in, and the rest is shared out by largest
- * remainder. The floor is part of the mixture and not a repair afterwards, so the order of the probabilities stays
- * what the model said.
+ * In millionths: every choice first gets 1, which mixes a floor in, and the rest is shared out by largest remainder.
+ * The floor is part of the mixture and not a repair afterwards, so the probabilities keep the order that the model
+ * gave them.
  */
 const MILLION = 1_000_000;
 
@@ -33,7 +33,7 @@ export function roundDistribution(raw: Float64Array): Rounded {
     if (value > (raw[winner] as number)) winner = index;
   }
   const scale = (MILLION - count) / total;
-  // So small a sum that its scale is none is no distribution either.
+  // A sum so small that its scale overflows makes no distribution either.
   if (!(total > 0) || total === Number.POSITIVE_INFINITY || scale === Number.POSITIVE_INFINITY)
     throw new RangeError('the probabilities do not sum to a positive number');
 
@@ -53,8 +53,8 @@ export function roundDistribution(raw: Float64Array): Rounded {
 }
 
 /**
- * Adds 1 to the units of the `wanted` largest remainders. Of equal ones those of the greater numbers come first: two
- * numbers that differ in their last bits can have one share.
+ * Adds 1 to the units of the `wanted` largest remainders. Of equal remainders those of the greater numbers come first:
+ * two numbers that differ only in their last bits can have the same share.
  */
 function giveToLargest(units: Float64Array, remainders: Float64Array, wanted: number, raw: Float64Array): void {
   if (wanted <= 0) return;

@@ -1,4 +1,4 @@
-/** Described choices as the model reads them: another list of texts, which has an order of its own. */
+/** Described choices as the model reads them: other texts than the choices, and in code-unit order another order. */
 import { textOfChoice } from '../stores/catalog-additions.ts';
 
 /** What is read in place of a catalog's choices. */
@@ -9,7 +9,7 @@ export interface ReadChoices {
   inOrder(probabilities: Float64Array): Float64Array;
 }
 
-/** `choices` in code-unit order. */
+/** The texts that are read for `choices`, which are in code-unit order. */
 export function createReadChoices(
   choices: readonly string[],
   descriptions: Readonly<Record<string, string>>,

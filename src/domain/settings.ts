@@ -5,9 +5,8 @@
 
 /**
  * What a parser made of a text: its value, or what is wrong with it in words for whoever wrote the text. Every parser
- * of one text returns this shape, also those that lie below and cannot import it; what reads many fields at once
- * returns `value` with all `problems`. Where nobody asks what is wrong, as with a header that is ignored then,
- * undefined is enough.
+ * of one text returns this shape, even in lower layers, which cannot import it; a reader of many fields returns `value`
+ * with all `problems`. Where nobody asks what is wrong, as with a header that is then ignored, undefined is enough.
  */
 export type Parsed<T> = { readonly value: T } | { readonly problem: string };
 
@@ -20,7 +19,7 @@ export interface Setting<T> {
   readonly default: string;
   readonly meaning: string;
   readonly parse: Parser<T>;
-  /** The value where nothing is set, if the default is a word for something that the parser does not read. */
+  /** The value where nothing is set, if the default is written in words that the parser does not read. */
   readonly unset?: () => T;
 }
 
@@ -68,7 +67,7 @@ function defaultOf(name: string, { default: otherwise, parse, unset }: Setting<u
 /** Takes any text as it is. */
 export const text: Parser<string> = (value) => ({ value });
 
-/** A whole number; the value is as many `units`. */
+/** A whole number; the value is that number times `units`. */
 export function whole(least: number, most: number, units = 1): Parser<number> {
   return (written) => {
     const number = /^\d{1,9}$/.test(written) ? Number(written) : Number.NaN;

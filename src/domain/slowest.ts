@@ -1,7 +1,7 @@
-/** The greatest duration of late: of the last one to two minutes. */
+/** The greatest of the durations that were noted in the last one to two minutes. */
 export interface Slowest {
   note(milliseconds: number): void;
-  /** Milliseconds; 0 if nothing was noted of late. */
+  /** Milliseconds; 0 if nothing was noted in that time. */
   read(): number;
 }
 
@@ -9,7 +9,7 @@ export interface Slowest {
 const WINDOW_MS = 60_000;
 
 /**
- * Two windows, so that a value is forgotten after one to two minutes without a list of them all.
+ * Keeps the maximum of two windows, so that a value is forgotten after one to two minutes without a list of them all.
  * `clock` in milliseconds.
  */
 export function createSlowest(clock: () => number): Slowest {

@@ -2,7 +2,7 @@
 import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../stores/errors.ts';
 import { DomainError } from './errors.ts';
 
-/** The DomainError for a store's sentinel; anything else as it is. */
+/** Turns an error of a store into a DomainError; any other error is returned as it is. */
 export function storeFailure(error: unknown): unknown {
   if (error instanceof StoreUnavailable) {
     return new DomainError('STORE_UNAVAILABLE', 'the store of catalogs and keys does not answer now', {
@@ -29,7 +29,7 @@ export function storeFailure(error: unknown): unknown {
   return error;
 }
 
-/** Awaits store work, its failures turned. */
+/** Awaits store work. @throws its failures, those of the store as DomainErrors. */
 export async function throughStore<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -1,4 +1,4 @@
-/** Says once of each catalog that what it learned belongs to another revision than the one that decides. */
+/** Logs once for each catalog that what it learned is for another revision than the one that decides. */
 import { LRUCache } from 'lru-cache';
 import type { Logger } from '../logger.ts';
 

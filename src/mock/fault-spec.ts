@@ -28,7 +28,7 @@ const BY_STATUS: Readonly<Record<string, ErrorReason>> = {
   500: 'INTERNAL',
   503: 'OVERLOADED',
 };
-/** Half a minute is as long as any call may take. */
+/** Milliseconds: twice as long as any call may take. */
 const MAX_DELAY = 60_000;
 
 /** Reads the text of a spec. */

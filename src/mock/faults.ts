@@ -1,6 +1,6 @@
 /**
- * The mock's faults, behind the real gate: they strike requests that would otherwise have been let in, and errors leave
- * by the service's own ways, so that each looks in every protocol exactly as it would in earnest.
+ * The mock's faults, behind the real gate: they strike requests that the gate has let in, and errors are written by the
+ * service's own code, so that each looks in every protocol exactly as the real service would send it.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,12 +21,12 @@ export interface ChanceFault {
 /** The header, and metadata, that asks for a fault. */
 const FAULT_HEADER = 'umpire-mock';
 
-/** Names of `first=N; id=NAME` that are remembered. */
+/** How many names of `first=N; id=NAME` are remembered. */
 const MAX_NAMES = 10_000;
 
 /**
- * A gate that lets faults strike. Those by chance follow from the seed and the order of the requests; the header
- * goes before them.
+ * A gate that lets faults strike. Which of them strike by chance follows from the seed and the order of the requests; a
+ * fault that the header asks for goes before them.
  */
 export function withFaults(gate: Gate, chances: readonly ChanceFault[], seed: number): Gate {
   let draws = 0;
@@ -45,7 +45,7 @@ export function withFaults(gate: Gate, chances: readonly ChanceFault[], seed: nu
   };
   return async (exchange, procedure) => {
     await gate(exchange, procedure);
-    // Every fault draws for every request, so that one more in the list does not move the others.
+    // Every fault draws for every request, so that another rate of one does not change when the others strike.
     const struck = chances.filter(({ rate }) => random() < rate);
     const spec = asked(exchange) ?? struck[0]?.spec;
     if (spec !== undefined) await strike(exchange, spec);
@@ -67,13 +67,13 @@ async function strike(exchange: Exchange, { error, retryAfter, delay, cut }: Fau
   });
 }
 
-/** Seconds that the service itself would name at least. */
+/** The least seconds that the service itself would name; null where it names none. */
 function usualWait(error: keyof typeof ERROR_TABLE): number | null {
   const { http } = ERROR_TABLE[error];
   return (http === 429 || http === 503) && error !== 'QUOTA_EXCEEDED' ? 1 : null;
 }
 
-/** Ends the connection without a word; over HTTP/2 the stream alone. */
+/** Closes the connection, or over HTTP/2 the stream alone, without an answer. */
 function sever(request: HttpRequest, response: HttpResponse): void {
   if (isHttp2(request)) (response as unknown as { stream: { destroy(error: Error): void } }).stream.destroy(SEVERED);
   else request.socket.destroy();
@@ -88,7 +88,7 @@ function cutBody({ request, response }: Exchange): void {
     if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) sever(request, response);
     else {
       const bytes = Buffer.from(chunk as string);
-      // The half must be on its way before the end: what is only queued would be thrown away.
+      // The half must have been sent before the connection is closed: what is only queued would be discarded.
       write(bytes.subarray(0, Math.ceil(bytes.length / 2)), () => sever(request, response));
     }
     return true;

@@ -6,14 +6,14 @@
 import type { Engine, JobTerms, ModelRevision, ScoreJob, ScoreOutcome } from '../engine/engine.ts';
 import { EngineClosing, JobCanceled, JobDeadlinePassed, ModelUnavailable } from '../engine/errors.ts';
 
-/** What such an engine is made of. */
+/** The functions that such an engine is made of. */
 export interface FunctionEngineOptions {
   /** In code-unit order of id and revision; the same array until something changes. */
   readonly models: () => readonly ModelRevision[];
   readonly score: (job: ScoreJob, terms: JobTerms) => ScoreOutcome | Promise<ScoreOutcome>;
   /** Default: every choice is accepted. */
   readonly prepare?: Engine['prepare'];
-  /** Default: until it is closed. */
+  /** Default: the engine is ready until it is closed. */
   readonly ready?: () => boolean;
   readonly reload?: () => void;
 }

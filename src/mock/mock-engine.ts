@@ -9,11 +9,11 @@ export interface MockModel {
   readonly id: string;
   readonly revision: string;
   readonly status: ModelStatus;
-  /** Its own; those of all models unless they are there. */
+  /** The model's own limits; where they are absent, those of all models apply. */
   readonly limits?: ModelLimits;
 }
 
-/** An engine over models; of each id the first that is named is the default revision. */
+/** An engine over models; the first revision that is listed of an id is its default. */
 export function createMockEngine(models: readonly MockModel[], limits: ModelLimits): Engine {
   const revisions = models
     .map(

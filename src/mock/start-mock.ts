@@ -16,10 +16,10 @@ import { type ChanceFault, withFaults } from './faults.ts';
 import { createMockEngine, type MockModel } from './mock-engine.ts';
 import { NO_LIMITS } from './no-limits.ts';
 
-/** What a mock is asked to be. */
+/** What a mock serves, and which faults it has. */
 export interface MockOptions {
   /**
-   * Settings of the service. Those that say where something is kept are not used, and limits are off unless
+   * Settings of the service. Those that say where something is stored are not used, and limits are off unless
    * they are set here.
    */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -47,7 +47,7 @@ const OTHER_STORES = [
   'UMPIRE_REDIS_WAIT_REPLICAS',
 ];
 
-/** Starts one. @throws ConfigError, or the system's error if the port cannot be had. */
+/** Starts a mock. @throws ConfigError, or the system's error if the port is not available. */
 export async function startMock(options: MockOptions): Promise<Mock> {
   const { env, models, limits, keys, faults, seed, logger } = options;
   const folder = await mkdtemp(join(tmpdir(), 'umpire-mock-'));

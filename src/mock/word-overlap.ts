@@ -1,9 +1,9 @@
 /**
- * How the mock decides, so that a test can say beforehand what it will answer: the choice whose words stand in the
+ * How the mock decides, so that a test can say beforehand what it will answer: the choice whose words occur in the
  * input gets the most. A pure function of the request, the same on every machine.
  *
- *     share  = of the choice's words, those that stand in the input, 0 to 1
- *     logit  = 4 × share + h, where h is from 0 to 1 by a hash of instruction, input and choice
+ *     share  = the share of the choice's words that occur in the input, 0 to 1
+ *     logit  = 4 × share + h, where h is a number from 0 to 1 that a hash of instruction, input and choice gives
  *     p      = softmax over the choices
  *
  * A word is a run of letters and digits, in lower case; a token is a word or any other character that is not a space.
@@ -38,7 +38,7 @@ function wordsOf(text: string): readonly string[] {
   return Array.from(text.matchAll(WORD), ([word]) => word.toLowerCase());
 }
 
-/** A number from 0 to 1 that follows from a text alone. */
+/** A number from 0 to below 1 that depends on the text alone. */
 export function fraction(text: string): number {
   return Number.parseInt(hash('sha256', text, 'hex').slice(0, 8), 16) / 2 ** 32;
 }

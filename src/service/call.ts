@@ -1,4 +1,4 @@
-/** What a handler knows of the call that it answers, whatever protocol it came by. */
+/** What a handler knows of the call that it answers, whatever protocol the call came by. */
 import type { Caller } from '../domain/callers.ts';
 import type { Unread } from '../engine/engine.ts';
 import type { StoreBudget } from '../stores/budget.ts';
@@ -14,7 +14,7 @@ export interface CallFacts {
   unread?: Unread;
   choices?: number;
   confidence?: number;
-  /** The digest of what the catalog learned, if that decided. */
+  /** The digest of the catalog's learned state, if that decided. */
   learned?: string;
   /** Stage name to milliseconds: `auth`, `store`, `queue`, `tokenize`, `infer`. */
   timings?: Record<string, number>;
@@ -26,14 +26,14 @@ export interface Call {
   readonly caller: Caller;
   /** Aborted when the caller is gone. */
   readonly signal: AbortSignal;
-  /** When the answer is worthless, on the clock of `performance.now()`, milliseconds. */
+  /** When the answer is no longer wanted: milliseconds on the clock of `performance.now()`. */
   readonly deadline: number;
   readonly facts: CallFacts;
-  /** What the call's store work may still take, all of it together. */
+  /** How long the call may still wait for stores in all. */
   readonly storeBudget: StoreBudget;
   /**
-   * Says that work for the call goes on until the returned function is called, even if its caller has left: so long it
-   * counts against the caller's limit of decisions in progress.
+   * Declares that work for the call goes on until the returned function is called, even if the caller has left. Until
+   * then the call counts against the caller's limit of decisions in progress.
    */
   retain(): () => void;
 }

@@ -7,7 +7,7 @@ import type { Catalog, Catalogs } from '../domain/catalogs.ts';
 import type { Call } from './call.ts';
 import { type Procedure, procedure } from './procedure.ts';
 
-/** Bytes of a choice beside its text, and of a message beside its choices. */
+/** Bytes of a choice in addition to its text, and of a message in addition to its choices. */
 const CHOICE_OVERHEAD = 4;
 const MESSAGE_OVERHEAD = 1024;
 
@@ -50,8 +50,8 @@ function ownerOf({ caller }: Call): string {
 }
 
 /**
- * Bytes of choices in a message. What JSON must escape takes up to six times as many, which is seen once it
- * waits to be read.
+ * About how many bytes choices take in a message. JSON's escapes can make it six times as many; what they add is
+ * counted once the response waits to be read.
  */
 function sizeOf(choices: readonly string[]): number {
   return choices.reduce((sum, choice) => sum + CHOICE_OVERHEAD + Buffer.byteLength(choice), MESSAGE_OVERHEAD);

@@ -18,14 +18,14 @@ export interface Procedure<I extends DescMessage = DescMessage, O extends DescMe
   /** Which of the caller's limits the call counts against. */
   readonly limits: 'decision' | 'catalog' | 'none';
   /**
-   * For a response that holds what is stored, which can be as large as the largest request: about how
-   * many bytes it has.
+   * About how many bytes a response has. Stated where it holds stored data, which can be as large as the largest
+   * request.
    */
   readonly sizeOf?: (response: MessageInitShape<O>) => number;
   readonly handle: Handler<I, O>;
 }
 
-/** Types a procedure by its method, and hides the types from those who only mount it. */
+/** Checks a handler against the types of its method, and hides these types from code that only mounts procedures. */
 export function procedure<I extends DescMessage, O extends DescMessage>(definition: Procedure<I, O>): Procedure {
   return definition as unknown as Procedure;
 }

@@ -1,14 +1,14 @@
 /**
- * A linear map of vectors that brings out what tells choices apart. Weights that are fitted to mapped vectors with one
- * pull for all are held more along directions in which the examples of a choice differ from each other, and less along
- * those in which choices do. It is the prior of a two-covariance model (PLDA: Ioffe, Probabilistic Linear Discriminant
- * Analysis, 2006): with the spread within choices S and that of their means T, weights are as likely as a normal
- * distribution of covariance S⁻¹ T S⁻¹ says.
+ * A linear map of vectors that brings out what tells choices apart. Weights that are fitted to mapped vectors, all with
+ * the same pull towards 0, stay smaller along directions in which the examples of one choice differ from each other and
+ * grow larger along those in which choices differ. It is the prior of a two-covariance model (PLDA: Ioffe,
+ * Probabilistic Linear Discriminant Analysis, 2006): with the covariance S within choices and T of their means, weights
+ * are distributed normally with covariance S⁻¹ T S⁻¹.
  */
 import { cholesky, inverseOfLower, timesTransposed, transposed } from './matrix.ts';
 import type { Parameters, RegressionData, VectorData } from './regression.ts';
 
-/** A mean variance below this is rounding: vectors have length 1. */
+/** A mean variance below this is a rounding error: vectors have length 1. */
 const NO_SPREAD = 1e-12;
 
 /** Data whose vectors are mapped, and the map [width, width]. */
@@ -17,12 +17,12 @@ export interface Contrasted {
   readonly map: Float64Array;
 }
 
-/** Maps the vectors of all examples by what those that `counts` (1 or 0 each) tell. Needs vectors. */
+/** Maps the vectors of all examples. The map is fitted to those with 1 and not 0 in `counts`. Needs vectors. */
 export function contrasted(data: RegressionData, counts: Int32Array): Contrasted {
   const vectors = data.vectors as VectorData;
   const { width, mean, centred } = vectors;
   const { means, deviations, freedom } = withinChoices(data, vectors, counts);
-  // Behind the first half, the examples of a choice differ as much in all directions.
+  // After the first half of the map, the examples of a choice differ equally in all directions.
   const even = inverseOfLower(cholesky(shrunkSpread(deviations, freedom, width), width), width);
   const choices = means.length / width;
   const evenMeans = product(lessTheirMean(means, width), even, { rows: choices, columns: width, inner: width });
@@ -34,7 +34,7 @@ export function contrasted(data: RegressionData, counts: Int32Array): Contrasted
   return { data: { ...data, vectors: mapped }, map };
 }
 
-/** Parameters for the vectors as they are, of parameters for mapped ones. */
+/** Turns parameters for mapped vectors into those for the original ones. */
 export function beforeMap({ data: { choices, vectors }, map }: Contrasted, at: Parameters): Parameters {
   const { width } = vectors as VectorData;
   const weights = product(at.subarray(1 + choices), transposed(map, width, width), {
@@ -47,7 +47,7 @@ export function beforeMap({ data: { choices, vectors }, map }: Contrasted, at: P
   return parameters;
 }
 
-/** The means of choices with examples, the deviations from them, and how many of these are free (n - choices). */
+/** The means of choices with examples, the deviations from them, and their degrees of freedom (n - choices). */
 function withinChoices({ choices, labels }: RegressionData, { width, centred }: VectorData, counts: Int32Array) {
   const numbers = new Float64Array(choices);
   const sums = new Float64Array(choices * width);
@@ -68,8 +68,8 @@ function withinChoices({ choices, labels }: RegressionData, { width, centred }: 
 }
 
 /**
- * The covariance of rows, in units of its mean variance, drawn towards even in all directions by as many imagined rows
- * as a row is wide: from few rows it is nearly even.
+ * The covariance of rows, in units of its mean variance, shrunk towards the identity as by as many more rows as a row
+ * is wide: from few rows it is nearly the identity.
  */
 function shrunkSpread(rows: Float64Array, freedom: number, width: number): Float64Array {
   const columns = transposed(rows, rows.length / width, width);

@@ -2,7 +2,7 @@
 
 const RATIO = (Math.sqrt(5) - 1) / 2;
 
-/** Looks between `low` and `high`; every step leaves .618 of the interval, whose middle is the answer. */
+/** Searches from `low` to `high`. Every step leaves .618 of the interval; the middle of the last one is the answer. */
 export function goldenSection(loss: (at: number) => number, low: number, high: number, steps: number): number {
   let [from, to] = [low, high];
   let [left, right] = [to - RATIO * (to - from), from + RATIO * (to - from)];

@@ -1,7 +1,7 @@
 /**
- * The ladder, from the least to the most: the model as it is, a temperature, a bias for each choice, weights on the
- * vector of the text. A rung is taken only if it beats the one taken before on examples that were held out, by more
- * than the standard error of the difference.
+ * The ladder of what can be learned, from least to most: the model as it is, a temperature, a bias for each choice,
+ * weights on the vector of the text. A rung is taken only if, on examples that were held out, it beats the one taken
+ * before by more than the standard error of the difference.
  */
 import { beforeMap, contrasted } from './contrast.ts';
 import { goldenSection } from './golden-section.ts';
@@ -18,10 +18,10 @@ import {
 /** A rung of the ladder, from the model as it is to weights on the text's vector. */
 export type Rung = 'zero-shot' | 'temperature' | 'bias' | 'weights';
 
-/** What a rung came to on held-out examples. */
+/** How a rung did on held-out examples. */
 export interface RungResult {
   readonly rung: Rung;
-  /** Mean of -ln of the right choice's probability. */
+  /** The mean of -ln of the right choice's probability. */
   readonly logLoss: number;
   readonly accuracy: number;
   /** By how much the log loss falls against the rung taken before, and the standard error of that. */
@@ -51,18 +51,18 @@ interface HeldOut {
 }
 
 const FOLDS = 5;
-/** As many examples are few: a gain must be twice its standard error then, and all of the model stays. */
+/** With this many examples, which are few, a gain must be twice its standard error and the model's scale stays 1. */
 const FEW = 16;
 const TEMPERATURE_STEPS = 12;
 const BIAS_PULLS = [10, 1];
-/** Behind the contrast as good as any: what a weaker or stronger one would change, the scale and the temperature do. */
+/** The pull on weights. Others are no better: the scale and the temperature make up for the difference. */
 const WEIGHT_PULL = 0.15;
-/** How much of the model stays beside weights. */
+/** The scales of the model's own logarithms that are tried beside weights. */
 const WEIGHT_SCALES = [1, 0.5, 0.25, 0.125];
 /** The pull on the bias beside weights. */
 const BIAS_BESIDE_WEIGHTS = 1;
 
-/** Climbs as far as it pays. The order of examples does not matter as long as it is the same. */
+/** Takes each rung that pays. The same examples in the same order give the same result. */
 export function climb(data: RegressionData): Learning {
   const folds = foldsOf(data);
   const biased = !isStratified(data);
@@ -89,7 +89,7 @@ export function climb(data: RegressionData): Learning {
   return { rung, parameters: fitted(data, current), rungs, before: before.probabilities, after: current.probabilities };
 }
 
-/** The parameters for all examples, at the temperature that held-out ones asked for. */
+/** The parameters fitted to all examples, at the temperature that was best for held-out ones. */
 function fitted(data: RegressionData, { pulls, temperature }: HeldOut): Parameters {
   if (pulls === undefined) return identity(data.choices);
   const counts = new Int32Array(data.examples).fill(1);
@@ -110,8 +110,8 @@ function identity(choices: number): Parameters {
 }
 
 /**
- * Whether the examples were picked to be as many of each choice: how often a choice comes then says nothing of
- * how often it will.
+ * Whether the examples were picked so that each choice has equally many: how often a choice occurs in them then says
+ * nothing of how often it will.
  */
 export function isStratified({ labels, choices }: RegressionData): boolean {
   const counts = new Array<number>(choices).fill(0);
@@ -148,7 +148,7 @@ function best(data: RegressionData, folds: Int32Array, candidates: readonly Pull
     .reduce((least, each) => (each.logLoss < least.logLoss ? each : least));
 }
 
-/** Held-out logits at the temperature that those of the other folds ask for. `pulls` undefined: the model as it is. */
+/** Held-out logits, at the temperature that is best for the other folds. `pulls` undefined: the model as it is. */
 function judged(data: RegressionData, folds: Int32Array, pulls: Pulls | undefined, logits: Float64Array): HeldOut {
   const probabilities = logits.slice();
   for (let fold = 0; fold < FOLDS && pulls !== undefined; fold++) {
@@ -167,7 +167,7 @@ function copyWhere(data: RegressionData, folds: Int32Array, fold: number, from: 
     if (folds[place % examples] === fold) to[place] = from[place] as number;
 }
 
-/** The temperature at which logits lose least on the examples that count, drawn a little towards 1. */
+/** The temperature with the least loss on the examples that count, drawn a little towards 1. */
 function temperatureOf(data: RegressionData, logits: Float64Array, counts: (example: number) => boolean): number {
   const loss = (lnT: number): number => {
     const losses = toProbabilities(

@@ -6,9 +6,9 @@
 /** A function to minimise: its value, and its gradient into `gradient`. */
 export type Objective = (at: Float64Array, gradient: Float64Array) => number;
 
-/** Where a minimisation starts its scale, and where it ends. */
+/** The scale with which a minimisation starts, and when it ends. */
 export interface LbfgsOptions {
-  /** About the second derivative by each variable; all over 0. */
+  /** About the second derivative by each variable; each greater than 0. */
   readonly curvature: Float64Array;
   readonly mostSteps: number;
   /** It ends when a step gains less than this share of the value. */
@@ -17,9 +17,9 @@ export interface LbfgsOptions {
 
 /** Steps that are remembered for the curvature; the book advises 3 to 20. */
 const MEMORY = 8;
-/** The share of the gain that the gradient promises which a step must reach (Armijo). */
+/** A step must reach this share of the gain that the gradient promises (Armijo). */
 const SUFFICIENT = 1e-4;
-/** Times that a step is halved in search of such a gain. */
+/** How often a step is halved at most in search of such a gain. */
 const MOST_HALVINGS = 20;
 
 interface Pair {

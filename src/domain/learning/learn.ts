@@ -4,10 +4,10 @@ import { climb, type RungResult } from './ladder.ts';
 import { type AnswerQuality, type JudgedAnswer, qualityOf } from './quality.ts';
 import { type Parameters, type RegressionData, regressionData } from './regression.ts';
 
-/** Fewer examples say too little to be checked on. */
+/** With fewer examples, those held out are too few to check anything on. */
 export const MIN_EXAMPLES = 8;
 
-/** The largest weight in a row of bytes; each row has its own scale. */
+/** The largest absolute weight in a row of bytes; each row has its own scale. */
 const LARGEST = 127;
 
 /** What the model said of an example, by choices in code-unit order, and the place of its label. */
@@ -17,7 +17,7 @@ export interface ScoredExample {
   readonly label: number;
 }
 
-/** What came of it. All figures are of held-out examples. */
+/** The result of learning. All figures are of held-out examples. */
 export interface Lesson {
   /** Undefined where the model as it is cannot be beaten by more than chance. */
   readonly record: LearnedRecord | undefined;
@@ -26,7 +26,7 @@ export interface Lesson {
   readonly after: AnswerQuality;
 }
 
-/** Learns. The same examples in the same order give the same record, but for its date. `choices` in code-unit order. */
+/** Learns from examples: the same in the same order give the same record, but for its date. `choices`: sorted. */
 export function learn(
   examples: readonly ScoredExample[],
   choices: readonly string[],
@@ -57,7 +57,7 @@ export function learn(
   return { record, rungs, before: qualityBefore, after: qualityAfter };
 }
 
-/** What decides of a state, of fitted parameters. */
+/** The part of a learned state that decides, made from fitted parameters. Weights become bytes, row by row. */
 export function learnedOf(
   { choices, vectors }: RegressionData,
   parameters: Parameters,
@@ -83,7 +83,7 @@ export function learnedOf(
   return { ...state, weights, digest: digestOf({ ...state, weights }) };
 }
 
-/** The answer that probabilities come to; the first of the highest. */
+/** The answer that the probabilities give: the choice with the highest, and of equal ones the first. */
 export function judge(
   choices: readonly string[],
   label: number,

@@ -82,7 +82,7 @@ export function cholesky(matrix: Float64Array, size: number): Float64Array {
   return lower;
 }
 
-/** The inverse of a lower triangle [size, size], another one. */
+/** The inverse of a lower triangle [size, size], which is a lower triangle too. */
 export function inverseOfLower(lower: Float64Array, size: number): Float64Array {
   const inverse = new Float64Array(size * size);
   for (let row = 0; row < size; row++) {

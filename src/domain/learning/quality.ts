@@ -1,6 +1,6 @@
-/** How good answers with known labels are, and from which confidence on they can be acted on. */
+/** How good answers with known labels are, and from which confidence upwards they can be acted on. */
 
-/** One answer whose label is known. `right` by the answer, not by the probability. */
+/** One answer whose label is known. It is right if the choice is the label. */
 export interface JudgedAnswer {
   readonly label: string;
   readonly choice: string;
@@ -16,26 +16,26 @@ export interface Share {
   readonly high: number;
 }
 
-/** One row of the table: the lowest confidence at which answers are right so often. */
+/** One row of the table: the lowest confidence from which upwards answers are right as often as the target says. */
 export interface Threshold {
   readonly target: number;
-  /** Undefined if no confidence is enough; then so are the others. */
+  /** Undefined if no confidence is enough; then so are the fields below. */
   readonly threshold: number | undefined;
   /** The share of all texts at or above it. */
   readonly coverage: number | undefined;
   readonly accuracy: Share | undefined;
 }
 
-/** Two choices that are taken for each other. */
+/** A label and another choice that was answered in its place. */
 export interface Confusion {
   readonly label: string;
   readonly choice: string;
   readonly count: number;
-  /** Places of some such answers. */
+  /** The places of some such answers. */
   readonly places: readonly number[];
 }
 
-/** Everything. Shares from 0 to 1. */
+/** All figures about a list of answers. Shares are from 0 to 1. */
 export interface AnswerQuality {
   readonly answers: number;
   readonly accuracy: Share;
@@ -79,7 +79,7 @@ export function qualityOf(answers: readonly JudgedAnswer[]): AnswerQuality {
   };
 }
 
-/** Bins of nearly equal mass by rising confidence. */
+/** Bins with nearly equal numbers of answers, by rising confidence. */
 export function reliabilityOf(answers: readonly JudgedAnswer[]): readonly ReliabilityBin[] {
   const sorted = answers.toSorted((a, b) => a.confidence - b.confidence);
   return Array.from({ length: BINS }, (_, bin) =>
@@ -102,7 +102,7 @@ export function wilson(hits: number, count: number): Share {
   return { share, low: Math.max(0, middle - reach), high: Math.min(1, middle + reach) };
 }
 
-/** The most texts that reach the target together, from the surest down; answers of one confidence stay together. */
+/** Finds the most answers, from the surest down, that reach the target; those of equal confidence stay together. */
 function thresholdFor(answers: readonly JudgedAnswer[], target: number): Threshold {
   const sorted = answers.toSorted((a, b) => b.confidence - a.confidence);
   let right = 0;

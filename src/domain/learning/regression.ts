@@ -3,14 +3,14 @@
  *
  *     z = a ln p + b + W (x - mean),   P = softmax(z)
  *
- * p are the model's probabilities and x its vector of the text. a is given; b and W are fitted, each pulled towards 0,
- * so that few examples change little and a choice without any goes on being decided by its name. Where a is fitted
- * together with W, it grows on what W has learned by heart.
+ * p are the model's probabilities and x its vector of the text. b and W are fitted, each pulled towards 0 (an L2
+ * penalty), so that few examples change little and a choice without any is still decided by its name. a is given: if it
+ * were fitted together with W, it would grow on what W has memorised.
  */
 import { type LbfgsOptions, minimise } from './lbfgs.ts';
 import { timesTransposed, transposed } from './matrix.ts';
 
-/** Scored examples, as columns: what belongs to one choice stands together. */
+/** Scored examples, as columns: the numbers of one choice are contiguous. */
 export interface RegressionData {
   readonly examples: number;
   readonly choices: number;
@@ -18,7 +18,7 @@ export interface RegressionData {
   readonly logs: Float64Array;
   /** The place of each example's choice. */
   readonly labels: Int32Array;
-  /** None for a family without vectors. */
+  /** Undefined for a family without vectors. */
   readonly vectors: VectorData | undefined;
 }
 
@@ -26,12 +26,12 @@ export interface RegressionData {
 export interface VectorData {
   readonly width: number;
   readonly mean: Float64Array;
-  /** [examples, width], less their mean, and its transpose. */
+  /** The vectors less their mean [examples, width], and the transpose [width, examples]. */
   readonly centred: Float64Array;
   readonly columns: Float64Array;
 }
 
-/** What is given: a, and the pulls that hold b and W at 0; one without a pull stays there. */
+/** What is given: a, and how strongly b and W are pulled towards 0; one without a pull is not fitted and stays 0. */
 export interface Pulls {
   readonly scale: number;
   readonly bias?: number;
@@ -44,12 +44,12 @@ export type Effort = Pick<LbfgsOptions, 'mostSteps' | 'tolerance'>;
 /** Parameters in one list: a, b, then W row by row where there are weights. */
 export type Parameters = Float64Array;
 
-/** How far the fit is driven that is kept. */
+/** The effort for the fit that is kept. */
 const FINAL: Effort = { mostSteps: 40, tolerance: 1e-4 };
-/** How far a fit is driven that only compares candidates. */
+/** The effort for fits that only compare candidates. */
 export const COMPARING: Effort = { mostSteps: 12, tolerance: 1e-3 };
 
-/** Makes data of what the model said of each example. */
+/** Makes the data of a regression from what the model said of each example. */
 export function regressionData(
   probabilities: readonly Float64Array[],
   labels: readonly number[],
@@ -105,7 +105,7 @@ export function logitsOf(data: RegressionData, at: Parameters): Float64Array {
   return z;
 }
 
-/** Replaces z by probabilities, column by column, and returns each example's -ln of its label's. */
+/** Replaces z by probabilities, example by example, and returns -ln of the probability of each example's label. */
 export function toProbabilities({ examples, choices, labels }: RegressionData, z: Float64Array): Float64Array {
   const highest = new Float64Array(examples).fill(Number.NEGATIVE_INFINITY);
   const sums = new Float64Array(examples);
@@ -127,8 +127,8 @@ export function toProbabilities({ examples, choices, labels }: RegressionData, z
 }
 
 /**
- * The parameters with the least loss over the examples that `counts` (1 or 0 each), with the pulls. `from`: parameters
- * to begin at, which are not changed.
+ * The parameters with the least loss and penalty over the examples with 1 in `counts`, and not 0. `from`: parameters to
+ * begin at, which are not changed.
  */
 export function fitParameters(
   data: RegressionData,
@@ -191,7 +191,7 @@ function pullRates({ choices }: RegressionData, pulls: Pulls, length: number): F
   return rates.fill(pulls.bias ?? Number.POSITIVE_INFINITY, 1, 1 + choices);
 }
 
-/** About the second derivatives: for the optimiser alone. */
+/** Rough second derivatives, for the optimiser alone. */
 function curvatures(rates: Float64Array, examples: number, choices: number, width: number): Float64Array {
   const each = examples / choices;
   return rates.map((rate, j) => {

@@ -9,14 +9,14 @@ export interface UntemperedExample {
 
 /** A temperature lies between e^-7 and e^7. */
 const FARTHEST = 7;
-/** They leave less than a millionth of the interval. */
+/** Steps of the search, which leave less than a millionth of the interval. */
 const STEPS = 32;
-/** Probabilities below this are 0 to a logarithm. */
+/** Lower probabilities count as this one, since 0 has no logarithm. */
 const LEAST = 1e-300;
 
 /**
- * The temperature at which the labels lose least, drawn a little towards the usual one: where every answer is right,
- * the examples alone would have none.
+ * The temperature with the least loss, drawn a little towards the usual one: where every answer is right, the examples
+ * alone would have no best temperature.
  */
 export function fitTemperature(examples: readonly UntemperedExample[], usual: number): number {
   const scored = examples.map(({ probabilities, label }) => ({
