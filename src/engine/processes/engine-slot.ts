@@ -276,8 +276,8 @@ export class EngineSlot {
 }
 
 /**
- * What a process loads next. What has failed before comes last, and not into a process that has loaded something: that
- * would wait for it, and another process may try it later.
+ * The revision that a process loads next. One that has failed before comes last, and is not loaded into a process that
+ * has loaded something: those models would have to wait for it, and another process may try it later.
  */
 function nextOf(run: ProcessRun, revisions: readonly Revision[]): Revision | undefined {
   return revisions.find(

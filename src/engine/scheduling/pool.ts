@@ -205,9 +205,7 @@ export class Pool {
     this.#queue.add(job);
   }
 
-  /**
-   * Sends a job that was taken from the queue to an engine, unless less than half of the time that it takes is left.
-   */
+  /** Sends a job to an engine, unless less than half of the time that it takes is left. */
   #start(job: Job, process: EngineProcess): void {
     const cost = this.#costOn(job, process);
     const now = performance.now();
@@ -238,13 +236,12 @@ export class Pool {
     }
     if (result.kind === 'scored') this.#estimates.observe(job.shape, result, occupied);
     else process.choiceSets.remove(job.choiceSet);
-    // The caller of a canceled job has been answered, unless the deadline passed by the engine's clock a moment before
-    // it does by this one.
+    // The caller of a canceled job has been answered, unless its deadline passed by the engine's clock a moment early.
     if (result.kind === 'canceled') this.#reject(job, new JobDeadlinePassed());
     else this.#answer(job, () => job.answer.resolve(outcomeOf(result, job)));
   }
 
-  /** Queues a job once more that an engine failed at, if it is still wanted and its model is still served. */
+  /** Queues a job once more that an engine failed at, if it is still wanted and its model served. */
   #retry(job: Job, reason: string): void {
     this.#running.delete(job.id);
     const { state, retired } = job.revision;
