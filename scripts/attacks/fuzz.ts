@@ -164,9 +164,12 @@ let slowest = 0;
 const look = setInterval(async () => {
   samples.push(target.memory() ?? 0);
   const began = performance.now();
-  const alive = await fetch(`http://127.0.0.1:${target.port}/health/live`).catch(() => undefined);
+  const alive = await fetch(`http://127.0.0.1:${target.port}/health/live`).then(
+    ({ status }) => status,
+    ({ cause }: Error) => `${cause}`,
+  );
   slowest = Math.max(slowest, performance.now() - began);
-  if (alive?.status !== 200) wrong.push(`about seed ${seed}: /health/live did not answer`);
+  if (alive !== 200) wrong.push(`about seed ${seed}: /health/live: ${alive}`);
 }, 1000);
 
 await Promise.all(

@@ -23,6 +23,7 @@ import { type HttpRequest, type HttpResponse, isHttp2 } from '../http/messages.t
 import { createHttp1Server, HTTP1_OPTIONS } from './http1-server.ts';
 import { HTTP2_OPTIONS, SessionWatch } from './http2-sessions.ts';
 import { createRawAnswers, type RawAnswers } from './raw-answer.ts';
+import { createSessionTurns } from './session-turns.ts';
 import { sniff } from './sniff.ts';
 
 /** A certificate chain and its private key, as PEM texts. */
@@ -168,14 +169,34 @@ interface OddHttp2 {
 function createSniffer(http1: Server, unknown: Set<Socket>, odd: OddHttp2): (socket: Socket) => void {
   const http2 = createHttp2Server(HTTP2_OPTIONS, odd.dispatch as never);
   answerOddHttp2(http2, odd);
+  const turns = createSessionTurns();
   return (socket) => {
+    const arrival = turns.arrived();
     unknown.add(socket);
     socket.once('close', () => unknown.delete(socket));
     sniff(socket, HEADERS_TIMEOUT, (protocol) => {
-      unknown.delete(socket);
-      (protocol === 'http2' ? http2 : http1).emit('connection', socket);
+      const begin = (server: Server | Http2Server): void => {
+        unknown.delete(socket);
+        server.emit('connection', socket);
+      };
+      if (protocol === 'http1') begin(http1);
+      else
+        turns.take(socket, arrival, () => {
+          joinPieces(socket);
+          begin(http2);
+        });
     });
   };
+}
+
+/**
+ * Makes one piece of what a socket holds. Node hands a session what came before it piece by piece and goes on when one of
+ * them has ended the session, which then has no handle to take the next: a TypeError that nothing can catch.
+ */
+function joinPieces(socket: Socket): void {
+  const pieces: Buffer[] = [];
+  while (socket.readableLength > 0) pieces.push(socket.read() as Buffer);
+  if (pieces.length > 0) socket.unshift(Buffer.concat(pieces));
 }
 
 /**

@@ -71,12 +71,15 @@ test('HTTP/1.1: an answer that is read slowly, but read, arrives whole', async (
   const service = await startService({ UMPIRE_WRITE_TIMEOUT: '1' }, { engine: createScriptedEngine() });
   t.teardown(service.stop);
   const socket = connect({ port: service.port, host: '127.0.0.1' });
+  socket.on('error', () => {});
   socket.pause();
   const count = 24;
   for (let sent = 0; sent < count; sent += 1) socket.write(post(large));
   const chunks: Buffer[] = [];
   const started = performance.now();
-  for (let silent = 0; silent < 100; silent += 1) {
+  const answers = (): number => parseAnswers(Buffer.concat(chunks)).filter(({ status }) => status === 200).length;
+  // A busy machine is silent for longer before the last of them.
+  for (let silent = 0; silent < 100 || (silent < 1000 && answers() < count); silent += 1) {
     const chunk = socket.read() as Buffer | null;
     if (chunk !== null) {
       chunks.push(chunk);
@@ -85,7 +88,7 @@ test('HTTP/1.1: an answer that is read slowly, but read, arrives whole', async (
     await new Promise((resolve) => setTimeout(resolve, 15));
   }
   t.true(performance.now() - started > 3000);
-  t.is(parseAnswers(Buffer.concat(chunks)).filter(({ status }) => status === 200).length, count);
+  t.is(answers(), count);
   t.is(service.app.holdings().tally.givenUp.unread, 0);
   socket.destroy();
 });
@@ -152,6 +155,8 @@ test('past the bound of all the responses that have waited longest are given up'
   const raws = await Promise.all(
     [2, 3, 4, 5].map(async (host) => {
       const raw = await openRawHttp2(service.port, { 4: 0 }, { localAddress: `127.0.0.${host}` });
+      // What it sends beyond the windows would end it, and they grow from here on.
+      await raw.until(TYPE.settings);
       const sent = [['content-type', 'application/json']] as const;
       for (const stream of [1, 3, 5]) {
         raw.send(headers(stream, request('POST', '/v1/decisions', sent), 0));
