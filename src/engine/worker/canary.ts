@@ -1,4 +1,4 @@
-/** Judges the decision that a package brings with its answer. */
+/** Judges the canary decision of a package. */
 
 import type { Canary } from '../packages/manifest.ts';
 import type { JobResult } from './messages.ts';

@@ -4,13 +4,13 @@
  * of them lowest: 5/8 n bytes. A code c stands for the odd number 2 c − 31, which a graph multiplies in int8.
  */
 
-/** The numbers [n] of the codes, as int8. Throws if no such file has this length. */
+/** The numbers [n] of the codes, as int8. Throws if a file of such weights cannot have this length. */
 export function unpackFiveBits(packed: Uint8Array): Uint8Array {
   if (packed.length % 5 !== 0) throw new Error(`five-bit weights cannot have ${packed.length} bytes`);
   const pairs = (packed.length / 5) * 4;
   const high = packed.subarray(pairs);
   const numbers = new Uint16Array(pairs);
-  // Two numbers at a time, by a byte of low bits and two high ones.
+  // Two numbers at a time, looked up by a byte of low bits and two fifth bits.
   for (let i = 0; i < pairs; i++) {
     const bits = ((high[i >> 2] as number) >> (2 * (i & 3))) & 3;
     numbers[i] = PAIRS[(bits << 8) | (packed[i] as number)] as number;
@@ -18,7 +18,7 @@ export function unpackFiveBits(packed: Uint8Array): Uint8Array {
   return new Uint8Array(numbers.buffer);
 }
 
-/** By two fifth bits and a byte of low ones: the two numbers as bytes, the first in the lower half. */
+/** Indexed by two fifth bits and a byte of low ones: the two numbers as bytes, the first in the lower half. */
 const PAIRS = Uint16Array.from({ length: 1024 }, (_, key) => {
   const first = (key & 15) | (((key >> 8) & 1) << 4);
   const second = ((key >> 4) & 15) | (((key >> 9) & 1) << 4);

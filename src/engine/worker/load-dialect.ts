@@ -1,6 +1,6 @@
 /**
- * The family `remote`: a server elsewhere makes the numbers. `options.dialect` says what it speaks, and the code of
- * that is imported when a package needs it.
+ * The family `remote`: a server elsewhere makes the numbers. `options.dialect` says what the server speaks; the code of
+ * a dialect is imported when a package needs it.
  */
 import type { Family, FamilyParts } from '../families/family.ts';
 import { createChecker, InvalidOptions } from '../packages/checker.ts';

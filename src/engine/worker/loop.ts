@@ -1,7 +1,8 @@
 /**
- * An engine process's work. Tasks that run graphs are done one at a time, in the order in which their messages came, as
- * are loads of every kind; but while a job reads long texts, which it does in pieces, decisions pass it. Jobs that a
- * server scores are done beside them and beside one another: the pool sends no more than the server may have.
+ * The work of an engine process. Tasks that run graphs, and loads of every kind, are done one at a time in the order in
+ * which their messages arrived; only while a job reads long texts, which it does in pieces, short decisions pass it.
+ * Jobs that a server scores run at the same time as these and as one another: the pool sends no more than the server
+ * may have.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JobStopped, type RunControl } from '../families/family.ts';
@@ -15,7 +16,7 @@ const PROGRESS_INTERVAL = 100;
 const LONG_READING = 10;
 
 type JobMessage = ScoreMessage | PrepareMessage;
-/** What is done in turn. */
+/** A message that asks for work. */
 type Task = Exclude<ToEngine, { readonly kind: 'cancel' | 'drain' }>;
 
 /** A process's work from its first message to its drain. */
@@ -28,14 +29,14 @@ export class WorkerLoop {
   /** Jobs that have begun, and what stops them. */
   readonly #jobs = new Map<number, AbortController>();
   #inTurn: 'idle' | 'working' = 'idle';
-  /** Tasks under way that wait for a server: that the process lives is their progress. */
+  /** Tasks under way that wait for a server. Their progress is that the process lives. */
   #awaiting = 0;
   #lastProgress = 0;
   #draining = false;
 
   /**
-   * `send` delivers to the pool; `end` is called once after a drain, when all work is done; `resident`
-   * measures the process.
+   * `send` delivers to the pool; `end` is called once after a drain, when all work is done; `resident` measures the
+   * process.
    */
   constructor(cacheBytes: number, send: (message: FromEngine) => void, end: () => void, resident: () => number) {
     this.#models = createLoadedModels(cacheBytes, (key, problems) => send({ kind: 'unready', key, problems }));
@@ -44,7 +45,7 @@ export class WorkerLoop {
     this.#resident = resident;
   }
 
-  /** Takes a message of the pool. */
+  /** Takes a message from the pool. */
   receive(message: ToEngine): void {
     switch (message.kind) {
       case 'cancel':
@@ -65,7 +66,8 @@ export class WorkerLoop {
   }
 
   /**
-   * Tells the pool what was asked of servers and that work goes on there, if there is something to tell; called often.
+   * Tells the pool the counts of inference calls, and that tasks still wait for servers, if there is anything to tell;
+   * called often.
    */
   report(): void {
     for (const calls of this.#models.takeCounts()) this.#send({ kind: 'calls', calls });
@@ -116,7 +118,7 @@ export class WorkerLoop {
     this.#endIfIdle();
   }
 
-  /** `passable`: whether decisions may pass it while it reads its texts. */
+  /** Runs a job. `passable`: whether decisions may pass it while it reads its texts. */
   async #run(message: JobMessage, waited: number, passable: 'passable' | 'alone'): Promise<void> {
     const { job } = message;
     const stop = new AbortController();
@@ -145,7 +147,7 @@ export class WorkerLoop {
     this.#send({ kind: 'finished', job, result });
   }
 
-  /** Throws JobStopped, or tells that the work goes on. */
+  /** Throws JobStopped if the job is no longer wanted; otherwise tells now and then that the work goes on. */
   #progress({ aborted }: AbortSignal): void {
     if (aborted) throw new JobStopped();
     const now = performance.now();
@@ -154,7 +156,7 @@ export class WorkerLoop {
     this.#send({ kind: 'progress' });
   }
 
-  /** Makes the decision that comes next, if one does and is short. */
+  /** Makes the decision that is next in turn, if there is one and it is short. */
   async #letPass(): Promise<void> {
     const [next] = this.#waiting;
     if (next?.task.kind !== 'score' || lengthOf(next.task) > PASSING_LENGTH) return;

@@ -1,14 +1,14 @@
 /**
- * The entry of an engine process. It lives as long as its parent: it ends when it is told to drain or when the
- * channel to the parent closes, and leaves signals that are meant for the service (Ctrl-C in a terminal, a stop of
- * the whole group) to the parent. Its arguments are the bytes of its cache of choices, its priority, and the name
- * that the log gives it.
+ * The entry of an engine process. It lives no longer than its parent: it ends when it is told to drain or when the
+ * channel to the parent closes, and leaves signals that are meant for the service (Ctrl-C in a terminal, a stop of the
+ * whole group) to the parent. Its arguments are the bytes of its cache of choices, its priority, and a name that tells
+ * it from others in a list of processes.
  */
 import { setPriority } from 'node:os';
 import { WorkerLoop } from './loop.ts';
 import type { FromEngine, ToEngine } from './messages.ts';
 
-/** Milliseconds between reports of what runs, and of the resident memory. */
+/** Milliseconds between reports of the work under way, and of the resident memory. */
 const REPORT_INTERVAL = 250;
 const MEMORY_INTERVAL = 1000;
 
@@ -21,7 +21,7 @@ setPriority(Number(process.argv[3] ?? 0));
 const send = (message: FromEngine): void => {
   process.send?.(message, undefined, undefined, () => {});
 };
-// A last message whose delivery is awaited: those before it are delivered then, too.
+// Awaits the delivery of a last message: all earlier ones are delivered by then, too.
 const end = (): void => {
   process.send?.({ kind: 'progress' } satisfies FromEngine, undefined, undefined, () => process.disconnect?.());
 };

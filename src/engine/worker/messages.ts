@@ -3,16 +3,19 @@
  * keeps their order.
  *
  * An engine does one thing at a time, in the order of arrival: load, unload, canary, score, prepare; jobs that a server
- * scores it does beside one another. Between `reading` and `read` or `finished` of a job it makes decisions that come
- * meanwhile, in the pauses. `cancel` and `drain` are read between two graph runs. Every `score` and `prepare` gets
- * exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one `canary_made`. `key` names one
- * loaded package: two generations of one revision have different keys. Times are milliseconds.
+ * scores run at the same time. Between `reading` and `read` or `finished` of a job the engine pauses to make short
+ * decisions that have arrived meanwhile. `cancel` and `drain` are read between two graph runs. Every `score` and
+ * `prepare` gets exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one `canary_made`.
+ * `key` names one loaded package: two generations of one revision have different keys. Times are milliseconds.
  */
 import type { CostProfile } from '../cost-profile.ts';
 import type { InferenceCalls, Unread } from '../engine.ts';
 import type { Manifest } from '../packages/manifest.ts';
 
-/** A decision passes one whose texts take long to read if its own have no more characters together. */
+/**
+ * A decision may pass one whose texts take long to read if its own texts and choices have at most this many characters
+ * together.
+ */
 export const PASSING_LENGTH = 4096;
 
 /** From the pool to an engine. */
@@ -25,13 +28,13 @@ export type ToEngine =
   | { readonly kind: 'cancel'; readonly job: number }
   | { readonly kind: 'drain' };
 
-/** Verify and load a package. */
+/** Asks for a package to be verified and loaded. */
 export interface LoadMessage {
   readonly kind: 'load';
   readonly key: string;
   readonly folder: string;
   readonly manifest: Manifest;
-  /** What another engine measured; without it the engine measures. */
+  /** What another engine measured; if undefined, this one measures. */
   readonly profile: CostProfile | undefined;
 }
 
@@ -47,18 +50,18 @@ export interface ScoreMessage {
   readonly choices: readonly string[];
   /** Whether the text's vector is wanted. */
   readonly vector: boolean;
-  /** Until the deadline, when it was sent. */
+  /** What was left until the deadline when the message was sent. */
   readonly timeLeft: number;
 }
 
-/** Checks the choices of a catalog and encodes them, before a decision asks for them. */
+/** Asks for the choices of a catalog to be checked and encoded before a decision asks for them. */
 export interface PrepareMessage {
   readonly kind: 'prepare';
   readonly job: number;
   readonly key: string;
   readonly part: string;
   readonly choices: readonly string[];
-  /** How many choices the list has of which these are a piece. */
+  /** The length of the whole list, of which these choices are a piece. */
   readonly all: number;
   readonly timeLeft: number;
 }
@@ -70,10 +73,12 @@ export type FromEngine =
       readonly kind: 'load_failed';
       readonly key: string;
       readonly problems: readonly string[];
-      /** The package may be sound: its inference server cannot be asked. */
+      /** The package may be sound, but its inference server cannot be asked. */
       readonly away?: boolean;
     }
-  /** `problem` is undefined if the answer was the expected one; `resident` are the process's bytes after it. */
+  /**
+   * `problem` is undefined if the answer was the expected one; `resident` are the process's resident bytes after it.
+   */
   | {
       readonly kind: 'canary_made';
       readonly key: string;
@@ -83,14 +88,13 @@ export type FromEngine =
   | { readonly kind: 'finished'; readonly job: number; readonly result: JobResult }
   /** The texts of a job take long to read: other decisions may pass it. */
   | { readonly kind: 'reading'; readonly job: number }
-  /** They are read: nothing passes it any more. */
+  /** The texts are read: nothing passes the job any more. */
   | { readonly kind: 'read'; readonly job: number }
   /**
-   * A model that was loaded cannot serve now, since its inference server cannot; it serves again when it
-   * is loaded again.
+   * A loaded model cannot serve now, since its inference server is not fit; it serves again after it is loaded again.
    */
   | { readonly kind: 'unready'; readonly key: string; readonly problems: readonly string[] }
-  /** What was asked of inference servers since the last such message. */
+  /** Counts of the inference calls since the last such message. */
   | { readonly kind: 'calls'; readonly calls: InferenceCalls }
   /** The work goes on: sent between graph runs, at most every 100 ms, and while a server is waited for. */
   | { readonly kind: 'progress' }
@@ -104,7 +108,7 @@ export type JobResult =
   | { readonly kind: 'input_too_long'; readonly tokens: number; readonly limit: number; readonly atLeast: boolean }
   | { readonly kind: 'choice_too_long'; readonly choice: string; readonly tokens: number; readonly limit: number }
   | { readonly kind: 'canceled' }
-  /** Its inference server could not be had, refused it or gave an answer that cannot be used. */
+  /** Its inference server could not be reached, refused it or gave an answer that cannot be used. */
   | { readonly kind: 'unavailable'; readonly message: string }
   /** The engine lives on, but the model's runtime failed. */
   | { readonly kind: 'failed'; readonly message: string };

@@ -25,7 +25,7 @@ import { canaryProblem } from './canary.ts';
 import { loadFamily } from './load-family.ts';
 import type { JobResult, LoadMessage, PrepareMessage, ScoreMessage } from './messages.ts';
 
-/** What a load came to. */
+/** The outcome of a load. */
 export type Loaded =
   | { readonly kind: 'loaded'; readonly profile: CostProfile }
   | { readonly kind: 'load_failed'; readonly problems: readonly string[]; readonly away?: boolean };
@@ -33,16 +33,16 @@ export type Loaded =
 /** Loads packages and runs jobs on them. */
 export interface LoadedModels {
   /**
-   * Verifies, loads and, unless its profile is known, measures a package; one whose server could not be asked is loaded
-   * already, and is connected anew. Never rejects.
+   * Verifies, loads and, unless its profile is known, measures a package. One that is loaded already, because only its
+   * server could not be asked, is just connected anew. Never rejects.
    */
   load(message: Omit<LoadMessage, 'kind'>): Promise<Loaded>;
   unload(key: string): Promise<void>;
-  /** Makes the package's canary decision: the problem with it, or undefined. Never rejects. */
+  /** Makes the package's canary decision. Resolves to the problem with it, or undefined. Never rejects. */
   canary(key: string): Promise<string | undefined>;
   /**
-   * Runs a job. Of those whose graphs run here one other may be run while this one pauses in reading its texts, and to
-   * its end. `waited` is passed on. Never rejects.
+   * Runs a job. While a job whose graphs run here pauses between pieces of its texts, one other such job may be run to
+   * its end. `waited` is passed on to the result. Never rejects.
    */
   run(
     message: ScoreMessage | PrepareMessage,
@@ -51,11 +51,11 @@ export interface LoadedModels {
   ): Promise<JobResult>;
   /** Whether a server scores the jobs of a model that is loaded. */
   isRemote(key: string): boolean;
-  /** What was asked of servers since this was last called. */
+  /** Counts of the inference calls since this was last called. */
   takeCounts(): readonly InferenceCalls[];
 }
 
-/** Of a job without choices. */
+/** The scores of a job without choices. */
 const NOTHING_SCORED: FamilyScores = { probabilities: new Float64Array(0), encoded: 0 };
 
 interface LoadedModel {
@@ -64,8 +64,8 @@ interface LoadedModel {
 }
 
 /**
- * `cacheBytes` bounds the choice vectors of all models together. `unready` hears of a model whose server cannot
- * decide any more.
+ * `cacheBytes` bounds the choice vectors of all models together. `unready` is called for a model whose server can no
+ * longer decide.
  */
 export function createLoadedModels(
   cacheBytes: number,
@@ -163,7 +163,7 @@ function partsOf(
     json: async (file) => JSON.parse(await readFile(pathOf(file), 'utf8')),
     async graph(file, weights) {
       const path = pathOf(file);
-      // Imported where it is needed: it is the larger part of a process's memory.
+      // Imported only when a graph is loaded: the runtime is the larger part of a process's memory.
       const { loadGraph } = await import('./runtime.ts');
       return await loadGraph(path, weights && pathOf(weights));
     },
@@ -172,7 +172,7 @@ function partsOf(
   };
 }
 
-/** A decision, and why the numbers that it is made of are not to be believed, if they are not. */
+/** Makes a decision. `doubt`: why the numbers behind it cannot be trusted, if they cannot. */
 async function score(
   { manifest, family }: LoadedModel,
   job: Pick<ScoreMessage, 'input' | 'instruction' | 'choices'> & Partial<Pick<ScoreMessage, 'vector'>>,
@@ -201,7 +201,7 @@ async function score(
   return { result, doubt };
 }
 
-/** What a job came to that did not come to its end. */
+/** The result of a job that ended with an error. */
 function resultOf(error: unknown, { limits }: Manifest): JobResult {
   if (error instanceof JobStopped) return { kind: 'canceled' };
   if (error instanceof ChoiceTooLong) {
@@ -216,7 +216,10 @@ function resultOf(error: unknown, { limits }: Manifest): JobResult {
   return { kind: 'failed', message: reasonOf(error) };
 }
 
-/** What the model has no words for, and the temperature of that; undefined if its tokenizer cannot tell. */
+/**
+ * How much of the input the model has no words for, and the temperature that follows; undefined if its tokenizer cannot
+ * tell.
+ */
 function unreadOf(
   input: readonly number[],
   { unreadShare }: TextTokenizer,

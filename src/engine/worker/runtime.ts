@@ -1,6 +1,6 @@
 /**
- * ONNX Runtime, as an engine process uses it: one thread, no spinning, memory given back. The only file
- * that imports it.
+ * ONNX Runtime, as an engine process uses it: one thread, no spinning, memory given back. This is the only file that
+ * imports it.
  */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -10,8 +10,8 @@ import { unpackFiveBits } from './five-bit-weights.ts';
 
 const SESSION_OPTIONS: InferenceSession.SessionOptions = {
   executionProviders: ['cpu'],
-  // Processes are the unit of parallelism: a second thread gains less than a second process, and spinning
-  // threads steal from it.
+  // Processes are the unit of parallelism: a second thread gains less than a second process, and spinning threads take
+  // time from it.
   intraOpNumThreads: 1,
   interOpNumThreads: 1,
   executionMode: 'sequential',
@@ -22,8 +22,8 @@ const SESSION_OPTIONS: InferenceSession.SessionOptions = {
 };
 
 /**
- * Loads a graph. `weights` is a file of five-bit weights: the graph has their numbers as external data of this file's
- * name. Rejects with the runtime's error if the file is not a graph that it can run.
+ * Loads a graph. `weights` is a file of five-bit weights: the graph has their numbers as external data under the name
+ * of this file. Rejects with the runtime's error if the file is not a graph that it can run.
  */
 export async function loadGraph(path: string, weights?: string): Promise<Graph> {
   const session = await (weights === undefined
@@ -54,7 +54,7 @@ async function createWithWeights(path: string, weights: string): Promise<Inferen
   try {
     return await InferenceSession.create(path, options);
   } finally {
-    // The runtime has its own copy by now. Both are large, and a collection that frees them may be far.
+    // The runtime has its own copy by now. Both are large, and the next garbage collection may be far off.
     for (const { buffer } of [packed, data]) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
   }
 }
