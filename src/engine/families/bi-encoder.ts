@@ -1,7 +1,7 @@
 /**
- * `bi-encoder`: premise and choices are encoded one by one, and a choice's logit is the cosine of its vector with
- * the premise's, divided by the temperature. The premise's vector mixes that of the input alone with that of
- * instruction and input:
+ * `bi-encoder`: premise and choices are encoded one by one, and a choice's logit is the cosine of its vector with the
+ * premise's, divided by the temperature. The premise's vector mixes that of the input alone with that of instruction
+ * and input:
  *
  *     premise = normalise((1 - joint_weight) · v([CLS] input [SEP])
  *                         + joint_weight · v([CLS] instruction [SEP] input [SEP]))
@@ -9,13 +9,13 @@
  * options: { "graph", "tokenizer": file names, "joint_weight": 0…1, "temperature": see temperature.ts,
  *   "special_tokens": { "cls", "sep" },
  *   "pooling": "none" | "mean" | "cls", "output": a name, "normalise": boolean }
- * graph: `input_ids`, and `attention_mask`, `token_type_ids` and `position_ids` if it has them, int64 [1, tokens]
- * → `output`, float32.
+ * graph: `input_ids`, and `attention_mask`, `token_type_ids` and `position_ids` if it has them, int64 [1, tokens] →
+ * `output`, float32.
  *
  * The last three options may be left out. `pooling` says what the output is: `none`, the default, one vector [1,
  * width]; `mean` and `cls`, a vector for each token [1, tokens, width], of which the mean or the first one is taken.
- * `output` is `embedding`, or `last_hidden_state` where vectors are pooled. `normalise` brings the vector to length 1:
- * the default where vectors are pooled here, while a graph that pools is taken to have done that as well.
+ * `output` is `embedding` by default, or `last_hidden_state` where vectors are pooled. `normalise` brings the vector to
+ * length 1: by default where vectors are pooled here, while a graph that pools is assumed to normalise as well.
  */
 import type { CostProfile } from '../cost-profile.ts';
 import { type Checker, readOptions } from '../packages/checker.ts';
@@ -36,7 +36,7 @@ interface Options extends EncoderOptions {
   readonly normalise: boolean;
 }
 
-/** The output that is meant where the options name none. */
+/** The output that is read if the options name none. */
 const OUTPUTS: Readonly<Record<Pooling, string>> = {
   none: 'embedding',
   mean: 'last_hidden_state',

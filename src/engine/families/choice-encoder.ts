@@ -1,8 +1,8 @@
-/** Vectors of choices, from the cache where they are known. */
+/** Encodes choices, or takes their vectors from the cache where it has them. */
 import type { ChoiceTokens } from './choice-tokens.ts';
 import type { RunControl } from './family.ts';
 
-/** What encoding a list of choices came to: its vectors in order, and how many of them had to be made. */
+/** The result of encoding a list of choices: the vectors in order, and how many of them had to be computed. */
 export interface EncodedChoices {
   readonly vectors: readonly Float32Array[];
   readonly encoded: number;

@@ -1,11 +1,11 @@
-/** Reads choices: their tokens, counted against the model's limit, a long one in pieces. */
+/** Tokenises choices, a long one in pieces, and counts the tokens against the model's limit. */
 import { boundedTokens, COUNTING_FACTOR } from '../text/bounded-tokens.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 import { ChoiceTooLong, pauseOf, type RunControl } from './family.ts';
 
 /**
- * The tokens of a choice. `pause` is awaited between pieces of a long one. Throws ChoiceTooLong, and
- * what `pause` throws.
+ * The tokens of a choice, or of the `words` that are read in its place. `pause` is awaited between pieces of a long
+ * one. Throws ChoiceTooLong, and what `pause` throws.
  */
 export async function tokensOfChoice(
   tokenizer: TextTokenizer,
@@ -23,7 +23,7 @@ export async function tokensOfChoice(
 /** The tokens of each choice. Throws ChoiceTooLong and JobStopped. */
 export type ChoiceTokens = (choices: readonly string[], control: RunControl) => Promise<readonly (readonly number[])[]>;
 
-/** `words`: what is tokenised in place of a choice. */
+/** `words`: the text that is tokenised in place of a choice. */
 export function createChoiceTokens(
   tokenizer: TextTokenizer,
   limit: number,

@@ -1,7 +1,7 @@
 /**
  * The cache of choice vectors of one process: bounded in bytes over all its models. It has a young and an old half:
  * what is used in the old half moves to the young one, and when the young half is full, it becomes the old one and the
- * old one is dropped. So what was used lately stays, and a hit in the young half costs one look-up.
+ * old one is dropped. So what was used recently stays, and a hit in the young half costs one look-up.
  */
 
 /** One revision's view of the cache, for those who share a part of it. */
@@ -9,27 +9,27 @@ export interface ChoiceVectors {
   get(choice: string): Float32Array | undefined;
   /** The vector must not be changed afterwards. */
   set(choice: string, vector: Float32Array): void;
-  /** The vectors that another model within the same package makes, for the same sharers: they never meet these. */
+  /** The vectors of another model within the same package, for the same sharers; the two are never mixed up. */
   ofStage(name: string): ChoiceVectors;
 }
 
 /** The cache as a whole. */
 export interface ChoiceVectorCache {
   /**
-   * `revision` tells the models apart; revisions never share a vector. Nor do parts: what is in one cannot be told, not
-   * by how long a job takes, from another.
+   * The view of a revision and a part. Revisions never share a vector. Nor do parts: what one part holds must not be
+   * noticed from another, not even by how long a job takes.
    */
   of(revision: string, part: string): ChoiceVectors;
   /** Drops all vectors of a revision that is no longer served. */
   forget(revision: string): void;
-  /** What the entries take, an estimate in bytes. */
+  /** Bytes that the entries take, an estimate. */
   readonly bytes: number;
 }
 
-/** The vectors that one sharer may know of, by choice. */
+/** The vectors of one part, by choice. */
 type Part = Map<string, Float32Array>;
 
-/** Vectors by revision, part and choice, and what they take. */
+/** Vectors by revision, part and choice, and the bytes that they take. */
 interface Half {
   readonly revisions: Map<string, Map<string, Part>>;
   bytes: number;

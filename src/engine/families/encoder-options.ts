@@ -1,4 +1,4 @@
-/** What families with one graph, which reads tokens between [CLS] and [SEP], have in common in their options. */
+/** The options that are common to families with one graph, which reads tokens between [CLS] and [SEP]. */
 import type { Checker } from '../packages/checker.ts';
 import { readTemperature, type Temperature } from './temperature.ts';
 
@@ -11,10 +11,10 @@ export interface EncoderOptions {
   readonly sep: number;
 }
 
-/** Reads them; what is wrong becomes a problem. */
+/** Reads these options; what is wrong becomes a problem. */
 export function readEncoderOptions(fields: Checker): EncoderOptions {
   const special = fields.object('special_tokens');
-  // Packages may name it, and nothing here needs it.
+  // Packages may name it, although nothing here needs it.
   special.value('unk');
   const options = {
     graph: fields.text('graph', /./u),

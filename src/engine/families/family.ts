@@ -34,17 +34,17 @@ export interface FamilyParts {
   readonly options: unknown;
   /** The package's folder, for files that its manifest does not list, such as certificates. */
   readonly folder: string;
-  /** To be called when a server that is watched cannot decide any more: see `FamilyServer`. */
+  /** To be called when a watched server can no longer decide: see `FamilyServer`. */
   unready(problems: readonly string[]): void;
   /** Loads a tokenizer file of the package. */
   tokenizer(file: string): Promise<TextTokenizer>;
   /** Reads a JSON file of the package. */
   json(file: string): Promise<unknown>;
-  /** Loads a graph file of the package; `weights`: the file of its five-bit weights, if it has such. */
+  /** Loads a graph file of the package; `weights`: the file of its five-bit weights, if it has them. */
   graph(file: string, weights?: string): Promise<Graph>;
   /**
-   * Loads a model that runs here of other files of the package, for a family that has a server decide: it takes one job
-   * at a time. Rejects with InvalidOptions, and with what loading its files throws.
+   * Loads a local model from files of the package, for a family in which a server decides; the model takes one job at a
+   * time. Rejects with InvalidOptions, and with what loading its files throws.
    */
   local(family: FamilyName, options: unknown, limits: ModelLimits): Promise<Family>;
 }
@@ -53,17 +53,22 @@ export interface FamilyParts {
 export interface RunControl {
   /** Called before every graph run: reports progress and throws JobStopped when the job is no longer wanted. */
   checkpoint(): void;
-  /** Awaited between pieces of a text; left out: a checkpoint and a turn of the event loop. Throws JobStopped. */
+  /**
+   * Awaited between pieces of a text; without it there is a checkpoint and a turn of the event loop, see `pauseOf`.
+   * Rejects with JobStopped.
+   */
   pause?(): Promise<void>;
-  /** Aborted when the job is no longer wanted: what waits for a server hears of it at once. */
+  /** Aborted when the job is no longer wanted, so that waiting for a server ends at once. */
   readonly signal: AbortSignal;
-  /** When the answer is worthless, on the clock of `performance.now()`. */
+  /** When the answer becomes worthless, on the clock of `performance.now()`. */
   readonly deadline: number;
-  /** The part of the process's cache that the job's caller may learn of: how long a job takes tells what was in it. */
+  /**
+   * The part of the process's cache that the job's caller may learn about: how long a job takes shows what was cached.
+   */
   readonly vectors: ChoiceVectors;
 }
 
-/** For work that is nobody's: never stopped, and nothing is kept. */
+/** The control of work that no caller asked for: it is never stopped and keeps nothing in the cache. */
 export const unhindered: RunControl = {
   checkpoint() {},
   signal: new AbortController().signal,
@@ -72,8 +77,8 @@ export const unhindered: RunControl = {
 };
 
 /**
- * What is awaited between pieces of a text: at least a checkpoint, and a turn of the event loop in which a
- * cancellation can be read.
+ * What is awaited between pieces of a text: at least a checkpoint, and a turn of the event loop in which a cancellation
+ * can be read.
  */
 export function pauseOf(control: Pick<RunControl, 'checkpoint' | 'pause'>): () => Promise<void> {
   const { checkpoint, pause } = control;
@@ -95,10 +100,13 @@ export interface Premise {
 /** Probabilities in the order of the choices, and how many choices had to be encoded. */
 export interface FamilyScores {
   readonly probabilities: Float64Array;
-  /** The vector of the text, of length 1, of a family that has one: learned weights read it. */
+  /** The vector of the text, of length 1, if the family has one; learned weights read it. */
   readonly vector?: Float32Array;
   readonly encoded: number;
-  /** Why the numbers that a server gave cannot tell choices apart: a package whose canary has such does not serve. */
+  /**
+   * Why the numbers of a server cannot tell choices apart: a package whose canary decision has such numbers is not
+   * served.
+   */
   readonly doubt?: string;
 }
 
@@ -112,8 +120,8 @@ export interface Family {
   /** Throws ChoiceTooLong, InputTooLong and JobStopped, and CallFailed where there is a server. */
   score(premise: Premise, choices: readonly string[], control: RunControl): Promise<FamilyScores>;
   /**
-   * Checks choices and fills the cache. They may be a piece of a list that has so many in `all`. Throws ChoiceTooLong
-   * and JobStopped, and CallFailed where there is a server.
+   * Checks choices and fills the cache. They may be a piece of a list of `all` choices. Throws ChoiceTooLong and
+   * JobStopped, and CallFailed where there is a server.
    */
   prepare(choices: readonly string[], control: RunControl, all: number): Promise<void>;
   /** Measures what runs cost on this machine, or what the server takes. */
@@ -121,36 +129,38 @@ export interface Family {
   dispose(): Promise<void>;
 }
 
-/** The server of a loaded package, as the process sees it. `families/remote` has it for every protocol. */
+/** The server of a loaded package, as the process sees it. `families/remote` implements it for every dialect. */
 export interface FamilyServer {
-  /** Connects anew and asks whether server and model are ready and what the package says. Never rejects. */
+  /** Connects anew and asks whether server and model are ready and as the package describes them. Never rejects. */
   connect(): Promise<ServerProblems>;
   /**
-   * The canary was right: watches the server until it is not fit any more, and then calls `unready` of the parts, once.
+   * Called when the canary was right: watches the server until it is no longer fit, and then calls `unready` of the
+   * parts, once.
    */
   watch(): void;
-  /** What was asked of the server since this was last called; undefined if nothing was. */
+  /** Counts of the calls since this was last called; undefined if there were none. */
   takeCounts(): InferenceCalls | undefined;
 }
 
 /** Why a server may not decide; no problems if it may. */
 export interface ServerProblems {
   readonly problems: readonly string[];
-  /** It cannot be asked, which says nothing of the package. */
+  /** The server cannot be asked, which says nothing about the package. */
   readonly away: boolean;
 }
 
-/** How long a text is, and how long it may be, as far as whoever read it says so. */
+/** How long a text is, and how long it may be, as far as that is known. */
 export interface TokenCounts {
   readonly tokens?: number;
   readonly limit?: number;
-  /** Whether it was not counted to its end, as it is where `tokens` is left out. */
+  /** Whether `tokens` is a lower bound; true by default if `tokens` is left out. */
   readonly atLeast?: boolean;
 }
 
 /**
- * A premise is within the package's limit in tokens, but too long: to be sent with every choice, by the server's own
- * count, or for a local model that picks choices for the server. The counts are theirs.
+ * A premise is within the package's limit in tokens, but too long in another way: to be sent with every choice, by the
+ * server's own count, or for the local model that picks choices for the server. The counts are those of the server or
+ * of that model.
  */
 export class InputTooLong extends Error {
   override readonly name = 'InputTooLong';
@@ -166,8 +176,8 @@ export class InputTooLong extends Error {
 }
 
 /**
- * A choice has more tokens than `limit`: the package's, that of its local model, or its server's, and then both are the
- * server's counts where it tells them.
+ * A choice has more tokens than `limit`, which is the package's, its local model's or its server's; both numbers are
+ * the server's own counts where it gives them.
  */
 export class ChoiceTooLong extends Error {
   override readonly name = 'ChoiceTooLong';

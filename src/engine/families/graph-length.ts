@@ -1,14 +1,12 @@
 /**
- * Finds limits that are above what a graph can read, and says how far it goes: the runtime's own words name
- * some operator inside.
+ * Finds limits that are above what a graph can read, and says how much it can: the runtime's own message names some
+ * operator inside.
  */
 
 import { messageOf } from '../errors.ts';
 import { InvalidOptions } from '../packages/checker.ts';
 
-/**
- * A limit of the package's, and the tokens that stand beside so many in the longest run: special ones, a hypothesis.
- */
+/** A limit of a package; `beside` are the tokens that the longest run has in addition: special ones, a hypothesis. */
 export interface LengthLimit {
   readonly limit: string;
   readonly tokens: number;
@@ -16,8 +14,8 @@ export interface LengthLimit {
 }
 
 /**
- * `run` takes a sequence of so many tokens, and puts `own` beside them. Throws InvalidOptions for limits that the
- * graph fails at.
+ * Tries the longest runs. `run` takes a sequence of so many tokens and adds `own` to them. Throws InvalidOptions for
+ * limits that the graph fails at.
  */
 export async function checkLength(
   run: (tokens: number) => Promise<unknown>,

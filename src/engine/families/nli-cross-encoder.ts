@@ -26,7 +26,7 @@ interface Options extends EncoderOptions {
   readonly contradiction: number | undefined;
 }
 
-/** Characters of an instruction that is tokenised together with each choice. */
+/** The most characters of an instruction that is tokenised together with each choice. */
 const LONG_INSTRUCTION = 4096;
 
 /** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
@@ -40,8 +40,8 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
   const readChoices = createChoiceTokens(tokenizer, limits.candidateTokens);
 
   /**
-   * The tokens of each choice's hypothesis. A long instruction is read once, apart from the choice, and not once
-   * for every choice.
+   * The tokens of each choice's hypothesis. A long instruction is read once, apart from the choices, and not once for
+   * every choice.
    */
   const hypotheses = async (
     instruction: string,
@@ -129,8 +129,8 @@ function createEntailment(graph: Graph, options: Options): Entailment {
 }
 
 /**
- * Puts values where the template has `{name}`. A value is plain text, whatever it holds; an unknown name
- * stays as it is.
+ * Puts values where the template has `{name}`. A value is taken literally, whatever it holds; an unknown name stays as
+ * it is.
  */
 export function fillTemplate(template: string, values: Readonly<Record<'choice' | 'instruction', string>>): string {
   return template

@@ -1,4 +1,4 @@
-/** Reads a premise: the tokens of instruction and input, counted against the model's limit. */
+/** Reads a premise: tokenises instruction and input, and counts the tokens against the model's limit. */
 import { boundedTokens, COUNTING_FACTOR } from '../text/bounded-tokens.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 import { type Premise, pauseOf, type RunControl } from './family.ts';

@@ -1,6 +1,6 @@
 /**
- * From a sequence of tokens to one vector, by a graph as sentence encoders are exported: with or without a mask, pooled
- * or a vector for each token.
+ * Makes one vector of a sequence of tokens, by a graph as sentence encoders are exported: with or without a mask, with
+ * a pooled vector or one for each token.
  */
 
 import { InvalidOptions } from '../packages/checker.ts';
@@ -8,12 +8,12 @@ import type { Graph, RunControl, Tensor } from './family.ts';
 import { normalised } from './vectors.ts';
 
 /**
- * How a vector is made of a graph's output: `none` takes it as it is, `mean` the mean over all tokens, `cls`
- * the first token's.
+ * How a vector is made of a graph's output: `none` takes it as it is, `mean` takes the mean over all tokens, `cls` the
+ * first token's.
  */
 export type Pooling = 'none' | 'mean' | 'cls';
 
-/** What of a graph is read, and how. */
+/** Which output of a graph is read, and how. */
 export interface EncoderOutput {
   readonly pooling: Pooling;
   readonly output: string;
@@ -23,7 +23,7 @@ export interface EncoderOutput {
 /** The vector of a sequence. Throws JobStopped. */
 export type SentenceEncoder = (ids: BigInt64Array, control: Pick<RunControl, 'checkpoint'>) => Promise<Float32Array>;
 
-/** What each input holds. One sequence is a run, so nothing is masked, and all its tokens are of one segment. */
+/** What each input holds. A run has one sequence, so nothing is masked, and all its tokens are of one segment. */
 const INPUTS: Readonly<Record<string, (ids: BigInt64Array) => BigInt64Array>> = {
   input_ids: (ids) => ids,
   attention_mask: ({ length }) => new BigInt64Array(length).fill(1n),
@@ -31,7 +31,7 @@ const INPUTS: Readonly<Record<string, (ids: BigInt64Array) => BigInt64Array>> = 
   position_ids: ({ length }) => BigInt64Array.from({ length }, (_, place) => BigInt(place)),
 };
 
-/** An encoder over a graph. Throws InvalidOptions if the graph has other inputs or not this output. */
+/** An encoder over a graph. Throws InvalidOptions if the graph has other inputs or lacks this output. */
 export function createSentenceEncoder(graph: Graph, { pooling, output, normalise }: EncoderOutput): SentenceEncoder {
   const problems = [
     ...graph.inputs

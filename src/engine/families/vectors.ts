@@ -13,7 +13,7 @@ export function mixed(a: Float32Array, b: Float32Array, weight: number): Float32
 export function normalised(vector: Float64Array): Float32Array | undefined {
   const length = lengthOf(vector);
   if (!(length > 0) || !Number.isFinite(length)) return undefined;
-  // A float32 vector that was normalised before.
+  // It is a float32 vector that was normalised before.
   if (Math.abs(length - 1) < 1e-6) return Float32Array.from(vector);
   return Float32Array.from(vector, (value) => value / length);
 }

@@ -1,11 +1,11 @@
-/** Which segments of a long text the question is about. Trained by `training/two_stage/finder.py`. */
+/** Scores how much each segment of a long text matters to the question. Trained by `training/two_stage/finder.py`. */
 
 import { createChecker, InvalidOptions } from '../../packages/checker.ts';
 import { dot } from '../probabilities.ts';
 
 /**
- * What is known of a long text: the vectors of its segments and of the instruction, and each segment's cosines
- * with every choice.
+ * What is known about a long text: the vectors of its segments and of the instruction, and each segment's cosines with
+ * every choice.
  */
 export interface FinderView {
   readonly segments: readonly Float32Array[];
@@ -46,8 +46,8 @@ export function readFinder(content: unknown): Finder {
 }
 
 /**
- * How far each segment is nearer to a choice than the text's segments are on the whole: the most of any choice,
- * in standard deviations.
+ * How much nearer each segment is to a choice than the text's segments are on average: the greatest value over the
+ * choices, in standard deviations.
  */
 function nearestOf(cosines: readonly Float64Array[]): readonly number[] {
   const nearest = new Array<number>(cosines.length).fill(Number.NEGATIVE_INFINITY);
@@ -64,7 +64,7 @@ function standardised(values: readonly number[]): readonly number[] {
   return values.map((value) => (value - mean) / (Math.sqrt(square) + 1e-6));
 }
 
-/** Lists of finite numbers as vectors; none if the value is anything else. */
+/** Lists of finite numbers as vectors; an empty list if the value is anything else. */
 function vectorsOf(value: unknown): readonly Float32Array[] {
   if (!Array.isArray(value)) return [];
   const whole = value.every((row) => Array.isArray(row) && row.length > 0 && row.every(Number.isFinite));

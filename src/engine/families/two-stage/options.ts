@@ -1,9 +1,9 @@
-/** The options of a `two-stage` package, as `training/two_stage.md` lays them down. */
+/** The options of a `two-stage` package, as `training/two_stage.md` specifies them. */
 import { type Checker, readOptions } from '../../packages/checker.ts';
 import { FRAME_TOKENS, type SpecialTokens } from './packs.ts';
 import { FEATURE_NAMES, type FeatureName, type StackRule } from './stack.ts';
 
-/** How a text that does not fit one window is cut and read. Tokens. */
+/** How a text that does not fit one window is cut and read. Lengths are in tokens. */
 export interface WindowOptions {
   readonly premise: number;
   readonly carriedInstruction: number;
@@ -16,7 +16,7 @@ export interface WindowOptions {
   readonly finder: string;
   /** Segments that stage B reads. */
   readonly read: number;
-  /** How much more relevant than its segments on the whole a text's first window is. */
+  /** How much more relevant a text's first window is than its segments are on average. */
   readonly firstLead: number;
   readonly kappaConfidence: number;
   readonly kappaRelevance: number;
@@ -94,7 +94,7 @@ function optionsOf(fields: Checker): TwoStageOptions {
   if (carriedInstruction + segment + FRAME_TOKENS > premise)
     windows.problem('has segments that do not fit the premise', 'segment_tokens');
   if (least > segment) windows.problem('is more than a segment has', 'least_tokens');
-  // Of no use without the features that read them.
+  // They may be there without the features that read them.
   for (const name of ['verdicts', 'negation', 'residuals']) stack.value(name);
   for (const each of [graphs, special, stack, windows]) each.refuseOthers();
   return options;

@@ -1,11 +1,11 @@
-/** What stage B's runs cost: how often a decision of some size makes one, and how long they are. */
+/** The cost of stage B's runs: how many a decision of some size makes, and how long they are. */
 import { type CostCurve, type CostProfile, costAt, type JobSize } from '../../cost-profile.ts';
 import { FRAME_TOKENS } from './packs.ts';
 import { firstWindowFits, windowsThatFit } from './windows.ts';
 
 /** Runs of stage B over a window of the premise and as many choices as fit. */
 export interface PackedRuns {
-  /** One run over its tokens. */
+  /** The cost of one run by its tokens. */
   readonly run: CostCurve;
   /** The most tokens of a run. */
   readonly packTokens: number;
@@ -13,12 +13,12 @@ export interface PackedRuns {
   readonly best: number;
   /** The most tokens of a premise that is read whole, the frame included. */
   readonly window: number;
-  /** A longer one is read in windows of so many tokens, at most `windows` of them. */
+  /** A longer premise is read in windows of so many tokens, at most `windows` of them. */
   readonly segment: number;
   readonly windows: number;
   /**
-   * The most tokens of an instruction that is read once more without a text, if it and its choices are new and all of
-   * them are read; 0: none is.
+   * The most tokens of an instruction that is read once more without a text, which happens if its choices are new and
+   * all of them are read; 0 if it never happens.
    */
   readonly silent: number;
 }

@@ -1,7 +1,7 @@
 /**
  * The sequences of stage B: `[CLS] instruction [SEP] input [SEP]` and a block `[MASK] option` for each option.
- * Positions go on from the premise's length in every block, and block numbers let a token see the premise and its
- * own block alone.
+ * Positions continue from the premise's length in every block, and block numbers let a token see only the premise and
+ * its own block.
  */
 import type { Tensor } from '../family.ts';
 

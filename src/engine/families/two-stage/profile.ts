@@ -23,8 +23,8 @@ export async function measureTwoStage(
     stageA.encode(ids(tokens), unhindered),
   );
   const [, shortest = 0, longest = 0, full = 0] = encoding.map(([, cost]) => cost);
-  // Beyond one window the text is encoded sentence by sentence, and the instruction once: short ones are
-  // many, long ones few.
+  // Beyond one window the text is encoded sentence by sentence, and the instruction once. There may be many short
+  // sentences or few long ones: whatever costs more counts.
   const inSegments = (tokens: number): number => {
     const few = Math.ceil(tokens / windows.segment) * longest;
     return longest + Math.max(few, Math.ceil(tokens / windows.least) * shortest);

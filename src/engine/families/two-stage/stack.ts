@@ -33,19 +33,16 @@ export interface StackRule {
   readonly alpha: readonly number[];
   readonly beta: readonly number[];
   readonly aTemperature: readonly [number, number];
-  /**
-   * How much of what the question and the choices lean to by themselves is taken from stage B's scores; 0: it
-   * is not asked for.
-   */
+  /** How much of what stage B leans to without a text is subtracted from its scores; 0: that is not computed. */
   readonly lean: number;
-  /** Words that are verdicts, and the word that makes one of another choice; needed by the feature `verdicts` alone. */
+  /** Words that are verdicts, and the word that negates a choice; only the feature `verdicts` needs them. */
   readonly verdicts: readonly string[];
   readonly negation: string;
-  /** Ways to say that none of the choices fits; needed by the feature `residual` and by `lean`. */
+  /** Ways to say that none of the choices fits; only the feature `residual` and `lean` need them. */
   readonly residuals: readonly string[];
 }
 
-/** What the stages say of one window. `a` and `b` are over K, in code-unit order. */
+/** What the stages say about one window. `a` and `b` are over K, in code-unit order. */
 export interface WindowScores {
   readonly a: Float64Array;
   readonly b: Float64Array;
@@ -94,7 +91,7 @@ export function composeDistribution(
   return whole;
 }
 
-/** Mean cosine of different vectors among `vectors`, all of length 1. */
+/** Mean cosine of all pairs of `vectors`, all of length 1. */
 export function closenessOf(vectors: readonly Float32Array[]): number {
   const total = new Float64Array(vectors[0]?.length ?? 0);
   for (const vector of vectors)
@@ -134,8 +131,8 @@ export function residualsAmong(
 }
 
 /**
- * l over K: how much more stage B gives a choice than the others when there is no text. One that says that none fits is
- * right then, and leans to nothing. `silent`: the scores for an empty text.
+ * l over K: how much more stage B gives a choice than the others when there is no text. A choice that says that none
+ * fits is right then, so it has no leaning. `silent`: the scores for an empty text.
  */
 export function leaningOf(silent: ArrayLike<number>, residual: readonly boolean[]): Float64Array {
   const scores = Float64Array.from(silent);

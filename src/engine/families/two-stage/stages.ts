@@ -1,16 +1,17 @@
-/** The two graphs of a package, each run by run: texts to vectors, and packs to scores. */
+/** The two graphs of a package: stage A makes vectors of texts, stage B scores of packs. */
 import type { Graph, RunControl } from '../family.ts';
 import { FRAME_TOKENS, type Ids, packFeeds, type SpecialTokens, splitOptions } from './packs.ts';
 
 /**
- * What precedes the names in the cache of choices under which other things are kept: no well-formed choice begins so.
+ * Prefixes of the names under which other vectors are kept in the cache of choices: no well-formed choice begins with
+ * one.
  */
 const NAME_OF = { instruction: '\ud800', silent: '\ud801' } as const;
 
-/** Stage A: one text in a run, its vector of length 1 out. All throw JobStopped. */
+/** Stage A: a text in, its vector of length 1 out, in one run. All methods reject with JobStopped. */
 export interface StageA {
   encode(text: Ids, control: RunControl): Promise<Float32Array>;
-  /** The same of an instruction. Instructions come again and again, so it is kept like a choice's. */
+  /** The vector of an instruction. Instructions recur, so it is kept like a choice's. */
   encodeInstruction(instruction: Ids, control: RunControl): Promise<Float32Array>;
 }
 
@@ -30,13 +31,16 @@ export function createStageA(graph: Graph, special: SpecialTokens): StageA {
   };
 }
 
-/** Stage B: a question, a text and the blocks of choices in, a score for each choice out. All throw JobStopped. */
+/**
+ * Stage B: a question, a text and the blocks of choices in, a score for each choice out. All methods reject with
+ * JobStopped.
+ */
 export interface StageB {
   /** One run, whose choices fit a pack. */
   read(instruction: Ids, text: Ids, blocks: readonly Ids[], control: RunControl): Promise<Float32Array>;
   /** As many runs as the choices need. */
   readAll(instruction: Ids, text: Ids, blocks: readonly Ids[], control: RunControl): Promise<Float32Array>;
-  /** The scores for an empty text. The same question and choices come again and again, so they are kept. */
+  /** The scores for an empty text. The same question and choices recur, so the scores are kept. */
   readSilent(instruction: Ids, blocks: readonly Ids[], control: RunControl): Promise<Float32Array>;
 }
 

@@ -1,4 +1,4 @@
-/** What is done to a text before it is tokenised: symbols are read by their names, and identifiers as words. */
+/** Rewrites a text before it is tokenised: symbols are read by their names, and identifiers as words. */
 
 /** The rules with a package's table of symbols. */
 export interface TextRules {

@@ -1,7 +1,7 @@
 /**
- * `two-stage`: stage A encodes every text alone and compares vectors; stage B reads the question, the text and the
- * best choices together; a fitted rule says how much each is heard. What a package holds and how it decides is laid
- * down in `training/two_stage.md`.
+ * `two-stage`: stage A encodes every text alone and compares vectors; stage B reads the question, the text and the best
+ * choices together; a fitted rule weighs the two. `training/two_stage.md` specifies what a package holds and how it
+ * decides.
  */
 import { boundedTokens } from '../../text/bounded-tokens.ts';
 import { createRewritingReader } from '../../text/readers.ts';
@@ -51,7 +51,7 @@ interface ChosenWindows {
   readonly vector: Float32Array;
 }
 
-/** What of a package the decisions are made with. */
+/** The parts of a package that decisions are made with. */
 interface TwoStageParts {
   readonly options: TwoStageOptions;
   readonly limits: FamilyParts['limits'];
@@ -105,7 +105,7 @@ class TwoStage implements Family {
     this.tokenizer = tokenizer;
     this.#parts = parts;
     const readChoices = createChoiceTokens(tokenizer, limits.candidateTokens, rules.words);
-    // A choice without any token is one that is unknown.
+    // A choice without any token is read as one unknown token.
     this.#readChoices = async (choices, control) =>
       (await readChoices(choices, control)).map((ids) => (ids.length > 0 ? ids : [options.special.unk]));
     this.#encodeChoices = createChoiceEncoder(this.#readChoices, stageA.encode);
@@ -162,7 +162,7 @@ class TwoStage implements Family {
     return splitPremise(instruction, lines, windows);
   }
 
-  /** A line of a text that is within the limit as a whole. */
+  /** The tokens of a line; the text as a whole is within the limit. */
   async #lineIds(line: string, control: RunControl): Promise<Ids> {
     const found = await boundedTokens(this.tokenizer, line, this.#parts.limits.inputTokens, pauseOf(control));
     return found.kind === 'tokens' ? found.ids : [];
@@ -178,8 +178,8 @@ class TwoStage implements Family {
   }
 
   /**
-   * The windows for stage B: the only one, or the `most` most relevant in text order and the `first` one of
-   * the whole text.
+   * The windows for stage B: the only one, or the `most` most relevant in text order and the `first` one of the whole
+   * text.
    */
   async #chooseWindows(
     { instruction, windows: texts }: Windows,
@@ -213,7 +213,7 @@ class TwoStage implements Family {
     return { chosen, vector: segments.length === 1 ? (segments[0] as Float32Array) : middle(segments) };
   }
 
-  /** What the rule asks of a request, of whose choices the best have these vectors and tokens. */
+  /** The facts of a request that the rule uses; `vectors` and `blocks` are those of its best choices. */
   #factsOf(choices: number, vectors: readonly Float32Array[], blocks: readonly Ids[]): RequestFacts {
     return {
       choices,
@@ -224,7 +224,7 @@ class TwoStage implements Family {
     };
   }
 
-  /** What the question and the choices lean to without a text; undefined if the rule does not ask. */
+  /** What stage B leans to without a text; undefined if the rule does not use it. */
   async #leaningOf(
     instruction: Ids,
     choices: number,
@@ -232,13 +232,13 @@ class TwoStage implements Family {
     control: RunControl,
   ): Promise<Float64Array | undefined> {
     const { stack, best } = this.#parts.options;
-    // Of more choices than stage B reads it would be others for every text, so nothing could be kept.
+    // If there are more choices than stage B reads, the best ones differ from text to text, so nothing could be kept.
     if (stack.lean === 0 || choices > best) return undefined;
     const silent = await this.#parts.stageB.readSilent(instruction, blocks, control);
     return leaningOf(silent, residualsAmong(blocks, this.#residuals));
   }
 
-  /** z of the windows together: each counts by its confidence and its relevance. */
+  /** z of all windows together: each is weighted by its confidence and its relevance. */
   #joined(logits: readonly Float64Array[], relevance: readonly number[]): Float64Array {
     const [only] = logits;
     if (only !== undefined && logits.length === 1) return only;

@@ -3,14 +3,15 @@
 import type { TwoStageOptions, WindowOptions } from './options.ts';
 import { FRAME_TOKENS, type Ids } from './packs.ts';
 
-/** What every window carries of the instruction, and the windows of the text: one if it fits. */
+/** The part of the instruction that every window carries, and the windows of the text: one if it fits. */
 export interface Windows {
   readonly instruction: Ids;
   readonly windows: readonly Ids[];
 }
 
 /**
- * Which windows of a premise stage B reads: so many of the most relevant, and whether the first one of the whole text.
+ * Which windows of a premise stage B reads: how many of the most relevant, and whether also the first one of the whole
+ * text.
  */
 export interface WindowPlan {
   readonly most: number;
@@ -23,8 +24,8 @@ export function fitsOneWindow(tokens: number, { premise }: Pick<WindowOptions, '
 }
 
 /**
- * A text that does not fit is cut into segments at the ends of sentences and of `lines`. An instruction's tokens past
- * those that are carried are a line before the input's.
+ * A text that does not fit is cut into segments at the ends of sentences and of `lines`. The instruction's tokens
+ * beyond the carried ones are a line before the input's.
  */
 export function splitPremise(instruction: Ids, lines: readonly Ids[], options: WindowOptions): Windows {
   const carried = instruction.slice(0, options.carriedInstruction);
@@ -32,7 +33,7 @@ export function splitPremise(instruction: Ids, lines: readonly Ids[], options: W
   const text = all.flat();
   if (fitsOneWindow(carried.length + text.length, options)) return { instruction: carried, windows: [text] };
   const segments = all.flatMap((line) => sentencesOf(line, options));
-  // Many short lines would be many runs: then a text is cut as if it were one line.
+  // Many short lines would need many runs: such a text is cut as if it were one line.
   const most = Math.ceil(text.length / options.least);
   return { instruction: carried, windows: segments.length <= most ? segments : sentencesOf(text, options) };
 }
@@ -52,9 +53,9 @@ function sentencesOf(tokens: Ids, { segment, least, stops }: WindowOptions): rea
 }
 
 /**
- * The tokens of a text line by line, or as one line if its lines are more than its tokens: then most of them say
- * nothing. `idsOf` reads a line of any length. A tokenizer that has a token for white space at the end of a text may
- * find another number of tokens in all lines than in `tokens`.
+ * The tokens of a text line by line, or as one line if it has more lines than tokens: most of them say nothing then.
+ * `idsOf` reads a line of any length. A tokenizer that has a token for white space at the end of a text may find
+ * another number of tokens in all lines than in `tokens`.
  */
 export async function linesOf(
   text: string,
@@ -95,8 +96,8 @@ export function readableWindows(
 }
 
 /**
- * Whether one run holds the first window of a long text and any of the choices that are read. `choices`: the
- * tokens of each.
+ * Whether one run holds the first window of a long text and any of the choices that are read. `choices`: the tokens of
+ * each.
  */
 export function holdsFirst(
   choices: readonly number[],
@@ -111,7 +112,7 @@ function longestBlocks(choices: readonly number[], best: number): number {
   return longest.reduce((sum, length) => sum + length + 1, 0);
 }
 
-/** The places of the `most` highest values, in rising order; of equal ones the first. */
+/** The places of the `most` highest values, in ascending order; of equal ones the first. */
 export function highest(values: ArrayLike<number>, most: number): readonly number[] {
   return Array.from(values, (_, i) => i)
     .sort((a, b) => (values[b] as number) - (values[a] as number) || a - b)
