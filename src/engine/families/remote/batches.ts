@@ -1,16 +1,16 @@
-/** Divides the rows of a decision among requests, and makes these together. */
+/** Divides the rows of a decision among requests, and makes these at the same time. */
 import type { JobCall } from './calls.ts';
 
 /** Bounds of one request. */
 export interface RequestBounds {
   readonly rows: number;
-  /** Of its rows together. */
+  /** The bytes of its rows together. */
   readonly messageBytes: number;
 }
 
 /**
  * Puts places one after another into batches within the bounds; `bytesOf` is what a place takes in a request. One that
- * alone takes more than a request may hold is a batch of its own. Equal places always make equal batches.
+ * alone takes more than a request may hold is a batch of its own. The same places always make the same batches.
  */
 export function batchesWithin(
   places: Iterable<number>,
@@ -34,8 +34,8 @@ export function batchesWithin(
 }
 
 /**
- * Does all parts of a job beside one another. When one fails the others are given up, and once all have ended the
- * failure that came first is thrown.
+ * Does all parts of a job at the same time. When one fails the others are given up, and once all have ended the first
+ * failure is thrown.
  */
 export async function allTogether<P, R>(
   parts: readonly P[],

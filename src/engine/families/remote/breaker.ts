@@ -1,28 +1,28 @@
 /**
- * Says when a server is to be left alone: after some decisions in a row that it failed at, or at once where it said
- * that it will not be asked so. One that ran out of its caller's time counts if no other was made while it waited and
- * if that was long enough to mean something. Whether the server is well again is for the canary to find out.
+ * Decides when a server is not asked any more: after several decisions in a row that it failed at, or at once after an
+ * answer that makes asking again pointless. A decision that ran out of its caller's time counts as a failure if the
+ * server made no other meanwhile and the wait was long enough to mean something. Whether the server is well again is
+ * found out by the canary.
  */
 import type { CallFailed } from './call-failed.ts';
 
 /** Watches the decisions of one server. */
 export interface Breaker {
   succeeded(): void;
-  /**
-   * `since`: when the decision began, on the clock of `performance.now()`. `outOfTime`: whether it had no more time.
-   */
+  /** `since`: when the decision began, on the clock of `performance.now()`. `outOfTime`: whether its time was up. */
   failed(error: CallFailed, since: number, outOfTime: boolean): void;
   /** Forgets all failures. */
   reset(): void;
 }
 
-/** Failures in a row at which the server is left alone. */
+/** Failures in a row after which the server is not asked any more. */
 const TOLERATED = 5;
-/** Milliseconds that a decision must have waited in vain to count as a failure of the server. */
+/** Milliseconds that a decision whose time was up must have waited to count as a failure of the server. */
 const MEANINGFUL = 1000;
 
 /**
- * `open` is called once, at the last tolerated failure or the first that is beyond doubt, and again only after a reset.
+ * `open` is called once, at the last tolerated failure or the first that is beyond doubt, and again only after a
+ * success or a reset.
  */
 export function createBreaker(open: (reason: string) => void): Breaker {
   let failures = 0;

@@ -1,7 +1,7 @@
-/** Counts tokens where only the server has the tokenizer: so many bytes of UTF-8 make one. */
+/** Counts tokens where only the server has the tokenizer: a fixed number of UTF-8 bytes counts as one. */
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 
-/** A tokenizer whose ids mean nothing. */
+/** A tokenizer whose ids mean nothing; only their number does. */
 export function createByteTokens(bytesPerToken: number): TextTokenizer {
   const tokensOf = (bytes: number): readonly number[] => new Array<number>(bytes).fill(0);
   return {

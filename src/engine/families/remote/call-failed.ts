@@ -1,28 +1,30 @@
-/**
- * How a call of an inference server fails. The messages are for the operator's log: they hold nothing of a caller's.
- */
+/** How an inference call fails. The messages are for the operator's log, so they hold nothing of a caller's texts. */
 import type { CallOutcome } from '../../engine.ts';
 import { messageOf } from '../../errors.ts';
 
 /**
- * What a failure says of the server. `request`: it is well, and refused this one. `server`: it fails, and a few in a
- * row make it unfit. `unfit`: there is no use in asking it again before something is changed.
+ * What a failure says about the server. `request`: the server is well, and refused this one request. `server`: it
+ * failed, and several such failures in a row make it unfit. `unfit`: asking it again is pointless until something is
+ * changed.
  */
 export type Blame = 'request' | 'server' | 'unfit';
 
-/** A text that the server does not read whole; tokens and its limit as it counted them, if it said so. */
+/** A text that the server does not read whole; `tokens` and `limit` are the server's own counts, if it gave them. */
 export interface TooLong {
   readonly tokens?: number;
   readonly limit?: number;
 }
 
-/** What else is known of a failed call. */
+/** What else is known about a failed call. */
 export interface FailureDetails {
-  /** What the server said. It may quote the texts it was sent: only for calls whose texts are the operator's own. */
+  /**
+   * What the server said. It may quote the texts that it was sent, so it is shown only where these are the operator's
+   * own.
+   */
   readonly details?: string;
   /** The gRPC status that the call ended with; undefined if it ended here or over HTTP. */
   readonly code?: number;
-  /** `server` where it is not said. */
+  /** `server` by default. */
   readonly blame?: Blame;
   readonly tooLong?: TooLong | undefined;
   /** Milliseconds after which the server wants to be asked again. */
@@ -58,10 +60,10 @@ export function malformed(message: string): CallFailed {
   return new CallFailed('malformed', message);
 }
 
-/** UTF-16 code units of what a server said that are shown. */
+/** The most UTF-16 code units that are shown of what a server said. */
 const LONGEST_DETAILS = 300;
 
-/** Why a call about the operator's own texts failed, what the server said included: on one line, and not for ever. */
+/** Why a call about the operator's own texts failed, with what the server said: on one line, and shortened. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof CallFailed)) return messageOf(error);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out

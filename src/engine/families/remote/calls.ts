@@ -1,4 +1,4 @@
-/** The calls of one server: bounded, in time, made again where that is safe, and counted. */
+/** The inference calls to one server: bounded in number, bytes and time, made again where that is safe, and counted. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CallOutcome, InferenceCalls } from '../../engine.ts';
 import type { RunControl } from '../family.ts';
@@ -6,13 +6,13 @@ import { CallFailed } from './call-failed.ts';
 import { createRetryThrottle } from './retry-throttle.ts';
 import { createSemaphore } from './semaphore.ts';
 
-/** Whose calls they are and until when, and the part of the process's cache that the caller may learn of. */
+/** For whom calls are made and until when, and the part of the process's cache that the caller may learn about. */
 export type JobCall = Pick<RunControl, 'signal' | 'deadline' | 'vectors'>;
 
 /** How a call may end early. */
 export interface CallTerms {
   readonly signal: AbortSignal;
-  /** Milliseconds that the server is given. */
+  /** Milliseconds that the server has to answer. */
   readonly within: number;
 }
 
@@ -30,17 +30,18 @@ export interface CallSize {
   readonly bytes: number;
 }
 
-/** The calls of one server: bounded, made again where that may help, and counted. */
+/** Makes the calls to one server within the bounds, and counts them. */
 export interface Calls {
   /**
-   * Makes a call by `once`, a second time if the first found no server. Rejects with CallFailed, or what `once` throws.
+   * Makes a call by `once`, and a second time if the first ended as `unavailable`. Rejects with CallFailed, or what
+   * `once` throws.
    */
   make<T>(size: CallSize, job: JobCall, once: (terms: CallTerms) => Promise<T>): Promise<T>;
-  /** What was counted since it was last asked; undefined if nothing was. */
+  /** The counts since this was last called; undefined if there are none. */
   takeCounts(): InferenceCalls | undefined;
 }
 
-/** The wait before a call is made again, milliseconds, and as much again at random. */
+/** The least wait before a call is made again, milliseconds; up to as much again is added at random. */
 const RETRY_WAIT = 20;
 
 const NO_OUTCOMES: Readonly<Record<CallOutcome, number>> = {
@@ -52,7 +53,7 @@ const NO_OUTCOMES: Readonly<Record<CallOutcome, number>> = {
   canceled: 0,
 };
 
-/** Calls with nothing under way. `unreachable` hears of a call that found no server. */
+/** Calls with nothing under way. `unreachable` is told of each call that ends as `unavailable`. */
 export function createCalls(bounds: CallBounds, unreachable: () => void): Calls {
   const semaphore = createSemaphore(bounds);
   const throttle = createRetryThrottle();
@@ -80,15 +81,15 @@ export function createCalls(bounds: CallBounds, unreachable: () => void): Calls 
     }
   };
 
-  /** Waits before a call is made again, if it may be. */
+  /** Whether a call may be made again; then it has waited as long as it should. */
   const mayRetry = async (error: unknown, { signal, deadline }: JobCall): Promise<boolean> => {
-    // Nothing else is safe to make again: the server may be at work on it still. Scoring has no effects, so no harm is
-    // done if it was.
+    // Nothing else is safe to make again: the server may still be at work on the first call. Even if it is at work
+    // after this outcome, no harm is done, since scoring has no effects.
     if (!(error instanceof CallFailed) || error.outcome !== 'unavailable') return false;
     const wait = Math.max(RETRY_WAIT * (1 + Math.random()), error.retryAfter ?? 0);
     if (!throttle.failed() || performance.now() + wait >= deadline) return false;
     counts.retries++;
-    // Who leaves meanwhile is told by the call.
+    // If the caller leaves meanwhile, the second call ends at once.
     await delay(wait, undefined, { signal }).catch(() => {});
     return true;
   };

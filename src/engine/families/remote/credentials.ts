@@ -1,11 +1,12 @@
 /**
- * Reads what the package names for TLS, anew for every connection: certificates are exchanged while the service runs.
+ * Reads the TLS files that a package names, anew for every connection: certificates are replaced while the service
+ * runs.
  */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { TlsOptions } from './server-options.ts';
 
-/** PEM texts; without a CA those that Node trusts hold. */
+/** PEM texts. Without a CA, those that Node trusts are trusted. */
 export interface TlsCredentials {
   readonly ca?: Buffer;
   readonly certificate?: Buffer;

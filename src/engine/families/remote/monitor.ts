@@ -1,17 +1,14 @@
-/**
- * Asks a server again and again whether it is ready, so that one which goes away is noticed before a
- * decision is lost to it.
- */
+/** Asks a server regularly whether it is ready, so that its absence is noticed before a decision fails for it. */
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A server that is asked again and again, until `stop`. */
+/** A server that is asked regularly, until `stop`. */
 export interface Monitor {
-  /** Asks now, beside the usual times. */
+  /** Asks now, in addition to the regular times. */
   hurry(): void;
   stop(): void;
 }
 
-/** Milliseconds between two questions, and before the second one where the first found a problem. */
+/** Milliseconds between two questions, and before the question is repeated after a problem. */
 const INTERVAL = 1000;
 const AGAIN = 100;
 
@@ -24,7 +21,7 @@ export function startMonitor(problem: () => Promise<string | undefined>, gone: (
     if (asking || stopped) return;
     asking = true;
     let found = await problem();
-    // A single connection that broke is not a server that is away.
+    // One broken connection does not mean that the server is away.
     if (found !== undefined && !stopped) {
       await delay(AGAIN);
       found = await problem();

@@ -6,11 +6,11 @@
  *                    has the tokenizer,
  *       "temperature": see temperature.ts,
  *       "batch": { "rows": n, "independent": whether a row's result does not depend on the rows beside it,
- *                  "choices": the most of a decision that are sent },
- *       "shortlist": what picks as many of more choices, see shortlist-options.ts,
+ *                  "choices": the most choices of a decision that are sent },
+ *       "shortlist": what picks as many if there are more, see shortlist-options.ts,
  *       "in_flight": { "requests": n, "bytes": n }, "message_bytes": n, "timeout_ms": of one request }
  *
- * All from `batch` on is optional. `message_bytes` bounds the rows of a request, and the answer.
+ * Everything from `batch` on is optional. `message_bytes` bounds the rows of a request, and the answer.
  */
 import { type Checker, createChecker } from '../../packages/checker.ts';
 import { DEFAULT_REQUESTS } from '../../packages/servers.ts';
@@ -22,7 +22,7 @@ import { createByteTokens } from './byte-tokens.ts';
 import type { CallBounds } from './calls.ts';
 import { type ChoiceCap, readShortlist, type ShortlistOptions } from './shortlist-options.ts';
 
-/** What counts tokens here. */
+/** How tokens are counted in this process. */
 export type TokenCount =
   | { readonly kind: 'tokenizer'; readonly file: string }
   | { readonly kind: 'bytes'; readonly perToken: number };
@@ -40,19 +40,20 @@ export interface RemoteOptions {
 
 const MIB = 2 ** 20;
 
-/** What the dialects have a say in. */
+/** What differs by dialect. */
 export interface DialectDefaults {
   /** Rows of a request, where the package does not say. */
   readonly rows: number;
-  /** The package must bring one. */
+  /** Whether the package must bring a tokenizer. */
   readonly needsTokenizer: boolean;
   /**
-   * How many choices the server takes, of a dialect in which that has a name of its own: else it is `batch.choices`.
+   * How many choices the server takes, in a dialect that has a field of its own for that; in others it is
+   * `batch.choices`.
    */
   readonly cap?: ChoiceCap;
 }
 
-/** Reads them; what is wrong becomes a problem. */
+/** Reads these options; what is wrong becomes a problem. */
 export function readRemoteOptions(
   fields: Checker,
   { rows, needsTokenizer, ...dialect }: DialectDefaults,
@@ -61,7 +62,7 @@ export function readRemoteOptions(
   const inFlight = optionalObject(fields, 'in_flight');
   const choices = batch.value('choices') === undefined ? undefined : batch.integer('choices', 2, 300);
   const cap = dialect.cap ?? (choices === undefined ? undefined : { field: 'batch.choices', choices });
-  // Asked by whoever chose the dialect.
+  // It was read when the dialect was chosen.
   fields.value('dialect');
   const options: RemoteOptions = {
     tokens: tokensOf(fields, needsTokenizer),
@@ -82,14 +83,14 @@ export function readRemoteOptions(
 }
 
 function tokensOf(fields: Checker, needsTokenizer: boolean): TokenCount {
-  // Of no use where there is a tokenizer, and no harm.
+  // It may be there beside a tokenizer, but is not used then.
   fields.value('bytes_per_token');
   return needsTokenizer || fields.value('tokenizer') !== undefined
     ? { kind: 'tokenizer', file: fields.text('tokenizer', /./u) }
     : { kind: 'bytes', perToken: fields.number('bytes_per_token', 1, 16) };
 }
 
-/** The counting of a package. Throws what loading its tokenizer throws. */
+/** The tokenizer that counts the tokens of a package. Throws what loading its file throws. */
 export async function tokenizerOf(tokens: TokenCount, parts: Pick<FamilyParts, 'tokenizer'>): Promise<TextTokenizer> {
   return tokens.kind === 'bytes' ? createByteTokens(tokens.perToken) : await parts.tokenizer(tokens.file);
 }
@@ -108,7 +109,7 @@ function optionalObject(fields: Checker, field: string): Checker {
 export type Cuts = 'refuses' | 'silently';
 
 /**
- * Reads `cuts`, which has to be said: where a server cuts silently, the package's own tokenizer and limits must decide.
+ * Reads `cuts`, which is required: where a server cuts silently, the package's own tokenizer and limits must decide.
  * What is wrong becomes a problem.
  */
 export function readCuts(fields: Checker): Cuts {

@@ -1,6 +1,6 @@
 /**
- * Keeps long work from holding up the process: other decisions, cancellations and signs of progress get their
- * turn in between.
+ * Keeps long work from holding up the process: other decisions, cancellations and reports of progress get their turn in
+ * between.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JobStopped } from '../family.ts';
@@ -8,7 +8,7 @@ import { JobStopped } from '../family.ts';
 /** Called between two steps of work. Throws JobStopped when the job is no longer wanted. */
 export type Pace = () => Promise<void>;
 
-/** So long may work go on without a pause, milliseconds. */
+/** The longest that work may go on without a pause, milliseconds. */
 const LONGEST = 8;
 
 /** The pace of one job. */

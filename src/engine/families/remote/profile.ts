@@ -1,4 +1,6 @@
-/** Measures what a server takes, by the clock: full batches of short and of the longest rows, one request at a time. */
+/**
+ * Measures how long a server takes, by the clock: full batches of short and of the longest rows, one request at a time.
+ */
 import type { CostCurve, CostProfile } from '../../cost-profile.ts';
 import type { ModelLimits } from '../../engine.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
@@ -10,7 +12,7 @@ import type { ReadChoice, Scorer } from './scorer.ts';
 export interface ProfileOptions {
   /** Scores without a cache: each batch asks the server. */
   readonly scorer: Scorer;
-  /** Whether the one that will decide keeps what the server says of choices. */
+  /** Whether the scorer that will decide keeps the server's results for choices. */
   readonly keepsChoices: boolean;
   readonly tokenizer: TextTokenizer;
   readonly limits: ModelLimits;
@@ -35,11 +37,11 @@ export async function measureServer({
     const one = textOf(1);
     return { input: ids, inputText: text, instruction: one.ids, instructionText: one.text };
   };
-  // Each is another text: a server may take choices for names.
+  // Each is a different text, since a server may use choices as names.
   const choicesOf = (count: number, tokens: number): readonly ReadChoice[] =>
     Array.from({ length: count }, (_, i) => ({ ...textOf(tokens), text: `${'a '.repeat(tokens - 1)}${i}` }));
 
-  /** The better of two: a server that was busy with others for a moment must not be taken for a slow one. */
+  /** The lesser of two times: a server that was busy with others for a moment must not look slow. */
   const time = async (premiseTokens: number, choices: number, choiceTokens: number): Promise<number> => {
     let least = Number.POSITIVE_INFINITY;
     for (let round = 0; round < 2; round++) {
@@ -52,7 +54,7 @@ export async function measureServer({
 
   const { inputTokens, candidateTokens } = limits;
   const longest = Math.max(1, inputTokens - 1);
-  // A server that decides itself takes no single choice.
+  // Two if possible: a server that decides itself does not take a single choice.
   const few = Math.min(2, rows);
   const more = Math.max(1, rows - few);
   const short = await time(1, rows, 1);
@@ -81,7 +83,7 @@ export async function measureServer({
   };
 }
 
-/** A curve that does not fall: what takes longer by chance is not cheaper. */
+/** A curve that does not fall: if the longer run was faster, that was chance. */
 function curve(first: readonly [number, number], last: readonly [number, number]): CostCurve {
   return first[0] >= last[0] ? [last] : [first, [last[0], Math.max(first[1], last[1])]];
 }

@@ -1,6 +1,6 @@
 /**
- * The family that decides by a server, whatever the server speaks: reads the choices, has the dialect's scorer make
- * logits, divides them by the package's temperature, and keeps account of the server.
+ * The family in which a server decides, whatever dialect it speaks: reads the choices, lets the dialect's scorer make
+ * logits, divides them by the package's temperature, and keeps track of whether the server is fit.
  *
  * A dialect is a file that reads its options and calls this with two functions: `open`, which makes a connection, and
  * `scorer`, which makes logits by calls over it. `families/rerank/rerank.ts` is the shortest example.
@@ -29,25 +29,28 @@ import { choicesProblem } from './shortlist-options.ts';
 
 /** What a dialect is given to score with. */
 export interface ScorerTools<C extends Connection> {
-  /** Every call goes through it: it bounds, repeats where that is safe, and counts. */
+  /** All calls go through it: it bounds them, repeats them where that is safe, and counts them. */
   readonly server: Pick<RemoteServer<C>, 'call'>;
   readonly tokenizer: TextTokenizer;
-  /** Whether what the server says of choices may be kept in `JobCall.vectors`. */
+  /** Whether the server's results for choices may be kept in `JobCall.vectors`. */
   readonly keeps: boolean;
 }
 
-/** What a dialect brings. */
+/** What a dialect provides. */
 export interface Dialect<C extends Connection> {
-  /** Makes a connection, anew whenever the server was unfit. Rejects if what the package says of it cannot be used. */
+  /**
+   * Makes a connection, and a new one whenever the server was unfit. Rejects if what the package says about it cannot
+   * be used.
+   */
   open(): Promise<C>;
   scorer(tools: ScorerTools<C>): Scorer;
-  /** Whether its scorer keeps what the server says of choices if it may: `batch.independent` of the package lets it. */
+  /** Whether its scorer can keep the server's results for choices; it does if the package says `batch.independent`. */
   readonly keepsChoices: boolean;
 }
 
 /**
- * Characters of all rows of a request together: a text that hardly has tokens may be long, and every choice's row
- * holds it once more.
+ * The most characters of all rows of a decision together: a text with hardly any tokens may be long, and every choice's
+ * row holds it once more.
  */
 const MAX_ROWS_LENGTH = 1 << 25;
 

@@ -12,29 +12,29 @@ import { type Monitor, startMonitor } from './monitor.ts';
 export interface Connection {
   /** Why the server cannot be asked now; undefined if it can. Never rejects. */
   readinessProblem(): Promise<string | undefined>;
-  /** What the server says of its model that the package says otherwise. Never rejects. */
+  /** How the server's description of its model differs from the package. Never rejects. */
   modelProblems(): Promise<readonly string[]>;
   /** Calls under way fail. */
   close(): void;
 }
 
-/** What a server is made of. */
+/** What a `RemoteServer` is made of. */
 export interface RemoteServerOptions<C extends Connection> {
-  /** Makes a connection. Rejects if what the package says of it cannot be used. */
+  /** Makes a connection. Rejects if what the package says about it cannot be used. */
   open(): Promise<C>;
   readonly bounds: CallBounds;
-  /** Called when the server, having been watched, is not fit any more; then not again before it is watched again. */
+  /** Called when a watched server is no longer fit, and not again until it is watched again. */
   unready(problems: readonly string[]): void;
 }
 
-/** Longer than the deadline of any request: for work that is nobody's. Milliseconds. */
+/** The time for work that no caller asked for, milliseconds: longer than that of any request. */
 const PATIENCE = 60_000;
-/** A deadline that is so near has passed: timers of two processes do not agree to the millisecond. */
+/** A deadline within so many milliseconds counts as passed: timers of two processes do not agree exactly. */
 const CLOCK_SLACK = 5;
 
 /**
- * `apart`: there is no connection. `connected`: there is one, and nobody is told what becomes of the server. `watched`:
- * the canary was right; the server is asked again and again whether it is ready, and failures are counted against it.
+ * `apart`: there is no connection. `connected`: there is one, and nobody is told if the server fails. `watched`: the
+ * canary was right; the server is asked again and again whether it is ready, and failures are counted against it.
  */
 type State<C> =
   | { readonly kind: 'apart' }
@@ -85,7 +85,7 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
     return this.#calls.takeCounts();
   }
 
-  /** Makes a call on the connection of the moment. Rejects with CallFailed. */
+  /** Makes a call over the current connection. Rejects with CallFailed. */
   call<T>(size: CallSize, job: JobCall, once: (connection: C, terms: CallTerms) => Promise<T>): Promise<T> {
     return this.#calls.make(size, job, async (terms) => {
       if (this.#state.kind === 'apart') throw new CallFailed('unavailable', 'there is no connection');
@@ -110,7 +110,7 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
     }
   }
 
-  /** The terms of a job's calls; those of work that is nobody's are bounded, too. */
+  /** The terms of a job's calls; work that no caller asked for has a deadline, too. */
   callOf({ signal, deadline, vectors }: RunControl): JobCall {
     return { signal, deadline: Math.min(deadline, performance.now() + PATIENCE), vectors };
   }

@@ -1,11 +1,11 @@
 /**
- * How many calls may be made again: a store of tokens as in gRPC's own throttling of retries (gRFC A6). A failure takes
- * one, a success gives a tenth back, and while half of them or less are left nothing is made again: retries must not
- * add to the load of a server in trouble.
+ * Limits how many calls are made again: a store of tokens as in gRPC's own throttling of retries (gRFC A6). A failure
+ * takes one, a success gives a tenth back, and while half of them or less are left, no call is made again: retries must
+ * not add to the load of a server in trouble.
  */
 export interface RetryThrottle {
   succeeded(): void;
-  /** Takes note of a failure, and says whether the call may be made again. */
+  /** Takes note of a failure. Returns whether the call may be made again. */
   failed(): boolean;
 }
 

@@ -1,10 +1,13 @@
-/** A bound on what is under way at a server, in requests and bytes. Who waits is let in in the order of coming. */
+/**
+ * A bound on what is under way at a server, in requests and bytes. Waiting calls are let in in the order of their
+ * arrival.
+ */
 
 /** Lets calls in as far as there is room. */
 export interface Semaphore {
   /**
-   * Resolves when there is room, with what gives it back. A single item larger than all bytes is let in when nothing
-   * else is under way. Rejects with the signal's reason.
+   * Resolves when there is room, with a function that gives it back. A single item larger than all bytes is let in when
+   * nothing else is under way. Rejects with the signal's reason.
    */
   enter(bytes: number, signal: AbortSignal): Promise<() => void>;
   readonly inside: number;

@@ -1,12 +1,14 @@
 /**
  * What becomes of a text that the server does not read whole: the caller is told so with the server's own counts, where
- * it gives them, since only they explain it.
+ * it gives them, since only they explain the refusal.
  */
 import { ChoiceTooLong, InputTooLong } from '../family.ts';
 import { CallFailed } from './call-failed.ts';
 import type { ReadChoice } from './scorer.ts';
 
-/** In place of a failed call about a premise, alone or with a choice. Any other error is returned as it is. */
+/**
+ * The error that replaces a failed call about a premise, alone or with a choice. Any other error is returned as it is.
+ */
 export function ofPremise(error: unknown): unknown {
   if (!(error instanceof CallFailed) || error.tooLong === undefined) return error;
   const { tokens, limit } = error.tooLong;
@@ -14,7 +16,10 @@ export function ofPremise(error: unknown): unknown {
   return new InputTooLong(tokens !== undefined && tokens > limit ? { tokens, limit } : { limit });
 }
 
-/** In place of a failed call about choices alone: the longest of them. Any other error is returned as it is. */
+/**
+ * The error that replaces a failed call about choices alone; it names the longest. Any other error is returned as it
+ * is.
+ */
 export function ofChoices(error: unknown, choices: readonly ReadChoice[]): unknown {
   const longest = choices.reduce<ReadChoice | undefined>(
     (found, each) => (found !== undefined && found.ids.length >= each.ids.length ? found : each),
@@ -22,6 +27,6 @@ export function ofChoices(error: unknown, choices: readonly ReadChoice[]): unkno
   );
   if (!(error instanceof CallFailed) || error.tooLong === undefined || longest === undefined) return error;
   const { tokens = longest.ids.length, limit } = error.tooLong;
-  // Of a server that counts nothing is known that it takes fewer.
+  // If a server counts nothing, all that is known is that it takes fewer.
   return new ChoiceTooLong(longest.text, tokens, limit !== undefined && limit < tokens ? limit : tokens - 1);
 }

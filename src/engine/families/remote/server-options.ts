@@ -1,14 +1,14 @@
 /**
- * `options.server` of a package: where its server is, and who asks it.
+ * `options.server` of a package: where its server is, and with what credentials it is asked.
  *
  *     { "address": "<host>:<port>",
  *       "tls": { "ca", "certificate", "key": PEM files, "server_name" }, all of them optional: {} trusts the CAs that
  *              Node trusts,
  *       "token_file": a file that holds a bearer token, or "token_env": a variable UMPIRE_TOKEN_… that does,
- *       "path": of a server of HTTP, from the first slash, "health": the path that says whether it is ready }
+ *       "path": of an HTTP server, from the first slash, "health": the path that says whether it is ready }
  *
  * Without `tls` the connection is in clear. Files lie in the package's folder unless their paths are absolute, and are
- * not listed in `files`: they are read anew for every connection, since they are exchanged while the service runs.
+ * not listed in `files`: they are read anew for every connection, since they are replaced while the service runs.
  */
 import type { Checker } from '../../packages/checker.ts';
 import { ADDRESS_PATTERN, TOKEN_VARIABLE_PATTERN } from '../../packages/servers.ts';
@@ -20,7 +20,7 @@ export interface ServerOptions {
   readonly token: TokenSource | undefined;
 }
 
-/** PEM files; without a CA those that Node trusts hold. */
+/** PEM files. Without a CA, those that Node trusts are trusted. */
 export interface TlsOptions {
   readonly ca: string | undefined;
   readonly certificate: string | undefined;
@@ -33,15 +33,15 @@ export type TokenSource =
   | { readonly kind: 'file'; readonly file: string }
   | { readonly kind: 'variable'; readonly variable: string };
 
-/** A server of HTTP. */
+/** An HTTP server. */
 export interface HttpServerOptions extends ServerOptions {
-  /** What is asked for scores, with its query if it has one. */
+  /** The path of requests for scores, with a query string if there is one. */
   readonly path: string;
-  /** What is asked whether the server is ready. */
+  /** The path that is asked whether the server is ready. */
   readonly health: string;
 }
 
-/** Paths that hold unless a package says others. */
+/** The paths that are used unless a package names others. */
 export type HttpPaths = Pick<HttpServerOptions, 'path' | 'health'>;
 
 /** A path that goes into a request's first line as it is. */
@@ -55,7 +55,7 @@ export function readServer(fields: Checker): ServerOptions {
   return found;
 }
 
-/** The same of a server of HTTP. */
+/** The same for an HTTP server, which also has paths. */
 export function readHttpServer(fields: Checker, paths: HttpPaths): HttpServerOptions {
   const server = fields.object('server');
   const path = (field: keyof HttpPaths): string =>

@@ -1,9 +1,9 @@
-/** What a decision costs whose choices a local model picks for a server. */
+/** The cost of a decision for which a local model picks the choices that a server decides among. */
 import type { CostProfile, JobSize } from '../../cost-profile.ts';
 
 /**
- * The profile of both. The curves of `CostProfile` itself are for those who want to know what one premise takes the
- * server and one choice the local model; a job's cost is that of its parts.
+ * The profile of both. The curves of `CostProfile` itself give the cost of a premise at the server and of a choice in
+ * the local model; a job's cost is that of its parts.
  */
 export interface ShortlistProfile extends CostProfile {
   readonly shortlisted: {

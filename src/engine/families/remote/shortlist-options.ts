@@ -18,7 +18,7 @@ export interface ChoiceCap {
 
 /** The model that picks the choices which the server decides among. */
 export interface ShortlistOptions {
-  /** As many choices are picked: what the server takes. */
+  /** How many choices are picked: as many as the server takes. */
   readonly cap: number;
   readonly family: FamilyName;
   readonly limits: ModelLimits;

@@ -24,9 +24,9 @@ import type { ShortlistProfile } from './shortlist-cost.ts';
 import type { ShortlistOptions } from './shortlist-options.ts';
 
 /**
- * A family that has `decider` decide, among the best of a local model where there are more choices than its server
- * takes. The text's vector is then the local model's, unless the server gives one. Rejects with what loading the local
- * model throws; the decider is disposed of then.
+ * A family in which `decider` decides: among all choices, or among the best of a local model if there are more than the
+ * server takes. The text's vector is then the local model's, unless the server gives one. Rejects with what loading the
+ * local model throws, after disposing of the decider.
  */
 export async function loadShortlisted(decider: Family, options: ShortlistOptions, parts: FamilyParts): Promise<Family> {
   try {
@@ -44,7 +44,7 @@ function createShortlisted(
   { cap, limits }: ShortlistOptions,
   parts: Pick<FamilyParts, 'limits'>,
 ): Family {
-  // A local family takes one job at a time; those of a server are done beside one another.
+  // A local family takes one job at a time, while jobs for a server run at the same time.
   const turn = createSemaphore({ requests: 1, bytes: Number.POSITIVE_INFINITY });
   const inTurn = async <T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> => {
     const leave = await turn.enter(0, signal ?? new AbortController().signal).catch(() => {
@@ -56,7 +56,8 @@ function createShortlisted(
       leave();
     }
   };
-  // The server reads the best alone, yet whether a choice is too long must not depend on the text beside it.
+  // The server reads only the best choices, yet whether a choice is too long must not depend on the text: all are
+  // checked.
   const checkChoices = createChoiceTokens(decider.tokenizer, parts.limits.candidateTokens);
 
   const scoreAll = async (
@@ -114,19 +115,19 @@ function createShortlisted(
   };
 }
 
-/** The local model's own part of the cache: the server may return vectors of the same choices. */
+/** Gives the local model a cache of its own: the server may return other vectors of the same choices. */
 function localControl(control: RunControl): RunControl {
   return { ...control, vectors: control.vectors.ofStage('shortlist') };
 }
 
-/** The places of the `count` greatest, rising; of equal ones the first. */
+/** The places of the `count` greatest, ascending; of equal ones the first. */
 function bestOf(probabilities: Float64Array, count: number): readonly number[] {
   const places = Array.from(probabilities.keys());
   places.sort((a, b) => (probabilities[b] as number) - (probabilities[a] as number) || a - b);
   return places.slice(0, count).sort((a, b) => a - b);
 }
 
-/** The probabilities of all, where the mass of those at `places` is shared out as `decided`. */
+/** All probabilities, with the mass of those at `places` shared out as in `decided`. */
 function joinedAt(places: readonly number[], all: Float64Array, decided: Float64Array): Float64Array {
   const mass = places.reduce((sum, place) => sum + (all[place] as number), 0);
   const joined = Float64Array.from(all);

@@ -1,6 +1,6 @@
 /**
  * Templates of a package: texts with `{input}`, `{instruction}` and `{choice}` in them. They say what a server reads of
- * a decision. A text that is filled in is plain, whatever it holds.
+ * a decision. A text that is filled in is taken literally, whatever it holds.
  */
 import type { Checker } from '../../packages/checker.ts';
 import type { Premise } from '../family.ts';
@@ -19,7 +19,7 @@ export function mentioned(template: string): readonly TextName[] {
   return [...template.matchAll(MENTION)].map(([, name]) => name as TextName);
 }
 
-/** The template with its texts; a text that is not given stays mentioned. */
+/** The template with its texts; the mention of a text that is not given stays as it is. */
 export function fill(template: string, texts: RowTexts): string {
   return template.replaceAll(MENTION, (whole, name: TextName) => texts[name]?.text ?? whole);
 }

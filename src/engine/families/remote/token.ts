@@ -1,17 +1,17 @@
 /**
- * The bearer token of a package. It is read anew for every connection: tokens are exchanged while the service runs. It
- * stands in no message: what cannot be read is named, never quoted.
+ * The bearer token of a package. It is read anew for every connection: tokens are replaced while the service runs. It
+ * appears in no message: these name its file or variable and never quote it.
  */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { TokenSource } from './server-options.ts';
 
-/** What a header takes as a token (RFC 6750, and what vendors' keys hold beside it). */
+/** What a header takes as a token: the characters of RFC 6750, and others that vendors' keys contain. */
 const TOKEN_PATTERN = /^[\x21-\x7e]{1,8192}$/;
 
 /**
- * The token; undefined if the package names none. Rejects with an Error that names the file or the variable
- * that holds none.
+ * The token; undefined if the package names none. Rejects with an Error that names the file or the variable without
+ * one.
  */
 export async function readToken(source: TokenSource | undefined, folder: string): Promise<string | undefined> {
   if (source === undefined) return undefined;
@@ -24,7 +24,7 @@ export async function readToken(source: TokenSource | undefined, folder: string)
   return token;
 }
 
-/** What a server said, without the token, which some quote when they refuse it. */
+/** What a server said, without the token, which some servers quote when they refuse it. */
 export function withoutToken(said: string, token: string | undefined): string {
   return token === undefined ? said : said.replaceAll(token, '[token]');
 }

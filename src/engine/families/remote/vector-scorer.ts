@@ -1,7 +1,7 @@
 /**
  * For a server that encodes one text at a time: a bi-encoder. A choice's logit is the cosine of its vector and the
  * premise's. Vectors of choices are kept only if a row's result does not depend on the rows beside it: otherwise a
- * decision would depend on those before it.
+ * decision would depend on earlier ones.
  */
 import type { Premise } from '../family.ts';
 import { dot } from '../probabilities.ts';
@@ -11,7 +11,7 @@ import type { JobCall } from './calls.ts';
 import type { ReadChoice, Scorer } from './scorer.ts';
 import { ofChoices } from './server-limits.ts';
 
-/** A server's vectors, of any length over 0; requests of their own for choices and for the premise. */
+/** Gets vectors from a server, of any length above 0, with separate requests for the choices and for the premise. */
 export interface RemoteEncoder {
   /** One vector for each choice. Rejects with CallFailed. */
   choices(choices: readonly ReadChoice[], call: JobCall): Promise<readonly Float64Array[]>;
@@ -20,8 +20,8 @@ export interface RemoteEncoder {
 }
 
 /**
- * `jointWeight`: the share of the premise's second vector, if there are two. `keeps`: whether vectors may be kept.
- * Vectors have the width of the first ones for good: with another one the server has another model.
+ * `jointWeight`: the share of the premise's second vector, if there are two. `keeps`: whether vectors may be kept. All
+ * vectors must have the width of the first ones: with another width the server has another model.
  */
 export function createVectorScorer(encoder: RemoteEncoder, jointWeight: number, keeps: boolean): Scorer {
   let width: number | undefined;

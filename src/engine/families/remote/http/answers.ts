@@ -1,25 +1,25 @@
-/** What the status of an answer says: of a request that failed, and of a server that was asked whether it is ready. */
+/** What the status of an answer means: to a request for scores, and to the question whether the server is ready. */
 import { type Blame, CallFailed } from '../call-failed.ts';
 import { withoutToken } from '../token.ts';
 import type { HttpAnswer } from './http-client.ts';
 import { tooLongOf } from './too-long.ts';
 
-/** The server, or what stands before it, cannot take the request now. */
+/** The server, or a proxy before it, cannot take the request now. */
 const NOT_NOW: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 const UNAUTHENTICATED = 401;
-/** Of a token that may not do this. What stands before a server may also say it of a text that it finds suspicious. */
+/** The token does not permit this. A proxy before the server may also say it of a text that it finds suspicious. */
 const FORBIDDEN = 403;
-/** By these a server that does not tell whether it is ready shows that it is there, which has to do. */
+/** A server that has no path for readiness answers with these. They show that it is there, which has to suffice. */
 const IS_THERE: ReadonlySet<number> = new Set([404, 405, 429]);
 /** There is nothing at the path, or no such model: no request will be answered. */
 const NOWHERE: ReadonlySet<number> = new Set([404, 405, 410]);
-/** A request of which the server's own back end died, as text-embeddings-inference says it. */
+/** How text-embeddings-inference says that its own back end failed at a request. */
 const FAILED_DEPENDENCY = 424;
 const NO_TOKEN = 'the token was refused, or there is none';
-/** What is read of an answer that tells of a failure. */
+/** The most bytes that are read of an answer that reports a failure. */
 const LONGEST_TEXT = 4096;
 
-/** The failure that an answer other than 200 is. `token`: what its text must not hold. */
+/** The failure that an answer other than 200 stands for. `token` is taken out of its text. */
 export function failureOf({ status, retryAfter, body }: HttpAnswer, path: string, token?: string): CallFailed {
   const details = withoutToken(body.toString('utf8', 0, LONGEST_TEXT), token);
   const refused = (message: string, blame: Blame): CallFailed => new CallFailed('refused', message, { details, blame });
@@ -28,7 +28,7 @@ export function failureOf({ status, retryAfter, body }: HttpAnswer, path: string
     return new CallFailed('unavailable', said, { details, retryAfter: millisecondsOf(retryAfter) });
   }
   if (status === UNAUTHENTICATED) return refused(`${said}: ${NO_TOKEN}`, 'unfit');
-  // One caller's text must not take the model from all others.
+  // Not `unfit`: a text of one caller must not make the model unavailable to all others.
   if (status === FORBIDDEN) return refused(`${said}: ${NO_TOKEN}`, 'server');
   if (status < 200 || (status >= 300 && status < 400)) return refused(`${said}: redirects are not followed`, 'unfit');
   if (NOWHERE.has(status))
@@ -43,7 +43,7 @@ export function failureOf({ status, retryAfter, body }: HttpAnswer, path: string
   return refused(said, status >= 400 && status < 500 && status !== FAILED_DEPENDENCY ? 'request' : 'server');
 }
 
-/** Why the server is not ready by its answer; undefined if it is. */
+/** Why the server is not ready according to its answer; undefined if it is. */
 export function readinessOf({ status }: HttpAnswer): string | undefined {
   if ((status >= 200 && status < 300) || IS_THERE.has(status)) return undefined;
   if (status === UNAUTHENTICATED || status === FORBIDDEN) return `answers with ${status}: ${NO_TOKEN}`;

@@ -1,5 +1,6 @@
 /**
- * A client of one server of HTTP/1.1: kept connections, bounded answers, calls with a deadline that can be given up.
+ * A client of one HTTP/1.1 server: kept connections, bounded answers, calls that end at a deadline or when nobody
+ * waits.
  */
 import { Agent as ClearAgent, type IncomingMessage, type RequestOptions, request as requestInClear } from 'node:http';
 import { request as requestOverTls, Agent as TlsAgent } from 'node:https';
@@ -12,9 +13,9 @@ export interface HttpClientOptions {
   readonly address: string;
   /** Undefined for a connection in clear. */
   readonly tls: TlsCredentials | undefined;
-  /** A bearer token that goes along with every request. */
+  /** A bearer token that is sent with every request. */
   readonly token: string | undefined;
-  /** In flight, those that ask for readiness aside. */
+  /** Requests in flight, not counting those that ask for readiness. */
   readonly requests: number;
   /** The largest body of an answer. */
   readonly answerBytes: number;
@@ -42,11 +43,11 @@ export interface HttpClient {
 }
 
 /**
- * A connection that is not used for so long is closed, before a server does it just when the next request is sent: many
- * do after five seconds. Milliseconds.
+ * A connection that is idle for so many milliseconds is closed, before the server closes it just as the next request is
+ * sent: many do so after five seconds.
  */
 const LONGEST_IDLE = 4000;
-/** Of an answer's first line and headers. */
+/** The most bytes of an answer's first line and headers. */
 const HEADER_BYTES = 16_384;
 
 /** Connects with the first call. */
@@ -125,7 +126,7 @@ function exchangeOnce(
         resolve(answer);
       }, fail);
     });
-    // A connection that breaks, and one that ends without an answer.
+    // Either a connection breaks, or it ends without an answer.
     sent.on('error', (error: NodeJS.ErrnoException) => fail(unreached(error)));
     sent.on('close', () => {
       if (!answered) fail(new CallFailed('unavailable', 'the connection ended before an answer'));
@@ -158,7 +159,7 @@ async function collect(response: IncomingMessage, answerBytes: number): Promise<
   return { status: response.statusCode ?? 0, retryAfter, body: Buffer.concat(chunks) };
 }
 
-/** Node's codes name what happened; its messages may name addresses and nothing of a caller's. */
+/** Node's codes name what happened; its messages may name addresses, but nothing of a caller's texts. */
 function unreached({ code, message }: NodeJS.ErrnoException): CallFailed {
   // A parser's errors: what came back is not HTTP.
   if (code?.startsWith('HPE_')) return malformed(`the answer is not HTTP (${code})`);

@@ -1,7 +1,7 @@
 /**
- * The connection to a server of HTTP, as a package names it: JSON in, JSON out, to one path. Nothing of it is left to
- * what a server or an environment says: no redirects are followed, no proxies are asked, and what comes back is bounded
- * in bytes, time and depth.
+ * The connection to an HTTP server that a package names: JSON in, JSON out, to one path. Neither the server nor the
+ * environment can widen this: no redirects are followed, no proxies are asked, and answers are bounded in bytes, time
+ * and depth.
  */
 import { reasonOf } from '../call-failed.ts';
 import type { CallTerms } from '../calls.ts';
@@ -36,7 +36,7 @@ export interface HttpConnectionOptions {
 /** How long a server may take to say whether it is ready, milliseconds. */
 const PATIENCE = 2000;
 
-/** Connects with the first call. Rejects with an Error that names what of the package's TLS or token cannot be used. */
+/** Connects with the first call. Rejects with an Error that names the TLS file or token that cannot be used. */
 export async function openHttpConnection(
   { server, bounds }: HttpConnectionOptions,
   folder: string,
@@ -62,7 +62,7 @@ export async function openHttpConnection(
         return `${place} cannot be asked: ${reasonOf(error)}`;
       }
     },
-    // Servers of HTTP say too little of their models, and each says it elsewhere: the canary has to tell.
+    // HTTP servers say too little about their models, and each says it in a different place: the canary has to tell.
     modelProblems: async () => [],
     async post(body, terms) {
       const answer = await client.exchange({ method: 'POST', path, body }, terms);

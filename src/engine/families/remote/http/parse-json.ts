@@ -1,7 +1,7 @@
 /** Reads JSON that a server wrote. */
 import { malformed } from '../call-failed.ts';
 
-/** Answers of all dialects nest less. */
+/** The deepest nesting that is read: answers of all dialects nest less. */
 const DEEPEST = 32;
 
 const [QUOTE, BACKSLASH] = [0x22, 0x5c];
@@ -14,7 +14,7 @@ export function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {
-    // What the parser says would quote the answer.
+    // The parser's own message would quote the answer.
     throw malformed('the answer is not JSON');
   }
 }

@@ -1,7 +1,7 @@
-/** Reads the parts of an answer. All throw CallFailed `malformed` for what is not as it was asked for. */
+/** Reads the parts of an answer. All functions throw CallFailed `malformed` for a value that has another form. */
 import { malformed } from '../call-failed.ts';
 
-/** An object of JSON, not yet read. */
+/** A JSON object with fields that have not been checked. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A value as an object. */
@@ -23,8 +23,8 @@ export function finiteNumber(value: unknown, name: string): number {
 }
 
 /**
- * What `read` makes of each item, by the `index` that the item has, from 0 to `count` - 1: servers sort by score. Each
- * index must be there once.
+ * What `read` makes of each item, in the order of the `index` that the item has, from 0 to `count` - 1, since servers
+ * sort by score. Each index must be there once.
  */
 export function inOrder<T>(items: readonly unknown[], count: number, read: (item: JsonObject) => T): readonly T[] {
   if (items.length !== count) throw malformed(`the answer has ${items.length} results, not ${count}`);

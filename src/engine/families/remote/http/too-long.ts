@@ -1,5 +1,5 @@
 /**
- * Refusals by which servers say that they do not read a text whole, in their own words:
+ * Recognises refusals by which servers say, each in its own words, that they do not read a text whole:
  *
  *     llama.cpp  400 { "error": { "type": "exceed_context_size_error", "n_prompt_tokens": 1234, "n_ctx": 512 } }
  *                500 { "error": { "message": "input (1234 tokens) is too large to process. … (current batch …)" } }
@@ -9,8 +9,8 @@
  *     TEI        413 "`inputs` must have less than 512 tokens. Given: 1234"
  *     TEI        413 "batch size 33 > maximum allowed batch size 32", which is not about a text
  *
- * A server that says it in other words is not recognised: its refusal is then one like any other, unless
- * its status is 413.
+ * A server that says it in other words is not recognised: its refusal is then one like any other, unless its status is
+ * 413.
  */
 import type { TooLong } from '../call-failed.ts';
 
@@ -18,7 +18,7 @@ import type { TooLong } from '../call-failed.ts';
 const STATUSES: ReadonlySet<number> = new Set([400, 413, 422, 500]);
 const TOO_LARGE = 413;
 
-/** Patterns of the text's tokens. */
+/** Patterns of how many tokens the text has. */
 const TOKENS: readonly RegExp[] = [
   /"n_prompt_tokens"\s*:\s*(\d{1,9})\b/,
   /Given: (\d{1,9})\b/,
@@ -26,7 +26,7 @@ const TOKENS: readonly RegExp[] = [
   /\(length (\d{1,9})\) is longer/,
   /(?:requested|resulted in|contains|has|have|passed)(?: at least)? (\d{1,9})(?: input)? tokens/i,
 ];
-/** Patterns of what the server takes. */
+/** Patterns of how many tokens the server takes. */
 const LIMIT: readonly RegExp[] = [
   /"n_ctx"\s*:\s*(\d{1,9})\b/,
   /must have less than (\d{1,9}) tokens/,
@@ -44,7 +44,7 @@ const SAYS_SO: readonly RegExp[] = [
   /exceeds? the (?:available |maximum )?context/i,
   /\btoo (?:long|many tokens)\b/i,
 ];
-/** About how many texts there are. */
+/** Refusals of the number of texts, not of their length. */
 const OF_THE_BATCH = /maximum allowed batch size|too many (?:documents|texts|inputs|items|choices)/i;
 
 /** What an answer says of a text's length; undefined if it says something else. */
