@@ -1,6 +1,6 @@
 /**
- * The dialect `embeddings`: a server of HTTP encodes texts one by one, as OpenAI's `/v1/embeddings`. A choice's logit
- * is the cosine of its vector and the premise's: a bi-encoder's. The options stand in options.ts.
+ * The dialect `embeddings`: an HTTP server encodes texts one by one, as OpenAI's `/v1/embeddings` does. A choice's
+ * logit is the cosine of its vector and the premise's, as in a bi-encoder. The options are in options.ts.
  */
 import type { Family, FamilyParts } from '../family.ts';
 import { openHttpConnection } from '../remote/http/http-connection.ts';

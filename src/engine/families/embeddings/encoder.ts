@@ -1,4 +1,4 @@
-/** Vectors of texts, in requests within the bounds. */
+/** Gets vectors of texts, in requests within the bounds. */
 import { allTogether, batchesWithin } from '../remote/batches.ts';
 import type { JobCall } from '../remote/calls.ts';
 import type { HttpConnection } from '../remote/http/http-connection.ts';
@@ -9,7 +9,7 @@ import type { RemoteEncoder } from '../remote/vector-scorer.ts';
 import { embeddingsBody, vectorsIn } from './messages.ts';
 import type { EmbeddingsOptions, Encoding } from './options.ts';
 
-/** The server's vectors of texts made by the package's templates. */
+/** An encoder that makes the texts by the package's templates. */
 export function createTextEncoder(
   server: Pick<RemoteServer<HttpConnection>, 'call'>,
   options: Omit<EmbeddingsOptions, 'server'>,
@@ -20,7 +20,7 @@ export function createTextEncoder(
     { template: options.joint ?? options.input, weight: jointWeight },
   ].filter(({ weight }) => weight > 0);
 
-  /** `texts` are JSON texts of strings. */
+  /** `texts` are strings written as JSON. */
   const encode = async (texts: readonly string[], encoding: Encoding, call: JobCall) => {
     const bytesOf = (place: number): number => Buffer.byteLength(texts[place] as string);
     const vectors = new Array<Float64Array>(texts.length);

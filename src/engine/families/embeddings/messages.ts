@@ -1,9 +1,9 @@
-/** Bodies of requests, and vectors in answers. */
+/** Writes the bodies of requests, and reads the vectors in answers. */
 import { malformed } from '../remote/call-failed.ts';
 import { finiteNumber, inOrder, listIn, objectOf } from '../remote/http/reading.ts';
 import type { Encoding } from './options.ts';
 
-/** A request for vectors. `texts` are JSON texts of strings. */
+/** The body of a request for vectors. `texts` are strings written as JSON. */
 export function embeddingsBody(texts: readonly string[], { model, dimensions }: Encoding): string {
   const fields = [
     ...(model === undefined ? [] : [`"model":${JSON.stringify(model)}`]),

@@ -1,6 +1,6 @@
 /**
- * A client of GRPCInferenceService: one connection to each address of the server, calls with a deadline that
- * can be given up.
+ * A client of GRPCInferenceService: one connection to each address of the server, calls that end at a deadline or when
+ * nobody waits.
  */
 import { isIP } from 'node:net';
 import {
@@ -31,7 +31,7 @@ import { withoutToken } from '../remote/token.ts';
 export interface ClientOptions {
   readonly address: string;
   readonly tls: TlsCredentials | undefined;
-  /** A bearer token that goes along with every call. */
+  /** A bearer token that is sent with every call. */
   readonly token?: string | undefined;
   /** The largest response, bytes. */
   readonly messageBytes: number;
@@ -43,7 +43,7 @@ export interface ModelName {
   readonly version: string;
 }
 
-/** Calls. All reject with CallFailed. */
+/** The calls of the protocol. All reject with CallFailed. */
 export interface InferenceClient {
   serverLive(terms: CallTerms): Promise<boolean>;
   serverReady(terms: CallTerms): Promise<boolean>;
@@ -75,11 +75,11 @@ export function createInferenceClient({ address, tls, token, messageBytes }: Cli
       'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
       'grpc.max_receive_message_length': messageBytes,
       'grpc.max_send_message_length': -1,
-      // A new client is a new connection: another one's may be dead without knowing it.
+      // A new client makes a new connection: a shared one may be dead without anybody knowing.
       'grpc.use_local_subchannel_pool': 1,
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 2000,
-      // What is tried again is decided here, and no proxy of the environment is asked.
+      // Retries are decided in `remote/calls.ts`, and no proxy of the environment is asked.
       'grpc.enable_retries': 0,
       'grpc.enable_http_proxy': 0,
       ...(serverName === undefined
@@ -140,14 +140,14 @@ export function createInferenceClient({ address, tls, token, messageBytes }: Cli
   };
 }
 
-/** Statuses by which a server speaks of one request alone, so it is well. */
+/** Statuses that concern one request alone: the server itself is well. */
 const ABOUT_THE_REQUEST: ReadonlySet<number> = new Set([
   status.INVALID_ARGUMENT,
   status.RESOURCE_EXHAUSTED,
   status.OUT_OF_RANGE,
 ]);
 
-/** The failure that a call which ended with an error is. */
+/** The failure that a call's error stands for. */
 export function failureOf({ code, details }: Pick<ServiceError, 'code' | 'details'>, method: string): CallFailed {
   const message = `${method} ended as ${status[code] ?? code}`;
   if (code === status.CANCELLED) return new CallFailed('canceled', message, { details, code });

@@ -9,10 +9,10 @@ import { modelProblems, readinessProblem } from './readiness.ts';
 /** A connection that rows are sent over. */
 export interface InferenceConnection extends Connection, Pick<InferenceClient, 'infer'> {}
 
-/** The least that a response may hold, whatever a package allows for rows. Bytes. */
+/** The least bound of a response, bytes, whatever a package allows for rows. */
 const MIN_MESSAGE_BYTES = 2 ** 20;
 
-/** Connects with the first call. Rejects with an Error that names what of the package's TLS or token cannot be used. */
+/** Connects with the first call. Rejects with an Error that names the TLS file or token that cannot be used. */
 export async function openConnection(options: OpenInferenceOptions, folder: string): Promise<InferenceConnection> {
   const { server, bounds } = options;
   const client = createInferenceClient({

@@ -1,11 +1,11 @@
-/** A server's model that encodes one row at a time. */
+/** Encodes texts by a server whose model makes one vector of each row. */
 import type { RemoteEncoder } from '../remote/vector-scorer.ts';
 import type { InferRows } from './infer-rows.ts';
 import type { Returns } from './options.ts';
 import type { RowMaker } from './row-maker.ts';
 import type { Row } from './tensors.ts';
 
-/** Its vectors of rows made by the package's rules. */
+/** An encoder that makes the rows by the package's rules. */
 export function createRowEncoder(
   { choice, input, joint, jointWeight }: Extract<Returns, { kind: 'embedding' }>,
   rowMaker: RowMaker,

@@ -1,6 +1,6 @@
 /**
- * All rows of a decision: in batches, as many at a time as the server may be asked, given up together when one fails.
- * Rows of ids share a request only with rows of their length: nothing is padded.
+ * Has a server compute all rows of a decision: in batches, as many at a time as it may be asked, given up together when
+ * one fails. Rows of ids share a request only with rows of their length: nothing is padded.
  */
 import { allTogether, batchesWithin, type RequestBounds } from '../remote/batches.ts';
 import type { JobCall } from '../remote/calls.ts';
@@ -12,7 +12,7 @@ import { inferRequest, outputOf, type Row, rowBytes } from './tensors.ts';
 /** The server's numbers for each row, in the order of the rows. Rejects with CallFailed. */
 export type InferRows = (rows: readonly Row[], call: JobCall) => Promise<readonly Float64Array[]>;
 
-/** Makes the calls of one server, in the form that the options say. */
+/** Sends rows to one server, in the form that the options say. */
 export function createInferRows(
   server: Pick<RemoteServer<InferenceConnection>, 'call'>,
   options: OpenInferenceOptions,
@@ -42,7 +42,7 @@ export function createInferRows(
   };
 }
 
-/** The places of rows that make a request, for each request. A decision's rows always make the same requests. */
+/** The places of the rows in each request. The same rows always make the same requests. */
 export function batchesOf(
   rows: readonly Row[],
   inputs: readonly InputTensor[],

@@ -1,6 +1,6 @@
 /**
- * The dialect `open-inference`: a server that speaks the Open Inference Protocol v2 over gRPC makes the numbers, of
- * rows that are made here. The options stand in options.ts.
+ * The dialect `open-inference`: a server that speaks the Open Inference Protocol v2 over gRPC makes the numbers, from
+ * rows that are made here. The options are in options.ts.
  */
 import type { Family, FamilyParts } from '../family.ts';
 import { createRemoteFamily } from '../remote/remote-family.ts';

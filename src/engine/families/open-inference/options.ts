@@ -2,7 +2,7 @@
  * The options of the dialect `open-inference`, beside those of all dialects (remote/options.ts):
  *
  *     { "server": { "address", "tls", "token_file" or "token_env" },     see remote/server-options.ts
- *       "model": the model's name at the server, "version": there, if one is meant,
+ *       "model": the model's name at the server, "version": its version there, if one is meant,
  *       "inputs": [{ "name", "datatype": "INT64" | "INT32" | "BYTES", "shape": [-1, …],
  *                    "holds": "ids" | "mask" | "types", for integers }],
  *       "output": { "name", "datatype": "FP32" | "FP64" | "FP16", "shape": [-1, …] },
@@ -13,7 +13,7 @@
  *       "joint_weight": 0…1 where there is "joint":
  *                       premise = normalise((1 - joint_weight) · v(input) + joint_weight · v(joint)) }
  *
- * What a row is, stands in rows.ts. The first dimension of every tensor is the rows. The package needs a `tokenizer`
+ * A row is described in rows.ts. The first dimension of every tensor is the rows. The package needs a `tokenizer`
  * unless the server takes texts; `batch.rows` is 16 unless it says otherwise.
  */
 import { type Checker, readOptions } from '../../packages/checker.ts';
@@ -42,7 +42,7 @@ export type RowRule =
   | { readonly kind: 'ids'; readonly sequence: Sequence }
   | { readonly kind: 'texts'; readonly templates: readonly string[] };
 
-/** What the server returns for a row, and of which rows a decision is made. */
+/** What the server returns for a row, and which rows a decision needs. */
 export type Returns =
   | { readonly kind: 'logit'; readonly pair: RowRule; readonly column: number; readonly minus: number | undefined }
   | {
@@ -90,7 +90,7 @@ function optionsOf(fields: Checker): OpenInferenceOptions {
     output,
     returns: returnsOf(fields, output, { inputs, sendsIds }),
   };
-  // Of no use where the package has the server return something else.
+  // They may be there, unused, where the server returns something else.
   for (const name of ['joint_weight', 'column', 'minus']) fields.value(name);
   return options;
 }
@@ -115,7 +115,7 @@ function outputOf(output: Checker): OutputTensor {
   return read;
 }
 
-/** Dimensions, the first of which is the rows. */
+/** Dimensions, of which the first is the rows. */
 function shapeOf(tensor: Checker): readonly number[] {
   const shape = tensor.value('shape');
   const sound =

@@ -28,8 +28,8 @@ export async function readinessProblem(
 }
 
 /**
- * What the server says of its model that the package says otherwise. Servers that say nothing are
- * believed. Never rejects.
+ * How the server's description of its model differs from the package. A server without a description is trusted. Never
+ * rejects.
  */
 export async function modelProblems(
   client: InferenceClient,

@@ -9,7 +9,7 @@ import type { RowRule } from './options.ts';
 import { idsRow } from './rows.ts';
 import type { Row } from './tensors.ts';
 
-/** Makes a row of a premise alone, or one of each choice. Rejects with JobStopped when nobody waits any more. */
+/** Makes a row of a premise alone, or one of each choice. Rejects with JobStopped when the job is no longer wanted. */
 export interface RowMaker {
   ofPremise(rule: RowRule, premise: Premise, signal: AbortSignal): Promise<Row>;
   ofChoices(
@@ -20,7 +20,7 @@ export interface RowMaker {
   ): Promise<readonly Row[]>;
 }
 
-/** A maker that tokenises what is not tokenised yet; what does not depend on the choice only once. */
+/** Tokenises only what has not been tokenised, and what does not depend on the choice only once. */
 export function createRowMaker(tokenizer: TextTokenizer): RowMaker {
   const makeRow = (rule: RowRule, texts: RowTexts, known: Map<string, readonly number[]>): Row =>
     rule.kind === 'ids'

@@ -1,8 +1,8 @@
 /**
- * How one row of a request is made. Of a server that takes ids, a row is a list of parts: token ids as they are,
- * and templates that are tokenised; part by part, so that no text can end another. The token types are 0 up to
- * the first part that reads the choice, and 1 from there. Of a server that takes texts, a row is one template for
- * each input tensor.
+ * How one row of a request is made. For a server that takes ids, a row is a list of parts: token ids as they are, and
+ * templates, which are tokenised part by part, so that no text can reach into another. The token types are 0 up to the
+ * first part that reads the choice, and 1 from there. For a server that takes texts, a row is one template for each
+ * input tensor.
  */
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import { fill, mentioned, type RowTexts, type TextName } from '../remote/templates.ts';
@@ -10,7 +10,7 @@ import { fill, mentioned, type RowTexts, type TextName } from '../remote/templat
 /** A row of token ids. */
 export interface IdsRow {
   readonly ids: readonly number[];
-  /** Where token type 1 begins. */
+  /** The place at which token type 1 begins. */
   readonly typesFrom: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Rows to the tensors of a request, and the tensor of a response to numbers: as raw contents, little-endian
- * and row by row.
+ * Makes the tensors of a request from rows, and numbers from the tensor of a response. Raw contents are little-endian,
+ * row by row; a response may have typed ones instead.
  */
 import { create } from '@bufbuild/protobuf';
 import {
@@ -17,7 +17,7 @@ export type Row = IdsRow | TextsRow;
 
 const ENCODER = new TextEncoder();
 
-/** Bytes that a row takes in a request, an estimate from above. */
+/** Bytes that a row takes in a request, at most. */
 export function rowBytes(row: Row, inputs: readonly InputTensor[]): number {
   if (!('ids' in row)) return row.reduce((sum, text) => sum + 4 + 3 * text.length, 0);
   return inputs.reduce((sum, { datatype }) => sum + row.ids.length * (datatype === 'INT64' ? 8 : 4), 0);
@@ -116,7 +116,7 @@ export function outputOf(
 type Contents = NonNullable<ModelInferResponse['outputs'][number]['contents']>;
 
 function typedValues(contents: Contents | undefined, { datatype }: OutputTensor): Float64Array {
-  // The protocol has no field for halves: they come raw.
+  // The protocol has no field for FP16 values: they come raw.
   if (datatype === 'FP32') return Float64Array.from(contents?.fp32Contents ?? []);
   if (datatype === 'FP64') return Float64Array.from(contents?.fp64Contents ?? []);
   return new Float64Array(0);

@@ -26,7 +26,7 @@ import { readTemplate } from '../remote/templates.ts';
 /** The two forms of request and answer. */
 export type RerankShape = 'documents' | 'texts';
 
-/** What the server's scores are; `ask` names the field that has it return logits. */
+/** What the server's scores are; `ask` names the field that makes it return logits. */
 export type RerankScores =
   | { readonly kind: 'logit'; readonly ask: 'raw_scores' | 'use_activation' | undefined }
   | { readonly kind: 'probability' };

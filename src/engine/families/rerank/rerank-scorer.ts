@@ -1,4 +1,4 @@
-/** A query and its documents in requests within the bounds; the logits of what comes back. */
+/** Sends a query and its documents in requests within the bounds, and makes logits of the scores. */
 import { allTogether, batchesWithin } from '../remote/batches.ts';
 import type { HttpConnection } from '../remote/http/http-connection.ts';
 import { createPace } from '../remote/pace.ts';
@@ -9,7 +9,7 @@ import { rerankBody, scoresIn } from './messages.ts';
 import type { RerankOptions } from './options.ts';
 import { doubtOf, logitsOf } from './scores.ts';
 
-/** One pair a choice. */
+/** A scorer that sends one pair of query and document for each choice. */
 export function createRerankScorer(
   server: Pick<RemoteServer<HttpConnection>, 'call'>,
   options: Pick<RerankOptions, 'shape' | 'model' | 'scores' | 'refuses' | 'query' | 'document' | 'bounds'>,

@@ -1,6 +1,6 @@
 /**
- * The dialect `rerank`: a server of HTTP scores choices, its *documents* or *texts*, for a query. A choice's logit is
- * that of its pair with the query: a cross-encoder's. The options stand in options.ts.
+ * The dialect `rerank`: an HTTP server scores choices, its *documents* or *texts*, for a query. A choice's logit is
+ * that of its pair with the query, as in a cross-encoder. The options are in options.ts.
  */
 import type { Family, FamilyParts } from '../family.ts';
 import { openHttpConnection } from '../remote/http/http-connection.ts';

@@ -1,11 +1,14 @@
-/** From a server's scores to logits. */
+/** Makes logits of a server's scores. */
 import { malformed } from '../remote/call-failed.ts';
 import type { RerankScores } from './options.ts';
 
-/** Nearer to 0 and 1 probabilities in single precision do not come: what is rounded there gets the last logit. */
+/**
+ * Probabilities are kept this far from 0 and 1, where logits would be infinite: half of the step below 1 in single
+ * precision.
+ */
 const LEAST = 2 ** -25;
 
-/** Logits, one for each score. Throws CallFailed `malformed` for a probability that is none. */
+/** Logits, one for each score. Throws CallFailed `malformed` for a score that is no probability. */
 export function logitsOf(scores: Float64Array, { kind }: RerankScores): Float64Array {
   if (kind === 'logit') return scores;
   return scores.map((p) => {
@@ -16,8 +19,8 @@ export function logitsOf(scores: Float64Array, { kind }: RerankScores): Float64A
 }
 
 /**
- * Why scores of different texts cannot tell these apart: many lie exactly where scores that were cut off or rounded
- * end. Undefined if they can.
+ * Why scores cannot tell texts apart: many of them lie exactly where scores were cut off or rounded. Undefined if they
+ * can.
  */
 export function doubtOf(scores: Float64Array, { kind }: RerankScores): string | undefined {
   const least = Math.min(...scores);
@@ -28,7 +31,7 @@ export function doubtOf(scores: Float64Array, { kind }: RerankScores): string | 
       ? undefined
       : `the server's scores are saturated: ${ends} of the canary's ${scores.length} are exactly 0 or 1; have it return logits`;
   }
-  // Two alike may be chance where a model computes with few digits.
+  // Two equal scores may be chance if a model computes with few digits.
   const cut = [least, greatest].find((end) => 2 * scores.filter((score) => score === end).length > scores.length);
   return cut === undefined
     ? undefined

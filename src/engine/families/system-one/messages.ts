@@ -1,7 +1,7 @@
 /**
- * Bodies of requests, and probabilities in answers. A request has one question: some models decide questions jointly.
- * The bodies are written as text, since an object of JavaScript moves names that are whole numbers to its front, and
- * models answer by the order in which they read the choices.
+ * Writes the bodies of requests, and reads the probabilities in answers. A request has one question, since some models
+ * decide several jointly. The bodies are written as text: an object of JavaScript moves names that are whole numbers to
+ * its front, and a model's answer depends on the order in which it reads the choices.
  */
 import { CallFailed, malformed } from '../remote/call-failed.ts';
 import { finiteNumber, type JsonObject, listIn, objectOf } from '../remote/http/reading.ts';
@@ -19,7 +19,7 @@ export interface Question {
 
 /** The name of the one question. */
 const NAME = 'decision';
-/** Sums of probabilities may be so far from 1, or as far as rounding brings them. */
+/** How far from 1 probabilities may sum; if their rounding explains more, it may be more. */
 const SUM_SLACK = 0.05;
 
 /** The body of a request, as JSON. */

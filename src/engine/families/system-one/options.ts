@@ -40,7 +40,7 @@ const PATHS: Readonly<Record<SystemOneVariant, HttpPaths>> = {
   decisions: { path: '/v1/decisions', health: '/v1/models' },
 };
 
-/** Choices that a server takes, where a package does not say: what both forms were laid down with. */
+/** Choices that a server takes, where a package does not say: the number that both forms were specified with. */
 const DEFAULT_CHOICES = 255;
 
 /** Reads the options. Throws InvalidOptions with every problem. */
@@ -72,7 +72,7 @@ function optionsOf(fields: Checker): SystemOneOptions {
   return options;
 }
 
-/** A template that may be left out: then it is the one text, as it is. */
+/** A template that may be left out: then it is the named text, as it is. */
 function templateOf(templates: Checker, field: string, text: TextName, names: readonly TextName[]): string {
   return templates.value(field) === undefined ? `{${text}}` : readTemplate(templates, field, names);
 }

@@ -1,13 +1,13 @@
-/** What servers' probabilities are rounded to, and the logits that they are taken for. */
+/** Finds out to what servers' probabilities are rounded, and makes logits of them. */
 
-/** Fewer decimals are not told from answers that happen to be round. */
+/** Fewer decimals cannot be told from answers that happen to be round. */
 const LEAST_DECIMALS = 2;
-/** Numbers that are rounded to more count as rounded to so many. */
+/** Numbers with more decimals count as rounded to so many. */
 const MOST_DECIMALS = 9;
 /** Rounded numbers may have passed through single precision: how far off these are, below 1. */
 const SINGLE_PRECISION = 2 ** -24;
 
-/** Half of the last decimal that all of them have: of 2 to 9 decimals the least that does. */
+/** Half of the last decimal place that all of them are rounded to: of 2 to 9 decimals the fewest that fit all. */
 export function halfDigitOf(probabilities: Float64Array): number {
   for (let decimals = LEAST_DECIMALS; decimals < MOST_DECIMALS; decimals++) {
     const scale = 10 ** decimals;

@@ -8,7 +8,9 @@ import { bodyOf, probabilitiesIn } from './messages.ts';
 import type { SystemOneOptions } from './options.ts';
 import { logitsOf } from './rounding.ts';
 
-/** One request for each order. A choice's logit is the mean of its logarithmic probabilities. */
+/**
+ * A scorer that makes one request for each order. A choice's logit is the mean of the logarithms of its probabilities.
+ */
 export function createSystemOneScorer(
   server: Pick<RemoteServer<HttpConnection>, 'call'>,
   options: Pick<SystemOneOptions, 'variant' | 'model' | 'permutations' | 'state' | 'instructions'>,
@@ -38,7 +40,7 @@ export function createSystemOneScorer(
 }
 
 /**
- * How far the order of `count` choices is turned for each of so many requests, evenly; fewer where turns
+ * How far the order of `count` choices is rotated for each of `permutations` requests, evenly; fewer where rotations
  * would be the same.
  */
 export function turnsOf(count: number, permutations: number): readonly number[] {

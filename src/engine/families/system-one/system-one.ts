@@ -1,7 +1,6 @@
 /**
- * The dialect `system-one`: a server of HTTP that decides itself, and returns a probability for each choice. Their
- * logarithms are logits like others: they are divided by the package's temperature and normalised. The options
- * stand in options.ts.
+ * The dialect `system-one`: an HTTP server decides itself, and returns a probability for each choice. Their logarithms
+ * are logits like others: they are divided by the package's temperature and normalised. The options are in options.ts.
  */
 import type { Family, FamilyParts } from '../family.ts';
 import { openHttpConnection } from '../remote/http/http-connection.ts';
