@@ -1,8 +1,8 @@
-/** One log line a request: what was asked for and how it went, never a key, an input or a choice. */
+/** One log line for each request: what was asked for and how it went, never a key, an input or a choice. */
 import type { Logger } from '../logger.ts';
 import type { Exchange } from './http/exchange.ts';
 
-/** The longest `X-Request-ID` of a caller's that is logged; pino escapes what is in it. */
+/** How many characters of a caller's own `X-Request-ID` are logged; pino escapes them. */
 const MAX_FOREIGN_ID = 128;
 const MAX_METHOD = 16;
 

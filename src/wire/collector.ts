@@ -1,14 +1,14 @@
 /**
- * Collects garbage near the bound of memory. V8 collects as it allocates, and a process that refuses work allocates
- * next to nothing: it would go on refusing long after the cause has left. An ordinary collection leaves most of what it
- * frees in V8's own pool; the one of last resort gives it back.
+ * Collects garbage near the bound of memory. V8 collects when it allocates, and a process that refuses work allocates
+ * next to nothing: it would go on refusing long after the cause is gone. An ordinary collection keeps most of what it
+ * frees in V8's own pool; a collection of last resort returns it to the system.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Milliseconds between collections, and how many times as long as the last one took at least: they may not
- * become the work.
+ * The least milliseconds between collections, and the least pause as a multiple of what the last one took: collecting
+ * must not become the main work.
  */
 const INTERVAL = 3000;
 const SHARE = 6;
@@ -19,7 +19,7 @@ type Collect = (options: {
   readonly flavor: 'last-resort';
 }) => void;
 
-/** A collector that works where `needed` says so, and never more often than every three seconds. */
+/** A collector that collects when `needed` says so, and never more often than every three seconds. */
 export function createCollector(needed: () => boolean): () => void {
   let next = 0;
   let collect: Collect | undefined;
@@ -33,7 +33,7 @@ export function createCollector(needed: () => boolean): () => void {
   };
 }
 
-/** V8's own function, which a new context has once the flag is set. */
+/** V8's own function, which a context has that is created while the flag is set. */
 function exposed(): Collect {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as Collect;

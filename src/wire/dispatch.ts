@@ -1,4 +1,4 @@
-/** Where every HTTP request arrives: it becomes an exchange and goes to the protocol that its path belongs to. */
+/** Where every HTTP request arrives: it becomes an exchange and goes to the handler of its protocol. */
 
 import { DomainError } from '../domain/errors.ts';
 import type { Logger } from '../logger.ts';
@@ -37,16 +37,16 @@ export function createDispatch(options: {
       logExchange(logger, exchange);
     };
     response.on('close', end);
-    // A peer that resets its stream is no fault of ours.
+    // A peer may reset its stream at any time, which is no error of this process.
     response.on('error', () => exchange.depart());
-    // Node emits an error if anybody listened when it was made; whoever read the body may have stopped
-    // listening by then.
+    // Node emits an error if anybody listened when the error was created; whoever read the body may have stopped
+    // listening by the time it is emitted, and without a listener it would be thrown.
     request.on('error', ignore);
     const path = pathOf(request);
     let refused = connection === undefined ? undefined : holdings.open(exchange, connection, end);
     let last = refused !== undefined;
     if (request.headers.upgrade !== undefined && !isHttp2(request)) {
-      // No other protocol is spoken here, and Node throws away what else it had read: what follows cannot be told from
+      // There is no other protocol to upgrade to, and Node discards what else it has read: what follows could begin in
       // the middle of a request.
       last = true;
       response.shouldKeepAlive = false;
@@ -70,8 +70,8 @@ export function createDispatch(options: {
 function ignore(): void {}
 
 /**
- * @throws DomainError if it cannot be said what the request means, or this server does not do what it asks for
- * before it is read.
+ * @throws DomainError if it is ambiguous what the request means, or if its headers ask for what this server does not
+ * do.
  */
 function assertMeaning(request: HttpRequest): void {
   assertUniqueHeaders(request);
@@ -83,8 +83,8 @@ function assertMeaning(request: HttpRequest): void {
 }
 
 /**
- * RFC 9112, 6.1: chunks come last and once, or the end of the body is anybody's guess; other codings are legal, but
- * none is decoded here.
+ * RFC 9112, 6.1: `chunked` comes last and once, or the end of the body is unknown; other codings are legal, but none is
+ * decoded here.
  */
 function assertCodings(codings: string): void {
   const names = codings.split(',').map((name) => name.trim().toLowerCase());

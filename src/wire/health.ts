@@ -11,15 +11,15 @@ export interface Health {
   readonly ready: boolean;
   /** Why no decision can be made; undefined while `ready`. */
   fault(): DomainError | undefined;
-  /** From now on unready. Watchers are told. */
+  /** Makes the process unready from now on, and tells watchers. */
   startDraining(): void;
-  /** Calls back after each change of `ready`, and once draining begins; returns the unsubscriber. */
+  /** Calls `listener` after each change of `ready` and when draining begins. Returns a function that ends that. */
   watch(listener: () => void): () => void;
-  /** Ends the polling. */
+  /** Ends the polling and forgets all watchers. */
   close(): void;
 }
 
-/** Milliseconds between looks at the engine, for watchers; probes look by themselves. */
+/** Milliseconds between looks at the engine, for watchers; each probe takes a look of its own. */
 const POLL_INTERVAL = 250;
 
 /** Health over the engine's readiness. */

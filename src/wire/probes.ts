@@ -1,4 +1,4 @@
-/** The probes of health over HTTP, at the service's port and at the operator's: `/health/live` and `/health/ready`. */
+/** The probes of health over HTTP, at the service's port and the metrics port: `/health/live` and `/health/ready`. */
 import type { DomainError } from '../domain/errors.ts';
 import type { Health } from './health.ts';
 
@@ -11,7 +11,7 @@ export interface Probe {
 const LIVE: Probe = { body: '{"status":"live"}', fault: undefined };
 const READY: Probe = { body: '{"status":"ready"}', fault: undefined };
 
-/** The answer at a path; undefined where it is none of health. */
+/** The answer at a path; undefined where it is not one of health. */
 export function probe(health: Health, path: string): Probe | undefined {
   if (path === '/health/live') return LIVE;
   if (path !== '/health/ready') return undefined;

@@ -1,7 +1,7 @@
 /**
- * Watches the serving process itself: its memory and the delay of its event loop. Near a bound it lets go of idle
- * connections, nearer still it refuses work, so that what was accepted is finished instead of all being lost together.
- * Callers with a key are refused last: what comes without one may come from anybody.
+ * Watches the serving process itself: its memory and the delay of its event loop. Near a bound it closes idle
+ * connections, nearer still it refuses work, so that accepted work is finished and not all of it lost at once. Callers
+ * with a key are refused last: requests without one may come from anybody.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { memoryUsage } from 'node:process';
@@ -20,11 +20,11 @@ const REFUSE_ALL_AT_DELAY = 2;
 /** Milliseconds between looks. */
 const INTERVAL = 500;
 
-/** What is measured; tests bring their own. */
+/** What is measured; tests supply their own. */
 export interface Vitals {
   /** Resident bytes of the process. */
   memory(): number;
-  /** Mean delay of the event loop since the last look, milliseconds. */
+  /** Mean delay of the event loop since the last call, in milliseconds. */
   loopDelay(): number;
   close(): void;
 }
@@ -32,10 +32,10 @@ export interface Vitals {
 /** Whose new work must be refused now. */
 export type Refused = 'nobody' | 'anonymous' | 'everybody';
 
-/** A look at the process twice a second, until `close`. */
+/** What looks at the process twice a second, until `close`. */
 export interface Watchdog {
   readonly refused: Refused;
-  /** Looks now, beside the looks that it takes by itself. */
+  /** Looks now, in addition to the regular looks. */
   look(): void;
   close(): void;
 }
@@ -57,8 +57,8 @@ export function processVitals(): Vitals {
 }
 
 /**
- * A watchdog that looks twice a second. `closeIdle` lets go of connections; `changed` is told when it begins or ends
- * to refuse somebody.
+ * A watchdog that looks twice a second. `closeIdle` closes idle connections; `changed` is called when other callers are
+ * refused than before.
  */
 export function createWatchdog(options: {
   /** Resident bytes near which work is refused. */

@@ -1,6 +1,6 @@
 /**
- * What a call must pass before its request is read, in every protocol: who is it, may it call this, and is it
- * within its limits.
+ * What a call must pass before its request is read, in every protocol: who is the caller, may it call this procedure,
+ * and is it within its limits?
  */
 import type { Authenticator } from '../../domain/authenticate.ts';
 import { callerTerms } from '../../domain/callers.ts';
@@ -22,7 +22,7 @@ export function createGate(options: {
   readonly limits: Limits;
   readonly trustedProxies: TrustedProxies;
   readonly engine: Pick<Engine, 'crowded'>;
-  /** Whose work the process is too near its bounds to take. */
+  /** Whose work is refused because the process is near its bounds. */
   readonly refused: () => Refused;
 }): Gate {
   const { authenticator, limits, trustedProxies, engine, refused } = options;

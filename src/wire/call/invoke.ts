@@ -5,7 +5,7 @@ import { MAX_BODY_BYTES } from '../http/bounds.ts';
 import type { Exchange } from '../http/exchange.ts';
 
 /**
- * Runs the handler on a request that its rules have passed. @throws what the handler throws,
+ * Runs the handler on a request that has passed its rules. @throws what the handler throws,
  * or DomainError DEADLINE_EXCEEDED.
  */
 export async function invoke(
@@ -16,9 +16,9 @@ export async function invoke(
   const { place } = exchange;
   const { sizeOf } = procedure;
   if (sizeOf !== undefined) {
-    // What is stored can be large, and nobody knows before it has been read: of an address as many are read at a time
-    // as it may have waiting if all are as large as can be, the others after them. What is set aside then shrinks to
-    // what was found, so that small ones go through in short turns.
+    // What is stored can be large, and its size is unknown until it has been read. So room for the largest response is
+    // set aside first: an address has only as many reads at a time as its bound of unread bytes has room for; others
+    // wait. What is set aside then shrinks to the size that was found, so that small responses are no long wait.
     const room = place?.reserve(MAX_BODY_BYTES);
     if (room !== undefined) await room;
   }
@@ -28,7 +28,7 @@ export async function invoke(
     if (sizeOf !== undefined) place?.settle(sizeOf(response));
     return response;
   } finally {
-    // Of one that failed nothing waits.
+    // A call that failed has no response of such a size. After the `settle` above this does nothing.
     if (sizeOf !== undefined) place?.settle(0);
     exchange.answered();
   }

@@ -1,10 +1,10 @@
 /**
  * What each client address holds at the moment, and how fast it asks. An address that holds nothing and has not asked
- * of late has no account.
+ * recently has no account.
  */
 import { judgeRate, type Rate } from '../../domain/gcra.ts';
 
-/** One address. Counts are kept by those who open and close what they count. */
+/** One address. Each count is kept by the code that opens and closes what is counted. */
 export interface Account {
   readonly address: string;
   connections: number;
@@ -13,8 +13,8 @@ export interface Account {
   /** Bytes of its responses that wait to be read, as last measured. */
   unread: number;
   /**
-   * Bytes that its reads in progress may add to them, and of these what is set aside for answers of which nobody
-   * knows the size yet.
+   * Bytes that are set aside for its responses that are yet to be made, and the part of them for responses whose size
+   * is not known yet.
    */
   reserved: number;
   unsettled: number;
@@ -23,15 +23,15 @@ export interface Account {
    * `performance.now()`: see `judgeRate`.
    */
   readonly due: { connection: number; request: number; lookup: number; reset: number };
-  /** Until when nothing of it is served. */
+  /** When the address is served again. */
   blockedUntil: number;
 }
 
-/** The accounts of all addresses that hold something or have asked of late. */
+/** The accounts of all addresses that hold something or have asked recently. */
 export interface Accounts {
   /** The account of an address, made when it is first asked for. */
   of(address: string): Account;
-  /** Forgets addresses that hold nothing and owe nothing. */
+  /** Forgets addresses that hold nothing, have used nothing of their rates and are not blocked. */
   forget(now: number): void;
   values(): Iterable<Account>;
   readonly size: number;

@@ -1,7 +1,7 @@
 /**
- * The connections of a port, counted for each address and in all. Those of trusted proxies are counted for all alone:
- * they carry many callers. Where there is room for no more, the one that has been idle longest goes, so that a newcomer
- * is served and callers who use theirs keep them.
+ * The connections of a port, counted for each address and in all. Those of trusted proxies are counted in all only:
+ * they carry many callers. Where there is no room for another, the one that has been idle longest is closed, so that a
+ * newcomer is served and callers keep the connections that they use.
  */
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -12,7 +12,7 @@ import { type Connection, closeConnection, type OpenRequest } from './open-reque
 import type { HoldingSettings } from './settings.ts';
 import type { HoldingTally } from './tally.ts';
 
-/** What tells one TCP connection to a port from all others, whichever object stands for it. */
+/** Tells one TCP connection to a port from all others, whichever object stands for it. */
 const peerOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
   `${remoteAddress} ${remotePort} ${localAddress}`;
 
@@ -69,7 +69,7 @@ export class Connections {
     return connection;
   }
 
-  /** The socket on which a connection's requests come, where that is not its own. */
+  /** Notes the socket on which a connection's requests come, where that is not its own. */
   bind(socket: Socket): void {
     const connection = this.#byPeer.get(peerOf(socket));
     if (connection === undefined) return;
@@ -77,9 +77,9 @@ export class Connections {
     socket.once('close', () => this.#bySocket.delete(socket));
   }
 
-  /** The session that a connection became. */
+  /** Notes the session that a connection became. */
   bindSession(session: ServerHttp2Session): void {
-    // What came with the preface may have ended it already; its socket can then not be asked.
+    // What came with the preface may have ended the session already; it then has no socket to ask.
     if (session.destroyed) return;
     const connection = this.#byPeer.get(peerOf(session.socket as Socket));
     if (connection === undefined) return;
@@ -101,13 +101,13 @@ export class Connections {
     return session === undefined ? undefined : this.#bySession.get(session);
   }
 
-  /** A request has begun on a connection: it is not idle until `end`. */
+  /** Notes that a request has begun on a connection, which is not idle until `end`. */
   begin(connection: Connection, request: OpenRequest): void {
     if (connection.requests.size === 0) this.#idle.delete(connection);
     connection.requests.add(request);
   }
 
-  /** A request is over. */
+  /** Notes that a request is over. */
   end(connection: Connection, request: OpenRequest): void {
     connection.requests.delete(request);
     if (connection.requests.size === 0 && this.#all.has(connection)) this.#idle.add(connection);
@@ -133,8 +133,8 @@ export class Connections {
       this.#forget(connection);
       this.#bySocket.delete(socket);
       if (this.#byPeer.get(peer) === connection) this.#byPeer.delete(peer);
-      // Responses end with it, in this turn. Node forgets those that wait for an earlier one of their pipeline where a
-      // CONNECT came after them.
+      // Responses end with their connection, in this turn of the event loop. Node forgets those that wait for an
+      // earlier one of their pipeline where a CONNECT came after them, so these are ended here.
       if (requests.size === 0) return;
       setImmediate(() => {
         for (const request of [...requests]) request.end();
@@ -148,7 +148,7 @@ export class Connections {
     if (connection.account !== undefined) connection.account.connections -= 1;
   }
 
-  /** Why there is no room for a connection, if so. */
+  /** Why a connection is refused; undefined if there is room for it. */
   #refusal(account: Account | undefined, now: number): keyof HoldingTally['refused'] | undefined {
     const { settings } = this.#options;
     if (account !== undefined) {
@@ -159,7 +159,7 @@ export class Connections {
     return this.#all.size >= settings.connections.total && !this.#evict(() => true) ? 'full' : undefined;
   }
 
-  /** Closes the longest idle one that `fits`, and says whether there was one. */
+  /** Closes the connection that has been idle longest of those that `fits` names; returns whether there was one. */
   #evict(fits: (connection: Connection) => boolean): boolean {
     for (const connection of this.#idle) {
       if (!fits(connection)) continue;

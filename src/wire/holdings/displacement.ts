@@ -1,4 +1,4 @@
-/** Where there is room for no more requests, the one that has been arriving longest goes, and not the newcomer. */
+/** Where there is no room for another request, the one that has been arriving longest is given up for it. */
 import type { Account } from './accounts.ts';
 import type { Connections } from './connections.ts';
 import { giveUp, type OpenRequest } from './open-request.ts';
@@ -9,7 +9,7 @@ const SEARCH_INTERVAL = 20;
 /** Milliseconds that a request has to arrive before a newer one may take its place. */
 const LEAST_ARRIVAL = 1000;
 
-/** Gives up the request of an account, or of all, that has been arriving longest, and says whether there was one. */
+/** Gives up the request of an account, or of all, that has been arriving longest; returns whether there was one. */
 export type Displace = (account: Account | undefined, now: number) => boolean;
 
 /** Displacement among the requests on these connections. */

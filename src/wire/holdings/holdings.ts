@@ -1,6 +1,6 @@
 /**
- * What clients hold of this process: connections, requests, watches, and responses that wait to be read. All of it
- * is counted for each address and in all, and bounded; where a bound is reached what has been idle longest goes,
+ * What clients hold of this process: connections, requests, watches, and responses that wait to be read. All of it is
+ * counted for each address and in all, and bounded; where a bound is reached, what has been idle longest is given up,
  * not the newcomer.
  */
 import type { IncomingHttpHeaders } from 'node:http';
@@ -23,9 +23,9 @@ import { createTally, type HoldingTally } from './tally.ts';
 import { createLook, type Look, MOST_TIME } from './unread.ts';
 import { createWatches, type Watches } from './watches.ts';
 
-/** Milliseconds between looks. */
+/** Milliseconds between looks over what is held. */
 const LOOK_INTERVAL = 500;
-/** Milliseconds for which an address is not served after it took back, or sent, more than it may. */
+/** Milliseconds for which an address is not served after it took back, or sent, more requests than it may. */
 const BLOCK_TIME = 5000;
 /** What is held at the moment, and what was done about it. */
 export interface HoldingState {
@@ -37,7 +37,7 @@ export interface HoldingState {
   readonly tally: HoldingTally;
 }
 
-/** What holdings are bounded by. */
+/** What bounds holdings, and where that is logged. */
 export interface HoldingsOptions {
   readonly settings: HoldingSettings;
   readonly trustedProxies: TrustedProxies;
@@ -47,7 +47,8 @@ export interface HoldingsOptions {
 }
 
 /**
- * Counts what clients hold of the port, and says what there is no room for. It looks at it twice a second until `stop`.
+ * Counts what clients hold of the port, and refuses what there is no room for. Looks over it every half second until
+ * `stop`.
  */
 export class Holdings {
   readonly #options: HoldingsOptions;
@@ -92,12 +93,12 @@ export class Holdings {
     return this.#connections.accept(socket, performance.now()) !== undefined;
   }
 
-  /** A socket that an accepted connection became. */
+  /** Notes a socket that an accepted connection became. */
   bind(socket: Socket): void {
     this.#connections.bind(socket);
   }
 
-  /** A session that an accepted connection became. */
+  /** Notes a session that an accepted connection became. */
   bindSession(session: ServerHttp2Session): void {
     this.#connections.bindSession(session);
   }
@@ -108,9 +109,9 @@ export class Holdings {
   }
 
   /**
-   * Counts a request until `close`. Returns why it may not be served, if so. `end` is called when the connection is
-   * gone and `close` has not been: Node does not say of every response that it is over. It calls `close`, and does
-   * nothing where the response has ended the exchange.
+   * Counts a request until `close`. Returns why it may not be served; undefined if it may. `end` is called when the
+   * connection is gone and `close` has not been called, since Node does not report the end of every response. It must
+   * call `close`, and do nothing where the response has ended the exchange.
    */
   open(exchange: Exchange, connection: Connection, end: () => void): DomainError | undefined {
     const account = this.#accountOf(connection, exchange.request.headers);
@@ -122,7 +123,7 @@ export class Holdings {
     return this.#refusal(account, exchange.startedAt);
   }
 
-  /** A request is over, and gives back what it holds. */
+  /** Notes that a request is over, and releases what it holds. */
   close(exchange: Exchange): void {
     const { place: request } = exchange;
     if (!(request instanceof OpenRequest)) return;
@@ -142,7 +143,7 @@ export class Holdings {
     if (connection !== undefined) this.#noteReset(this.#accountOf(connection, headers), performance.now());
   }
 
-  /** Counts a stream that is meant to stay open, see `Watches`. */
+  /** Counts a stream that is meant to stay open; see `Watches.open`. */
   watch(exchange: Exchange, end: () => void): () => void {
     const { place } = exchange;
     if (!(place instanceof OpenRequest)) return () => {};
@@ -172,7 +173,7 @@ export class Holdings {
     return account ?? this.#accounts.of(clientAddress(socket.remoteAddress, forwarded, trustedProxies));
   }
 
-  /** Why a request that has been counted may not be served, if so. */
+  /** Why a request that has been counted may not be served; undefined if it may. */
   #refusal(account: Account, now: number): DomainError | undefined {
     const { requests, requestRate, unread } = this.#options.settings;
     if (account.blockedUntil > now) return tooManyRequests(account.blockedUntil - now);
@@ -198,7 +199,7 @@ export class Holdings {
     this.#noteWaste(account, now);
   }
 
-  /** Counts work that was for nothing: a request that was taken back, or refused because there were too many. */
+  /** Counts wasted work: a request that was taken back, or refused because there were too many. */
   #noteWaste(account: Account, now: number): void {
     if (account.blockedUntil <= now && !take(account, 'reset', this.#options.settings.resetRate, now))
       this.#block(account, now);
@@ -213,8 +214,8 @@ export class Holdings {
 }
 
 /**
- * Whether the caller left before the response had. A stream that is reset has a code; one whose code says that nothing
- * is wrong was not read.
+ * Whether the caller left before its response did. A stream that was reset has a code. NO_ERROR, which is 0, is that of
+ * a stream whose response left and whose request was not read to its end.
  */
 function wasTakenBack({ request, response, departed }: Exchange): boolean {
   return departed || !response.writableFinished || (streamOf(request)?.rstCode ?? 0) !== 0;

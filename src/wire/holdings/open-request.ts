@@ -1,6 +1,6 @@
 /**
- * A connection, and a request on it that has begun and whose response has not left: the place that it takes there and
- * in its address's account.
+ * A connection, and an open request on it, which has begun and whose response has not left: the place that it takes on
+ * the connection and in its address's account.
  */
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -10,21 +10,21 @@ import type { Account } from './accounts.ts';
 
 /** One connection, from its acceptance to its end. */
 export interface Connection {
-  /** The TCP connection; behind TLS requests have a socket of their own. */
+  /** The socket of the TCP connection; with TLS, requests come on another one. */
   readonly socket: Socket;
-  /** Undefined for a trusted proxy's. */
+  /** Undefined for the connection of a trusted proxy. */
   readonly account: Account | undefined;
   readonly requests: Set<OpenRequest>;
   /** Undefined until it is known to speak HTTP/2. */
   session: ServerHttp2Session | undefined;
-  /** Bytes that had left, and when that was last seen to have grown. */
+  /** How many bytes had left when it was last looked at, and when a look last found progress. */
   moved: number;
   movedAt: number;
-  /** Whether what still comes on it is no request any more. */
+  /** Whether what still arrives on it is no longer taken for requests. */
   ending: boolean;
 }
 
-/** What judges a request beyond its beginning, see `Place`. */
+/** What bounds a request after it has begun; see `Place`. */
 export interface RequestBounds {
   reserve(request: OpenRequest, bytes: number): Promise<void> | undefined;
   settle(request: OpenRequest, bytes: number): void;
@@ -36,17 +36,17 @@ export class OpenRequest implements Place {
   readonly exchange: Exchange;
   readonly connection: Connection;
   readonly account: Account;
-  /** When its response was seen to be written. */
+  /** When a look first found its response written. */
   answeredAt: number | undefined;
   /**
-   * Bytes that are set aside for its response until it is written, and of these what is set aside until
-   * its size is known.
+   * Bytes that are set aside for its response until it is written, and the part of them that is set aside until its
+   * size is known.
    */
   reserved = 0;
   unsettled = 0;
   /** Whether it is a stream that is meant to stay open. */
   watching = false;
-  /** Ends the exchange, unless its response did. */
+  /** Ends the exchange, unless its response has done so. */
   readonly end: () => void;
   readonly #bounds: RequestBounds;
 

@@ -1,12 +1,12 @@
 /**
- * Says in the log what the bounds did, at most once a second: in a flood a line for each would be one more cost of it.
+ * Logs what the bounds did, at most once a second: in a flood, a line for each event would add to what it costs.
  */
 import type { Logger } from '../../logger.ts';
 import type { HoldingTally } from './tally.ts';
 
 const INTERVAL = 1000;
 
-/** Writes what `tally` has grown by, if it has. */
+/** Logs by how much each count of `tally` has grown since the last line, if any has. */
 export function createReports(logger: Logger, tally: HoldingTally): (now: number) => void {
   let last = flat(tally);
   let next = 0;
@@ -24,7 +24,7 @@ export function createReports(logger: Logger, tally: HoldingTally): (now: number
   };
 }
 
-/** Each count by its name; those that are no sign of trouble by themselves are left out. */
+/** The counts by their names, but for those that are no sign of trouble by themselves. */
 function flat({ refused, evicted, givenUp, blocked, watchesEnded }: HoldingTally): Readonly<Record<string, number>> {
   return {
     refusedByAddress: refused.address,

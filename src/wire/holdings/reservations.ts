@@ -1,8 +1,8 @@
 /**
  * Room for responses that are yet to be made, within the bounds of those that wait to be read. A response of unknown
- * size takes the most that it may have until it is known, which is soon: a read of a store has a fraction of a second.
- * So a request that finds no room because of such ones waits for them, in order; one that finds none because of answers
- * that are as large as they take, and wait to be read, is refused at once.
+ * size takes the room of the largest until its size is known, which is soon: a read of a store has a fraction of a
+ * second. So a request that finds no room because of such responses waits for them, in order; one that finds none
+ * because of responses whose size is known is refused at once.
  */
 import { DomainError } from '../../domain/errors.ts';
 import type { Account } from './accounts.ts';
@@ -16,15 +16,15 @@ interface Waiter {
   readonly reject: (fault: DomainError) => void;
 }
 
-/** The bytes that are set aside for responses, of each request and of all together, within a bound of them. */
+/** The bytes that are set aside for responses, for each request and in all, within a bound. */
 export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
   readonly #bound: Bound;
   /** Bytes of all that wait to be read, as last measured. */
   #unread = 0;
-  /** Bytes that are set aside, and of these the ones for responses of unknown size. */
+  /** Bytes that are set aside, and the part of them for responses of unknown size. */
   #reserved = 0;
   #unsettled = 0;
-  /** Each account's in order. No more than there are requests, which are bounded. */
+  /** The waiters of each account, in order. There are no more than requests, which are bounded. */
   readonly #waiting = new Map<Account, Map<OpenRequest, Waiter>>();
 
   constructor(bound: Bound) {
@@ -37,7 +37,7 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
     const waiters = this.#waiting.get(account);
     const verdict = this.#judge(account, bytes);
     if (verdict instanceof DomainError) throw verdict;
-    // Not before those that wait already.
+    // A newcomer does not overtake those that wait already.
     if (verdict === 'room' && waiters === undefined) {
       this.#change(request, bytes, bytes);
       return undefined;
@@ -51,7 +51,7 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
 
   /** See `Place`. */
   settle(request: OpenRequest, bytes: number): void {
-    // Also of one whose connection is gone, and which has given back what it had.
+    // It has been settled, or its connection is gone and it has given back what it had.
     if (request.unsettled === 0) return;
     this.#change(request, bytes - request.unsettled, -request.unsettled);
     this.#wake();
@@ -69,7 +69,7 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
     this.#wake();
   }
 
-  /** What was measured of all requests; the accounts have theirs. */
+  /** Takes over what a look measured of all requests; it has put the part of each account there itself. */
   measured(look: Look): void {
     this.#unread = look.unread;
     this.#reserved = look.reserved;
@@ -96,8 +96,8 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
   }
 
   /**
-   * Lets those go to whom there is something to say. Accounts take turns: one that was served goes to the end, and is
-   * met there again.
+   * Ends the wait of requests that now have room, or can have none. Accounts take turns: after one of its waiters an
+   * account goes to the end, where this loop meets it again.
    */
   #wake(): void {
     for (const [account, waiters] of this.#waiting) {
@@ -122,14 +122,14 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
   }
 }
 
-/** The address has too many bytes waiting to be read. */
+/** The fault where an address has too many bytes waiting to be read. */
 export function tooMuchUnread(): DomainError {
   return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many responses to this address wait to be read', {
     retryAfter: 1,
   });
 }
 
-/** The responses of all addresses together have too many bytes waiting to be read. */
+/** The fault where all addresses together have too many requests, or too many bytes waiting to be read. */
 export function noRoom(): DomainError {
   return new DomainError('OVERLOADED', 'this process has no room for more requests; try again later', {
     retryAfter: 1,

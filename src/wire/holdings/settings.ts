@@ -18,7 +18,7 @@ export interface HoldingSettings {
   readonly requests: Bound;
   /** Requests of one address, whatever they ask for, before anything else is looked at. */
   readonly requestRate: Rate | 'off';
-  /** Those of them that no other limit counts: models, gRPC health and reflection. */
+  /** Those requests that no other limit counts: models, gRPC health and reflection. */
   readonly lookupRate: Rate | 'off';
   /** Requests that one address takes back, or sends beyond its rate. */
   readonly resetRate: Rate | 'off';
@@ -29,8 +29,8 @@ export interface HoldingSettings {
   /** Bytes of responses that wait to be read. */
   readonly unread: Bound;
   /**
-   * Milliseconds without progress after which a response that nobody reads is given up; in ten times that it
-   * is in any case.
+   * Milliseconds without progress after which a response that nobody reads is given up; after ten times that it is
+   * given up in any case.
    */
   readonly writeTimeout: number;
 }
@@ -45,7 +45,7 @@ const MIB = 1024 * 1024;
 /** The most that a bound may be. */
 const MOST = 1_000_000;
 
-/** Their settings, in the order of the README's table. */
+/** The settings of these bounds, in the order of the README's table. */
 export const HOLDING_SETTINGS = {
   UMPIRE_MAX_CONNECTIONS: setting(
     '2048',
@@ -107,7 +107,7 @@ export const HOLDING_SETTINGS = {
   ),
 };
 
-/** The bounds of those settings. */
+/** The bounds that those settings state. */
 export function holdingsOf(values: ValuesOf<typeof HOLDING_SETTINGS>): HoldingSettings {
   return {
     connections: { perAddress: values.UMPIRE_CONNECTIONS_PER_ADDRESS, total: values.UMPIRE_MAX_CONNECTIONS },

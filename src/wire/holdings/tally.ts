@@ -3,10 +3,10 @@
  * their number is fixed.
  */
 
-/** The counts; whoever does a thing counts it. */
+/** The counts. Each is kept by the code that does what is counted. */
 export interface HoldingTally {
   /**
-   * Connections that were closed as they came: their address had too many, opened too many a second, or there was no
+   * Connections that were closed as they arrived: their address had too many, opened too many a second, or there was no
    * idle one to close instead.
    */
   readonly refused: { address: number; rate: number; full: number };
@@ -18,7 +18,7 @@ export interface HoldingTally {
   readonly givenUp: { unread: number; unfinished: number; displaced: number };
   /** Requests that their callers took back. */
   resets: number;
-  /** Addresses that were not served for a moment, because they took back too many requests or sent too many. */
+  /** Times that an address was not served for some seconds because it took back, or sent, too many requests. */
   blocked: number;
   /** Watches that were ended: they were old, or a newer one needed the place. */
   readonly watchesEnded: { age: number; displaced: number };

@@ -1,7 +1,7 @@
 /**
  * Looks over the open requests: measures what waits to be read, and gives up responses that nobody reads and requests
- * that never end. Looking now and then costs a request nothing, and sees what was handed to the stream whichever
- * protocol wrote it.
+ * that never end. Regular looks cost a request nothing, and see what was handed to the stream whichever protocol wrote
+ * it.
  */
 import { constants } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -11,13 +11,13 @@ import { type Connection, closeConnection, giveUp, type OpenRequest, streamOf } 
 import type { HoldingSettings } from './settings.ts';
 import type { HoldingTally } from './tally.ts';
 
-/** Milliseconds that the rest of a request has to arrive once it has been answered; it is thrown away. */
+/** Milliseconds in which the rest of a request must arrive once it has been answered; the rest is discarded. */
 const REST_TIME = 5000;
 /** Milliseconds after which a request that has no answer is given up: three times what a call may take. */
 export const MOST_TIME = 90_000;
-/** How many times the write timeout a response may take in all, however it trickles. */
+/** How many times the write timeout a response may take in all, however slowly it is read. */
 const MOST_TIMEOUTS = 10;
-/** Bytes that must leave a connection to count as progress: what answers a ping does not. */
+/** Bytes that must leave a connection to count as progress: the answer to a ping is smaller. */
 const PROGRESS = 1024;
 /** Milliseconds after which a response may be given up for the room that it takes. */
 const LEAST_WAIT = 2000;
@@ -40,7 +40,7 @@ export interface LookOptions {
   readonly tally: HoldingTally;
 }
 
-/** A way to look, to be taken about twice a second. */
+/** Makes the function that takes a look, to be called about twice a second with the time. */
 export function createLook(options: LookOptions): (now: number) => Look {
   const { settings, connections, accounts, tally } = options;
   return (now) => {
@@ -80,26 +80,26 @@ function lookAt(request: OpenRequest, now: number, { settings, mostTime, tally }
   const { exchange, connection } = request;
   if (!exchange.response.writableEnded) {
     if (request.watching || now - exchange.startedAt < mostTime) return;
-    // Whatever it waits for has its own time and was to end it long ago.
+    // Whatever the request waits for has a timeout of its own, which should have ended it long ago.
     giveUp(request, 'unfinished');
     closeConnection(connection);
     tally.givenUp.unfinished += 1;
     return;
   }
   request.answeredAt ??= now;
-  // One that was answered in mid-work, at its deadline, may still be reading.
+  // The work for a request that was answered at its deadline may still be reading from a store.
   request.reserved = request.unsettled;
   const since = now - request.answeredAt;
   const stalled = now - Math.max(request.answeredAt, connection.movedAt);
   if (exchange.response.writableFinished) {
     const stream = streamOf(exchange.request);
     if (stream === undefined || since < REST_TIME) return;
-    // RFC 9113, 8.1: the response is whole, what is left of the request is not wanted.
+    // RFC 9113, 8.1: the response is complete, and the rest of the request is not wanted.
     exchange.givenUp('unfinished');
     stream.close(constants.NGHTTP2_NO_ERROR);
   } else if (stalled > settings.writeTimeout || since > settings.writeTimeout * MOST_TIMEOUTS) {
     giveUp(request, 'unread');
-    // Nothing at all leaves it: its other streams wait in vain, too.
+    // Nothing at all leaves the connection: its other streams wait in vain, too.
     if (stalled > settings.writeTimeout) closeConnection(connection);
   } else {
     return;
@@ -118,7 +118,7 @@ function relieve(requests: readonly OpenRequest[], excess: number, now: number, 
   }
 }
 
-/** Of a TCP connection what the kernel has taken; the handle's queue holds what it has not. */
+/** Notes how many bytes the kernel has taken from a connection; what it has not is in the queues subtracted here. */
 function noteProgress(connection: Connection, now: number): void {
   const socket = connection.socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null };
   const moved = socket.bytesWritten - socket.writableLength - (socket._handle?.writeQueueSize ?? 0);

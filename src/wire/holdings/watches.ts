@@ -1,6 +1,7 @@
 /**
  * Streams that are meant to stay open: they are counted for each address and in all, and end after a while, so that
- * their callers spread anew. Where there is room for no more the oldest one ends, and its caller opens another.
+ * their callers spread over the replicas anew. Where there is no room for another, the oldest one ends, and its caller
+ * opens another.
  */
 import { setTimeout as startTimer } from 'node:timers';
 import type { Account } from './accounts.ts';
@@ -10,7 +11,7 @@ import type { HoldingTally } from './tally.ts';
 
 /** The open watches of a port. */
 export interface Watches {
-  /** Counts a watch, and calls `end` once when it has to go. Returns what tells that it is over. */
+  /** Counts a watch, and calls `end` once if the watch must end. Returns a function to call when it is over. */
   open(request: OpenRequest, end: () => void): () => void;
   readonly size: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Puts the chunks of a body together as they come. What a body holds of memory is what it has of bytes, however small
- * its chunks are.
+ * Puts the chunks of a body together as they come, so that a body takes memory for its bytes alone, however small its
+ * chunks are.
  */
 
 /** The bytes of one body so far. */
@@ -11,7 +11,7 @@ export interface ByteCollector {
   bytes(): Uint8Array;
 }
 
-/** Without bytes. A first chunk is not copied: most bodies are one. */
+/** A collector without bytes. The first chunk is not copied: most bodies have only one. */
 export function createByteCollector(): ByteCollector {
   let buffer: Uint8Array = new Uint8Array(0);
   let length = 0;

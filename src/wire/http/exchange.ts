@@ -1,6 +1,6 @@
 /**
  * One HTTP request and its response, from the first header to the log line. It is received, admitted, invoked, answered
- * and ended, and may fail or be given up on the way; what was so is in its record, which nobody else writes.
+ * and ended, and may fail or be given up on the way; its record says what happened, and nobody else writes it.
  */
 import type { Caller } from '../../domain/callers.ts';
 import { DomainError, type ErrorReason } from '../../domain/errors.ts';
@@ -14,15 +14,15 @@ import { parseTraceParent, type TraceContext } from './trace-parent.ts';
 /** What an exchange speaks. gRPC-Web, which Connect answers, counts as Connect. */
 export type Protocol = 'rest' | 'grpc' | 'connect';
 
-/** The room that an exchange takes in the process, beside its caller's limits. */
+/** The room that an exchange takes in the process, apart from its caller's limits. */
 export interface Place {
   /**
-   * Sets bytes aside for a response of which nobody knows the size yet: the most that it may have. At once (no
-   * promise), or when others are settled. Throws or rejects with DomainError if the address, or all together, have too
-   * many bytes waiting to be read.
+   * Sets bytes aside for a response whose size is not known yet: the most that it may have. At once (no promise), or
+   * when others have been settled. Throws or rejects with DomainError if the address, or all together, have too many
+   * bytes waiting to be read.
    */
   reserve(bytes: number): Promise<void> | undefined;
-  /** Says how many bytes it has instead. */
+  /** Says how many bytes the response has after all. */
   settle(bytes: number): void;
   /** Counts a request that no other limit counts. @throws DomainError if the address sends too many. */
   meter(): void;
@@ -33,10 +33,10 @@ export interface ExchangeRecord {
   readonly protocol: Protocol;
   /** The route's template or the RPC's path; bounded in number, so that it can label metrics. */
   readonly route: string;
-  /** When the gate let it in, and when its handler began with the decoded request. */
+  /** When the gate admitted it, and when its handler began with the decoded request. */
   readonly admittedAt?: number;
   readonly invokedAt?: number;
-  /** From when until when work for it went on in the engine. */
+  /** When work for it in the engine began, and when it ended. */
   readonly engineSince?: number;
   readonly engineUntil?: number;
   /** When it was over; 0 until then. */
@@ -47,7 +47,7 @@ export interface ExchangeRecord {
   readonly cause?: unknown;
   /** Why the wire gave it up, if it did. */
   readonly givenUp?: 'unread' | 'unfinished' | 'displaced';
-  /** The span that it has been recorded as, or else the caller's; known when it is over. */
+  /** The span as which it was recorded, or else the caller's; known when it is over. */
   readonly trace?: TraceContext | undefined;
 }
 
@@ -94,7 +94,7 @@ export class Exchange implements Call {
     return this.#deadline;
   }
 
-  /** Undefined where nothing is counted, and for a peer that is gone already. */
+  /** Undefined where holdings are not counted, and for a peer that is gone already. */
   get place(): Place | undefined {
     return this.#place;
   }
@@ -112,37 +112,37 @@ export class Exchange implements Call {
     return this.#departure.signal;
   }
 
-  /** It takes a place, or has given it back. */
+  /** Notes the place that it takes; undefined once it has given that back. */
   placed(place: Place | undefined): void {
     this.#place = place;
   }
 
-  /** What is known of it by its head. `timeout`: milliseconds from its beginning to the deadline. */
+  /** Notes what its head says. `timeout`: milliseconds from its beginning to the deadline. */
   received({ timeout, ...found }: { protocol?: Protocol; route?: string; timeout?: number }): void {
     Object.assign(this.#record, found);
     if (timeout !== undefined) this.#deadline = this.startedAt + timeout;
   }
 
-  /** The gate knows who asks. */
+  /** Notes the caller that the gate identified. */
   identified(caller: Caller): void {
     this.#caller = caller;
   }
 
   /**
-   * Keeps a lease of the caller's limits until the work for the exchange is done: nobody's limits depend on when a
-   * response is read.
+   * Keeps a lease of the caller's limits until the work for the exchange is done: when its response is read makes no
+   * difference to that.
    */
   hold(lease: { release(): void }): void {
     this.#lease = lease;
     this.#settle();
   }
 
-  /** The gate has let it in. */
+  /** Notes that the gate has admitted it. */
   admitted(): void {
     this.#record.admittedAt = performance.now();
   }
 
-  /** Its handler begins with the decoded request. @throws DomainError DEADLINE_EXCEEDED if it is too late for that. */
+  /** Notes that its handler begins. @throws DomainError DEADLINE_EXCEEDED if the deadline has passed. */
   invoked(): void {
     const now = performance.now();
     if (now >= this.#deadline) {
@@ -164,15 +164,15 @@ export class Exchange implements Call {
     };
   }
 
-  /** The handler is done, or never ran: only the response has to leave. */
+  /** Notes that the handler is done, or never ran: only the response has to leave. */
   answered(): void {
     this.#answered = true;
     this.#settle();
   }
 
   /**
-   * An error ended the work for it. Returns what a caller may see of that: what is not a DomainError is `internal`, and
-   * only the log says what it was, or `cause` if that says more.
+   * Notes the error that ended the work for it. Returns what the caller may see of that: an error that is not a
+   * DomainError becomes `internal`. `cause` is for the log alone: the error, or what is behind a DomainError.
    */
   failed(error: unknown, cause: unknown = error instanceof DomainError ? error.cause : error): DomainError {
     const fault =
@@ -185,18 +185,18 @@ export class Exchange implements Call {
     return fault;
   }
 
-  /** The wire ends it before its response has left. */
+  /** Notes that the wire ends it before its response has left. */
   givenUp(why: NonNullable<ExchangeRecord['givenUp']>): void {
     this.#record.givenUp = why;
   }
 
-  /** The caller is gone: whoever works for it may stop. */
+  /** Notes that the caller is gone: work for it may stop. */
   depart(): void {
     this.#departed = true;
     this.#departure?.abort();
   }
 
-  /** The response is closed, whether or not it was written. */
+  /** Notes that the response is closed, whether or not it was written. */
   ended(): void {
     if (!this.response.writableEnded) {
       this.#record.reason ??= 'CANCELED';
@@ -207,7 +207,7 @@ export class Exchange implements Call {
     this.answered();
   }
 
-  /** It was recorded as a span. */
+  /** Notes the span as which it was recorded. */
   traced(span: TraceContext): void {
     this.#record.trace = span;
   }

@@ -25,7 +25,7 @@ export function envelopeBody(error: DomainError): string {
   return JSON.stringify({ error: { message: error.message, type, code: error.code, param: error.param } });
 }
 
-/** The headers that an error brings beside the body's own. */
+/** The headers of an error, in addition to those of its body. */
 export function errorHeaders(error: DomainError): Record<string, string> {
   const headers: Record<string, string> = {};
   if (error.retryAfter !== undefined) headers['retry-after'] = String(error.retryAfter);

@@ -1,20 +1,20 @@
 /**
- * Reads JSON's smallest parts (RFC 8259), one after the other, without making anything of them: strings, numbers, words
- * and what stands between them. Each is as long as it looks, so a text is gone through once, whatever is in it.
+ * Reads the tokens of JSON (RFC 8259) one after the other, without making values of them: strings, numbers, words and
+ * what stands between them. It never goes back, so a text is gone through once, whatever is in it.
  */
 
 const [QUOTE, BACKSLASH, MINUS, PLUS, POINT, ZERO, NINE] = [0x22, 0x5c, 0x2d, 0x2b, 0x2e, 0x30, 0x39];
 const [SPACE, TAB, LINE_FEED, RETURN] = [0x20, 0x09, 0x0a, 0x0d];
 const LETTER_U = 0x75;
-/** 1 for what may stand behind a backslash by itself. */
+/** 1 for each character that makes a whole escape with the backslash before it. */
 const SIMPLE_ESCAPES = new Uint8Array(128);
 for (const character of '"\\/bfnrt') SIMPLE_ESCAPES[character.charCodeAt(0)] = 1;
 const WORDS = ['true', 'false', 'null'];
 
-/** The text is not JSON at a place. */
+/** The text is not JSON. */
 export class NotJson extends Error {
   override readonly name = 'NotJson';
-  /** In UTF-16 units; undefined if the text only ended too early. */
+  /** Where, in UTF-16 units; undefined if the text only ended too early. */
   readonly position: number | undefined;
   constructor(position: number | undefined) {
     super('the text is not JSON');
@@ -22,7 +22,7 @@ export class NotJson extends Error {
   }
 }
 
-/** A string in a text: from its opening quote to behind its closing one. */
+/** A string in a text: from its opening quote to just after its closing one. */
 export interface StringSpan {
   readonly start: number;
   readonly end: number;
@@ -30,7 +30,7 @@ export interface StringSpan {
   readonly escaped: boolean;
 }
 
-/** A place in a text. Every method throws NotJson where it does not find what it is to read. */
+/** A place in a text. Every method throws NotJson where it does not find what it should read. */
 export class JsonCursor {
   readonly text: string;
   at = 0;
@@ -48,7 +48,7 @@ export class JsonCursor {
     return this.at >= this.text.length;
   }
 
-  /** Skips white space, and returns the unit behind it; NaN at the end. */
+  /** Skips white space, and returns the unit after it; NaN at the end. */
   skipSpace(): number {
     const { text } = this;
     let { at } = this;
@@ -125,7 +125,7 @@ export class JsonCursor {
     }
   }
 
-  /** Skips digits, of which there must be one at least. */
+  /** Skips digits, of which there must be at least one. */
   #takeDigits(): void {
     if (!isDigit(this.unit)) this.fail();
     const { text } = this;

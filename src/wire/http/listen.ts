@@ -1,7 +1,7 @@
-/** Listening, as a promise that knows of both outcomes. */
+/** Listening as a promise, which Node's own `listen` does not return. */
 import type { AddressInfo, ListenOptions, Server } from 'node:net';
 
-/** Resolves with the port once connections are accepted. @throws the system's error if the address cannot be had. */
+/** Resolves with the port once connections are accepted. @throws the system's error if the address is not available. */
 export function listen(server: Server, options: ListenOptions): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);

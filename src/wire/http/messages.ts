@@ -3,10 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** HTTP/2 requests come as Node's compatibility class, which has all of these members. */
 export type HttpRequest = IncomingMessage;
-/** Likewise. Connection headers must not be set on an HTTP/2 response. */
+/** HTTP/2 responses come so, too. Connection headers must not be set on them. */
 export type HttpResponse = ServerResponse;
 
-/** Whether the request came over HTTP/2. Its own version does not tell: an HTTP/1.1 connection can claim any. */
+/** Whether the request came over HTTP/2. Its `httpVersion` does not tell: over HTTP/1.1 a request can claim any. */
 export function isHttp2(request: HttpRequest): boolean {
   return 'stream' in request;
 }
@@ -16,7 +16,7 @@ export function wasReset(request: HttpRequest): boolean {
   return isHttp2(request) && request.aborted;
 }
 
-/** The path of a request without its query: of an absolute-form target, the part behind the authority. */
+/** The path of a request without its query: of an absolute-form target, the part after the authority. */
 export function pathOf(request: HttpRequest): string {
   const target = request.url ?? '';
   const query = target.indexOf('?');

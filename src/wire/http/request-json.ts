@@ -1,6 +1,6 @@
 /**
- * A request's JSON as every protocol takes it: which properties it may have, what they may hold, and what is said of
- * one that is wrong.
+ * A request's JSON as every protocol accepts it: which properties it may have, what they may hold, and the faults of
+ * those that are wrong.
  */
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { DomainError } from '../../domain/errors.ts';
@@ -16,7 +16,7 @@ export interface JsonField {
 
 const MAX_PARAM = 128;
 
-/** What JSON has for a field of a request; undefined for a field that requests do not have. */
+/** The kind of JSON value for a field of a request; undefined for a kind of field that requests do not have. */
 export function jsonKind(field: DescField): JsonField['kind'] | undefined {
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING) return 'string';
   if (field.fieldKind === 'list' && field.listKind === 'scalar' && field.scalar === ScalarType.STRING) return 'strings';
@@ -24,10 +24,10 @@ export function jsonKind(field: DescField): JsonField['kind'] | undefined {
 }
 
 /**
- * Compiles the scan of bodies with these fields: their values by property, unread. `shape` has the properties that are
- * taken, the fields' own names unless it is given.
+ * Compiles the scan of bodies with these fields, which returns their values by property, unread. `shape` has the
+ * properties that are accepted, by default the fields' own names.
  *
- * The scan throws DomainError for what is no JSON, a property that is unknown or given twice, or a value that
+ * The scan throws DomainError for a body that is not JSON, a property that is unknown or given twice, or a value that
  * nests too deep.
  */
 export function compileBodyScan(
@@ -53,7 +53,7 @@ export function compileBodyScan(
   };
 }
 
-/** The value as what its field holds. @throws DomainError for another type, or too few or too many items. */
+/** A value of its field's type. @throws DomainError for another type, or too few or too many items. */
 export function checkedValue(field: JsonField, value: BodyValue | undefined): Exclude<BodyValue, { kind: 'other' }> {
   if (value === undefined || value.kind === 'other' || value.kind !== field.kind) throw wrongType(field);
   const fault = value.kind === 'strings' ? field.rule.items?.(value.items) : undefined;
@@ -61,7 +61,7 @@ export function checkedValue(field: JsonField, value: BodyValue | undefined): Ex
   return value;
 }
 
-/** The fault of a value of another type; `place`: of the item that is not a string. */
+/** The fault of a value of another type. `place`: that of the item in a list that is not a string. */
 function wrongType(field: JsonField | undefined, place?: number | undefined): DomainError {
   const { name = '', rule, kind } = field ?? {};
   const wanted = kind === 'strings' ? 'an array of strings' : 'a string';
@@ -70,8 +70,8 @@ function wrongType(field: JsonField | undefined, place?: number | undefined): Do
 }
 
 /**
- * The fault of a property that the request does not have, with those that it has: its names are easily taken for those
- * of another API.
+ * The fault of a property that the request does not have. It names those that it has, since callers easily take them
+ * from another API.
  */
 function unknownField(name: string, fields: readonly string[]): DomainError {
   const shown = name.length > MAX_PARAM ? `${name.slice(0, MAX_PARAM)}…` : name;

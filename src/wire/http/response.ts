@@ -1,4 +1,4 @@
-/** Writes responses that are there as a whole: status, headers and body at once. */
+/** Writes responses that are complete: status, headers and body at once. */
 import type { Exchange } from './exchange.ts';
 import { isHttp2 } from './messages.ts';
 import { throwRestAway } from './unwanted.ts';
@@ -10,11 +10,11 @@ export interface WholeResponse {
   readonly body: string | Buffer | null;
 }
 
-/** Sends a response, with the headers that every one of them has. Does nothing if the caller is gone. */
+/** Sends a response, with the headers that every response has. Does nothing if the caller is gone. */
 export function respond(exchange: Exchange, { status, headers, body }: WholeResponse, closing: boolean): void {
   const { request, response } = exchange;
   if (response.writableEnded || response.destroyed || response.headersSent) return;
-  // Over HTTP/2 what nobody reads stays with the sender.
+  // Over HTTP/2, flow control keeps what nobody reads with the sender.
   if (!isHttp2(request) && !request.complete) throwRestAway(request);
   const head: Record<string, string | number> = { 'x-request-id': exchange.requestId, ...headers };
   if (closing && !isHttp2(request)) head.connection = 'close';

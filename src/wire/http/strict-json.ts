@@ -3,10 +3,10 @@
  * strings and lists of strings. What JSON leaves open is refused here, so that two readers of the same bytes never
  * see different requests.
  *
- * A body is gone through once before anything is made of it, and no further than to what no request can have: a
- * property that the contract does not know or that stands there twice, an object or a list where it knows none. So a
- * body takes time for its bytes and for nothing else: not for how deep it nests, how many properties it has or how long
- * its numbers are. Values are read when they are asked for.
+ * A body is scanned once before anything is made of it, and no further than to the first thing that no request can
+ * have: a property that the contract does not have or that is given twice, an object or a list where the contract has
+ * none. So the time that a body takes depends on its bytes alone, not on how deep it nests, how many properties it has
+ * or how long its numbers are. Values are read when they are asked for.
  */
 import { isAscii } from 'node:buffer';
 import { DomainError } from '../../domain/errors.ts';
@@ -30,17 +30,17 @@ export type ScannedBody =
       readonly kind: 'object';
       readonly values: ReadonlyMap<string, BodyValue>;
     }
-  /** It has a property that no request has: of a long name the beginning. */
+  /** It has a property that no request has; `name` is the beginning of a long name. */
   | { readonly kind: 'unknown'; readonly name: string }
   /** It has a property twice. */
   | { readonly kind: 'duplicate'; readonly name: string }
   /**
-   * A property holds an object, a list where it must hold a string, or a list with something else than a
-   * string in this place.
+   * A property holds an object, a list where it must hold a string, or a list with something other than a string in
+   * this place.
    */
   | { readonly kind: 'nested'; readonly name: string; readonly place: number | undefined };
 
-/** Characters of a property's name that an error may show: one more than it does. */
+/** Characters of a property's name that are kept: one more than an error shows, to see that it is longer. */
 const SHOWN_NAME = 129;
 
 const [QUOTE, COLON, COMMA, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [0x22, 0x3a, 0x2c, 0x7b, 0x7d, 0x5b, 0x5d];
@@ -62,7 +62,7 @@ export function scanBody(body: Uint8Array, shape: ObjectShape): ScannedBody {
     return scanObject(cursor, shape);
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;
-    // What stands there is not passed on: it is the caller's text.
+    // The message does not repeat what stands there: it is the caller's text.
     const place = error.position === undefined ? '' : ` (at position ${error.position})`;
     throw fault(`the body is not valid JSON${place}`);
   }
@@ -71,7 +71,7 @@ export function scanBody(body: Uint8Array, shape: ObjectShape): ScannedBody {
 function decoded(body: Uint8Array): string {
   let text: string;
   try {
-    // ASCII needs no decoding, and finding that out takes less than decoding does.
+    // ASCII needs no decoding, and finding that out takes less time than decoding does.
     text = isAscii(body)
       ? Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1')
       : decoder.decode(body);
@@ -109,7 +109,7 @@ function scanObject(cursor: JsonCursor, shape: ObjectShape): ScannedBody {
   return { kind: 'object', values };
 }
 
-/** A property's name; of one without escapes that is very long, the beginning. */
+/** A property's name; of a very long one, the beginning. */
 function nameOf(text: string, span: StringSpan): string {
   const { start, end, escaped } = span;
   return escaped
@@ -117,13 +117,13 @@ function nameOf(text: string, span: StringSpan): string {
     : text.slice(start + 1, Math.min(end - 1, start + 1 + SHOWN_NAME));
 }
 
-/** A list that has something else than a string in this place. */
+/** A list that has something other than a string in this place. */
 interface WrongList {
   readonly kind: 'wrong';
   readonly place: number;
 }
 
-/** The value here, or undefined if it nests deeper than any request's. */
+/** The value here, or undefined if it nests deeper than that of any request. */
 function scanValue(cursor: JsonCursor, expected: 'string' | 'strings'): BodyValue | WrongList | undefined {
   const { text, unit } = cursor;
   if (unit === QUOTE) {

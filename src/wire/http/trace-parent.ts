@@ -14,12 +14,12 @@ export interface TraceContext {
 }
 
 const TRACE_PARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}(-|$)/;
-/** Of the four fields. */
+/** Characters of the four fields. */
 const LENGTH = 55;
 
 /**
- * The caller's context, or undefined where the header is missing, malformed or doubled: such a request begins a trace
- * of its own. A version that is not known yet may carry more fields behind the four; version `ff` is none.
+ * The caller's context, or undefined where the header is missing, malformed or given twice: such a request begins a
+ * trace of its own. A version that is not known yet may have more fields after the four; `ff` is not a version.
  */
 export function parseTraceParent(header: string | readonly string[] | undefined): TraceContext | undefined {
   if (typeof header !== 'string' || !TRACE_PARENT.test(header)) return undefined;

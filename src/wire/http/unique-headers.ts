@@ -1,14 +1,14 @@
 /**
- * Refuses requests whose meaning depends on who reads them: of two headers, or in a version that the connection does
- * not speak. Node shows doubled ones only in `rawHeaders`. It bounds the headers of HTTP/1.1 itself, but those of
- * HTTP/2 only at four times what was announced.
+ * Refuses requests whose meaning depends on who reads them: those that have a header twice, or a version that the
+ * connection does not speak. Node shows both headers only in `rawHeaders`. It bounds the size of headers itself over
+ * HTTP/1.1, but over HTTP/2 only at four times what was announced.
  */
 import { DomainError } from '../../domain/errors.ts';
 import { MAX_HEADER_BYTES } from './bounds.ts';
 import type { HttpRequest } from './messages.ts';
 import { isHttp2 } from './messages.ts';
 
-/** What HTTP/2 counts for each header beside its name and value (RFC 9113, 6.5.2). */
+/** What HTTP/2 counts for each header in addition to its name and value (RFC 9113, 6.5.2). */
 const HEADER_OVERHEAD = 32;
 
 /**
@@ -27,7 +27,7 @@ export function assertUniqueHeaders(request: HttpRequest): void {
   let size = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string;
-    // Lengths first: nearly all names are settled without being lowered.
+    // Lengths are compared first, so that few names have to be converted to lower case.
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
     else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations += 1;
     else if (name.length === 12 && name.toLowerCase() === 'content-type') types += 1;

@@ -1,32 +1,32 @@
 /**
- * What is left of a request that is answered before it has arrived is read and thrown away, so that the answer is not
- * lost in a reset connection: a small rest at once, a large one piece by piece, few pieces at a time. Reading a flood
- * as fast as it comes would keep the serving thread from everybody else, although each of its requests was refused.
+ * The rest of a request that is answered before all of it has arrived is read and discarded, so that the answer is not
+ * lost in a reset connection: a small rest at once, a large one in pieces, few of them at a time. Reading a flood as
+ * fast as it comes would keep the serving thread from everybody else, although each of its requests was refused.
  */
 import { type HttpRequest, isHttp2 } from './messages.ts';
 
 /**
- * Bytes that are read of a rest at once: most requests that are refused are small, and their connections
- * are used again.
+ * Bytes of a rest that are read at once: most requests that are refused are small, and their connections are used
+ * again.
  */
 const AT_ONCE = 64 * 1024;
 /**
- * Of all rests together so many pieces, each of at most what one read of a socket gives (64 KiB), are read every so
- * many milliseconds: 25 MB/s.
+ * How many pieces of all rests together are read in an interval, and its milliseconds. A piece is at most what one read
+ * of a socket returns (64 KiB), so this is 25 MB/s.
  */
 const PIECES = 4;
 const INTERVAL = 10;
 
 /**
- * Rests that wait for their next piece, the one that has waited longest first. The thread has one event loop,
- * and so one line.
+ * Requests whose rest waits for its next piece, the one that has waited longest first. The thread has one event loop,
+ * and so one queue.
  */
 const waiting = new Set<HttpRequest>();
-/** Rests that somebody reads already. */
+/** Requests whose rest is being read already. */
 const known = new WeakSet<HttpRequest>();
 let timer: NodeJS.Timeout | undefined;
 
-/** Reads what is left of a request, if anything is, and throws it away. Whoever read it before must not read on. */
+/** Reads the rest of a request, if there is any, and discards it. Whoever has read the request must have stopped. */
 export function throwRestAway(request: HttpRequest): void {
   if (known.has(request)) return;
   if (isHttp2(request) || isSmall(request)) {
@@ -45,7 +45,7 @@ export function throwRestAway(request: HttpRequest): void {
   request.on('close', () => waiting.delete(request)).resume();
 }
 
-/** Whether the body of an HTTP/1.1 request is small, or there is none: one has a length or comes in chunks. */
+/** Whether an HTTP/1.1 request has a small body, or none: every body has a length or comes in chunks. */
 function isSmall(request: HttpRequest): boolean {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
   return length === undefined ? coding === undefined : Number(length) <= AT_ONCE;

@@ -17,19 +17,19 @@ export const HTTP1_OPTIONS = {
   requestTimeout: REQUEST_TIMEOUT,
   keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
   connectionsCheckingInterval: CHECK_INTERVAL,
-  // Node's own answer to a missing Host has no body; the dispatcher looks for itself.
+  // Node's own answer to a missing Host has no body, so the dispatcher checks that.
   requireHostHeader: false,
 };
 
-/** A server that answers through `dispatch`, and by `raw` what never becomes a request. */
+/** A server that answers requests through `dispatch`, and through `raw` what never becomes a request. */
 export function createHttp1Server(dispatch: Dispatch, raw: RawAnswers): Server {
   const server = createServer(HTTP1_OPTIONS, dispatch);
   server.on('clientError', raw.clientError);
   server.on('connect', raw.connect);
-  // Without listeners Node answers 417 without a body, and 100 to what is refused; the dispatcher looks for itself.
+  // Without listeners Node sends 417 without a body, and 100 to requests that are then refused; so dispatch does both.
   server.on('checkContinue', dispatch);
   server.on('checkExpectation', dispatch);
-  // The timeouts are only watched once the server believes that it listens.
+  // Node watches the timeouts only once the server believes that it listens.
   server.emit('listening');
   return server;
 }

@@ -20,12 +20,12 @@ export const HTTP2_OPTIONS = {
   } satisfies Settings,
   maxSessionMemory: 8,
   ...SESSION_RESETS,
-  // Otherwise a header with a space at its end is silently dropped, and with it a key: its caller would be
-  // served as anonymous.
+  // Strict validation silently drops a header that ends in a space. If that held a key, its caller would be served
+  // as anonymous.
   strictFieldWhitespaceValidation: false,
 };
 
-/** Milliseconds between pings, and those that a peer with open streams has to answer. */
+/** Milliseconds between pings, and those in which a peer with open streams must answer one. */
 export interface PingTimes {
   readonly interval: number;
   readonly busyTimeout: number;
@@ -36,7 +36,7 @@ const PING_TIMES: PingTimes = { interval: PING_INTERVAL, busyTimeout: BUSY_PING_
 /** One session as it was last seen. Times are on the clock of `performance.now()`. */
 interface Watched {
   streams: number;
-  /** Whether it had a stream yet. */
+  /** Whether it has had a stream. */
   used: boolean;
   /** When the last stream ended, or the session began. */
   quietSince: number;
@@ -44,27 +44,27 @@ interface Watched {
   pingedAt: number | undefined;
   /** When the peer was last known to be listening. */
   heardAt: number;
-  /** Whether it answered a ping since the session is quiet. */
+  /** Whether the peer has answered a ping since the session became quiet. */
   heardWhileQuiet: boolean;
-  /** Bytes that had come when it was last looked at with streams open. */
+  /** Bytes that had arrived when it was last looked at with streams open. */
   received: number;
 }
 
 /**
- * Keeps an eye on all sessions of a listener.
+ * Watches over all sessions of a listener.
  *
  * Node can send one GOAWAY for a session: it names the last stream that was seen, and a stream that crosses it on the
- * wire is ignored. A proxy does not send again what may have had an effect, so while taking leave a session is closed
+ * wire is ignored. A proxy does not repeat a request that may have had an effect. So while leaving, a session is closed
  * just as a stream begins: a peer with one stream at a time cannot be opening another. A session without streams is
- * sent a ping instead: proxies drop an idle connection on which anything arrives, and one that has just been taken for
- * a request serves it.
+ * sent a ping instead: proxies drop an idle connection on which anything arrives, and if one has just been taken for a
+ * request, the session still serves it.
  *
- * A session without streams is asked with a ping whether its peer still listens: one that has stopped in the middle of
- * a frame cannot answer, nor can one that is gone, and both are destroyed after the time that headers may take.
- * Nothing else shows half a frame. A session with streams is asked when nothing has come from it for as long: a watch
- * would keep a peer that has vanished for ever. One that is closed is asked at once: where its peer took leave and
- * then broke the protocol, nghttp2 reads and writes nothing more, Node does not end the session, and the end of its
- * connection is never read.
+ * A session without streams is asked with a ping whether its peer still listens: a peer that has stopped in the middle
+ * of a frame, which nothing else shows, cannot answer, nor can one that is gone. Their sessions are destroyed after the
+ * time that headers may take. A session with streams is asked when nothing has come from it for the time between pings:
+ * otherwise a watch would keep the session of a vanished peer for ever. A session that is closed is asked at once:
+ * where its peer sent GOAWAY and then broke the protocol, nghttp2 reads and writes nothing more, Node does not end the
+ * session, and the end of its connection is never read.
  */
 export class SessionWatch {
   readonly #times: PingTimes;
@@ -110,13 +110,13 @@ export class SessionWatch {
     session.once('close', () => this.#sessions.delete(session));
   }
 
-  /** Begins to take leave: each session serves one more stream at most, those to come included. */
+  /** Begins to leave: each session, those to come included, serves one more stream at most. */
   startLeaving(): void {
     this.#state = 'leaving';
     for (const [session, { streams }] of this.#sessions) if (streams === 0) pingIdle(session);
   }
 
-  /** Sessions that may have a first stream on the way. */
+  /** How many sessions may have their first stream on the way. */
   get fresh(): number {
     return [...this.#sessions.values()].filter(({ used }) => !used).length;
   }
@@ -137,7 +137,7 @@ export class SessionWatch {
     for (const [session, { streams }] of this.#sessions) if (streams === 0) session.close();
   }
 
-  /** Ends the looks over the sessions; these go on. */
+  /** Ends the looks over the sessions, which go on. */
   stop(): void {
     clearInterval(this.#timer);
   }
@@ -173,7 +173,7 @@ export class SessionWatch {
   }
 }
 
-/** Asks a peer whether it listens. */
+/** Asks a peer whether it still listens. */
 function ask(session: ServerHttp2Session, watched: Watched, now: number): void {
   watched.pingedAt = now;
   const onAnswer = (error: Error | null): void => {
@@ -182,7 +182,7 @@ function ask(session: ServerHttp2Session, watched: Watched, now: number): void {
     watched.heardAt = performance.now();
     watched.heardWhileQuiet = watched.streams === 0;
   };
-  // Node sends no ping for a session that is closed, and says so at once; a peer acknowledges SETTINGS as well.
+  // For a closed session Node sends no ping, but still sends SETTINGS, which a peer acknowledges as well.
   if (session.closed) session.settings({}, onAnswer);
   else session.ping(onAnswer);
 }

@@ -1,6 +1,6 @@
 /**
- * The answers to requests that never become one: Node's HTTP/1.1 parser gave up on them. They get the envelope
- * like all others.
+ * The answers to what never becomes a request, since Node's HTTP/1.1 parser gave it up. They have the envelope like all
+ * others.
  */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -18,7 +18,7 @@ const PHRASES: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 };
 
-/** A `clientError` of Node's as a fault. */
+/** The fault behind an error of Node's event `clientError`. */
 function faultOf(error: NodeJS.ErrnoException): DomainError {
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -35,7 +35,7 @@ function faultOf(error: NodeJS.ErrnoException): DomainError {
 /** What Node keeps on a socket: the response that is being written on it. */
 type WithResponse = Duplex & { _httpMessage?: ServerResponse | null };
 
-/** Does it once the requests before have been answered, or never if the connection ends with one of them. */
+/** Does `work` once earlier requests have been answered; never, if the connection ends with one of them. */
 function inTurn(socket: Duplex, work: () => void): void {
   const { _httpMessage: earlier } = socket as WithResponse;
   if (!socket.writable) return;
@@ -51,7 +51,7 @@ export interface RawAnswers {
   readonly connect: (request: unknown, socket: Duplex) => void;
 }
 
-/** Answers that leave a line in the log each, as other requests do. */
+/** Answers each of which is logged as one line, as other requests are. */
 export function createRawAnswers(logger: Logger): RawAnswers {
   const answer = (socket: Socket, fault: DomainError, log = true): void => {
     const requestId = newId('req_');
@@ -77,7 +77,7 @@ export function createRawAnswers(logger: Logger): RawAnswers {
     },
     connect(_request, socket) {
       socket.on('error', () => {});
-      // What a tunnel would carry is thrown away; unread it would hide that the peer has left.
+      // What the tunnel would carry is discarded; left unread, it would hide that the peer has left.
       socket.resume();
       inTurn(socket, () => answer(socket as Socket, new DomainError('ROUTE_NOT_FOUND', 'this server is no proxy')));
     },

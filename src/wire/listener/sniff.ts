@@ -11,8 +11,8 @@ const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 export type Sniffed = 'http1' | 'http2';
 
 /**
- * Reads until the protocol is certain, puts the bytes back and calls `found` once. A socket that stays silent or ends
- * before is destroyed after `timeout` milliseconds.
+ * Reads until the protocol is certain, puts the bytes back and calls `found` once. A socket that leaves it open is
+ * destroyed after `timeout` milliseconds, one that ends without a byte at once.
  */
 export function sniff(socket: Socket, timeout: number, found: (protocol: Sniffed) => void): void {
   let head: Buffer = Buffer.alloc(0);

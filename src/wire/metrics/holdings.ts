@@ -9,11 +9,11 @@ import { type Reading, readingsIn } from './readings.ts';
 /** Where these metrics are read from. */
 export interface HoldingSources {
   holdings(): HoldingState;
-  /** Faults that nothing caught, by their reason. */
+  /** Counts of faults that nothing caught, by reason. */
   readonly faults: ReadonlyMap<string, number>;
 }
 
-/** Adds what is read when somebody asks. */
+/** Adds metrics whose values are read at each scrape. */
 export function addHoldingMetrics(registry: Registry, { holdings, faults }: HoldingSources): void {
   const { gauge, total, totals } = readingsIn(registry);
   const byReason = (counts: Iterable<readonly [reason: string, count: number]>): readonly Reading[] =>

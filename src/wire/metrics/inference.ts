@@ -1,11 +1,11 @@
-/** What an operator sees of inference servers, model by model. There is nothing where no model has one. */
+/** What an operator sees of inference servers, model by model. There are no values where no model has a server. */
 import type { Registry } from 'prom-client';
 import type { Engine, InferenceStats } from '../../engine/engine.ts';
 import { type Reading, readingsIn } from './readings.ts';
 
 const MODEL = ['model'];
 
-/** Adds what is read when somebody asks. */
+/** Adds metrics whose values are read at each scrape. */
 export function addInferenceMetrics(registry: Registry, engine: Engine): void {
   const { gauges, totals } = readingsIn(registry);
   const each = (read: (stats: InferenceStats) => number) => (): readonly Reading[] =>

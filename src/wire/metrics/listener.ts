@@ -1,6 +1,6 @@
 /**
- * The operator's port: `GET /metrics`, at `/` the way there, and the probes of health, which here cannot be crowded out
- * by callers of the other port. Answers of probes are the same as there.
+ * The metrics port: `GET /metrics`, at `/` a link to it, and the probes of health, which callers of the service's port
+ * cannot crowd out here. Probes are answered as they are there.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -19,7 +19,7 @@ export interface MetricsListener {
 
 /** Scrapers and probes that may be connected at one time. */
 const MAX_CONNECTIONS = 64;
-/** Milliseconds for a request, and for what a scraper leaves unread. */
+/** Milliseconds that a request may take to arrive, and a response to be read. */
 const TIMEOUT = 5000;
 
 /** A listener for a registry and the state of health. */
@@ -46,11 +46,11 @@ export function createMetricsListener(registry: Registry, health: Health): Metri
       response.end(request.method === 'HEAD' ? undefined : text);
     },
   );
-  // Also ends what nobody reads: nothing here takes as long.
+  // Also closes connections whose responses nobody reads: nothing here takes as long.
   server.setTimeout(TIMEOUT, (socket) => socket.destroy());
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
-    // The oldest goes, not the newcomer: probes connect anew each time, and a scraper connects again.
+    // The oldest is closed, not the newcomer: probes connect anew each time, and a scraper connects again.
     const [oldest] = sockets;
     if (sockets.size >= MAX_CONNECTIONS) oldest?.destroy();
     sockets.add(socket);
@@ -66,7 +66,7 @@ export function createMetricsListener(registry: Registry, health: Health): Metri
   };
 }
 
-/** Answers a probe of a health path, and says whether it was one. */
+/** Answers the request if its path is a probe's; returns whether it is. */
 function answerProbe(health: Health, path: string, request: IncomingMessage, response: ServerResponse): boolean {
   const state = probe(health, path);
   if (state === undefined) return false;

@@ -1,4 +1,4 @@
-/** Counts exchanges that are over. */
+/** Counts exchanges in the metrics when they are over. */
 import { ERROR_TABLE } from '../../domain/errors.ts';
 import { STORE_BUDGET_MS } from '../../stores/budget.ts';
 import type { Exchange, Observer, Protocol } from '../http/exchange.ts';
@@ -32,8 +32,8 @@ function known<K, V>(map: Map<K, V>, key: K, make: (key: K) => V): V {
 }
 
 /**
- * The HTTP status; of a failure over gRPC, where all are 200, the one that REST has for it; 0 where the caller left
- * before there was one.
+ * The HTTP status to count; for a failure over gRPC, where every status is 200, the one that REST has for it; 0 where
+ * the caller left before there was one.
  */
 function statusOf({ response, record: { protocol, reason } }: Exchange): number {
   if (!response.headersSent) return 0;

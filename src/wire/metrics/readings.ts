@@ -1,10 +1,10 @@
-/** Metrics of what other parts count or measure: it is read from them when somebody asks. */
+/** Metrics of what other parts count or measure: their values are read from there at each scrape. */
 import { Counter, Gauge, type Registry } from 'prom-client';
 
 /** One value of a metric with labels. */
 export type Reading = readonly [labels: Readonly<Record<string, string>>, value: number];
 
-/** Adds metrics that are read so. A total is copied from its owner, who alone counts it. */
+/** Adds such metrics to a registry. A total is copied from its owner, which alone counts it. */
 export interface Readings {
   gauge(name: string, help: string, read: () => number): void;
   gauges(name: string, help: string, labelNames: readonly string[], read: () => Iterable<Reading>): void;
@@ -12,7 +12,7 @@ export interface Readings {
   totals(name: string, help: string, labelNames: readonly string[], read: () => Iterable<Reading>): void;
 }
 
-/** Adds them to a registry. */
+/** Readings that are added to `registry`. */
 export function readingsIn(registry: Registry): Readings {
   const readings: Readings = {
     gauge: (name, help, read) => readings.gauges(name, help, [], () => [[{}, read()]]),

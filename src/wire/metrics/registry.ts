@@ -10,7 +10,7 @@ import { VERSION } from '../../version.ts';
 import { readingsIn } from './readings.ts';
 import { addCounts, addDistributions, type Count, type Distribution, type Labelled } from './tallies.ts';
 
-/** Upper bounds in seconds, from a cached answer to the longest deadline. */
+/** Upper bounds in seconds, from a cached answer to the deadline of a call whose caller states none. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SHARES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 
@@ -23,7 +23,7 @@ export interface RequestMetrics {
   readonly stages: Labelled<Distribution>;
   /** Requests that failed, labelled by the reason. */
   readonly errors: Labelled<Count>;
-  /** Tokens of decisions, labelled by the model, as the next three are. */
+  /** Tokens of decisions, labelled by the model, as the metrics below are. */
   readonly tokens: Labelled<Count>;
   readonly unread: Labelled<Count>;
   readonly learned: Labelled<Count>;
@@ -38,7 +38,7 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
     help: 'Requests that failed, by reason: error.code of the contract. Limits that were hit are among them, probes of /health are not.',
     labelNames: ['reason'],
   });
-  // From zero, or the first failure of its kind would be no increase.
+  // Each series starts at zero: in one that starts with its first failure, Prometheus sees no increase.
   for (const reason of Object.keys(ERROR_TABLE)) errors(reason.toLowerCase());
   return {
     errors,
@@ -88,7 +88,7 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
   };
 }
 
-/** What state is read from. */
+/** The parts whose state is read. */
 export interface StateSources {
   readonly engine: Engine;
   store(): StoreHealth;
@@ -96,11 +96,11 @@ export interface StateSources {
   ready(): boolean;
   /** Resident bytes of this process near which it refuses work. */
   readonly memoryLimit: number;
-  /** Log lines that were dropped because nobody read them. */
+  /** How many log lines were dropped because nobody read them. */
   droppedLogLines(): number;
 }
 
-/** Adds what is read when somebody asks: readiness, the engine, the store, the models and the process itself. */
+/** Adds what is read at each scrape: readiness, the engine, the store, the models and the process itself. */
 export function addStateMetrics(registry: Registry, sources: StateSources): void {
   const { engine, store } = sources;
   collectDefaultMetrics({ register: registry });

@@ -1,7 +1,7 @@
 /**
  * Counters and histograms that cost a request next to nothing: each set of label values is looked up once and then
- * counted in plain numbers, which the library reads when somebody asks for the metrics. Its own `observe` and `inc`
- * find their labels anew with every call.
+ * counted in plain numbers, which prom-client reads at each scrape. Its own `observe` and `inc` look their labels up in
+ * every call.
  */
 import type { Histogram, Registry } from 'prom-client';
 import { readingsIn } from './readings.ts';
@@ -38,7 +38,7 @@ export function addDistributions(
   { name, help, labelNames, bounds }: Definition & { readonly bounds: readonly number[] },
 ): Labelled<Distribution> {
   const { of, parts } = labelled(labelNames, () => createDistribution(bounds));
-  // What a registry asks of a metric that it did not make itself.
+  // The members that a registry needs of a metric.
   const metric = {
     name,
     async get() {
@@ -52,7 +52,7 @@ export function addDistributions(
 }
 
 interface Counted extends Distribution {
-  /** Of values up to each bound and above the one before; the last: above all. */
+  /** How many values are up to each bound and above the one before; the last counts those above all bounds. */
   readonly counts: Float64Array;
   sum: number;
 }

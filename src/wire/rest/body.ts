@@ -22,7 +22,7 @@ export function readBody(request: HttpRequest, meter: BodyMeter): Promise<Uint8A
   if (beyond !== undefined) return Promise.reject(beyond);
   return new Promise((resolve, reject) => {
     const collected = createByteCollector();
-    // Over HTTP/1.1 the server's own timeout watches.
+    // Over HTTP/1.1 the server's own timeout applies.
     const timer = isHttp2(request)
       ? setTimeout(() => settle(new DomainError('REQUEST_TIMEOUT', 'the body did not arrive in time')), REQUEST_TIMEOUT)
       : undefined;

@@ -16,7 +16,7 @@ import { responseOf } from './response.ts';
 import { createRouter, type Match } from './router.ts';
 import { createRoutes, type Route } from './routes.ts';
 
-/** What a path leads to, health and the pages included, which are no procedures. */
+/** What a path leads to: a match of the procedures' routes, or a page, as health is one here. */
 type Found =
   | Match
   | { readonly kind: 'page'; readonly page: Pick<Probe, 'fault'> & { readonly body: string | Buffer } };

@@ -1,8 +1,8 @@
 /**
  * From a JSON body to a request message, by the message's descriptor: names as in the proto (snake_case, no camelCase
- * alias), no unknown property, no null, no coercion. A property that is unknown or given twice and a value that nests
- * too deep are reported where they stand; else the first fault of the fields in the proto's order, which is the
- * contract's, each by its presence, its type, its number of items and its own rule.
+ * alias), no unknown property, no null, no coercion. The first property that is unknown, given twice or nests too deep
+ * is reported before all other faults; of these, the first in the proto's order of fields, which is the contract's.
+ * Each field is judged by its presence, its type, its number of items and its own rule.
  */
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf';
 import { type FieldRule, fieldRules } from '../../domain/field-rules.ts';

@@ -1,4 +1,4 @@
-/** Two resources that are no RPCs and say where the others are: `/`, and the OpenAPI document at `/openapi.json`. */
+/** Two resources that are not RPCs and say where the others are: `/`, and the OpenAPI document at `/openapi.json`. */
 import { readFileSync } from 'node:fs';
 import { VERSION } from '../../version.ts';
 
@@ -21,7 +21,7 @@ export function createPages(): Pages {
     catalogs: '/v1/catalogs',
     health: { live: '/health/live', ready: '/health/ready' },
   };
-  // Whoever has the document from here calls here, whatever name and proxies are in between.
+  // Whoever read the document from this service calls this service, by the same name and through the same proxies.
   const here = { ...document, servers: [{ url: '/', description: 'The service that this document came from' }] };
   return new Map([
     ['/', Buffer.from(JSON.stringify(front))],

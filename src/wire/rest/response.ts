@@ -8,8 +8,8 @@ export function responseOf({ facts, caller }: Exchange, route: Route, message: o
   const headers: Record<string, string> = {};
   const location = route.location(message);
   if (location !== undefined) headers.location = location;
-  // How long a stage took says what engines had in their caches and what others had them do; whoever holds a key can be
-  // held to account for what it finds out.
+  // The times of stages reveal what engines have in their caches and what they do for others. The holder of a key can
+  // be held to account for what it finds out.
   if (facts.timings !== undefined && caller.kind === 'key') headers['server-timing'] = serverTiming(facts.timings);
   if (facts.learned !== undefined) headers['x-umpire-learned'] = facts.learned;
   return { status: route.successStatus, headers, body: route.write(message) };

@@ -10,7 +10,7 @@ export type Match =
 
 const NO_VARIABLES: ReadonlyMap<string, string> = new Map();
 
-/** A router over routes. HEAD goes where GET does. */
+/** A router over routes. HEAD leads where GET does. */
 export function createRouter(routes: readonly Route[]): (method: string, path: string) => Match {
   const literal = new Map<string, Match>();
   for (const route of routes) {

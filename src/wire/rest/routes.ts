@@ -1,6 +1,6 @@
 /**
- * The REST routes, read from the `google.api.http` annotations at startup. What is not supported stops the start
- * and names the RPC.
+ * The REST routes, read from the `google.api.http` annotations at startup. An annotation that is not supported stops
+ * the start with an error that names the RPC.
  */
 import { type DescMessage, getOption, hasOption } from '@bufbuild/protobuf';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
@@ -12,7 +12,7 @@ import { type PathTemplate, parsePathTemplate } from './path-template.ts';
 /** The HTTP methods that an annotation can bind an RPC to. */
 export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** One binding of an RPC. */
+/** An RPC's binding to an HTTP method and a path template, compiled. */
 export interface Route {
   readonly method: RestMethod;
   readonly template: PathTemplate;

@@ -7,14 +7,14 @@ import { throwRestAway } from '../http/unwanted.ts';
 
 /**
  * Iterates over the body. What a reader leaves unread, because the message is too large or not valid, is then read and
- * thrown away: a stream's own iterator would destroy the request with its connection, or leave it waiting, and the
- * answer would be lost in a reset.
+ * discarded: a stream's own iterator would destroy the request with its connection, or leave it waiting, and the answer
+ * would be lost in a reset.
  *
- * @param grpc whether they are gRPC's messages, whose flags Connect would read as those of its own protocol.
  * @param timeout milliseconds until the whole body must be there: Connect would wait for it past the call's deadline.
+ * @param grpc whether it holds gRPC's messages, whose flags Connect would read as those of its own protocol.
  * @param meter counts its bytes as they arrive.
- * @throws ConnectError DEADLINE_EXCEEDED if it is not, CANCELED if the caller leaves, INVALID_ARGUMENT for a message
- * whose flags gRPC does not have, and what `meter` finds.
+ * @throws ConnectError DEADLINE_EXCEEDED if it is late, CANCELED if the caller leaves, INVALID_ARGUMENT for a message
+ * with flags that gRPC does not have, and what `meter` finds.
  */
 export async function* requestBody(
   request: HttpRequest,
@@ -34,7 +34,7 @@ export async function* requestBody(
     const tooMany = meter(chunk.length);
     if (tooMany === undefined) chunks.push(chunk);
     else become(tooMany);
-    // What nobody asks for stays with the sender.
+    // A paused request leaves what nobody asks for with the sender.
     request.pause();
     wake();
   };
@@ -68,7 +68,7 @@ export async function* requestBody(
 /** Bytes before each message: its flags and its length. */
 const PREFIX = 5;
 
-/** Looks at the flags of each message as its bytes pass in pieces; false for any but 0 and 1 (compressed). */
+/** Checks the flags of each message as its chunks pass; returns false for any but 0 and 1 (compressed). */
 function createFlagCheck(): (chunk: Uint8Array) => boolean {
   let message = 0;
   let prefix = 0;

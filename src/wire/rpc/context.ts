@@ -1,11 +1,11 @@
-/** What the calls that Connect makes of handlers know of the exchange that they answer. */
+/** How a handler that Connect calls gets at the exchange that it answers. */
 import { createContextKey, createContextValues, type HandlerContext } from '@connectrpc/connect';
 import type { Exchange } from '../http/exchange.ts';
 import { toConnectError } from './fault.ts';
 
 const EXCHANGE = createContextKey<Exchange | undefined>(undefined);
 
-/** The values of a call that has its exchange among them. */
+/** Context values of a call that hold its exchange. */
 export const contextOf = (exchange: Exchange) => createContextValues().set(EXCHANGE, exchange);
 
 /** The exchange of a call. */

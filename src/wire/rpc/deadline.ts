@@ -1,6 +1,7 @@
 /**
- * The caller's own deadline: `grpc-timeout` (gRPC) and `connect-timeout-ms` (Connect). Ours when there is none, and
- * clamped, because a timer of more than 2^31 ms fires at once and a queue must not hold work for hours.
+ * The caller's own timeout: `grpc-timeout` (gRPC) and `connect-timeout-ms` (Connect). Where it states none, the default
+ * applies. A timeout is clamped, because a timer of more than 2^31 ms fires at once and a queue must not hold work for
+ * hours.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { DEFAULT_TIMEOUT, MAX_TIMEOUT } from '../http/bounds.ts';
@@ -9,8 +10,8 @@ import { DEFAULT_TIMEOUT, MAX_TIMEOUT } from '../http/bounds.ts';
 const UNITS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
 
 /**
- * The time that a call has, milliseconds, clamped. Rewrites the header to it, so that the protocol's own timer agrees;
- * a header that is not valid is left for the protocol to refuse.
+ * The time that a call has, in milliseconds, clamped. Writes that into the header, so that the protocol's own timer
+ * agrees; a header that is not valid is left for the protocol to refuse.
  */
 export function takeTimeout(headers: IncomingHttpHeaders): number {
   const grpc = headers['grpc-timeout'];

@@ -1,5 +1,5 @@
 /**
- * A DomainError as gRPC and Connect carry it: a status code, `google.rpc.ErrorInfo`, and where a retry helps
+ * A DomainError as gRPC and Connect carry it: a status code, `google.rpc.ErrorInfo` and, where a retry helps,
  * `RetryInfo` and pushback. Calls that fail before Connect reads them are answered here as well.
  */
 import { ConnectError } from '@connectrpc/connect';
@@ -18,7 +18,7 @@ const ERROR_DOMAIN = 'umpire';
 /** The metadata by which a gRPC server tells a client's retry policy when to try again, milliseconds; -1 for never. */
 const PUSHBACK = 'grpc-retry-pushback-ms';
 
-/** Converts. The result carries everything that the error is on the wire, in both protocols. */
+/** Converts an error. The result carries everything that is sent of it, in either protocol. */
 export function toConnectError(error: DomainError): ConnectError {
   const { status } = ERROR_TABLE[error.reason];
   const metadata = new Headers();
@@ -45,12 +45,12 @@ export function toConnectError(error: DomainError): ConnectError {
 
 type StatusFields = readonly (readonly [name: string, value: string])[];
 
-/** The status of faults that came before, by what they say: in a flood making it would cost more than sending it. */
+/** The status fields of earlier faults, by what they say: in a flood, making them would cost more than sending them. */
 const KNOWN = new LRUCache<string, StatusFields>({ max: 64 });
 
 /**
- * Answers a gRPC call with the fault, by the trailers alone, in one frame; what is left of its request is thrown away.
- * The frames that came with the call's first are taken in before: a stream that is over makes them errors of the
+ * Answers a gRPC call with the fault, in trailers alone and one frame; the rest of its request is discarded. Frames
+ * that arrived together with the call's first are taken in before: on a stream that is over they would be errors of the
  * session, and a session with many of these is ended.
  */
 export function answerGrpcFault({ request, response, requestId }: Exchange, fault: DomainError): void {
@@ -74,8 +74,8 @@ function statusOf(fault: DomainError): StatusFields {
 }
 
 /**
- * Takes back escapes in `grpc-message` that gRPC does not ask for: it wants only `%` and what is not printable ASCII
- * escaped, Connect escapes all punctuation, and grpc-js then shows its callers `%3B` for a semicolon.
+ * Undoes escapes in `grpc-message` that gRPC does not ask for: it wants only `%` and what is not printable ASCII to be
+ * escaped, but Connect escapes all punctuation, and grpc-js then shows its callers `%3B` for a semicolon.
  */
 export function unescapeMessage(trailer: Headers): Headers {
   const message = trailer.get('grpc-message');
@@ -88,7 +88,7 @@ export function unescapeMessage(trailer: Headers): Headers {
   return trailer;
 }
 
-/** Answers a Connect call with the fault; what is left of its request is thrown away. */
+/** Answers a Connect call with the fault; the rest of its request is discarded. */
 export function answerConnectFault(exchange: Exchange, fault: DomainError, closing: boolean): void {
   throwRestAway(exchange.request);
   const error = toConnectError(fault);
@@ -100,21 +100,21 @@ export function answerConnectFault(exchange: Exchange, fault: DomainError, closi
   );
 }
 
-/** What Connect's clients are told by the status alone is the 4xx family; the code is in the body. */
+/** The HTTP status of a fault over Connect, which has REST's but for two. Clients read the code in the body. */
 function connectStatus({ reason }: DomainError): number {
   if (reason === 'UNIMPLEMENTED') return 404;
   return reason === 'DEADLINE_EXCEEDED' ? 504 : ERROR_TABLE[reason].http;
 }
 
 /**
- * What is wrong with a request for an RPC as HTTP, so that no protocol of RPCs has words for it: it is told in the
+ * The fault of a request for an RPC that is wrong as HTTP, which no RPC protocol can express: it is sent in the
  * envelope, with these headers.
  */
 export class NoCall extends DomainError {
   headers: Readonly<Record<string, string>> = {};
 }
 
-/** 405, 415 and 505 of Connect's as they look everywhere else. `methods`: those that the RPC has. */
+/** The fault for Connect's statuses 405, 415 and 505. `methods`: those with which the RPC can be called. */
 export function noCall(status: number, methods: readonly string[] = []): NoCall {
   if (status === 405) {
     const fault = new NoCall('METHOD_NOT_ALLOWED', 'RPCs are called with POST');
@@ -127,7 +127,7 @@ export function noCall(status: number, methods: readonly string[] = []): NoCall 
       'send application/json or application/proto (Connect) or application/grpc',
     );
   }
-  // A caller that expects a stream both ways would wait on the connection.
+  // A caller that expects a bidirectional stream would wait on the connection.
   const fault = new NoCall('MALFORMED_REQUEST', 'this RPC needs HTTP/2');
   fault.headers = { connection: 'close' };
   return fault;

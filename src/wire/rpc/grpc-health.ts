@@ -11,11 +11,11 @@ import {
 import { DomainError } from '../../domain/errors.ts';
 import type { Health } from '../health.ts';
 
-/** Counts a watch until what it returns is called; calls `end` when the watch has to go. */
+/** Counts a watch until the function that it returns is called; calls `end` if the watch must end. */
 export type CountWatch = (context: HandlerContext, end: () => void) => () => void;
 
 /**
- * The service's implementation. `services` are those that it answers for beside the whole server.
+ * The service's implementation. `services` are those that it answers for in addition to the whole server.
  * `check` throws DomainError.
  */
 export function createGrpcHealth(
@@ -38,7 +38,7 @@ export function createGrpcHealth(
   };
 }
 
-/** Sends the status now and after each change, until the caller leaves, the watch has to go or the process drains. */
+/** Sends the status now and after each change, until the caller leaves, the watch must end or the process drains. */
 async function* watch(
   status: () => Status,
   health: Health,

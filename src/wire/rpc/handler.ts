@@ -20,7 +20,7 @@ export interface RpcHandler extends ProtocolHandler {
   takes(request: HttpRequest, path: string): boolean;
 }
 
-/** `/package.Service/Method`: no REST resource has a dot in its first segment and exactly one more. */
+/** `/package.Service/Method`: no REST resource has a dot in its first segment and exactly one more segment. */
 const RPC_PATH = /^\/[\w]+(\.[\w]+)+\/[\w]+$/;
 
 /** A handler over procedures. */
@@ -44,8 +44,8 @@ export function createRpcHandler(options: {
   };
 
   /**
-   * In the words of the protocol that the request was found to speak. A refusal through Connect would cost as much as a
-   * decision, and many come at once.
+   * Refuses in the form of the protocol that the request was found to speak. A refusal through Connect would cost as
+   * much as a decision, and many come at once.
    */
   const refuse = (exchange: Exchange, error: unknown, closing: boolean): void => {
     const fault = exchange.failed(error);
@@ -85,8 +85,8 @@ export function createRpcHandler(options: {
 }
 
 /**
- * Whether nothing is wrong with the request itself. What is wrong with one as HTTP is told in the envelope: it
- * may be no call.
+ * Whether nothing is wrong with the request itself, which is only refused for now. Other faults are sent in the
+ * envelope: such a request may be no call.
  */
 function cameTooSoon({ reason }: DomainError): boolean {
   const { http } = ERROR_TABLE[reason];

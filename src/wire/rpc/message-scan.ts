@@ -1,7 +1,7 @@
 /**
- * Goes through a unary request's message before Connect reads it, in time linear in its bytes, so that what Connect
- * then makes of it is bounded: strict JSON of the request's own properties, or protobuf of no more fields than a
- * request can need.
+ * Scans a unary request's message before Connect reads it, in time linear in its bytes, so that the work that Connect
+ * then does is bounded: the message is strict JSON of the request's own properties, or protobuf of no more fields than
+ * a request can need.
  */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
@@ -16,7 +16,7 @@ export interface MessageScan {
   protobuf(message: Uint8Array): void;
 }
 
-/** Fields that a protobuf may have, each occurrence counted, unknown ones too: many times as many as any request's. */
+/** The most fields of a protobuf, each occurrence counted, unknown ones too: many times what any request needs. */
 const MAX_OCCURRENCES = 4096;
 
 /** The scan for messages of this type, compiled once from its descriptor. */
@@ -57,7 +57,7 @@ export function compileMessageScan(desc: DescMessage): MessageScan {
   };
 }
 
-/** JSON that is none is a message that cannot be decoded, over RPC. */
+/** Over RPC, a message that is not JSON is one that cannot be decoded. */
 function strictly<T>(scan: () => T): T {
   try {
     return scan();
@@ -67,14 +67,14 @@ function strictly<T>(scan: () => T): T {
   }
 }
 
-/** Field numbers that are counted apart; requests have no higher ones. */
+/** Fields with lower numbers are counted separately; requests have no others. */
 const COUNTED = 16;
 
 /** The wire types that a field of a message may have. */
 function wireTypesOf(field: DescField): readonly WireType[] {
   if (field.fieldKind === 'map') return [WireType.LengthDelimited];
   if (field.fieldKind === 'list' && field.listKind !== 'message') {
-    // Numbers may come one by one and packed, whatever the field says.
+    // Numbers may come one by one or packed, whatever the field declares.
     const one = field.listKind === 'enum' ? WireType.Varint : scalarWireType(field.scalar);
     return [one, WireType.LengthDelimited];
   }
@@ -102,8 +102,8 @@ function scalarWireType(scalar: ScalarType): WireType {
 
 /**
  * Counts the fields of a protobuf, those within unknown groups too, up to its end, to where they are too many, or to
- * where it is malformed, which Connect then finds at once. It reads by the library's own reader, so that both see the
- * same fields: the library takes a known field for what it is declared as, whatever its wire type, so one of another
+ * where it is malformed, which Connect then finds at once. It uses the library's own reader, so that both see the same
+ * fields; and since the library reads a known field as it is declared, whatever its wire type, a field with another
  * wire type is refused here. @throws DomainError.
  */
 function countFields(
@@ -136,9 +136,9 @@ function countFields(
   return { all, of: (number) => counts[number] ?? 0 };
 }
 
-/** Bytes before a message of gRPC's: flags and length. */
+/** Bytes before each gRPC message: flags and length. */
 export const ENVELOPE = 5;
-/** The flag of one that is compressed. */
+/** The flag of a message that is compressed. */
 const COMPRESSED = 1;
 
 /** How a request's body is written, by its headers. */
@@ -151,7 +151,7 @@ export interface BodyForm {
 
 /**
  * Scans all messages of a whole body. What cannot be taken apart (an envelope that is cut off, a compression that is
- * not taken) is left for Connect to refuse. @throws DomainError.
+ * not supported) is left for Connect to refuse. @throws DomainError.
  */
 export function scanMessages(scan: MessageScan, body: Uint8Array, form: BodyForm): void {
   const messages = form.grpc ? enveloped(body) : [{ message: body, compressed: false }];
@@ -163,7 +163,7 @@ export function scanMessages(scan: MessageScan, body: Uint8Array, form: BodyForm
 }
 
 /**
- * The messages of gRPC in a whole body, as far as they are whole. A unary request has one; a second is refused, and any
+ * The gRPC messages of a whole body, as far as they are complete. A unary request has one; a second is refused, so any
  * more are not looked at.
  */
 export function enveloped(body: Uint8Array): readonly { readonly message: Uint8Array; readonly compressed: boolean }[] {

@@ -1,4 +1,4 @@
-/** A request for an RPC: what it is by its head, and its body, which Connect gets whole, plain and scanned. */
+/** A request for an RPC: what its head says, and its body, which Connect gets whole, uncompressed and scanned. */
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
 import type { BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
@@ -19,16 +19,16 @@ import { isPackedWhole, unpackedBody } from './unpacked-body.ts';
 /** A body that is longer than any message with its envelope is passed on unread: Connect refuses it. */
 const TOO_LARGE = MAX_BODY_BYTES + 16;
 
-/** Whether a request is a gRPC call by its content type; gRPC-Web is none. */
+/** Whether a request is a gRPC call by its content type; gRPC-Web is not. */
 export function isGrpc({ headers }: HttpRequest): boolean {
   const type = headers['content-type'] ?? '';
   return type.startsWith('application/grpc') && !type.startsWith('application/grpc-web');
 }
 
 /**
- * Notes what is known of the call by its head, and counts one that no limit of callers counts.
+ * Notes what the call's head says, and counts a call that no limit of callers counts.
  *
- * @throws DomainError METHOD_NOT_ALLOWED or UNSUPPORTED_MEDIA_TYPE for what is no call, and what the count finds.
+ * @throws DomainError METHOD_NOT_ALLOWED or UNSUPPORTED_MEDIA_TYPE for what is no call, RATE_LIMIT_EXCEEDED.
  */
 export function receive(exchange: Exchange, { handler, procedure }: Route): void {
   const { request } = exchange;
@@ -39,7 +39,7 @@ export function receive(exchange: Exchange, { handler, procedure }: Route): void
   if (fault !== undefined) throw fault;
 }
 
-/** What is wrong with a request, if so, that Connect would find before it asks for a body. */
+/** What Connect would find wrong with a request before it asks for the body; undefined if nothing. */
 export function whyNoCall(
   request: HttpRequest,
   { allowedMethods, supportedContentType }: UniversalHandler,
@@ -60,11 +60,11 @@ export function readRequest(exchange: Exchange, { handler, scan }: Route, bodies
   const { request, response } = exchange;
   const form = bodyForm(request);
   if (scan !== undefined && isPackedWhole(form)) {
-    // Connect gets it unpacked.
+    // Connect gets the body unpacked, of which these headers are not true.
     delete request.headers['content-encoding'];
     delete request.headers['content-length'];
   }
-  // A stream of requests, reflection's alone, may outlast a call's usual time.
+  // A stream of requests, which only reflection has, may outlast a call's usual time.
   const unary = handler.method.methodKind === 'unary';
   const timeout = unary ? Math.max(0, exchange.deadline - performance.now()) : MAX_TIMEOUT;
   const meter = bodies.meter(exchange.caller);
@@ -72,12 +72,12 @@ export function readRequest(exchange: Exchange, { handler, scan }: Route, bodies
   try {
     return universalRequestFromNodeRequest(request, response, body as never, contextOf(exchange));
   } catch (cause) {
-    // Such as an authority that is none.
+    // Such as an authority that is not valid.
     throw new NoCall('MALFORMED_REQUEST', 'the request is not valid HTTP', { cause });
   }
 }
 
-/** How a request says that its body is written. */
+/** How a request's headers say that its body is written. */
 function bodyForm(request: HttpRequest): BodyForm {
   const { headers } = request;
   const grpc = isGrpc(request);
@@ -90,10 +90,10 @@ function bodyForm(request: HttpRequest): BodyForm {
 }
 
 /**
- * The whole body as one chunk, without compression, once it is scanned; without a scan as it comes. `meter` counts what
- * its compression saved.
+ * The whole body as one uncompressed chunk, once it is scanned; without a scan, the chunks as they come. `meter` counts
+ * what compression saved.
  *
- * @throws what reading it throws; of a DomainError, Connect's error.
+ * @throws what reading it throws, a DomainError as Connect's error.
  */
 async function* scannedBody(
   exchange: Exchange,
@@ -116,7 +116,7 @@ async function* scannedBody(
     }
     if (passing || scan === undefined || collected.length === 0) return;
     const bytes = await unpackedBody(collected.bytes(), form, meter);
-    // Two turns: scanning, and what Connect makes of it.
+    // Two turns: one for the scan, one for what Connect makes of the body.
     const turn = bodyTurn(bytes.length);
     if (turn !== undefined) await turn;
     scanMessages(scan, bytes, form);

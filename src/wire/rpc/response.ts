@@ -1,8 +1,8 @@
 /**
- * What leaves of a call that Connect has worked on. Faults that Connect finds itself, before a handler runs (a
- * truncated message, one that is too large, an unknown compression, an unknown JSON field), it answers in part as
- * the server's (INTERNAL, HTTP 500) or as a rate limit (HTTP 429), and none with ErrorInfo; here they become reasons
- * of the one table.
+ * The response to a call that Connect has processed. Faults that Connect itself finds before a handler runs (a
+ * truncated message, one that is too large, an unknown compression, an unknown JSON field) it reports without ErrorInfo
+ * and partly as the server's own (INTERNAL, HTTP 500) or as a rate limit (HTTP 429); here they become reasons of the
+ * one table.
  */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
@@ -18,14 +18,14 @@ import {
 import { answerConnectFault, noCall, toConnectError, unescapeMessage } from './fault.ts';
 
 /**
- * Sends what Connect answered, with a fault of its own put right and its reason noted on the exchange. @throws NoCall
- * if it found no call.
+ * Sends what Connect answered. A fault that Connect found is put right and its reason noted on the exchange. @throws
+ * NoCall if Connect found that the request is no call.
  */
 export async function answer(exchange: Exchange, answered: UniversalServerResponse, closing: boolean): Promise<void> {
   const { request, response, record } = exchange;
   const { status, body, trailer } = answered;
   if (status >= 400 && (body === undefined || body === null)) {
-    // A GET that does not say how it is written, or HTTP/1.1 for a stream both ways.
+    // A GET that does not say how its message is encoded, or HTTP/1.1 for a bidirectional stream.
     throw noCall(status);
   }
   if (record.protocol === 'grpc') {
@@ -38,13 +38,13 @@ export async function answer(exchange: Exchange, answered: UniversalServerRespon
   }
   response.setHeader('x-request-id', exchange.requestId);
   if (closing && !isHttp2(request)) response.setHeader('connection', 'close');
-  // Does not resolve over HTTP/1.1 in this version: nothing may wait for it.
+  // Over HTTP/1.1 this version's promise does not resolve: nothing may wait for it.
   universalResponseToNodeResponse({ ...answered, status: status === 501 ? 415 : status }, response).catch(() =>
     exchange.depart(),
   );
 }
 
-/** Errors of handlers have been noted and are complete, but for the way in which their message is written. */
+/** Completes the error of a trailer. A handler's error has been noted; only the escapes in its message are undone. */
 function repairTrailer(trailer: Headers, exchange: Exchange): void {
   const error = exchange.record.reason === undefined ? findTrailerError(trailer) : undefined;
   unescapeMessage(error === undefined ? trailer : setTrailerStatus(trailer, toConnectError(reasonOf(error, exchange))));

@@ -23,16 +23,16 @@ import { createReflector, type Reflector } from './reflection.ts';
 
 /** What answers the path of one RPC. */
 export interface Route {
-  /** Connect's: it decodes the request, calls the procedure and encodes what that returns. */
+  /** Connect's handler: it decodes the request, calls the procedure and encodes what that returns. */
   readonly handler: UniversalHandler;
   /** Undefined for health and reflection, as is the scan of its requests. */
   readonly procedure: Procedure | undefined;
   readonly scan: MessageScan | undefined;
 }
 
-/** Bytes of a message that needs no more than a name. */
+/** The most bytes of a message that needs no more than a name. */
 const MAX_SMALL_BYTES = 16 * 1024;
-/** Options of a procedure stand for all of the router's that say which protocols there are. */
+/** Options of one RPC replace all options of the router about protocols, so gRPC-Web is switched off here as well. */
 const SMALL = { readMaxBytes: MAX_SMALL_BYTES, grpcWeb: false };
 
 /** The routes of the procedures, of health and, where it is wanted, of reflection. */
@@ -48,7 +48,7 @@ export function createRoutes(options: {
     readMaxBytes: MAX_BODY_BYTES,
     jsonOptions: { ignoreUnknownFields: false },
     acceptCompression: [compressionGzip],
-    // Answers are small; compressing them would cost more than the decision's own bookkeeping.
+    // Answers are small; compressing them would cost more than the rest of a decision's bookkeeping.
     compressMinBytes: 0x7fffffff,
   });
   for (const procedure of procedures) mount(router, procedure);

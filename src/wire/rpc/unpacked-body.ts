@@ -1,6 +1,6 @@
 /**
- * Takes the compression off a unary request's body before anything reads it. Once, and here: what is in a compressed
- * body is bounded and counted by what it becomes, and scanned like any other, and Connect gets it plain.
+ * Decompresses a unary request's body once, before anything reads it: so a compressed body is bounded and counted by
+ * what it becomes and scanned like any other, and Connect gets it uncompressed.
  */
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
@@ -9,7 +9,7 @@ import type { BodyMeter } from '../../domain/body-limits.ts';
 import { MAX_BODY_BYTES } from '../http/bounds.ts';
 import { type BodyForm, ENVELOPE, enveloped } from './message-scan.ts';
 
-/** The one compression that is taken. */
+/** The one compression that is supported. */
 const GZIP = 'gzip';
 
 /** Bytes that one byte of DEFLATE can become: the longest match, 258 bytes, takes two bits. */
@@ -17,7 +17,7 @@ const MOST_RATIO = 1032;
 
 const unzip = promisify(gunzip);
 
-/** Whether such a body is unpacked as a whole: its headers then say of it what is no longer true. */
+/** Whether a body is compressed as a whole. Its headers are then not true of what it is unpacked to. */
 export function isPackedWhole({ grpc, compression }: BodyForm): boolean {
   return !grpc && compression === GZIP;
 }
@@ -47,7 +47,7 @@ export async function unpackedBody(body: Uint8Array, form: BodyForm, meter: Body
 }
 
 async function unpacked(bytes: Uint8Array, meter: BodyMeter): Promise<Uint8Array> {
-  // Connect's own reading of a compressed message without any bytes.
+  // Connect reads a compressed message without any bytes like this, too.
   if (bytes.length === 0) return bytes;
   let plain: Uint8Array | undefined;
   let fault: ConnectError | undefined;
@@ -59,7 +59,7 @@ async function unpacked(bytes: Uint8Array, meter: BodyMeter): Promise<Uint8Array
         ? new ConnectError('the message is larger than 1 MiB', Code.ResourceExhausted)
         : new ConnectError('the message is not gzip', Code.InvalidArgument);
   }
-  // One that is refused was unpacked as far as it went, which nobody says.
+  // A body that is refused has been unpacked in part, and zlib does not say how far: the most that is possible counts.
   const became = plain?.length ?? Math.min(MAX_BODY_BYTES, MOST_RATIO * bytes.length);
   const tooMany = meter(Math.max(0, became - bytes.length));
   if (fault !== undefined || tooMany !== undefined) throw fault ?? tooMany;

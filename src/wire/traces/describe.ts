@@ -1,8 +1,8 @@
 /**
- * What a server span says of its exchange, in the words of OpenTelemetry's semantic conventions. Every value is
- * bounded in length, and none is an input, a choice, a key, an owner or a catalog; a path would hold one, so only its
- * template is told. Over gRPC and Connect the attributes that the conventions had before RPC became stable are there
- * beside the stable ones.
+ * What a server span says of its exchange, in the words of OpenTelemetry's semantic conventions. Every value is bounded
+ * in length, and none is an input, a choice, a key, an owner or a catalog; a path may hold a catalog's id, so only its
+ * template is recorded. For gRPC and Connect the attributes that the conventions had before those for RPC became stable
+ * are set as well.
  */
 import { ERROR_TABLE, type StatusName } from '../../domain/errors.ts';
 import type { Exchange, Protocol } from '../http/exchange.ts';
@@ -97,7 +97,7 @@ function systemOf(protocol: Protocol): string {
   return protocol === 'grpc' ? 'grpc' : 'connectrpc';
 }
 
-/** Over HTTP/2 a method can be any word of any length. */
+/** The method if it is a known one: over HTTP/2 it can be any word of any length. */
 function knownMethod({ request }: Exchange): string | undefined {
   return METHODS.has(request.method ?? '') ? request.method : undefined;
 }

@@ -1,11 +1,11 @@
-/** An exporter whose trouble is logged now and then and reaches nobody else: what it cannot deliver is lost. */
+/** An exporter whose failures are logged at intervals and reach nobody else: what it cannot deliver is lost. */
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Logger } from '../../logger.ts';
 
-/** Milliseconds between two lines about the same trouble. */
+/** The least milliseconds between two log lines about failures. */
 const PAUSE = 60_000;
 
-/** `exporter`, with its failures told to `logger` at most once a minute. */
+/** Wraps `exporter`; its failures are logged by `logger` at most once a minute. */
 export function createQuietExporter(exporter: SpanExporter, logger: Pick<Logger, 'warn'>): SpanExporter {
   let lost = 0;
   let toldAt = Number.NEGATIVE_INFINITY;
@@ -14,7 +14,7 @@ export function createQuietExporter(exporter: SpanExporter, logger: Pick<Logger,
     const now = performance.now();
     if (now - toldAt < PAUSE) return;
     toldAt = now;
-    // Its message alone: the error also holds what the receiver answered.
+    // The message alone: the error also holds what the receiver answered.
     logger.warn({ lostSpans: lost, problem: error?.message.slice(0, 200) }, 'traces cannot be exported');
     lost = 0;
   };

@@ -1,6 +1,6 @@
 /**
  * Where traces go, in OpenTelemetry's own settings. They are exported if an endpoint is set; without one nothing else
- * is looked at. A setting of `OTEL_EXPORTER_OTLP_TRACES_…` goes before its `OTEL_EXPORTER_OTLP_…`.
+ * is looked at. An `OTEL_EXPORTER_OTLP_TRACES_…` takes precedence over the same setting in `OTEL_EXPORTER_OTLP_…`.
  */
 import type { Parsed } from '../../domain/settings.ts';
 
@@ -71,12 +71,12 @@ export interface TraceSettings {
   readonly headers: Readonly<Record<string, string>>;
   /** Milliseconds that one export may take, retries included. */
   readonly timeout: number;
-  /** What the spans say of where they come from, `service.name` among it. */
+  /** The attributes by which the spans say where they come from, `service.name` among them. */
   readonly resource: Readonly<Record<string, string>>;
   readonly sampler: SamplerSettings;
   /** Milliseconds that a span may wait for others to be sent with it. */
   readonly delay: number;
-  /** Spans that may wait; any more are dropped. */
+  /** How many spans may wait; any more are dropped. */
   readonly queueSize: number;
 }
 

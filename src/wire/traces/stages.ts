@@ -1,4 +1,4 @@
-/** Where an exchange's time went, as stretches of time one inside the other. */
+/** Where an exchange's time went, as stages that may lie within one another. */
 import type { Exchange } from '../http/exchange.ts';
 
 /** A stage; times in milliseconds on the clock of `performance.now()`. The stages in it lie within it. */
@@ -10,9 +10,9 @@ export interface Stage {
 }
 
 /**
- * The stages of an exchange that is over, by the names that its metrics and its log line have. Engines tell how long
- * each of theirs took, not when: what they leave of the time that the decision was with them went to the messages there
- * and back, half to each.
+ * The stages of an exchange that is over, by the names that its metrics and its log line have. Engines report how long
+ * each of their stages took, not when: the rest of the time that the decision was with them is counted as messages
+ * there and back, half for each.
  */
 export function stagesOf(exchange: Exchange): readonly Stage[] {
   const { startedAt } = exchange;

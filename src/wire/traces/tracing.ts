@@ -24,10 +24,10 @@ import type { TraceSettings } from './settings.ts';
 import { type Stage, stagesOf } from './stages.ts';
 import { createWallClock } from './wall-clock.ts';
 
-/** Traces as one part. */
+/** What makes traces: the observer of exchanges, and the end of the export. */
 export interface Tracing {
   readonly observe: Observer;
-  /** Sends what is still there, for so many milliseconds at the most. Never rejects. */
+  /** Exports the remaining spans, for at most this many milliseconds. Never rejects. */
   close(milliseconds: number): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export function createTracing(options: {
         maxQueueSize: queueSize,
         maxExportBatchSize: Math.min(512, queueSize),
         scheduledDelayMillis: delay,
-        // The last try may begin when the time is nearly up, and has as long again.
+        // The last attempt may begin when the time is nearly up, and takes as long again.
         exportTimeoutMillis: 2 * timeout,
       }),
     ],
@@ -91,7 +91,7 @@ export function createTracing(options: {
   };
 }
 
-/** Probes are many and say nothing; watching health and reflection are streams without an end. */
+/** Exchanges that are not traced: probes are many and say nothing, and gRPC's health and reflection may never end. */
 function isProbe({ record: { route } }: Exchange): boolean {
   return route.startsWith('/health/') || route.startsWith('/grpc.');
 }

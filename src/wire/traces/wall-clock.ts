@@ -10,7 +10,7 @@ export interface WallClock {
   at(milliseconds: number): HrTime;
 }
 
-/** What may lie between the two clocks because they are read one after the other and one has whole milliseconds. */
+/** Milliseconds by which the clocks may differ because they are read in turn and one has whole milliseconds only. */
 const TOLERANCE = 5;
 
 /** A clock that follows the system's where `adjust` finds the two apart. */
@@ -22,7 +22,7 @@ export function createWallClock(): WallClock {
       if (Math.abs(now - offset) > TOLERANCE) offset = now;
     },
     at(milliseconds) {
-      // Apart from one another: a double holds the nanoseconds of an hour, not those of an epoch.
+      // Wholes and fractions are added separately: a double holds the nanoseconds of an hour, but not of an epoch.
       const fraction = milliseconds - Math.floor(milliseconds) + (offset - Math.floor(offset));
       const carried = Math.floor(fraction);
       const whole = Math.floor(offset) + Math.floor(milliseconds) + carried;
