@@ -158,7 +158,7 @@ export class App {
 /** How many reasons are counted separately: a metric must not have unboundedly many label values. */
 const MOST_REASONS = 16;
 
-/** Bounds of the milliseconds for sending the last traces, which is what requests left of the grace period. */
+/** Milliseconds for sending the last traces, at least and at most; between them, what requests left of the grace. */
 const LEAST_FLUSH = 1000;
 const MOST_FLUSH = 5000;
 
@@ -276,7 +276,7 @@ function createWatchdogOf(parts: {
     changed: (refused, vitals) => {
       const fields = { ...vitals, refused };
       if (refused !== 'nobody') logger.warn(fields, 'near the bounds of memory or of the event loop: work is refused');
-      else logger.info(vitals, 'within the bounds again: work is taken');
+      else logger.info(vitals, 'within the bounds again: work is accepted');
     },
   });
 }

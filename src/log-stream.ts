@@ -5,7 +5,7 @@
  */
 import type { Writable } from 'node:stream';
 
-/** Where a logger writes. */
+/** What a logger writes to. It never makes the logger wait. */
 export interface LogStream {
   /** Takes one line with its end, or drops it. */
   write(line: string): void;

@@ -86,7 +86,7 @@ process.on('SIGHUP', () => {
   try {
     app?.reload(readConfig(process.env).tls);
   } catch (error) {
-    logger.error({ err: error }, 'reload failed; what was there stays');
+    logger.error({ err: error }, 'reload failed: what was in use stays in use');
   }
 });
 

@@ -1,4 +1,4 @@
-/** Which Umpire this is. */
+/** The version of this Umpire. */
 import { readFileSync } from 'node:fs';
 
 /**

@@ -1,4 +1,4 @@
-/** The limits of request bodies in bytes: their settings. */
+/** The settings that limit the bytes of request bodies. */
 import type { BodyRates } from './body-limits.ts';
 import { parseRate } from './limit-settings.ts';
 import { setting, type ValuesOf } from './settings.ts';

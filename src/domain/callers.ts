@@ -17,7 +17,7 @@ export interface KeyedCaller {
   readonly limits: KeyLimits;
 }
 
-/** Who sends a request. */
+/** Who sends a request, with a key or without one. */
 export type Caller = AnonymousCaller | KeyedCaller;
 
 /** A caller, and the deadline of its call on the clock of `performance.now()`. */

@@ -12,7 +12,7 @@ import { DomainError } from './errors.ts';
 import { qualifiedName, unknownModel, usableModel } from './models.ts';
 import { throughStore } from './store-failures.ts';
 
-/** A stored choice set. */
+/** A stored choice set as its owner reads it. */
 export type Catalog = Pick<CatalogRecord, 'id' | 'model' | 'choices' | 'version' | 'visibility'>;
 
 /** The catalogs of all owners. Every method throws STORE_UNAVAILABLE and STORAGE_CORRUPT. */
@@ -60,7 +60,7 @@ export function createCatalogs({ store, engine, bounds }: CatalogsOptions): Cata
           { param: 'choices' },
         );
       }
-      // Encoding 300 choices costs far more than this look-up. It decides nothing: the write below does.
+      // This look-up can save encoding 300 choices, which costs far more. It decides nothing: the write below does.
       if ((await throughStore(store.stamp(owner, draft.id, budget))) !== undefined) throw alreadyExists(draft.id);
       const choices = draft.choices.toSorted();
       const prepared = await prepare({ model: model.id, revision: model.revision, choices }, terms);

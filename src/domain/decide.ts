@@ -187,7 +187,7 @@ function tokensExceeded(outcome: Exclude<ScoreOutcome, { kind: 'scored' }>, requ
       { param: 'input' },
     );
   }
-  // The place is that in the request: the engine got the choices sorted.
+  // Its place in the request: the engine got the choices sorted.
   const place = request.choices?.indexOf(outcome.choice) ?? -1;
   const which = place < 0 ? 'a choice of the catalog' : `choices[${place}]`;
   return new DomainError(

@@ -21,8 +21,8 @@ const RATE = /^(?<count>\d+(?:\.\d+)?)\/(?<unit>s|m|h)(?:[\s,]+burst[\s=]*(?<bur
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
 
 /**
- * Reads a rate: `50/s`, `600/m`, `1000/h`, each optionally with `, burst 100` (twice the count a second where it is
- * left out), or `off`. Returns what is wrong with it as `problem`.
+ * Reads a rate: `50/s`, `600/m`, `1000/h`, each optionally with `, burst 100` (by default what the rate allows in two
+ * seconds), or `off`. Returns what is wrong with it as `problem`.
  */
 export function parseRate(text: string): Parsed<Rate | 'off'> {
   const trimmed = text.trim();

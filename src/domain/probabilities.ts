@@ -7,7 +7,7 @@
  */
 const MILLION = 1_000_000;
 
-/** A distribution in millionths and its winner. */
+/** A rounded distribution and its winner. */
 export interface Rounded {
   /** Index of the winner: the greatest probability, the first index of an exact tie. */
   readonly winner: number;

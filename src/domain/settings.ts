@@ -26,7 +26,7 @@ export interface Setting<T> {
 /** A table of settings by name. */
 export type Settings = Readonly<Record<string, Setting<unknown>>>;
 
-/** The values of a table. */
+/** The parsed values of a table, by the names of its settings. */
 export type ValuesOf<S extends Settings> = {
   readonly [Name in keyof S]: S[Name] extends Setting<infer T> ? T : never;
 };
@@ -82,7 +82,7 @@ export const seconds: Parser<number> = (written) => {
   return number <= 3600 ? { value: number * 1000 } : { problem: `must be seconds from 0 to 3600, not '${written}'` };
 };
 
-/** One of these words. */
+/** Accepts one of these words. */
 export function oneOf<const T extends string>(values: readonly T[]): Parser<T> {
   return (written) => {
     const known = values.find((candidate) => candidate === written);

@@ -45,7 +45,7 @@ export function withFaults(gate: Gate, chances: readonly ChanceFault[], seed: nu
   };
   return async (exchange, procedure) => {
     await gate(exchange, procedure);
-    // Every fault draws for every request, so that another rate of one does not change when the others strike.
+    // Every fault draws for every request, so that a change of one's rate does not change when the others strike.
     const struck = chances.filter(({ rate }) => random() < rate);
     const spec = asked(exchange) ?? struck[0]?.spec;
     if (spec !== undefined) await strike(exchange, spec);

@@ -16,7 +16,7 @@ export interface CallFacts {
   confidence?: number;
   /** The digest of the catalog's learned state, if that decided. */
   learned?: string;
-  /** Stage name to milliseconds: `auth`, `store`, `queue`, `tokenize`, `infer`. */
+  /** Milliseconds by stage, as the engine reports them: `queue`, `tokenize`, `infer`. */
   timings?: Record<string, number>;
 }
 

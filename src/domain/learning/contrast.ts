@@ -68,8 +68,8 @@ function withinChoices({ choices, labels }: RegressionData, { width, centred }: 
 }
 
 /**
- * The covariance of rows, in units of its mean variance, shrunk towards the identity as by as many more rows as a row
- * is wide: from few rows it is nearly the identity.
+ * The covariance of rows, in units of its mean variance, shrunk towards the identity, which counts as much as `width`
+ * rows: from few rows it is nearly the identity.
  */
 function shrunkSpread(rows: Float64Array, freedom: number, width: number): Float64Array {
   const columns = transposed(rows, rows.length / width, width);

@@ -121,7 +121,7 @@ export function isStratified({ labels, choices }: RegressionData): boolean {
   return 2 * some.filter((count) => count === most).length > some.length;
 }
 
-/** The fold of each example: those of one choice are spread over all. */
+/** The fold of each example: the examples of one choice are spread over all folds. */
 function foldsOf({ labels, examples }: RegressionData): Int32Array {
   const folds = new Int32Array(examples);
   const order = Array.from(labels, (label, i) => ({ label, i })).sort((a, b) => a.label - b.label || a.i - b.i);

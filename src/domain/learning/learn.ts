@@ -1,4 +1,4 @@
-/** From scored examples to what a catalog learns, or to nothing where nothing helps. */
+/** Learning: from scored examples to what a catalog learns, which is nothing where nothing helps. */
 import { digestOf, type LearnedFigures, type LearnedRecord } from '../../stores/catalog-additions.ts';
 import { climb, type RungResult } from './ladder.ts';
 import { type AnswerQuality, type JudgedAnswer, qualityOf } from './quality.ts';
@@ -26,7 +26,10 @@ export interface Lesson {
   readonly after: AnswerQuality;
 }
 
-/** Learns from examples: the same in the same order give the same record, but for its date. `choices`: sorted. */
+/**
+ * Learns from examples. The same examples in the same order give the same record, but for its date. `choices` are in
+ * code-unit order.
+ */
 export function learn(
   examples: readonly ScoredExample[],
   choices: readonly string[],

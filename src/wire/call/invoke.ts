@@ -18,7 +18,7 @@ export async function invoke(
   if (sizeOf !== undefined) {
     // What is stored can be large, and its size is unknown until it has been read. So room for the largest response is
     // set aside first: an address has only as many reads at a time as its bound of unread bytes has room for; others
-    // wait. What is set aside then shrinks to the size that was found, so that small responses are no long wait.
+    // wait. The size that is found then replaces what was set aside, so that the wait behind small responses is short.
     const room = place?.reserve(MAX_BODY_BYTES);
     if (room !== undefined) await room;
   }
@@ -28,7 +28,7 @@ export async function invoke(
     if (sizeOf !== undefined) place?.settle(sizeOf(response));
     return response;
   } finally {
-    // A call that failed has no response of such a size. After the `settle` above this does nothing.
+    // A call that failed has no such response. After the `settle` above, this does nothing.
     if (sizeOf !== undefined) place?.settle(0);
     exchange.answered();
   }

@@ -37,7 +37,7 @@ export interface Accounts {
   readonly size: number;
 }
 
-/** No accounts yet. */
+/** The accounts of a port, none yet. */
 export function createAccounts(): Accounts {
   const accounts = new Map<string, Account>();
   return {

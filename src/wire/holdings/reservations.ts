@@ -51,7 +51,7 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
 
   /** See `Place`. */
   settle(request: OpenRequest, bytes: number): void {
-    // It has been settled, or its connection is gone and it has given back what it had.
+    // The request was settled before, or its connection is gone and it has given back what it had.
     if (request.unsettled === 0) return;
     this.#change(request, bytes - request.unsettled, -request.unsettled);
     this.#wake();
@@ -69,7 +69,7 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
     this.#wake();
   }
 
-  /** Takes over what a look measured of all requests; it has put the part of each account there itself. */
+  /** Takes over what a look measured of all requests together; it notes an account's part in the account itself. */
   measured(look: Look): void {
     this.#unread = look.unread;
     this.#reserved = look.reserved;

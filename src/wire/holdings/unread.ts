@@ -118,7 +118,7 @@ function relieve(requests: readonly OpenRequest[], excess: number, now: number, 
   }
 }
 
-/** Notes how many bytes the kernel has taken from a connection; what it has not is in the queues subtracted here. */
+/** Notes how many bytes of a connection the kernel has taken; those that it has not are in the queues subtracted. */
 function noteProgress(connection: Connection, now: number): void {
   const socket = connection.socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null };
   const moved = socket.bytesWritten - socket.writableLength - (socket._handle?.writeQueueSize ?? 0);

@@ -23,7 +23,7 @@ interface Watch {
   over: boolean;
 }
 
-/** No watches yet. */
+/** The watches of a port, none open yet. */
 export function createWatches(settings: Pick<HoldingSettings, 'watches' | 'watchTime'>, tally: HoldingTally): Watches {
   /** Oldest first. */
   const all = new Set<Watch>();

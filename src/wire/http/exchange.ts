@@ -129,8 +129,8 @@ export class Exchange implements Call {
   }
 
   /**
-   * Keeps a lease of the caller's limits until the work for the exchange is done: when its response is read makes no
-   * difference to that.
+   * Keeps a lease of the caller's limits until the work for the exchange is done, however long its response then waits
+   * to be read.
    */
   hold(lease: { release(): void }): void {
     this.#lease = lease;

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-/** How a connection was recognised. */
+/** The protocol that a connection was found to speak. */
 export type Sniffed = 'http1' | 'http2';
 
 /**

@@ -16,7 +16,7 @@ import { responseOf } from './response.ts';
 import { createRouter, type Match } from './router.ts';
 import { createRoutes, type Route } from './routes.ts';
 
-/** What a path leads to: a match of the procedures' routes, or a page, as health is one here. */
+/** What a path leads to: what the router found, or a page. The probes of health are pages here. */
 type Found =
   | Match
   | { readonly kind: 'page'; readonly page: Pick<Probe, 'fault'> & { readonly body: string | Buffer } };

@@ -1,8 +1,8 @@
 /**
  * From a JSON body to a request message, by the message's descriptor: names as in the proto (snake_case, no camelCase
  * alias), no unknown property, no null, no coercion. The first property that is unknown, given twice or nests too deep
- * is reported before all other faults; of these, the first in the proto's order of fields, which is the contract's.
- * Each field is judged by its presence, its type, its number of items and its own rule.
+ * is reported before any other fault. Of the other faults, the first in the proto's order of fields, which is the
+ * contract's, is reported; each field is judged by its presence, its type, its number of items and its own rule.
  */
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf';
 import { type FieldRule, fieldRules } from '../../domain/field-rules.ts';

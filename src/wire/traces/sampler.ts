@@ -8,7 +8,7 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { SamplerSettings } from './settings.ts';
 
-/** The sampler of that name. */
+/** The sampler that the settings name. */
 export function createSampler({ name, ratio }: SamplerSettings): Sampler {
   switch (name) {
     case 'always_on':

@@ -1,7 +1,7 @@
 /**
  * Traces by OpenTelemetry: one span of kind server for each exchange, with its stages inside. This file and what it
- * imports of OpenTelemetry is loaded only where traces are exported. Spans are made when the exchange is over, from the
- * times that it noted, so a request waits for none of it.
+ * imports of OpenTelemetry are loaded only where traces are exported. Spans are made when the exchange is over, from
+ * the times that it noted, so no request waits for them.
  */
 import {
   type Context,

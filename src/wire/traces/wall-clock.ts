@@ -22,7 +22,7 @@ export function createWallClock(): WallClock {
       if (Math.abs(now - offset) > TOLERANCE) offset = now;
     },
     at(milliseconds) {
-      // Wholes and fractions are added separately: a double holds the nanoseconds of an hour, but not of an epoch.
+      // Wholes and fractions are added separately: a double has room for an hour in nanoseconds, but not for an epoch.
       const fraction = milliseconds - Math.floor(milliseconds) + (offset - Math.floor(offset));
       const carried = Math.floor(fraction);
       const whole = Math.floor(offset) + Math.floor(milliseconds) + carried;
