@@ -1,4 +1,4 @@
-/** `umpire models add`: a package of a model at a server. */
+/** `umpire models add`: makes a model package of a model at an inference server. */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type AddRequest, addRemote } from '../engine/package-tools/add-remote.ts';
@@ -78,7 +78,7 @@ const OPTIONS = {
 
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
 
-/** `umpire models add`. */
+/** `umpire models add`: asks the server what it is, then writes, checks and installs the package. */
 export const ADD_COMMAND: Command = {
   name: 'models add',
   usage:
@@ -130,7 +130,7 @@ async function requestFrom(values: Values, terminal: Terminal): Promise<Omit<Add
   };
 }
 
-/** `options.server` as the package is to have it. */
+/** The package's `options.server`: the address, and where its certificates and its token are. */
 function serverFrom(url: URL, values: Values): AddRequest['server'] {
   if (url.username !== '' || url.password !== '') {
     throw new UsageError('--url: no credentials; --token-file or --token-env names a token');
@@ -148,14 +148,14 @@ function serverFrom(url: URL, values: Values): AddRequest['server'] {
   };
 }
 
-/** The file of `--options`. */
+/** Reads the file that `--options` names. @throws Error if it is not a JSON object. */
 async function ownFrom(file: string): Promise<AddRequest['own']> {
   const own: unknown = JSON.parse(await readFile(file, 'utf8'));
-  if (!isObject(own)) throw new Error(`${file}: must be an object of JSON`);
+  if (!isObject(own)) throw new Error(`${file}: must be a JSON object`);
   return own;
 }
 
-/** How the temperature is found, and what will be said of it once it is. */
+/** How the temperature is fitted; `lines` is empty until `fit` has run, and then says what it found. */
 async function fitOf(
   { examples: file, instruction, temperature }: Values,
   model: string,
@@ -167,7 +167,7 @@ async function fitOf(
     return { lines, fit: undefined };
   }
   if (temperature !== undefined) throw new UsageError('--examples or --temperature, not both');
-  // Read before the server is asked: what is wrong with a file is said at once.
+  // The file is read before the server is asked, so that its problems are reported at once.
   const examples = labelledExamples(await readFile(file, 'utf8'), instruction, terminal);
   return {
     lines,

@@ -1,12 +1,12 @@
-/** Reading a command's arguments. Everything throws UsageError. */
+/** Reads a command's arguments. Every function throws UsageError for an argument that it cannot read. */
 import { parseArgs } from 'node:util';
 import { isOwnerName } from '../domain/keys.ts';
 import { messageOf } from '../engine/errors.ts';
 import { type Options, UsageError } from './command.ts';
 
 /**
- * Options by name; positionals in order. `needed`: those that must be there, as the help calls them; `more`: how
- * many others may.
+ * Parses the options, by name, and the positionals, in order. `needed`: the positionals that must be there, as the help
+ * calls them; `more`: how many may follow them.
  */
 export function readArguments<const T extends Options>(
   args: readonly string[],
@@ -28,7 +28,7 @@ export function readArguments<const T extends Options>(
   return parsed;
 }
 
-/** The value of `--owner`. */
+/** The value of `--owner`, which must be given and be an owner's name. */
 export function ownerFrom(value: string | undefined): string {
   if (value === undefined) throw new UsageError('--owner NAME is needed');
   if (!isOwnerName(value)) {
@@ -48,7 +48,7 @@ export function durationFrom(value: string): number {
   return Number(groups.count) * unit;
 }
 
-/** The address of a service, the value of the option `name`. */
+/** The http or https URL that is the value of the option `name`. */
 export function urlFrom(name: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))

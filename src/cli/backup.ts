@@ -1,8 +1,8 @@
 /**
- * `umpire backup` and `umpire restore`: everything that a store keeps in one file, the same for both kinds of
- * store. The file holds one JSON object a line: a head `{"kind":"umpire-backup","format":1,…}`, then
- * `{"kind":"key",…}` and `{"kind":"catalog","owner":…,…}`, and last `{"kind":"end","keys":…,"catalogs":…}`, without
- * which the file is not whole.
+ * `umpire backup` and `umpire restore`: everything that a store holds, in one file of the same format for both kinds of
+ * store. Each line is a JSON object: first a head `{"kind":"umpire-backup","format":1,…}`, then `{"kind":"key",…}` and
+ * `{"kind":"catalog","owner":…,…}`, and last `{"kind":"end","keys":…,"catalogs":…}`. Without its last line the file is
+ * incomplete.
  */
 import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
@@ -19,11 +19,12 @@ import type { Command, Terminal } from './command.ts';
 import { keyFromLine, keyLine } from './key-lines.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
+/** The version of the file's format, in its head; `restore` refuses every other. */
 const FORMAT = 1;
-/** Writes under way at one time: the embedded store commits those together that come together. */
+/** Writes in progress at a time: the embedded store commits those that arrive together in one transaction. */
 const AT_ONCE = 64;
 
-/** One thing that a backup holds. */
+/** A key or a catalog of a backup. */
 type Entry =
   | { readonly kind: 'key'; readonly record: KeyRecord }
   | { readonly kind: 'catalog'; readonly owner: string; readonly record: CatalogRecord; readonly examples: string };
@@ -35,9 +36,9 @@ export const BACKUP_COMMANDS: readonly Command[] = [
     usage: 'FILE',
     summary: 'writes all keys and catalogs of the store to a file',
     notes: [
-      'Keys are written as hashes, never as secrets. The server may run meanwhile. The file is readable by its user alone, and is there whole or not at all; one of that name is replaced.',
+      'Keys are written as hashes, never as secrets. The server may run meanwhile. Only the user who runs the command can read the file. It is written completely or not at all, and replaces a file of that name.',
     ],
-    positionals: [['FILE', 'where to']],
+    positionals: [['FILE', 'the file to write']],
     options: {},
     environment: STORE_ENVIRONMENT,
     failure: 'a catalog could not be read and is not in the file',
@@ -70,7 +71,7 @@ export const BACKUP_COMMANDS: readonly Command[] = [
     async run(args, terminal) {
       const { positionals } = readArguments(args, {}, ['FILE']);
       const file = positionals[0] as string;
-      // The whole file is judged before the first line of it is written.
+      // The whole file is checked before its first entry is written: a broken backup changes nothing.
       for await (const _ of read(file));
       await withStores(
         terminal,
@@ -130,7 +131,7 @@ async function write({ keys: keyStore, catalogs: catalogStore }: Stores, file: s
   }
 }
 
-/** The entries of a backup, in its order. @throws Error that names the line. */
+/** The entries of a backup, in the order of the file. @throws Error that names the line with the problem. */
 async function* read(file: string): AsyncGenerator<Entry> {
   const counts = { key: 0, catalog: 0 };
   let place = 0;
@@ -143,7 +144,7 @@ async function* read(file: string): AsyncGenerator<Entry> {
     const fail = (problem: string): never => {
       throw new Error(`${file}, line ${place}: ${problem}; nothing was restored`);
     };
-    if (ended) fail('something stands behind the end');
+    if (ended) fail('there is a line after the end');
     const fields = parse(text) ?? fail('is not a JSON object');
     const { kind, ...rest } = fields;
     if (place === 1) {
@@ -154,7 +155,7 @@ async function* read(file: string): AsyncGenerator<Entry> {
       yield { kind, record: keyFromLine(rest) ?? fail('is not a key') };
     } else if (kind === 'catalog') {
       const { owner, ...catalog } = rest;
-      if (typeof owner !== 'string' || !isOwnerName(owner)) return fail('owner must be the name of one');
+      if (typeof owner !== 'string' || !isOwnerName(owner)) return fail("owner must be an owner's name");
       const parsed = catalogFromLine(catalog);
       const record = 'problem' in parsed ? fail(parsed.problem) : parsed.value;
       counts.catalog++;

@@ -1,7 +1,7 @@
 /**
- * An operator's change of what a model reads for a catalog's choices: one write, whole or not at all. What the catalog
- * learned belongs to the scores of the texts that were read before, so it never outlives them: it is learned anew from
- * kept examples in the same write, or given up if that is asked for.
+ * An operator's change to what a model reads for a catalog's choices: one write, whole or not at all. What the catalog
+ * learned was fitted to the scores of the texts that were read before, so it never outlives them: in the same write it
+ * is learned anew from kept examples, or given up if the operator asks for that.
  */
 import { MIN_EXAMPLES } from '../domain/learning/learn.ts';
 import { basisOf } from '../stores/catalog-additions.ts';
@@ -12,13 +12,13 @@ import { lessonLines, lessonOf, taught, withoutLearned } from './lessons.ts';
 import { type OwnEngine, withOwnEngine } from './own-engine.ts';
 import { patience } from './with-stores.ts';
 
-/** `--forget`, for such commands. */
+/** `--forget`, for the commands that change a catalog. */
 export const FORGET_OPTION = {
   type: 'boolean',
   meaning: 'gives up what the catalog learned, in place of learning it anew from kept examples',
 } as const;
 
-/** What is changed, and where. */
+/** Which catalog is changed, and what the operator wants of the change. */
 export interface CatalogChange {
   readonly catalogs: CatalogStore;
   readonly owner: string;
@@ -36,8 +36,8 @@ export async function existing(catalogs: CatalogStore, owner: string, id: string
 }
 
 /**
- * Writes a record in the place of what was found. Throws Error if that was changed meanwhile. `examples`: undefined
- * leaves those that are kept.
+ * Writes a record in place of the one that was found. Throws Error if the catalog was changed or deleted meanwhile.
+ * `examples`: the examples to keep beside it; undefined leaves those that are there.
  */
 export async function replaceCatalog(
   catalogs: CatalogStore,
@@ -54,8 +54,8 @@ export async function replaceCatalog(
 }
 
 /**
- * Makes a change to a record of other choices or descriptions. `check`: what is wrong with it for the model, a problem
- * a line. Throws Error with all problems; nothing was changed then.
+ * Changes a catalog to a record with other choices or descriptions. `check`: what the model cannot take of it, a
+ * problem a line. Throws Error with all problems, and has changed nothing then.
  */
 export async function changeCatalog(
   { catalogs, owner, found, forget, terminal }: CatalogChange,
@@ -90,7 +90,7 @@ export async function changeCatalog(
     const now = changed.additions?.learned;
     const end = 'on every server within a second';
     if (now !== undefined) terminal.out(`${id}: changed, digest ${now.digest}, ${end}`);
-    else if (hasLearned) terminal.out(`${id}: changed and what was learned is given up: it decides zero-shot, ${end}`);
+    else if (hasLearned) terminal.out(`${id}: changed, and what was learned is given up: it decides zero-shot, ${end}`);
     else terminal.out(`${id}: changed, ${end}`);
   });
 }

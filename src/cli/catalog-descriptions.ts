@@ -1,6 +1,6 @@
 /**
- * `umpire catalogs describe` and `umpire catalogs replace`: what a model reads for a catalog's choices, and
- * which they are.
+ * `umpire catalogs describe` and `umpire catalogs replace`: change what a model reads for a catalog's choices, and the
+ * choices themselves.
  */
 import { readFile } from 'node:fs/promises';
 import { versionFault } from '../domain/catalog-rules.ts';
@@ -34,7 +34,7 @@ const ENVIRONMENT = [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENC
 const LEARNS_ANEW =
   'What was learned belongs to the choices as they were read before: it is learned anew from kept examples (learn --keep-examples). Without them --forget is needed, and the catalog decides zero-shot until it learns.';
 
-/** `umpire catalogs describe` and `umpire catalogs replace`. */
+/** The commands `umpire catalogs describe` and `umpire catalogs replace`. */
 export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
   {
     name: 'catalogs describe',
@@ -127,7 +127,7 @@ export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
   },
 ];
 
-/** The record with these descriptions; what it learned stays as it is. */
+/** The record with these descriptions in place of its own; what it learned stays. */
 function withDescriptions(record: CatalogRecord, descriptions: Descriptions): CatalogRecord {
   const { additions, ...bare } = record;
   const next = {
@@ -137,10 +137,10 @@ function withDescriptions(record: CatalogRecord, descriptions: Descriptions): Ca
   return Object.keys(next).length === 0 ? bare : { ...bare, additions: next };
 }
 
-/** A problem with the line that it is on; 0 for none. */
+/** A problem and the number of its line; 0 for a problem that belongs to no line. */
 type Problem = readonly [line: number, problem: string];
 
-/** Reads a file of descriptions. `removes`: the choices alone count. */
+/** Reads a file of descriptions. `removes`: only its choices are read, since their descriptions are to be removed. */
 function readDescriptions(text: string, choices: readonly string[], removes: boolean) {
   const problems: Problem[] = [];
   const described = new Map<string, string>();
@@ -161,7 +161,7 @@ function readDescriptions(text: string, choices: readonly string[], removes: boo
     const name = choice as string;
     const earlier = lines.get(name);
     if (!choices.includes(name)) problems.push([line, `${JSON.stringify(name)} is not one of the choices`]);
-    else if (earlier !== undefined) problems.push([line, `${JSON.stringify(name)} stands in line ${earlier} as well`]);
+    else if (earlier !== undefined) problems.push([line, `${JSON.stringify(name)} is on line ${earlier} as well`]);
     else {
       lines.set(name, line);
       if (removes) described.set(name, '');

@@ -6,13 +6,13 @@ import { areCalibrations } from '../stores/catalog-record.ts';
 import type { CatalogRecord } from '../stores/catalog-store.ts';
 import { problemLines, readExamples } from './examples.ts';
 
-/** The fields of the line. `examples`: those that are kept beside it, as JSON lines. */
+/** The fields of a catalog's line. `examples`: the labelled examples kept beside it, as JSON lines; `''` for none. */
 export function catalogLine(record: CatalogRecord, examples: string): object {
   const { createdAt, ...fields } = record;
   return { ...fields, created_at: createdAt, ...(examples === '' ? {} : { examples }) };
 }
 
-/** The catalog of a line's fields. Whether its model is served and takes its choices shows when it decides. */
+/** The catalog of a line's fields. Whether its model is served and takes its choices is not checked here. */
 export function catalogFromLine(fields: Readonly<Record<string, unknown>>): Parsed<CatalogRecord> {
   const { id, model, choices, version, visibility, created_at: createdAt, calibrations = {}, additions = {} } = fields;
   const { examples = '' } = fields;
@@ -54,7 +54,7 @@ function examplesProblem(examples: unknown, choices: readonly string[]): string 
   return problem === undefined ? undefined : `examples, ${problem}`;
 }
 
-/** The kept examples of a line's fields, which `catalogFromLine` has judged; `''` if there are none. */
+/** The kept examples of a line's fields, which `catalogFromLine` has checked; `''` if there are none. */
 export function examplesOfLine({ examples }: Readonly<Record<string, unknown>>): string {
   return typeof examples === 'string' ? examples : '';
 }

@@ -1,4 +1,4 @@
-/** `umpire catalogs show`: a catalog with all that the operator added to it. */
+/** `umpire catalogs show`: shows a catalog with everything that the operator added to it. */
 import { listPackages } from '../engine/package-tools/check.ts';
 import type { LearnedFigures } from '../stores/catalog-additions.ts';
 import type { CatalogRecord } from '../stores/catalog-store.ts';
@@ -17,13 +17,13 @@ const OPTIONS = {
   json: { type: 'boolean', meaning: 'all of it as one line of JSON' },
 } as const;
 
-/** `umpire catalogs show`. */
+/** The command `umpire catalogs show`. */
 export const CATALOG_SHOW_COMMAND: Command = {
   name: 'catalogs show',
   usage: '--owner NAME --catalog ID [--json]',
   summary: 'shows a catalog with its descriptions and what it learned',
   notes: [
-    "Whether what was learned applies is said of the model's default revision in the folder of models: another revision decides zero-shot.",
+    "What was learned applies to one revision. The command compares it with the model's default revision in the folder of models; any other revision decides zero-shot.",
   ],
   options: OPTIONS,
   environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR'],
@@ -40,7 +40,7 @@ export const CATALOG_SHOW_COMMAND: Command = {
   },
 };
 
-/** The revision that the plain name means, as far as the folder of models says. */
+/** The default revision of a model, by the packages in the folder of models; undefined if none is there. */
 async function servedRevision(terminal: Terminal, model: string): Promise<string | undefined> {
   const packages = await listPackages(modelsFolder(terminal)).catch(() => []);
   const found = packages.find(({ id, isDefault }) => id === model && isDefault);
@@ -123,7 +123,7 @@ function standing(learnedFor: string, served: string | undefined): string {
   return `does not apply: ${served} is the default revision and decides zero-shot; learn again, or learn --refresh`;
 }
 
-/** How many examples of each choice there were; they are stored in code-unit order. */
+/** How many examples of each choice were learned from. Counts are stored in code-unit order of the choices. */
 function examplesByChoice({ choices, additions }: CatalogRecord): ReadonlyMap<string, number> | undefined {
   const counts = additions?.learned?.examples;
   return counts && new Map(choices.toSorted().map((choice, place) => [choice, counts[place] as number]));
@@ -133,7 +133,7 @@ function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);
 }
 
-/** A caller's text on an operator's terminal: control characters stay where they were written. */
+/** A caller's text for an operator's terminal, with control characters escaped so that they cannot act on it. */
 function shown(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

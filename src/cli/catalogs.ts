@@ -1,5 +1,6 @@
 /**
- * `umpire catalogs …`: an owner's catalogs in the operator's hands, one JSON object a line where they leave and enter.
+ * `umpire catalogs …`: lists, exports, imports and deletes an owner's catalogs. Exports and imports are one JSON object
+ * a line.
  */
 import { readFile } from 'node:fs/promises';
 import { isCatalogId } from '../domain/catalog-rules.ts';
@@ -16,7 +17,7 @@ import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 const OWNED = { owner: OWNER_OPTION } as const;
 const LIST = { ...OWNED, json: JSON_OPTION } as const;
 
-/** `umpire catalogs list`, `umpire catalogs export`, `umpire catalogs import` and `umpire catalogs delete`. */
+/** The commands `umpire catalogs list`, `export`, `import` and `delete`. */
 export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalogs list',
@@ -50,7 +51,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalogs export',
     usage: '--owner NAME',
-    summary: 'writes them to standard output, one JSON object a line',
+    summary: "writes an owner's catalogs to standard output, one JSON object a line",
     options: OWNED,
     environment: STORE_ENVIRONMENT,
     failure: 'a catalog could not be read',
@@ -74,9 +75,9 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalogs import',
     usage: '--owner NAME [FILE]',
-    summary: 'creates those that the owner does not have; never overwrites',
+    summary: 'creates exported catalogs that the owner does not have; never overwrites',
     notes: [
-      'A catalog whose model is not in the folder of models is imported and named: another server may have it. Decisions with it fail where it is not served.',
+      'A catalog whose model is not in the folder of models is imported all the same, and the command names it: another server may have the model. Decisions with the catalog fail where its model is not served.',
     ],
     positionals: [['FILE', 'what catalogs export wrote (default: standard input)']],
     options: OWNED,
@@ -86,7 +87,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       const owner = ownerFrom(values.owner);
       const [file] = positionals;
       const text = file === undefined ? await terminal.input() : await readFile(file, 'utf8');
-      // All lines are judged before the first is written.
+      // All lines are checked before the first is written: a broken file changes nothing.
       const entries = text
         .split('\n')
         .map((line, index) => ({ line: line.trim(), place: index + 1 }))
@@ -114,8 +115,8 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalogs delete',
     usage: '--owner NAME ID…',
-    summary: 'deletes catalogs, unreadable ones, too',
-    positionals: [['ID…', 'their ids']],
+    summary: 'deletes catalogs, including unreadable ones',
+    positionals: [['ID…', 'the ids of the catalogs']],
     options: OWNED,
     environment: STORE_ENVIRONMENT,
     failure: 'a catalog did not exist',

@@ -1,7 +1,7 @@
-/** Choices in a file: a JSON array of texts, or one a line. */
+/** Choices in a file: a JSON array of texts, or one choice a line. */
 import { choicesFault } from '../domain/catalog-rules.ts';
 
-/** The choices. Throws Error, or the DomainError of what is wrong with them. */
+/** The choices in a file's text. Throws Error if it cannot be read, and DomainError if a catalog may not have them. */
 export function choicesFrom(text: string): readonly string[] {
   const choices: unknown = text.trimStart().startsWith('[')
     ? JSON.parse(text)

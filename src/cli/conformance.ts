@@ -1,4 +1,4 @@
-/** `umpire conformance`: tries the contract's promises on any deployment, from outside. */
+/** `umpire conformance`: tests a deployment against the contract's promises, from outside. */
 import { readFile } from 'node:fs/promises';
 import type { Outcome } from '../../conformance/run.ts';
 import { readArguments, urlFrom } from './arguments.ts';
@@ -9,13 +9,13 @@ const OPTIONS = {
   grpc: { type: 'string', value: 'URL', meaning: 'where it speaks HTTP/2, if elsewhere', otherwise: 'as --url' },
   model: { type: 'string', value: 'ID', meaning: 'the model to decide with', otherwise: 'the first that is ready' },
   ca: { type: 'string', value: 'FILE', meaning: 'a certificate authority of your own, PEM' },
-  insecure: { type: 'boolean', meaning: 'believes any certificate' },
+  insecure: { type: 'boolean', meaning: 'accepts any certificate' },
   skip: { type: 'string', value: 'PREFIX', multiple: true, meaning: 'leaves out checks whose names begin so' },
   json: { type: 'boolean', meaning: 'every check with its outcome, as one line of JSON' },
   list: { type: 'boolean', meaning: 'shows what each check promises and tries nothing; with --json for programs' },
 } as const;
 
-/** `umpire conformance`. */
+/** The command `umpire conformance`. */
 export const CONFORMANCE_COMMAND: Command = {
   name: 'conformance',
   usage: '--url URL [--grpc URL] [--model ID] [--ca FILE | --insecure] [--skip PREFIX]… [--json] [--list]',
@@ -49,7 +49,7 @@ export const CONFORMANCE_COMMAND: Command = {
     const { UMPIRE_KEY: key, UMPIRE_OTHER_KEY: otherKey } = terminal.env;
     const kit = createKit({ caller, key: key || undefined, otherKey: otherKey || undefined, model: values.model });
     try {
-      // Where nobody answers at all, one line says so, not a hundred.
+      // If nobody answers at all, this fails with one line, and not each of a hundred checks with its own.
       await caller.http1({ path: '/health/live', once: true });
       if (values.model !== undefined) await kit.model();
       const report = values.json === true ? () => {} : (outcome: Outcome) => show(outcome, terminal);

@@ -1,4 +1,4 @@
-/** The work of `umpire decide`: records in, through the service, lines out. */
+/** The work of `umpire decide`: reads records, has the service decide them, and writes a line for each. */
 
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
@@ -13,14 +13,12 @@ import { showProgress } from './progress.ts';
 import { createRecordReader, type Entry, entriesIn, type RecordReader } from './records.ts';
 import { pickUp } from './resume.ts';
 
-/**
- * Records that are read ahead of the first that has no answer yet, and what they may hold together, about, in
- * UTF-16 code units.
- */
+/** Records that are read ahead of the first one without an answer; bounds memory, and suffices for any `--at-once`. */
 const AHEAD = 512;
+/** UTF-16 code units that the records read ahead may hold together, approximately; bounds memory, too. */
 const AHEAD_UNITS = 16 * 1024 * 1024;
 
-/** What is to be done. */
+/** What `umpire decide` was asked to do. */
 export interface DecideJob {
   /** The service's address. */
   readonly base: URL;
@@ -33,7 +31,7 @@ export interface DecideJob {
   readonly format: 'json' | 'csv' | undefined;
   readonly probabilities: boolean;
   readonly atOnce: number;
-  /** Milliseconds for which it is tried while no text gets an answer. */
+  /** Milliseconds for which the command goes on while no text gets an answer. */
   readonly patience: number;
 }
 
@@ -45,8 +43,8 @@ interface Destination {
 }
 
 /**
- * Decides the records of a file. Throws Error in words for the operator, and Interrupted; the lines that were
- * written are whole.
+ * Decides the records of a file. Throws Error with a message for the operator, or Interrupted. Every line that was
+ * written is complete, also then.
  */
 export async function decideFile(job: DecideJob, terminal: Terminal): Promise<void> {
   const stop = new AbortController();
@@ -82,21 +80,21 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
       if (isCut(layout, entry)) tally.cut++;
     }
   } catch (error) {
-    // Reading that was broken off fails in words of its own.
+    // A read that the signal aborted fails with an error of its own; the signal's reason is the cause.
     const cause = stop.signal.aborted ? stop.signal.reason : error;
     const message = messageOf(cause);
-    const goesOn = start !== undefined && job.out !== undefined ? ', --resume goes on behind them' : '';
+    const goesOn = start !== undefined && job.out !== undefined ? ', --resume continues after them' : '';
     const text = start === undefined ? message : `${message}; ${tally.lines} lines were decided${goesOn}`;
     throw cause instanceof Interrupted ? new Interrupted(text) : new Error(text, { cause });
   } finally {
-    // What is under way is of no use any more.
+    // Requests that are still in progress have nobody to answer to.
     stop.abort(new Interrupted('over'));
     progress.close();
     await start?.destination.close();
   }
   if (tally.cut > 0)
     terminal.err(`${tally.cut} records have fields that the first one does not have: the CSV is without them`);
-  const sum = `${tally.lines} lines decided${start.resumed > 0 ? ` behind ${start.resumed} that were there` : ''}`;
+  const sum = `${tally.lines} lines decided${start.resumed > 0 ? ` after ${start.resumed} that were there` : ''}`;
   if (tally.errors > 0) throw new Error(`${sum}, ${tally.errors} of them with an error`);
   terminal.err(sum);
 }
@@ -107,11 +105,11 @@ interface Start {
   /** The records that have no line yet. */
   readonly rest: AsyncGenerator<Entry>;
   readonly resumed: number;
-  /** Bytes of the records' file that are done with. */
+  /** Bytes of the records' file up to the first record of `rest`. */
   readonly end: number;
 }
 
-/** Reads as far as it must to know how lines are written, steps over what is there already, and opens where they go. */
+/** Reads until the layout of the lines is known, skips records that already have a line, and opens the destination. */
 async function begin(
   { out, resumes, format, probabilities, instruction }: DecideJob,
   records: AsyncGenerator<Entry>,
@@ -139,7 +137,7 @@ async function begin(
   return { layout, rest, destination, resumed: there?.lines ?? 0, end: there?.end ?? 0 };
 }
 
-/** The names of the fields. Throws Error if no record could be decided with these. */
+/** The names of a record's own fields. Throws Error if no record with these could be decided. */
 function columnsOf(reader: RecordReader, read: readonly Entry[], instruction: string | undefined): readonly string[] {
   const { form } = reader;
   if (form?.kind !== 'csv') {
@@ -173,7 +171,7 @@ async function* chained(first: readonly Entry[], rest: AsyncGenerator<Entry>): A
 
 async function fileDestination(file: string, mustBeNew: boolean): Promise<Destination> {
   const handle = await open(file, mustBeNew ? 'ax' : 'a').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EEXIST') throw new Error(`${file} exists; --resume goes on behind what it has`);
+    if (error.code === 'EEXIST') throw new Error(`${file} exists; --resume continues after what it has`);
     throw error;
   });
   return {
@@ -188,7 +186,7 @@ async function fileDestination(file: string, mustBeNew: boolean): Promise<Destin
   };
 }
 
-/** What is asked about a record, or why it cannot be. */
+/** What the service is asked about a record, or why it cannot be asked. */
 function askedOf(entry: Entry, { asked, instruction }: DecideJob): Asked | Outcome {
   if ('problem' in entry.read) return unreadable(entry, entry.read.problem);
   const { value: fields } = entry.read;
@@ -212,7 +210,7 @@ function isCut(layout: Layout, { read }: Entry): boolean {
   return Object.keys(read.value).some((name) => !layout.columns.includes(name));
 }
 
-/** What a record holds, about, in UTF-16 code units. */
+/** Roughly how much a record holds, in UTF-16 code units. */
 function unitsOf({ read }: Entry): number {
   if ('problem' in read) return read.problem.length;
   return Object.values(read.value).reduce<number>(

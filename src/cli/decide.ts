@@ -20,9 +20,9 @@ const OPTIONS = {
   },
   'key-file': { type: 'string', value: 'FILE', meaning: 'a file that holds the key' },
   out: { type: 'string', value: 'FILE', meaning: 'where the answers go', otherwise: 'standard output' },
-  resume: { type: 'boolean', meaning: 'goes on behind what an interrupted run left in the file of --out' },
+  resume: { type: 'boolean', meaning: 'continues after what an interrupted run left in the file of --out' },
   format: { type: 'string', value: 'json|csv', meaning: 'JSON lines or CSV', otherwise: 'as the records' },
-  probabilities: { type: 'boolean', meaning: 'writes the probability of every choice, too' },
+  probabilities: { type: 'boolean', meaning: 'also writes the probability of every choice' },
   'at-once': { type: 'string', value: 'N', meaning: 'the most requests at one time', otherwise: '64' },
   patience: {
     type: 'string',
@@ -32,18 +32,19 @@ const OPTIONS = {
   },
 } as const;
 
+/** The most that `--at-once` may ask for, requests in progress: no more records are read ahead. */
 const MOST_AT_ONCE = 512;
 
-/** `umpire decide`. */
+/** The command `umpire decide`. */
 export const DECIDE_COMMAND: Command = {
   name: 'decide',
   usage:
     '--url URL --model MODEL (--catalog ID | --choices FILE) [--instruction TEXT] [--key KEY | --key-file FILE] [--out FILE [--resume]] [--format json|csv] [--probabilities] [--at-once N] [--patience DURATION] [FILE]',
   summary: 'decides the texts of a file through a running service',
   notes: [
-    "A record's fields are written as they are, and behind them choice, confidence, model, learned (the digest, if the catalog learned), or error. The order stays.",
-    'Requests are few at first, then as many as the service answers; 429 and 503 halve them, and Retry-After is waited for. A text that cannot be decided has its error in its line, and the others go on.',
-    'Ctrl-C leaves whole lines and ends with status 130. A private certificate authority is named by NODE_EXTRA_CA_CERTS.',
+    "A record's fields are written as they are, followed by choice, confidence, model and learned (the digest, if the catalog learned), or by error. The records stay in order.",
+    'The command begins with few requests at a time, and sends more for as long as the service answers them; 429 and 503 halve their number, and Retry-After is respected. A text that cannot be decided gets its error in its line, and the others go on.',
+    'Ctrl-C leaves complete lines and ends with status 130. NODE_EXTRA_CA_CERTS names a private certificate authority.',
   ],
   positionals: [
     ['FILE', 'JSON lines {"input": …, "instruction": …}, or CSV with such a header (default: standard input)'],
@@ -65,7 +66,7 @@ export const DECIDE_COMMAND: Command = {
     if (atOnce < 1 || atOnce > MOST_AT_ONCE)
       throw new UsageError(`--at-once: must be a whole number from 1 to ${MOST_AT_ONCE}`);
     const base = urlFrom('--url', url);
-    // They would be sent nowhere.
+    // The requests would not carry them.
     if (base.username !== '' || base.password !== '' || base.search !== '')
       throw new UsageError('--url: must not hold a user, a password or a query');
     await decideFile(
@@ -95,10 +96,10 @@ async function keyFrom(
   { key, 'key-file': file }: { readonly key?: string | undefined; readonly 'key-file'?: string | undefined },
   { env }: Terminal,
 ): Promise<string | undefined> {
-  if (key !== undefined && file !== undefined) throw new UsageError('--key and --key-file say the same: one is enough');
+  if (key !== undefined && file !== undefined) throw new UsageError('--key or --key-file, not both');
   const found = file === undefined ? (key ?? (env.UMPIRE_KEY || undefined)) : (await readFile(file, 'utf8')).trim();
-  // What cannot be in a header would fail there, in words that hold it.
+  // A text that cannot be a header's value would fail there, with an error message that contains it.
   if (found !== undefined && !isKey(found))
-    throw new UsageError('the key is none: it must be what keys create printed');
+    throw new UsageError("this is not a key: it must be what 'umpire keys create' printed");
   return found;
 }

@@ -1,33 +1,34 @@
-/** What `umpire decide` writes for a record: its own fields, and behind them what was decided or why not. */
+/** What `umpire decide` writes for a record: its own fields, then the decision, or why there is none. */
 import type { Answered, Refusal } from './deciding-client.ts';
 import { csvLine, type Entry, type Fields } from './records.ts';
 
-/** How one record ended. */
+/** How a record ended: with an answer or with an error. */
 export type Outcome =
   | { readonly kind: 'answered'; readonly answer: Answered }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
-/** How lines are written. `columns`: the record's own. */
+/** How lines are written. `columns`: the records' own fields. */
 export type Layout =
   | { readonly kind: 'json'; readonly probabilities: boolean }
   | { readonly kind: 'csv'; readonly columns: readonly string[]; readonly probabilities: boolean };
 
-/** The fields that are added; a record must not have them. */
+/** The fields that this command adds; a record must not have them. */
 const ADDED = ['choice', 'confidence', 'probabilities', 'model', 'learned', 'error'] as const;
+/** The error code of a record that cannot be read, so that nobody was asked about it; not one of the contract's. */
 const UNREADABLE = 'unreadable_line';
 
-/** The name among a record's that an answer adds, if there is one. */
+/** The first of a record's field names that this command adds itself, if there is one. */
 export function takenName(names: readonly string[]): string | undefined {
   return names.find((name) => (ADDED as readonly string[]).includes(name));
 }
 
-/** What keeps a record from being asked about. */
+/** The outcome of a record that cannot be read. */
 export function unreadable({ line }: Entry, problem: string): Outcome {
   const message = `line ${line}: ${problem}`;
   return { kind: 'refused', refusal: { code: UNREADABLE, message, param: null } };
 }
 
-/** The columns that a layout adds behind the record's own. */
+/** The columns that follow a record's own. */
 function addedColumns(probabilities: boolean): readonly string[] {
   return ADDED.filter((name) => probabilities || name !== 'probabilities');
 }
@@ -47,7 +48,7 @@ export function lineOf(layout: Layout, entry: Entry, outcome: Outcome): string {
   return csvLine([...layout.columns.map((name) => cellOf(own?.[name])), ...names.map((name) => cellOf(all[name]))]);
 }
 
-/** Whether a line that was written earlier belongs to this record. */
+/** Whether a line that an earlier run wrote belongs to this record. */
 export function belongsTo(layout: Layout, earlier: Fields, entry: Entry): boolean {
   const { error } = earlier;
   const code = typeof error === 'string' ? error : (error as Partial<Refusal> | undefined)?.code;
@@ -84,7 +85,7 @@ function errorText({ code, message }: Refusal): string {
   return `${code}: ${message}`;
 }
 
-/** A value in CSV: a text as it is, anything else as JSON. */
+/** A value as a cell of CSV: a text as it is, nothing as the empty text, anything else as JSON. */
 function cellOf(value: unknown): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);

@@ -1,6 +1,6 @@
-/** One decision through a running service, over HTTP with connections that are kept. */
+/** Asks a running service for decisions, over HTTP on connections that are kept open. */
 
-/** One decision to ask for, with choices or a catalog. */
+/** The body of a request for one decision, with choices or a catalog. */
 export interface Asked {
   readonly model: string;
   readonly input: string;
@@ -15,27 +15,27 @@ export interface Answered {
   readonly choice: string;
   readonly confidence: number;
   readonly probabilities: Readonly<Record<string, number>>;
-  /** The digest of what the catalog learned, if it decided. */
+  /** The digest of what the catalog learned, if that took part in the decision. */
   readonly learned: string | undefined;
 }
 
-/** An error in the contract's words, or in this command's own. */
+/** An error with a code of the contract, or with one of this command's own. */
 export interface Refusal {
   readonly code: string;
   readonly message: string;
   readonly param: string | null;
 }
 
-/** What came of one attempt. */
+/** The outcome of one attempt. */
 export type Attempt =
   | { readonly kind: 'answered'; readonly answer: Answered }
   /** This text cannot be decided. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
-  /** Not now. `retryAfter`: milliseconds, if the service says. */
+  /** The service takes no more now. `retryAfter`: milliseconds, if the service names them. */
   | { readonly kind: 'busy'; readonly refusal: Refusal; readonly retryAfter: number | undefined }
-  /** No answer, or one that says nothing. `contact`: whether anybody was there. */
+  /** No answer, or one from which nothing follows. `contact`: whether a server was reached. */
   | { readonly kind: 'lost'; readonly refusal: Refusal; readonly contact: boolean }
-  /** No text can be decided so. */
+  /** Every text would be refused in the same way. */
   | { readonly kind: 'hopeless'; readonly message: string };
 
 /** Asks a service for one decision at a time, without trying again. */
@@ -44,10 +44,10 @@ export interface DecidingClient {
   attempt(asked: Asked, signal: AbortSignal): Promise<Attempt>;
 }
 
-/** Longer than a service may take for one request. */
+/** Milliseconds until an attempt is given up: longer than a service may take for one request. */
 const ANSWER_MS = 60_000;
 
-/** Codes that every other text would get as well. */
+/** Error codes that every other text would get as well. */
 const ALIKE_FOR_ALL: ReadonlySet<string> = new Set([
   'unknown_model',
   'model_disabled',
@@ -60,13 +60,14 @@ const ALIKE_FOR_ALL: ReadonlySet<string> = new Set([
   'quota_exceeded',
   'storage_corrupt',
 ]);
+/** Statuses that every other text would get as well. */
 const STATUSES_ALIKE_FOR_ALL: ReadonlySet<number> = new Set([401, 403, 404, 405]);
-/** What proxies say for a service that is away or slow, beside 503. */
+/** Statuses, beside 503, that proxies answer for a service that is away or slow. */
 const AWAY: ReadonlySet<number> = new Set([408, 500, 502, 504]);
 
 /**
- * A client. `base`: the service's address, with a path if it is below one. `key` leaves this function in
- * a header alone.
+ * A client of the service at `base`, an address with a path if the service is below one. `key` leaves this function
+ * only in a header.
  */
 export function createDecidingClient(base: URL, key: string | undefined): DecidingClient {
   const url = new URL('v1/decisions', base.href.endsWith('/') ? base : `${base.href}/`);
@@ -81,7 +82,7 @@ export function createDecidingClient(base: URL, key: string | undefined): Decidi
           method: 'POST',
           headers,
           body: JSON.stringify(asked),
-          // A key must not go where an answer points to.
+          // The key must not be sent to wherever a redirect points.
           redirect: 'manual',
           signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
         });
@@ -98,7 +99,7 @@ function lost(error: unknown): Attempt {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const { code, message } = cause as { code?: unknown; message?: unknown };
   const contact = !['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'].includes(String(code));
-  // The messages of several addresses that were tried are empty.
+  // The error has an empty message where several addresses of one name were tried.
   const words = String(message || code || error);
   return { kind: 'lost', contact, refusal: { code: 'no_answer', message: words, param: null } };
 }
@@ -108,7 +109,7 @@ function outcomeOf({ status, headers }: Response, body: string): Attempt {
   if (status === 200) {
     const answer = answerOf(value, headers.get('x-umpire-learned') ?? undefined);
     if (answer !== undefined) return { kind: 'answered', answer };
-    return { kind: 'hopeless', message: 'what answers there is not Umpire: its answer is no decision' };
+    return { kind: 'hopeless', message: 'what answers there is not Umpire: its answer is not a decision' };
   }
   const refusal = refusalOf(value) ?? { code: `http_${status}`, message: `answered ${status}`, param: null };
   const { code, message } = refusal;
@@ -146,7 +147,7 @@ function refusalOf(value: unknown): Refusal | undefined {
   return { code: error.code, message: error.message, param: typeof error.param === 'string' ? error.param : null };
 }
 
-/** Milliseconds of a `Retry-After` in seconds. A date is no answer of Umpire's. */
+/** The milliseconds of a `Retry-After` in seconds; undefined for a date, which Umpire never sends. */
 function secondsOf(value: string | null): number | undefined {
   return value !== null && /^\d{1,9}$/.test(value) ? 1000 * Number(value) : undefined;
 }

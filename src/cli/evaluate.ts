@@ -1,6 +1,6 @@
 /**
- * `umpire evaluate …`: how good a model's or a catalog's answers are on labelled examples, and from which confidence on
- * to act on them.
+ * `umpire evaluate …`: measures how good the answers of a model or a catalog are on labelled examples, and from which
+ * confidence on they can be acted on.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { createLearned } from '../domain/learned.ts';
@@ -28,7 +28,7 @@ const OPTIONS = {
   report: { type: 'string', value: 'FILE.html', meaning: 'writes a page with charts' },
 } as const;
 
-/** `umpire evaluate`. */
+/** The command `umpire evaluate`. */
 export const EVALUATE_COMMAND: Command = {
   name: 'evaluate',
   usage:
@@ -87,7 +87,7 @@ async function decideAll(terminal: Terminal, record: CatalogRecord, file: Exampl
   return withOwnEngine(terminal, record.model, async (engine) => {
     const state = learned?.model === engine.name ? createLearned(learned) : undefined;
     if (learned !== undefined && state === undefined) {
-      terminal.err(`what the catalog learned is for ${learned.model}; it is measured zero-shot`);
+      terminal.err(`what the catalog learned is for ${learned.model}; ${engine.name} is measured zero-shot`);
     }
     const problems = await engine.problemsOf(file);
     if (problems.length > 0) throw new Error(problems.join('\n'));

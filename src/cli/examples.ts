@@ -1,6 +1,6 @@
 /**
- * Labelled examples from a file: JSON lines `{"input", "instruction", "label"}`, or CSV (RFC 4180) with a header that
- * names these columns. Every problem of the file is found at once, each with its line.
+ * Reads labelled examples from a file: JSON lines `{"input", "instruction", "label"}`, or CSV (RFC 4180) with a header
+ * that names these columns. All problems of the file are found in one pass, each with its line.
  */
 import { createHash } from 'node:crypto';
 import { entriesOf } from './records.ts';
@@ -19,19 +19,19 @@ export interface LineProblem {
   readonly problem: string;
 }
 
-/** What a file holds. */
+/** What a file of examples holds. */
 export interface ExampleFile {
   /** In an order that does not depend on the file's. */
   readonly examples: readonly Example[];
-  /** What keeps the file from being used, as far as it can be told without a model. */
+  /** Why the file cannot be used, as far as this shows without a model. */
   readonly problems: readonly LineProblem[];
-  /** All texts that can be read, whatever else is wrong with their lines: a model says which are too long. */
+  /** All texts that can be read, also from lines with problems, so that a model can say which of them are too long. */
   readonly texts: readonly Pick<Example, 'line' | 'input' | 'instruction'>[];
-  /** What is worth knowing of it. */
+  /** Remarks for the operator that do not keep the file from being used. */
   readonly notes: readonly string[];
 }
 
-/** Reads a file. `instruction`: for examples without one. */
+/** Reads the text of a file. `instruction`: the one of examples that have none. */
 export function readExamples(text: string, choices: readonly string[], instruction?: string): ExampleFile {
   const problems: LineProblem[] = [];
   const texts: Pick<Example, 'line' | 'input' | 'instruction'>[] = [];
@@ -54,23 +54,23 @@ export function readExamples(text: string, choices: readonly string[], instructi
   return { problems, texts, ...distinct(examples, choices) };
 }
 
-/** Problems as an operator reads them, by line. */
+/** Problems as lines for the operator, ordered by their place in the file. */
 export function problemLines(problems: readonly LineProblem[]): readonly string[] {
   return problems.toSorted((a, b) => a.line - b.line).map(({ line, problem }) => `line ${line}: ${problem}`);
 }
 
-/** The labels of a file, for decisions among these alone: each once, in code-unit order. */
+/** The labels of a file, each once and in code-unit order, for decisions whose choices they are. */
 export function labelsIn(text: string): readonly string[] {
   const labels = entriesOf(text).flatMap(({ read }) => ('value' in read ? [read.value.label] : []));
   return [...new Set(labels.filter((label) => typeof label === 'string' && label !== ''))].toSorted() as string[];
 }
 
-/** One JSON object a line, to be kept. */
+/** Examples as JSON lines, the form in which they are kept beside a catalog. */
 export function exampleLines(examples: readonly Example[]): string {
   return examples.map(({ input, instruction, label }) => `${JSON.stringify({ input, instruction, label })}\n`).join('');
 }
 
-/** Each text once; those under two labels not at all. */
+/** Keeps each text once, and none that has two labels. */
 function distinct(all: readonly Example[], choices: readonly string[]): Pick<ExampleFile, 'examples' | 'notes'> {
   const notes: string[] = [];
   const byText = new Map<string, Example[]>();
@@ -97,7 +97,7 @@ function distinct(all: readonly Example[], choices: readonly string[]): Pick<Exa
       `${without.length} choices have no example (${some.join(', ')}${without.length > 5 ? ', …' : ''}); they are decided by their names`,
     );
   }
-  // By a digest: folds that are cut from a sorted list must not hold texts that are alike.
+  // Sorted by digest: in a list sorted by text, the folds that learning cuts would hold texts that are alike.
   const place = new Map(kept.map((example) => [example, digest(example)]));
   return { notes, examples: kept.toSorted((a, b) => ((place.get(a) as string) < (place.get(b) as string) ? -1 : 1)) };
 }

@@ -1,4 +1,4 @@
-/** The temperature of a package that is being made, by labelled examples. */
+/** Fits the temperature of a package that is being made to labelled examples. */
 import { judge, MIN_EXAMPLES } from '../domain/learning/learn.ts';
 import { type AnswerQuality, qualityOf } from '../domain/learning/quality.ts';
 import { fitTemperature } from '../domain/learning/temperature.ts';
@@ -8,22 +8,23 @@ import { type Example, labelsIn, problemLines, readExamples } from './examples.t
 import { withOwnEngine } from './own-engine.ts';
 import { figureLines } from './quality-lines.ts';
 
-/** Examples, and the choices that they are decided among: their labels. */
+/** Examples and their choices, which are the labels that occur among them. */
 export interface LabelledExamples {
   readonly examples: readonly Example[];
   readonly choices: readonly string[];
 }
 
-/** What fitting came to. */
+/** The result of fitting a temperature. */
 export interface FittedTemperature {
   readonly temperature: number;
-  /** Of the answers at that temperature. */
+  /** The quality of the answers at that temperature. */
   readonly quality: AnswerQuality;
 }
 
+/** Significant digits to which a fitted temperature is rounded, in the package and on the terminal. */
 const DIGITS = 4;
 
-/** Reads a file as `learn` does. Notes go to standard error. @throws Error with every problem of it. */
+/** Reads a file as `umpire learn` does. Notes go to standard error. @throws Error with every problem of the file. */
 export function labelledExamples(text: string, instruction: string | undefined, terminal: Terminal): LabelledExamples {
   const choices = labelsIn(text);
   const { examples, problems, notes } = readExamples(text, choices, instruction);
@@ -37,8 +38,8 @@ export function labelledExamples(text: string, instruction: string | undefined, 
 }
 
 /**
- * Decides examples with a model whose temperature is 1, and finds the one that they ask for. `usual`: what it is drawn
- * to, as `fitTemperature` says.
+ * Decides examples with a model whose temperature is 1, and fits the temperature to the outcome. `usual`: the
+ * temperature towards which `fitTemperature` pulls.
  */
 export async function fittedTemperature(
   terminal: Terminal,

@@ -1,18 +1,20 @@
 /**
- * The pages of help: one that lists the commands, and one for each command. No line is wider than a
- * terminal of 80 columns.
+ * The help pages: one that lists the commands, and one for each command. No line is wider than a terminal of 80
+ * columns.
  */
 import { SETTINGS } from '../config.ts';
 import type { Command, Option } from './command.ts';
 
+/** Columns of a help page: those of the narrowest usual terminal. */
 const WIDTH = 80;
 
-/** What commands that call a service read beside the settings. */
+/** The environment variables that commands read and the server does not. */
 const KEYS_OF_CALLERS: Readonly<Record<string, string>> = {
   UMPIRE_KEY: 'An API key',
   UMPIRE_OTHER_KEY: 'An API key of another owner',
 };
 
+/** The groups of the list of commands, each with a pattern of its commands' names. */
 const GROUPS: readonly (readonly [title: string, prefix: RegExp])[] = [
   ['Keys', /^keys /],
   ['Catalogs', /^catalogs |^learn$|^evaluate$/],
@@ -91,7 +93,7 @@ function environmentRow(name: string): [string, string] {
   return [name, setting?.default ? `${meaning} (default: ${setting.default})` : meaning];
 }
 
-/** A text behind a head, its further lines below its first. */
+/** A text after a head, its further lines indented to begin below its first. */
 function hanging(head: string, text: string): readonly string[] {
   const [first = '', ...rest] = wrap(text, WIDTH - head.length);
   return [`${head}${first}`.trimEnd(), ...rest.map((line) => `${' '.repeat(head.length)}${line}`)];

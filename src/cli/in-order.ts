@@ -1,9 +1,9 @@
 /**
- * Work on many things at one time whose results come out in the order of the things, with a bound on what
- * is held meanwhile.
+ * Works on many things at a time and yields the results in the order of the things, with a bound on what is held
+ * meanwhile.
  */
 
-/** How much is read ahead of the first result that is not there yet. */
+/** How much may be read ahead of the first missing result: a number of things, and their weight together. */
 export interface Ahead<T> {
   readonly things: number;
   readonly weight: number;
@@ -11,7 +11,8 @@ export interface Ahead<T> {
 }
 
 /**
- * The results in order. Reads on while results are awaited. Throws what the source or, in its place, the work throws.
+ * The results in order. Reads on while results are awaited. Throws what the source throws, or, at the place of a thing
+ * whose work failed, what the work threw.
  */
 export async function* inOrder<T, R>(
   source: AsyncIterator<T>,
@@ -40,7 +41,7 @@ export async function* inOrder<T, R>(
 
   function read(): Promise<IteratorResult<T>> {
     const next = source.next();
-    // It is looked at later, and only if nothing else fails before.
+    // A rejection is handled where it is awaited, which does not happen if something else fails first.
     next.catch(() => {});
     return next;
   }

@@ -1,21 +1,24 @@
-/** Asks until a text has an answer or an error of its own, at a pace that the service allows. */
+/** Asks the service until a text has an answer, or an error of its own, at a pace that the service allows. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outcome } from './decided-lines.ts';
 import type { Asked, Attempt, DecidingClient } from './deciding-client.ts';
 import type { Pace } from './pace.ts';
 
-/** How one text is asked about; `place` among all. Throws Error if no text can be decided, and the signal's reason. */
+/**
+ * Asks about one text; `place` is its place among all. Throws Error if no text can be decided, or the signal's reason.
+ */
 export type Insist = (asked: Asked, place: number) => Promise<Outcome>;
 
-/** The wait before a text is asked about again where the service names none: it doubles from the first to the most. */
+/** Milliseconds before a text is asked about again where the service names no wait; doubles with each attempt. */
 const FIRST_WAIT_MS = 250;
+/** Milliseconds that this wait may grow to. */
 const MOST_WAIT_MS = 10_000;
-/** A service that asks for more has no answers for now: that is for whoever started the command to decide. */
+/** Milliseconds of the longest `Retry-After` that is waited for: a longer one is for the operator to decide about. */
 const LONGEST_PAUSE_MS = 300_000;
-/** A text whose requests are lost so often, while others get answers, may be why. */
+/** Attempts after which a text is given up if they were lost while others got answers: it may be the cause. */
 const MOST_LOST = 6;
 
-/** `patience`: milliseconds in which no text at all gets an answer, after which it is given up. */
+/** `patience`: milliseconds without an answer to any text after which the command gives up. */
 export function createInsistence(client: DecidingClient, pace: Pace, patience: number, signal: AbortSignal): Insist {
   let answeredAt = Number.NEGATIVE_INFINITY;
 
@@ -39,9 +42,7 @@ export function createInsistence(client: DecidingClient, pace: Pace, patience: n
     }
   };
 
-  /**
-   * Whether the text has to do with it, since others get answers meanwhile. Throws Error if none does, for too long.
-   */
+  /** Whether the text itself is at fault, since others get answers. Throws Error if no text got one for too long. */
   function isItsOwn(attempt: Extract<Attempt, { kind: 'busy' | 'lost' }>, attempts: number, began: number): boolean {
     const isImpatient = performance.now() - began > patience;
     if (answeredAt > began) return attempt.kind === 'lost' ? attempts >= MOST_LOST : isImpatient;
@@ -53,7 +54,7 @@ export function createInsistence(client: DecidingClient, pace: Pace, patience: n
 
   async function pause(attempts: number): Promise<void> {
     const most = Math.min(MOST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempts - 1));
-    // Not all at the same moment.
+    // The random part keeps the texts that wait from coming back at the same moment.
     await sleep(most * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {
       throw signal.reason;
     });

@@ -1,9 +1,9 @@
-/** A key as one line of JSON, for another store or a backup: its hash and what is kept of it, never its secret. */
+/** A key as one line of JSON, for another store or a backup: its hash and what is kept with it, never its secret. */
 import { isOwnerName } from '../domain/keys.ts';
 import { fromKeyFields, toKeyFields } from '../stores/key-record.ts';
 import type { KeyRecord } from '../stores/key-store.ts';
 
-/** The fields of the line. */
+/** The fields of a key's line. */
 export function keyLine(record: KeyRecord): object {
   const { hash, endsAt, lastUsedAt } = record;
   const fields = Object.entries(toKeyFields(record)).filter(([, text]) => text !== '');
@@ -15,7 +15,7 @@ export function keyLine(record: KeyRecord): object {
   };
 }
 
-/** The key of a line's fields; undefined if they are none. */
+/** The key of a line's fields; undefined if they are not those of a key. */
 export function keyFromLine(fields: Readonly<Record<string, unknown>>): KeyRecord | undefined {
   try {
     const record = fromKeyFields(String(fields.hash), fields);

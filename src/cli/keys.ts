@@ -1,4 +1,4 @@
-/** `umpire keys …`: API keys are made, listed, rotated and revoked here and nowhere else. */
+/** `umpire keys …`: creates, lists, rotates and revokes API keys. The service itself does none of this. */
 import { hashKey, isKey, mintKey, mintKeyId } from '../domain/keys.ts';
 import { parseCount, parseRate } from '../domain/limit-settings.ts';
 import type { Parser } from '../domain/settings.ts';
@@ -9,7 +9,7 @@ import { type Command, JSON_OPTION, OWNER_OPTION, type Terminal, UsageError } fr
 import { printTable } from './table.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
-const LABEL = { type: 'string', value: 'TEXT', meaning: 'what keys list calls it' } as const;
+const LABEL = { type: 'string', value: 'TEXT', meaning: "what 'keys list' calls it" } as const;
 
 const CREATE = {
   owner: OWNER_OPTION,
@@ -49,7 +49,7 @@ const ROTATE = {
   label: { ...LABEL, otherwise: "the old key's" },
 } as const;
 
-/** `umpire keys create`, `umpire keys list`, `umpire keys rotate` and `umpire keys revoke`. */
+/** The commands `umpire keys create`, `list`, `rotate` and `revoke`. */
 export const KEY_COMMANDS: readonly Command[] = [
   {
     name: 'keys create',
@@ -110,14 +110,14 @@ export const KEY_COMMANDS: readonly Command[] = [
         const old = await find(keys, positionals[0] ?? '');
         if (old.endsAt !== undefined && old.endsAt <= Date.now())
           throw new Error(`${old.keyId} has ended: create a key instead`);
-        // Its holder counts on the time that was promised.
+        // A second rotation could end the key before the time that its holder was promised.
         if (old.endsAt !== undefined) {
           throw new Error(
             `${old.keyId} was rotated already and works until ${new Date(old.endsAt).toISOString()}; 'umpire keys revoke' ends it now`,
           );
         }
-        // The new one first, and shown whatever happens to the old one: no client may be locked out by a command
-        // that was cut off.
+        // The new key is made first, and shown whatever happens to the old one: a command that is interrupted must not
+        // leave a client without a key.
         const issued = await issue(keys, old.owner, old.limits, label ?? old.label);
         const endsAt = grace === 0 ? REVOKED : Date.now() + grace;
         try {
@@ -173,7 +173,7 @@ async function issue(keys: KeyStore, owner: string, limits: KeyLimits, label: st
   return { record, key };
 }
 
-/** The key is the last line, so that a script can take it. */
+/** Prints a new key, as the last line, so that a script can take it from there. */
 function show({ out }: Terminal, { record, key }: IssuedKey): void {
   out(`${record.keyId} of ${record.owner}. The key is shown this once; keep it like a password:`);
   out(key);
@@ -218,7 +218,7 @@ function stateOf({ endsAt }: KeyRecord): 'live' | 'ending' | 'ended' {
 function stateText(record: KeyRecord): string {
   const { endsAt, endedBy } = record;
   if (endsAt === undefined) return 'live';
-  // At no time of any clock: see REVOKED.
+  // REVOKED is not a time, so there is none to show.
   if (endsAt === REVOKED) return PAST[endedBy ?? 'revocation'];
   const verb = endsAt > Date.now() ? 'ends' : endedBy === undefined ? 'ended' : PAST[endedBy];
   return `${verb} ${new Date(endsAt).toISOString()}`;
@@ -226,7 +226,7 @@ function stateText(record: KeyRecord): string {
 
 const PAST = { rotation: 'rotated', revocation: 'revoked' } as const;
 
-/** A key for programs. */
+/** A key in the JSON that `--json` prints. */
 function plain(record: KeyRecord): object {
   const time = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
   return {

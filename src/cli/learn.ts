@@ -1,4 +1,4 @@
-/** `umpire learn …`: a catalog learns from its owner's labelled examples, or forgets what it learned. */
+/** `umpire learn …`: lets a catalog learn from its owner's labelled examples, or forget what it learned. */
 import { readFile } from 'node:fs/promises';
 import { MIN_EXAMPLES } from '../domain/learning/learn.ts';
 import type { CatalogStore, StampedCatalog } from '../stores/catalog-store.ts';
@@ -19,19 +19,19 @@ const OPTIONS = {
   forget: { type: 'boolean', meaning: 'takes back what was learned, and the kept examples' },
 } as const;
 
-/** `umpire learn`. */
+/** The command `umpire learn`. */
 export const LEARN_COMMAND: Command = {
   name: 'learn',
   usage: '--catalog ID --owner NAME [--instruction TEXT] (EXAMPLES [--keep-examples] | --refresh | --forget)',
   summary: 'lets a catalog learn from labelled examples',
   notes: [
-    'A temperature, a bias for each choice or weights on the text are learned, as far as each helps on examples that were held out. Where none helps by more than chance, nothing is changed.',
-    'As many examples of each choice are taken as picked so: how often a choice comes is then not learned. Where they are as they come, it is.',
+    'The catalog learns a temperature, a bias for each choice or weights on the text, as far as each helps on held-out examples. If none helps by more than chance, nothing is changed.',
+    'If most choices have the same number of examples, these are taken as picked that way, and how often a choice occurs is not learned. Otherwise it is.',
   ],
   positionals: [['EXAMPLES', 'JSON lines {"input": …, "instruction": …, "label": …}, or CSV with such a header']],
   options: OPTIONS,
   environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
-  failure: 'it does not help',
+  failure: 'learning does not help',
   async run(args, terminal) {
     const { values, positionals } = readArguments(args, OPTIONS, [], 1);
     const owner = ownerFrom(values.owner);
@@ -52,7 +52,7 @@ export const LEARN_COMMAND: Command = {
       if (kept === '') throw new Error(`no examples are kept beside '${id}'`);
       const examples = readExamples(kept, found.record.choices, instruction);
       for (const note of examples.notes) terminal.err(note);
-      // Those of an earlier lesson must not be taken for those of this one.
+      // Without --keep-examples the kept ones are deleted: they would be taken for those of this lesson.
       const others = values['keep-examples'] === true ? exampleLines(examples.examples) : '';
       const keep = values.refresh === true ? undefined : others;
       await teach(catalogs, owner, found, examples, keep, terminal);

@@ -1,4 +1,4 @@
-/** What a catalog learns from examples, for the commands that let it. */
+/** What a catalog learns from examples, for the commands that teach it or change it. */
 import { type Lesson, learn } from '../domain/learning/learn.ts';
 import { createReadChoices } from '../domain/read-choices.ts';
 import { basisOf } from '../stores/catalog-additions.ts';
@@ -7,7 +7,7 @@ import type { Example } from './examples.ts';
 import type { OwnEngine } from './own-engine.ts';
 import { figureLines, thresholdLines } from './quality-lines.ts';
 
-/** Scores examples as decisions with the catalog do, and learns from them. */
+/** Scores examples in the same way as decisions with the catalog, and learns from the scores. */
 export async function lessonOf(
   engine: OwnEngine,
   { choices, additions }: CatalogRecord,
@@ -34,13 +34,13 @@ export function taught(record: CatalogRecord, lesson: Lesson): CatalogRecord {
   return { ...next, additions: { ...next.additions, learned: lesson.record } };
 }
 
-/** The record without learned state and without calibrations of earlier releases, which it replaces. */
+/** The record without learned state, and without the calibrations of earlier releases that learned state replaces. */
 export function withoutLearned({ calibrations: _, additions, ...record }: CatalogRecord): CatalogRecord {
   const descriptions = additions?.descriptions ?? {};
   return Object.keys(descriptions).length === 0 ? record : { ...record, additions: { descriptions } };
 }
 
-/** What a lesson came to on held-out examples, as lines for a terminal. */
+/** The results of a lesson on held-out examples, as lines for a terminal. */
 export function lessonLines({ rungs, before, after, record }: Lesson): readonly string[] {
   return [
     'on held-out examples:',

@@ -1,24 +1,24 @@
-/** Lines of a text that arrives in pieces, with a bound on how much of one is held. */
+/** Splits a text that arrives in pieces into lines, with a bound on how much of one line is held. */
 
-/** One line, without its line feed; a carriage return before it is kept. */
+/** One line without its line feed; a carriage return before that is kept. */
 export interface Line {
   /** The number of the line in its file, from 1. */
   readonly number: number;
   readonly text: string;
-  /** Why it cannot be read; `text` is empty then. */
+  /** Why the line cannot be read; `text` is empty then. */
   readonly problem?: string;
-  /** Bytes from the beginning to behind its line feed. */
+  /** Bytes from the beginning of the file to the end of the line, its line feed included. */
   readonly end: number;
-  /** False for the last one if no line feed ends it. */
+  /** False for a last line that no line feed ends. */
   readonly whole: boolean;
 }
 
-/** More than any request may have as its body, also where all of it is written in escapes. */
+/** Bytes of a line that is read. A request's body has at most 1 MiB, which escapes (six bytes for one) may multiply. */
 const MOST_BYTES = 8 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 const BYTE_ORDER_MARK = '\ufeff';
 
-/** The lines of bytes in UTF-8. A byte order mark is left out. */
+/** The lines of a text in UTF-8. A byte order mark is left out. */
 export async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   let held: Uint8Array[] = [];
@@ -47,7 +47,7 @@ export async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerato
       from = at + 1;
     }
     const rest = piece.subarray(from);
-    // Of a line that is too long only its length is kept.
+    // Of a line that is too long nothing is kept but its length.
     if (size <= MOST_BYTES) held.push(rest);
     else held = [];
     size += rest.length;
@@ -55,7 +55,7 @@ export async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerato
   if (size > 0) yield take(new Uint8Array(0), false);
 }
 
-/** The lines of a text that is there as a whole. */
+/** The lines of a text that is in memory as a whole; `end` is not counted. */
 export function* linesOfText(text: string): Generator<Line> {
   const lines = text.replace(/^\ufeff/u, '').split('\n');
   for (const [place, line] of lines.entries()) {

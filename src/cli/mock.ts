@@ -4,16 +4,18 @@ import type { ModelLimits, ModelStatus } from '../engine/engine.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, UsageError } from './command.ts';
 
+/** A value of `--model`: id, revision and status. */
 const NAME = /^([a-z0-9][a-z0-9._-]{0,63})(?:@([a-z0-9][a-z0-9._-]{0,63}))?(?:=(ready|unavailable|disabled))?$/;
-/** What the contract's example descriptor has: for models that are not shipped. */
+/** Limits of models that are not shipped: those of the contract's example descriptor. */
 const DEFAULT_LIMITS = { 'input-tokens': '512', 'candidate-tokens': '128', choices: '300' } as const;
 
-/** The models that Umpire ships with, by what a client's settings name, and their limits. */
+/** The models that Umpire is shipped with, by the names that clients ask for, with their limits. */
 const SHIPPED: Readonly<Record<string, ModelLimits>> = {
   'umpire-mini@r5': { inputTokens: 4096, candidateTokens: 72, choices: 300 },
   'umpire-multi@r1': { inputTokens: 4096, candidateTokens: 32, choices: 300 },
   'minilm-l6@r1': { inputTokens: 500, candidateTokens: 96, choices: 300 },
 };
+/** The models of a mock that is given no `--model`. */
 const DEFAULT_MODELS = Object.keys(SHIPPED);
 const otherwise = (limit: keyof typeof DEFAULT_LIMITS): string => `the shipped models' own; ${DEFAULT_LIMITS[limit]}`;
 
@@ -30,10 +32,10 @@ const OPTIONS = {
     type: 'string',
     value: 'SPEC:RATE',
     multiple: true,
-    meaning: 'a fault by chance, such as 429:0.1',
+    meaning: 'a fault and the share of requests that get it, such as 429:0.1',
     otherwise: 'none',
   },
-  seed: { type: 'string', value: 'N', meaning: 'for chance', otherwise: '1' },
+  seed: { type: 'string', value: 'N', meaning: 'seed of the random faults', otherwise: '1' },
   'input-tokens': {
     type: 'string',
     value: 'N',
@@ -49,14 +51,14 @@ const OPTIONS = {
   choices: { type: 'string', value: 'N', meaning: "the models' limit", otherwise: DEFAULT_LIMITS.choices },
 } as const;
 
-/** `umpire mock`. */
+/** The command `umpire mock`. */
 export const MOCK_COMMAND: Command = {
   name: 'mock',
   usage:
     '[--port PORT] [--model ID[@REVISION][=STATUS]]… [--fault SPEC:RATE]… [--seed N] [--input-tokens N] [--candidate-tokens N] [--choices N]',
   summary: 'serves the exact contract without weights, with faults on request',
   notes: [
-    'It runs until it is stopped, and prints its address and, as the last line, its key: UMPIRE_KEY or a new one. The settings of the server count, too.',
+    'It runs until it is stopped, and prints its address and, as the last line, its key: UMPIRE_KEY or a new one. The settings of the server apply, too.',
   ],
   options: OPTIONS,
   environment: ['PORT', 'HOST', 'TLS_CERT', 'TLS_KEY', 'LOG_LEVEL', 'UMPIRE_KEY', 'UMPIRE_OTHER_KEY'],
@@ -102,7 +104,7 @@ export const MOCK_COMMAND: Command = {
     });
     const level = LOG_LEVELS.find((level) => level === LOG_LEVEL) ?? 'warn';
     const logger = createLogger(level, { write: (line) => terminal.err(line.trimEnd()) });
-    // Heard from before the port is open: whoever sees it open may ask for the end at once.
+    // Signals are listened for before the port is open, since whoever sees it open may send one at once.
     const interrupted = terminal.interrupted();
     const mock = await startMock({
       env: { ...env, ...(values.port === undefined ? {} : { PORT: values.port }) },
@@ -125,7 +127,7 @@ export const MOCK_COMMAND: Command = {
 
 function modelFrom(text: string) {
   const [, id, named, status = 'ready'] = NAME.exec(text) ?? [];
-  // The one that is shipped, of a model that is.
+  // A shipped model without a revision means the one that is shipped.
   const revision = named ?? DEFAULT_MODELS.find((name) => name.startsWith(`${id}@`))?.slice(`${id}@`.length) ?? 'r1';
   if (id === undefined) throw new UsageError(`--model ${text}: must be such as mock, mock@r2 or mock=unavailable`);
   return { id, revision, status: status as ModelStatus };

@@ -1,4 +1,4 @@
-/** `umpire models …`: what is in the folder of model packages, and whether it works on this machine. */
+/** `umpire models …`: lists the packages in the folder of models, and checks whether they work on this machine. */
 import { MODEL_SETTINGS } from '../config.ts';
 import { readSettings } from '../domain/settings.ts';
 import {
@@ -15,7 +15,7 @@ import { printTable } from './table.ts';
 
 const LIST = { json: JSON_OPTION } as const;
 
-/** `umpire models list` and `umpire models check`. */
+/** The commands `umpire models list` and `umpire models check`. */
 export const MODEL_COMMANDS: readonly Command[] = [
   {
     name: 'models list',
@@ -87,7 +87,7 @@ export const MODEL_COMMANDS: readonly Command[] = [
   },
 ];
 
-/** Prints what was measured of a package. */
+/** Prints the times and the memory that were measured of a package. */
 export function printSpeed(terminal: Terminal, { remote, decisions, choice, worst, resident }: PackageSpeed): void {
   for (const { tokens, milliseconds } of decisions) {
     const where = remote ? 'with its inference server' : 'on one core';
@@ -112,7 +112,7 @@ export function inferenceServersOf({ env }: Terminal): ReadonlyMap<string, strin
   return value.UMPIRE_INFERENCE_SERVERS;
 }
 
-/** A package for programs. */
+/** A package in the JSON that `--json` prints. */
 function plain(listed: ListedPackage): object {
   const { inputTokens, candidateTokens, choices } = listed.limits;
   return {
@@ -129,11 +129,11 @@ function plain(listed: ListedPackage): object {
 
 function stateOf({ problems, disabled }: ListedPackage): string {
   if (problems.length > 0) return 'broken';
-  // Whether it works is known when it is loaded: that is for 'check'.
+  // Only loading a package shows whether it works, and that is left to 'models check'.
   return disabled ? 'disabled' : 'complete';
 }
 
-/** A package by its id, then the default revision, or by id and revision. */
+/** Finds a package by id and revision, or by id alone, which means the default revision. */
 function find(packages: readonly ListedPackage[], name: string): ListedPackage {
   const found = packages.find(
     ({ id, revision, isDefault }) => name === `${id}@${revision}` || (isDefault && name === id),

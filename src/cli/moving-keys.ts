@@ -1,6 +1,6 @@
 /**
- * `umpire keys export` and `umpire keys import`: from one store to another, as hashes, so that clients go on with the
- * keys that they have.
+ * `umpire keys export` and `umpire keys import`: move keys from one store to another, as hashes, so that clients can
+ * still use the keys that they have.
  */
 import { readFile } from 'node:fs/promises';
 import type { KeyRecord } from '../stores/key-store.ts';
@@ -11,13 +11,13 @@ import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
 const EXPORT = { owner: { type: 'string', value: 'NAME', meaning: 'of this owner alone' } } as const;
 
-/** `umpire keys export` and `umpire keys import`. */
+/** The commands `umpire keys export` and `umpire keys import`. */
 export const KEY_MOVING_COMMANDS: readonly Command[] = [
   {
     name: 'keys export',
     usage: '[--owner NAME]',
     summary: 'writes what is kept of the keys, without their secrets, for another store',
-    notes: ['One JSON object a line, on standard output.'],
+    notes: ['It writes one JSON object a line to standard output.'],
     options: EXPORT,
     environment: STORE_ENVIRONMENT,
     async run(args, terminal) {
@@ -33,7 +33,7 @@ export const KEY_MOVING_COMMANDS: readonly Command[] = [
     name: 'keys import',
     usage: '[FILE]',
     summary: 'adds exported keys that the store does not have',
-    notes: ['Clients go on with the keys that they have.'],
+    notes: ['Clients can still use the keys that they have.'],
     positionals: [['FILE', 'what keys export wrote (default: standard input)']],
     options: {},
     environment: STORE_ENVIRONMENT,
@@ -41,7 +41,7 @@ export const KEY_MOVING_COMMANDS: readonly Command[] = [
       const { positionals } = readArguments(args, {}, [], 1);
       const [file] = positionals;
       const lines = (file === undefined ? await terminal.input() : await readFile(file, 'utf8')).split('\n');
-      // All lines are judged before the first is written.
+      // All lines are checked before the first is written: a broken file changes nothing.
       const records = lines.flatMap((line, index) => (line.trim() === '' ? [] : [recordOf(line, index + 1)]));
       await withStores(
         terminal,
@@ -61,7 +61,7 @@ function recordOf(line: string, place: number): KeyRecord {
     const record = keyFromLine(JSON.parse(line) ?? {});
     if (record !== undefined) return record;
   } catch {
-    // The same as a record that is readable and wrong.
+    // What is not JSON gets the same error as JSON that is not a key.
   }
   throw new Error(`line ${place} is not an exported key; nothing was imported`);
 }

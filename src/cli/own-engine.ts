@@ -1,4 +1,4 @@
-/** An engine of the command's own, beside the server's, for commands that decide many texts. */
+/** An engine that a command starts for itself, beside the server's, to decide many texts. */
 import { availableParallelism } from 'node:os';
 import { createEngine } from '../engine/create-engine.ts';
 import type { Engine, ModelRevision, ScoreOutcome } from '../engine/engine.ts';
@@ -7,7 +7,7 @@ import type { Terminal } from './command.ts';
 import { type Example, type ExampleFile, type LineProblem, problemLines } from './examples.ts';
 import { inferenceServersOf, modelsFolder } from './models.ts';
 
-/** What the engine says of a text. */
+/** The engine's scores for a text. */
 export type Scored = Extract<ScoreOutcome, { kind: 'scored' }>;
 
 /** A text of a file, and its line there. */
@@ -18,26 +18,29 @@ export interface OwnEngine {
   readonly name: string;
   readonly revision: ModelRevision;
   /**
-   * Everything that is wrong with a file, a problem a line: texts that the model does not take are,
-   * too. Decides nothing.
+   * Everything that is wrong with a file, a problem a line, including texts that are too long for the model. Makes no
+   * decisions.
    */
   problemsOf(file: Pick<ExampleFile, 'problems' | 'texts'>): Promise<readonly string[]>;
   /**
-   * In the order of the texts. `choices` in code-unit order. What a text is refused for becomes a line of the error.
+   * The scores of all texts, in their order. `choices`: in code-unit order. Throws Error with a line for each text that
+   * was refused.
    */
   scoreAll(texts: readonly NumberedText[], choices: readonly string[]): Promise<readonly Scored[]>;
-  /** Those of the texts that the model does not take as choices, each with how many tokens it has. */
+  /** The texts that are too long to be choices of the model, each with its number of tokens. */
   tooLong(texts: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 
-/** Milliseconds for a model to load, and for one decision with it, both on a busy machine. */
+/** Milliseconds until a model must be loaded, on a busy machine, too. */
 const LOAD_MS = 120_000;
+/** Milliseconds that one decision may take, on a busy machine, too. */
 const DECISION_MS = 120_000;
+/** Engine processes, at most: each of them loads the model into memory of its own. */
 const MOST_ENGINES = 8;
 
 /**
- * Does work with an engine and closes it. Throws Error if the model cannot be had. `modelsDir`: where it is, if not in
- * the terminal's folder of models.
+ * Starts an engine, does `work` with it and closes it. Throws Error if the model cannot be loaded. `modelsDir`: the
+ * folder of models, if it is not the one that the environment names.
  */
 export async function withOwnEngine<T>(
   terminal: Terminal,
@@ -87,7 +90,7 @@ export async function withOwnEngine<T>(
       revision,
       problemsOf: async ({ problems, texts }) => problemLines([...problems, ...(await scoreAll(texts, [])).problems]),
       async scoreAll(texts, choices) {
-        // A server that decides may count otherwise than the package's own tokenizer, so these may be new.
+        // An inference server may count tokens otherwise than the package's tokenizer, so problemsOf() may miss these.
         const { scored, problems } = await scoreAll(texts, choices);
         if (problems.length > 0) throw new Error(problemLines(problems).join('\n'));
         return scored;

@@ -1,25 +1,25 @@
 /**
- * How many requests are under way at one time: few at first, more for as long as all are answered, half as many where
- * the service says that it is too much, and none while it asks to wait (additive increase, multiplicative decrease).
+ * How many requests are in progress at a time: few at first, more for as long as all are answered, half as many when
+ * the service refuses one, and none while it asks to wait (additive increase, multiplicative decrease).
  */
 
-/** One place among the requests under way. */
+/** One place among the requests in progress. */
 export interface Turn {
-  /** It was answered: there may be more. */
+  /** The request was answered: more may be sent at a time. */
   answered(): void;
-  /** It was refused or lost: there are too many. `wait`: milliseconds in which nobody may begin. */
+  /** The request was refused or lost: there were too many. `wait`: milliseconds in which no other may begin. */
   refused(wait: number): void;
 }
 
 /** Decides when the next request may begin. */
 export interface Pace {
-  /** The lowest `place` among those who wait is next. Rejects with the signal's reason once it is aborted. */
+  /** Waits for a turn; the lowest `place` that waits is next. Rejects with the signal's reason once it is aborted. */
   turn(place: number): Promise<Turn>;
-  /** How many may be under way now. */
+  /** How many requests may be in progress now. */
   readonly window: number;
 }
 
-/** Requests under way at the start. */
+/** Requests that may be in progress at the start. */
 const FIRST = 2;
 
 interface Waiting {
@@ -27,10 +27,10 @@ interface Waiting {
   readonly given: PromiseWithResolvers<Turn>;
 }
 
-/** A pace. `most`: never more at one time. `clock`: milliseconds, monotonic. */
+/** A pace of at most `most` requests at a time. `clock`: milliseconds, monotonic. */
 export function createPace(most: number, signal: AbortSignal, clock: () => number = () => performance.now()): Pace {
   let window = Math.min(FIRST, most);
-  /** Whether nothing was refused yet: then the window doubles in the time of one answer. */
+  /** Whether nothing has been refused yet: until then the window doubles in the time of one answer. */
   let first = true;
   let underWay = 0;
   let halvedAt = Number.NEGATIVE_INFINITY;
@@ -69,14 +69,14 @@ export function createPace(most: number, signal: AbortSignal, clock: () => numbe
     return {
       answered: () =>
         end(() => {
-          // A window that is not filled says nothing about a larger one.
+          // An answer while the window is not full does not show that the service could take more.
           if (underWay >= Math.floor(window)) window = Math.min(most, window + (first ? 1 : 1 / window));
         }),
       refused: (wait) =>
         end(() => {
           first = false;
           pausedUntil = Math.max(pausedUntil, clock() + wait);
-          // What was sent before the last halving says nothing about what is sent since.
+          // A request sent before the window was halved says nothing about the smaller window.
           if (began < halvedAt) return;
           window = Math.max(1, window / 2);
           halvedAt = clock();

@@ -1,17 +1,17 @@
-/** Reading the arguments of commands that make packages. What is wrong with an argument is a UsageError. */
+/** Reads the arguments of commands that make packages. Throws UsageError for an argument that is wrong. */
 import { readFile } from 'node:fs/promises';
 import { createChecker } from '../engine/packages/checker.ts';
 import type { Canary } from '../engine/packages/manifest.ts';
 import { UsageError } from './command.ts';
 
-/** The name of a package, `MODEL@REVISION`, as its two parts. Throws UsageError for another text. */
+/** The two parts of a package's name, `MODEL@REVISION`. Throws UsageError for any other text. */
 export function packageNameFrom(name: string): { readonly id: string; readonly revision: string } {
   const [id = '', revision = '', ...rest] = name.split('@');
   if (revision === '' || rest.length > 0) throw new UsageError(`'${name}' is not MODEL@REVISION`);
   return { id, revision };
 }
 
-/** A number, the value of `option`. */
+/** The number that is the value of `option`; undefined without one. Throws UsageError. */
 export function numberFrom(option: string, value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   const number = value.trim() === '' ? Number.NaN : Number(value);
@@ -19,7 +19,7 @@ export function numberFrom(option: string, value: string | undefined): number | 
   return number;
 }
 
-/** A whole number from 1. */
+/** The whole number, at least 1, that is the value of `option`; undefined without one. Throws UsageError. */
 export function wholeFrom(option: string, value: string | undefined): number | undefined {
   const number = numberFrom(option, value);
   if (number !== undefined && (!Number.isInteger(number) || number < 1))
@@ -27,7 +27,7 @@ export function wholeFrom(option: string, value: string | undefined): number | u
   return number;
 }
 
-/** The decision in a file of JSON. Throws Error with what is wrong with it. */
+/** The canary in a JSON file. Throws Error with all that is wrong with it. */
 export async function canaryFrom(file: string): Promise<Canary> {
   const problems: string[] = [];
   const fields = createChecker(JSON.parse(await readFile(file, 'utf8')), '', problems);

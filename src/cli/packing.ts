@@ -1,4 +1,4 @@
-/** `umpire models pack`: a package of an export. */
+/** `umpire models pack`: makes a model package of an exported encoder. */
 import { DEFAULTS, packExport, USUAL_CANARY } from '../engine/package-tools/pack.ts';
 import { SILENT_LOG } from '../stores/log.ts';
 import { readArguments } from './arguments.ts';
@@ -10,7 +10,7 @@ const OPTIONS = {
   pooling: {
     type: 'string',
     value: 'mean|cls|none',
-    meaning: 'how a vector is made of those of the tokens; none if the graph does it',
+    meaning: "how the tokens' vectors become one vector; none if the graph does it",
     otherwise: 'what 1_Pooling/config.json says',
   },
   output: { type: 'string', value: 'NAME', meaning: "the graph's output", otherwise: 'the usual one' },
@@ -30,7 +30,7 @@ const OPTIONS = {
   temperature: {
     type: 'string',
     value: 'NUMBER',
-    meaning: 'what cosines are divided by; fitted on decisions that are labelled',
+    meaning: 'what cosines are divided by; to be fitted on labelled decisions',
     otherwise: `${DEFAULTS.temperature}`,
   },
   'joint-weight': {
@@ -49,14 +49,14 @@ const OPTIONS = {
   default: { type: 'boolean', meaning: 'the plain name of the model means this revision, once it is loaded' },
 } as const;
 
-/** `umpire models pack`. */
+/** The command `umpire models pack`. */
 export const PACK_COMMAND: Command = {
   name: 'models pack',
   usage:
     'EXPORT MODEL@REVISION [--pooling mean|cls|none] [--output NAME] [--input-tokens N] [--candidate-tokens N] [--choices N] [--temperature NUMBER] [--joint-weight NUMBER] [--canary FILE] [--owned-by NAME] [--default]',
   summary: 'makes a model package of a sentence encoder that was exported to ONNX',
   notes: [
-    "EXPORT is a folder with model.onnx or onnx/model.onnx and tokenizer.json, and with config.json and 1_Pooling/config.json if there are such. The tokenizer's control tokens are taken out, so that nobody can write them in a text. The package is checked as by 'umpire models check' and then moved into the models folder, where a service that runs sees it.",
+    "EXPORT is a folder with model.onnx or onnx/model.onnx and tokenizer.json, and with config.json and 1_Pooling/config.json where they exist. The tokenizer's control tokens are taken out, so that nobody can write them in a text. The package is checked as by 'umpire models check' and then moved into the models folder, where a service that runs sees it.",
   ],
   positionals: [
     ['EXPORT', 'the folder of the export'],

@@ -1,11 +1,11 @@
-/** A bar with rate and time left, on a terminal. */
+/** A progress bar on a terminal, with the rate and the time left. */
 import type { Terminal } from './command.ts';
 
-/** How far a command is. */
+/** How far a command has come. */
 export interface Done {
   readonly lines: number;
   readonly errors: number;
-  /** From 0 to 1; undefined where the whole is not known. */
+  /** The share that is done, from 0 to 1; undefined where the whole is not known. */
   readonly share: number | undefined;
 }
 
@@ -14,12 +14,14 @@ export interface Progress {
   close(): void;
 }
 
+/** Milliseconds between two updates. */
 const INTERVAL_MS = 250;
-/** The rate is that of the last seconds. */
+/** Updates that the rate is the mean of: ten seconds. */
 const SAMPLES = 40;
+/** Characters of the bar. */
 const BAR = 24;
 
-/** Shows what `done` says, four times a second; nothing where standard error is no terminal. */
+/** Shows what `done` returns, every `INTERVAL_MS`; nothing where standard error is not a terminal. */
 export function showProgress({ status }: Terminal, done: () => Done): Progress {
   if (status === undefined) return { close() {} };
   const samples: { readonly at: number; readonly lines: number; readonly share: number | undefined }[] = [];
@@ -44,7 +46,7 @@ export function showProgress({ status }: Terminal, done: () => Done): Progress {
   };
 }
 
-/** The line. `rate`: lines a second. `pace`: share of the whole a second. */
+/** The text of the bar. `rate`: lines per second. `pace`: share of the whole per second. */
 function progressLine({ lines, errors, share }: Done, rate: number, pace: number | undefined): string {
   const counts = [
     `${lines} lines`,

@@ -11,7 +11,7 @@ function interval({ share, low, high }: Share): string {
   return `${percent(share)} (95 % interval ${(100 * low).toFixed(1)} to ${percent(high)})`;
 }
 
-/** The figures of a quality. */
+/** Accuracy, macro-F1, log loss and calibration error, in two lines. */
 export function figureLines({ accuracy, macroF1, logLoss, ece }: AnswerQuality): readonly string[] {
   return [
     `right answers: ${interval(accuracy)}`,
@@ -19,7 +19,7 @@ export function figureLines({ accuracy, macroF1, logLoss, ece }: AnswerQuality):
   ];
 }
 
-/** The table of thresholds. */
+/** The table of thresholds: from which confidence on answers are right how often. */
 export function thresholdLines({ thresholds }: AnswerQuality): readonly string[] {
   return [
     'to be right  act at or above  share of texts  right there',

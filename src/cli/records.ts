@@ -1,36 +1,37 @@
 /**
- * Records of a file: JSON lines, or CSV (RFC 4180) with a header. The first sign tells them apart. What is broken is a
- * record that says so, and those behind it are read all the same: where a quote is not closed, from the next line on.
+ * Reads the records of a file: JSON lines, or CSV (RFC 4180) with a header, told apart by the first character. A broken
+ * record becomes an entry with the problem, and those after it are still read: after a quote that is not closed, from
+ * the next line on.
  */
 import type { Parsed } from '../domain/settings.ts';
 import { type Line, linesOf, linesOfText } from './lines.ts';
 
-/** Fields by their names; those of CSV are texts. */
+/** The fields of a record by their names. Those of CSV are texts. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** One record of a file. */
 export interface Entry {
-  /** Where it begins. */
+  /** The number of the line in which it begins, from 1. */
   readonly line: number;
   readonly read: Parsed<Fields>;
-  /** Bytes from the beginning of the file to behind it. */
+  /** Bytes from the beginning of the file to the end of the record. */
   readonly end: number;
   /** Whether a line feed ends it. */
   readonly whole: boolean;
 }
 
-/** What a file turned out to be, once its first record was read. */
+/** What a file is, as its first record showed. */
 export type RecordForm =
   | { readonly kind: 'json' }
-  /** `columns`: undefined if the header is broken; then its record is the only one. */
+  /** `columns`: undefined if the header is broken; then the header's problem is the only record. */
   | { readonly kind: 'csv'; readonly columns: readonly string[] | undefined };
 
 /** Reads records line by line. */
 export interface RecordReader {
   push(line: Line): readonly Entry[];
-  /** Those that the end of the file completes. */
+  /** The records that are complete only once the file has ended. */
   end(): readonly Entry[];
-  /** Undefined before the first line that is not empty. */
+  /** Undefined until a line that is not empty has been read. */
   readonly form: RecordForm | undefined;
 }
 
@@ -84,13 +85,13 @@ interface CsvReader {
   readonly columns: readonly string[] | undefined;
 }
 
-/** Signs of a record that goes on over lines. */
+/** UTF-16 code units of a CSV record of several lines; a longer one is taken for a quote that is not closed. */
 const MOST_SIGNS = 1024 * 1024;
 
 function createCsvReader(): CsvReader {
   let columns: readonly string[] | undefined;
   let broken = false;
-  /** The lines of the record that is being read: one whose last quote is open. */
+  /** The lines of the record that is being read, whose last quote is still open. */
   let lines: Line[] = [];
   let signs = 0;
   let row = newRow();
@@ -100,7 +101,7 @@ function createCsvReader(): CsvReader {
     signs = 0;
     row = newRow();
   };
-  /** The entry of a row whose last line is the last of `lines`; none for the header and for empty lines. */
+  /** The entry of the row that `lines` make up; none for the header and for an empty line. */
   const complete = (): readonly Entry[] => {
     const { cells } = row;
     const [first, last] = [lines[0] as Line, lines.at(-1) as Line];
@@ -117,7 +118,7 @@ function createCsvReader(): CsvReader {
     broken = true;
     return [{ ...place, read: { problem: `names the column ${JSON.stringify(twice)} twice` } }];
   };
-  /** Says what is wrong with the record in its first line, and reads on behind that. */
+  /** Makes the first line an entry with a problem, and reads the lines after it anew. */
   const fail = (problem: string): readonly Entry[] => {
     const [first, ...rest] = lines as [Line, ...Line[]];
     begin();
@@ -132,7 +133,7 @@ function createCsvReader(): CsvReader {
     signs += line.text.length + 1;
     const state = addLine(row, line.text);
     if (state === 'complete') return complete();
-    if (state === 'behind') return fail('has text behind a closing quote');
+    if (state === 'behind') return fail('has text after a closing quote');
     return signs > MOST_SIGNS ? fail(UNCLOSED) : [];
   };
 
@@ -149,6 +150,7 @@ function createCsvReader(): CsvReader {
   };
 }
 
+/** The problem of a record whose quote is open at the end of the file, or for too long. */
 const UNCLOSED = 'has a quote that is not closed';
 
 function fieldsOf(columns: readonly string[], cells: readonly string[]): Parsed<Fields> {
@@ -159,14 +161,14 @@ function fieldsOf(columns: readonly string[], cells: readonly string[]): Parsed<
 
 interface Row {
   readonly cells: string[];
-  /** What is read of a cell in quotes. */
+  /** What has been read of the current cell in quotes. */
   cell: string;
   quoted: boolean;
 }
 
 const newRow = (): Row => ({ cells: [], cell: '', quoted: false });
 
-/** Reads a line into a row: `open` if a quote is open at its end, `behind` if something stands behind a closing one. */
+/** Reads a line into a row: `open` if a quote is open at its end, `behind` if text follows a closing quote. */
 function addLine(row: Row, text: string): 'complete' | 'open' | 'behind' {
   for (let place = 0; ; place++) {
     if (!row.quoted && text[place] === '"') {
@@ -201,7 +203,7 @@ function closingQuote(text: string, from: number): number {
   return -1;
 }
 
-/** A row of CSV, with its line feed. */
+/** The cells as a row of CSV, with its line feed. */
 export function csvLine(cells: readonly string[]): string {
   return `${cells.map((cell) => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')}\n`;
 }

@@ -10,7 +10,9 @@ export interface Report {
   readonly choices: readonly string[];
 }
 
+/** Pixels of a side of a chart's plotting area. */
 const SIZE = 320;
+/** The page's style sheet, within the page, since it loads nothing. */
 const STYLE =
   'body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #ddd}svg{max-width:100%}';
 
@@ -52,7 +54,7 @@ ${matrix(answers, choices)}
 `;
 }
 
-/** The accuracy of the surest answers, at a hundred shares at most. */
+/** Points of the coverage chart, about a hundred: a share of the texts, the surest first, and its accuracy. */
 function coverage(answers: readonly JudgedAnswer[]): readonly (readonly [number, number])[] {
   const sorted = answers.toSorted((a, b) => b.confidence - a.confidence);
   const step = Math.max(1, Math.floor(sorted.length / 100));

@@ -1,28 +1,28 @@
 /**
- * What an interrupted `umpire decide` left in its file: whole lines that stay, and perhaps the beginning of one
- * that is taken away.
+ * What an interrupted `umpire decide` left in its file: complete lines, which stay, and perhaps the beginning of
+ * another, which is removed.
  */
 import { createReadStream } from 'node:fs';
 import { open, stat, truncate } from 'node:fs/promises';
 import { belongsTo, headOf, type Layout } from './decided-lines.ts';
 import { createRecordReader, type Entry, entriesIn } from './records.ts';
 
-/** What is there already. */
+/** What an earlier run left, and what of it stays. */
 export interface PickedUp {
-  /** Lines that stay; so many records were taken from the source. */
+  /** Lines that stay, which is also the number of records taken from the source. */
   readonly lines: number;
-  /** Bytes in the records' file up to there. */
+  /** Bytes of the records' file up to the last of these records. */
   readonly end: number;
-  /** Whether the head is still to be written. */
+  /** Whether nothing stays, so that the head is still to be written. */
   readonly isNew: boolean;
 }
 
-/** More than one line can have: what is not whole behind the last whole line is not more. */
+/** Bytes after the last complete line that may be removed: no more than one broken line can have. */
 const MOST_BROKEN = 8 * 1024 * 1024;
 
 /**
- * Steps over the records that have lines in `file`, which is cut behind the last whole one. Throws Error if the lines
- * are not those of these records.
+ * Skips the records that have a line in `file`, and truncates `file` after its last complete line. Throws Error if the
+ * lines are not those of these records.
  */
 export async function pickUp(file: string, layout: Layout, source: AsyncIterator<Entry>): Promise<PickedUp> {
   const size = await sizeOf(file);
@@ -47,10 +47,10 @@ export async function pickUp(file: string, layout: Layout, source: AsyncIterator
     whole = entry.end;
     end = value.end;
   }
-  // A head shows whose file it is; without one, the first line does if it is whole.
+  // A CSV file's head shows that it belongs to this command. A JSON file has none, so a complete line must.
   const isForeign = layout.kind === 'json' && lines === 0 && (await hasLineFeed(file));
   if (isForeign || size - whole > MOST_BROKEN)
-    throw new Error(`${file}: is broken behind line ${lines}; nothing was changed`);
+    throw new Error(`${file}: is broken after line ${lines}; nothing was changed`);
   if (whole < size) await truncate(file, whole);
   return { lines, end, isNew: whole === 0 };
 }

@@ -68,12 +68,12 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   }
 }
 
-/** A group such as `keys` gets its commands, another word the command that it may have been meant for. */
+/** Answers words that are not a command: a group such as `keys` with its commands, other words with a similar one. */
 function unknown(words: readonly string[], asksHelp: boolean, terminal: Terminal): number {
   const group = COMMANDS.filter(({ name }) => name.startsWith(`${words[0]} `));
   if (words.length === 1 && group.length > 0) {
     const print = asksHelp ? terminal.out : terminal.err;
-    if (!asksHelp) print(`umpire: '${words[0]}' is no command by itself; these are:`);
+    if (!asksHelp) print(`umpire: '${words[0]}' is not a command by itself; these are:`);
     for (const { name, usage } of group) print(`  umpire ${name} ${usage}`.trimEnd());
     return asksHelp ? 0 : 2;
   }
@@ -86,7 +86,7 @@ function unknown(words: readonly string[], asksHelp: boolean, terminal: Terminal
   return 2;
 }
 
-/** Letters to insert, delete or exchange until one text is the other (Levenshtein). */
+/** How many characters to insert, delete or replace to turn one text into the other (Levenshtein). */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, place) => place);
   for (let i = 1; i <= a.length; i++) {

@@ -1,4 +1,4 @@
-/** Opens the stores that the environment names for one command, beside a running server or without one. */
+/** Opens the stores that the environment names for one command, whether a server is running or not. */
 import { existsSync } from 'node:fs';
 import { createStoreBudget, type StoreBudget } from '../stores/budget.ts';
 import { createStores } from '../stores/create-stores.ts';
@@ -8,7 +8,7 @@ import { describeStore, parseStoreSettings } from '../stores/settings.ts';
 import type { Stores } from '../stores/stores.ts';
 import type { Terminal } from './command.ts';
 
-/** An operator can wait longer than a request. */
+/** Milliseconds that one step of a command may wait for stores: an operator can wait longer than a request. */
 const PATIENCE_MS = 10_000;
 
 /** The settings that say where the store is. */
@@ -20,15 +20,15 @@ export const STORE_ENVIRONMENT: readonly string[] = [
   'REDIS_CLUSTER',
 ];
 
-/** A budget for one step of a command. */
+/** A new budget, for one step of a command. */
 export function patience(): StoreBudget {
   return createStoreBudget(PATIENCE_MS);
 }
 
 /**
- * Does work on the stores and closes them; says on standard error which store it is. `creates`: whether the work may be
- * the first that a store hears of. Any other finds an embedded store there or fails: a folder that is misspelt must not
- * look like a store without keys. Throws Error with a message for the operator.
+ * Opens the stores, does `work` with them and closes them; says on standard error which store it is. `creates`: whether
+ * an embedded store is created if there is none. Otherwise that is an error: a misspelt folder must not look like a
+ * store without keys. Throws Error with a message for the operator.
  */
 export async function withStores<T>(
   terminal: Terminal,

@@ -101,7 +101,7 @@ test.serial('a file that is not a whole backup changes nothing', async (t) => {
     [whole.replace('"format":1', '"format":2'), /another version/],
     [whole.replace('"kind":"key"', '"kind":"kye"'), /line 2: is neither/],
     [whole.replace('"owner":"without-keys"', '"owner":"a/b"'), /owner must be/],
-    [`${whole}{}`, /behind the end/],
+    [`${whole}{}`, /after the end/],
     ['no json', /line 1: is not a JSON object/],
   ] as const) {
     const file = join(folder, 'broken');

@@ -15,7 +15,7 @@ for (const [args, problem] of [
   ['catalogs list', /--owner NAME is needed/],
   ['catalogs delete --owner a', /delete: ID is missing/],
   ['catalogs delete --owner a ..', /cannot be the id/],
-  ['keys', /'keys' is no command by itself; these are:\n {2}umpire keys create/],
+  ['keys', /'keys' is not a command by itself; these are:\n {2}umpire keys create/],
   ['conformance', /--url URL is needed/],
   ['keys create --owner a --label ', /--label: must be one line/],
   ['kesy create', /there is no command 'kesy'; 'umpire help' lists them/],

@@ -114,7 +114,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
         'line 2: is not a JSON object',
         'line 3: description must be a text that is not empty',
         'line 4: "xyz" has 22 tokens with its description, tiny@r1 takes at most 12',
-        'line 6: "mno" stands in line 5 as well',
+        'line 6: "mno" is on line 5 as well',
         'line 7: choice must be a text that is not empty',
         'nothing was changed',
       ]);

@@ -39,9 +39,9 @@ for (const format of ['json', 'csv'] as const) {
       t.is(readFileSync(cut, 'utf8'), expected, String(size));
     }
     const again = await decide(url, [file, '--out', whole, '--resume']);
-    t.is(again.err, '0 lines decided behind 12 that were there\n');
+    t.is(again.err, '0 lines decided after 12 that were there\n');
     // Neither a file that is there nor that of other records is touched.
-    t.regex((await decide(url, [file, '--out', whole])).err, /exists; --resume goes on/);
+    t.regex((await decide(url, [file, '--out', whole])).err, /exists; --resume continues after/);
     const foreign = newFile('some notes\nof mine\n');
     for (const [records_, out, message] of [
       [file, foreign, /was not written for these records|line 1/],
@@ -74,7 +74,7 @@ test('--resume steps over lines with errors as well, and from standard input', a
   const expected = readFileSync(out, 'utf8');
   truncateSync(out, expected.length - 30);
   const { err } = await decide(url, ['--out', out, '--resume'], { input });
-  t.is(err, 'umpire decide: 1 lines decided behind 5 that were there, 1 of them with an error\n');
+  t.is(err, 'umpire decide: 1 lines decided after 5 that were there, 1 of them with an error\n');
   t.is(readFileSync(out, 'utf8'), expected);
 });
 
@@ -90,9 +90,9 @@ test('Ctrl-C leaves whole lines and ends with 130; --resume makes the same file'
   t.is(code, 130);
   const lines = jsonLines(readFileSync(out, 'utf8')).length;
   t.true(lines >= 19 && lines < 600);
-  t.is(said(), `umpire decide: interrupted; ${lines} lines were decided, --resume goes on behind them\n`);
+  t.is(said(), `umpire decide: interrupted; ${lines} lines were decided, --resume continues after them\n`);
   const resumed = await runUmpire([...args, '--out', out, '--resume']);
-  t.is(resumed.err, `${600 - lines} lines decided behind ${lines} that were there\n`);
+  t.is(resumed.err, `${600 - lines} lines decided after ${lines} that were there\n`);
   t.deepEqual(
     jsonLines(readFileSync(out, 'utf8')).map(({ id }) => id),
     Array.from({ length: 600 }, (_, i) => i),

@@ -37,10 +37,10 @@ const FILES: Readonly<Record<string, readonly [text: string, entries: readonly u
   'a broken row does not take those behind it along': [
     'input,label\n"never closed,x\n"a",y\nb,z\n"c" d,z\ne\n"f",z\n"open,z\ng,h',
     [
-      [2, 'has text behind a closing quote'],
+      [2, 'has text after a closing quote'],
       [3, { input: 'a', label: 'y' }],
       [4, { input: 'b', label: 'z' }],
-      [5, 'has text behind a closing quote'],
+      [5, 'has text after a closing quote'],
       [6, 'has 1 columns, the header has 2'],
       [7, { input: 'f', label: 'z' }],
       [8, 'has a quote that is not closed'],
