@@ -1,25 +1,23 @@
-/**
- * How long a request may still wait for stores: one budget for all its store work together, whatever work lies between.
- */
+/** How long a request may still wait for stores: one budget for all its store calls, whatever it does between them. */
 
-/** What a request has in all, milliseconds. */
+/** Milliseconds that a request may wait for stores in all. */
 export const STORE_BUDGET_MS = 250;
 
-/** Mutable: each store call takes off what it used. One object per request. */
+/** The budget of one request. Mutable: each store call subtracts the time that it took. */
 export interface StoreBudget {
   /** Milliseconds left; at or below 0 a store call fails at once. */
   remaining: number;
-  /** The calls that were made, in the order in which they ended; not all of them where there are very many. */
+  /** The store calls, in the order in which they ended; the first `MAX_CALLS` of them. */
   readonly calls: StoreCall[];
 }
 
-/** When a store call went on, on the clock of `performance.now()`. */
+/** When a store call began and ended, on the clock of `performance.now()`. */
 export interface StoreCall {
   readonly start: number;
   readonly end: number;
 }
 
-/** No request makes more calls; what an operator's command does is not looked at. */
+/** Store calls that are recorded: no request makes more, and nobody reads those of an operator's command. */
 const MAX_CALLS = 16;
 
 /** The budget of one request that has not called a store yet. */
@@ -27,7 +25,7 @@ export function createStoreBudget(milliseconds: number = STORE_BUDGET_MS): Store
   return { remaining: milliseconds, calls: [] };
 }
 
-/** Runs one store call and takes its time off the budget, however it ends. */
+/** Runs one store call and subtracts its time from the budget, however it ends. */
 export async function spend<T>(budget: StoreBudget, call: () => Promise<T>): Promise<T> {
   const started = performance.now();
   try {

@@ -1,13 +1,13 @@
 /**
- * What the operator adds to a catalog, kept beside it and gone with it: descriptions of its choices, which the model
- * reads in their place, and what was learned from labelled examples. What is broken, of another length or for other
- * choices never decides.
+ * What the operator adds to a catalog, kept beside it and deleted with it: descriptions of its choices, which the model
+ * reads together with them, and what was learned from labelled examples. Additions that are broken, of another length
+ * or for other choices never take part in a decision.
  */
 import { hash } from 'node:crypto';
 
 /**
- * Weights on a text's vector: eight-bit whole numbers in base64, a row for each choice, and what a row's
- * are multiplied by.
+ * Weights on a text's vector: `rows` has a row of `width` eight-bit integers for each choice, in base64; each row is
+ * multiplied by its number of `row_scales`.
  */
 export interface LearnedWeights {
   readonly width: number;
@@ -15,7 +15,7 @@ export interface LearnedWeights {
   readonly rows: string;
 }
 
-/** Figures of examples that were held out. */
+/** Figures measured on examples that were held out. */
 export interface LearnedFigures {
   readonly log_loss: number;
   readonly accuracy: number;
@@ -23,49 +23,51 @@ export interface LearnedFigures {
 }
 
 /**
- * The learned state, as JSON. Decisions take softmax(scale · ln p + bias + weights · vector), with all lists in
- * code-unit order of the choices.
+ * The learned state, as JSON. A decision's probabilities are softmax(scale · ln p + bias + weights · vector), with all
+ * lists in code-unit order of the choices.
  */
 export interface LearnedRecord {
   /** The revision that it belongs to: `<model_id>@<revision>`. */
   readonly model: string;
-  /** What the model reads for the choices, see `basisOf`. */
+  /** A digest of what the model read for the choices, see `basisOf`. */
   readonly basis: string;
   readonly rung: string;
   readonly scale: number;
   readonly bias: readonly number[];
   readonly weights?: LearnedWeights;
-  /** How many examples of each choice there were. */
+  /** How many examples of each choice were learned from. */
   readonly examples: readonly number[];
   readonly before: LearnedFigures;
   readonly after: LearnedFigures;
   /** ISO 8601, UTC. */
   readonly learned_at: string;
-  /** Of all that decides: 16 hex digits. */
+  /** A digest of all that takes part in decisions: 16 hex digits. */
   readonly digest: string;
 }
 
 /** What was added to a catalog. */
 export interface CatalogAdditions {
-  /** By choice; those without one are read as they are. */
+  /** By choice; the model reads a choice without one as it is. */
   readonly descriptions?: Readonly<Record<string, string>>;
   readonly learned?: LearnedRecord;
 }
 
-/** What the model reads for a choice. */
+/** What the model reads for a choice: the choice itself, or `choice: description`. */
 export function textOfChoice(choice: string, descriptions: CatalogAdditions['descriptions']): string {
   const description =
     descriptions !== undefined && Object.hasOwn(descriptions, choice) ? descriptions[choice] : undefined;
   return description === undefined ? choice : `${choice}: ${description}`;
 }
 
-/** Tells sets of choices and descriptions apart. The order of choices does not matter. */
+/**
+ * A digest that differs between sets of choices and descriptions, and not between orders of the choices: 16 hex digits.
+ */
 export function basisOf(choices: readonly string[], descriptions: CatalogAdditions['descriptions']): string {
   const texts = choices.toSorted().map((choice) => textOfChoice(choice, descriptions));
   return hash('sha256', JSON.stringify(texts), 'hex').slice(0, 16);
 }
 
-/** The digest of a state. */
+/** The digest of a learned state, as in `LearnedRecord`. */
 export function digestOf(
   state: Omit<LearnedRecord, 'digest' | 'learned_at' | 'examples' | 'before' | 'after'>,
 ): string {
@@ -74,7 +76,7 @@ export function digestOf(
   return hash('sha256', JSON.stringify([model, basis, rung, scale, bias, width, row_scales, rows]), 'hex').slice(0, 16);
 }
 
-/** What is wrong with additions to these choices of a catalog of that model, or undefined. */
+/** What is wrong with the additions to a catalog with these choices and this model, or undefined. */
 export function additionsProblem(value: unknown, choices: readonly string[], model: string): string | undefined {
   if (!isObject(value)) return 'additions are no object';
   const { descriptions, learned } = value as { descriptions?: unknown; learned?: unknown };

@@ -1,9 +1,9 @@
-/** A catalog as text fields, the same in every store, and back. */
+/** Converts a catalog to text fields, which are the same in every store, and back. */
 import { additionsProblem, type CatalogAdditions } from './catalog-additions.ts';
 import type { Calibrations, CatalogRecord, StampedCatalog } from './catalog-store.ts';
 import { StoreCorrupt } from './errors.ts';
 
-/** What is kept of a catalog beside its owner and id. */
+/** What is stored of a catalog beside its owner and id. */
 export interface CatalogFields {
   readonly stamp: string;
   readonly model: string;
@@ -14,17 +14,17 @@ export interface CatalogFields {
   readonly created_at: string;
   /** A JSON object of numbers. Catalogs that were written before there were calibrations lack it. */
   readonly calibrations: string;
-  /** A JSON object, see catalog-additions.ts. Older catalogs lack it. */
+  /** A JSON object, see catalog-additions.ts. Catalogs that were written before there were additions lack it. */
   readonly additions: string;
 }
 
-/** A row or hash as a whole: examples are only read by who asks for them. */
+/** All fields of a row or hash. The examples, which can be large, are read only where they are asked for. */
 export interface WholeCatalogFields extends CatalogFields {
   /** The kept examples, as JSON lines; empty for none. */
   readonly examples: string;
 }
 
-/** The columns or hash fields of a catalog, but for its kept examples. */
+/** The names of a catalog's columns or hash fields, without its kept examples. */
 export const CATALOG_FIELDS = [
   'stamp',
   'model',

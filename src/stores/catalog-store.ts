@@ -3,12 +3,12 @@ import type { StoreBudget } from './budget.ts';
 import type { CatalogAdditions } from './catalog-additions.ts';
 
 /**
- * Temperatures by `<model_id>@<revision>`, as releases before `umpire learn` fitted them. They decide where
+ * Temperatures by `<model_id>@<revision>`, as releases before `umpire learn` fitted them. They still apply where
  * nothing was learned.
  */
 export type Calibrations = Readonly<Record<string, number>>;
 
-/** A catalog as it is kept. */
+/** A catalog as it is stored, without its owner. */
 export interface CatalogRecord {
   readonly id: string;
   readonly model: string;
@@ -18,45 +18,45 @@ export interface CatalogRecord {
   readonly visibility: string;
   /** ISO 8601, UTC. */
   readonly createdAt: string;
-  /** Not there, rather than empty, if there are none. */
+  /** Absent, rather than empty, if there are none. */
   readonly calibrations?: Calibrations;
-  /** Not there, rather than empty, if there are none. */
+  /** Absent, rather than empty, if there are none. */
   readonly additions?: CatalogAdditions;
 }
 
 /**
- * A record with its stamp: random, drawn at every write, so that a deleted and re-created catalog is told
- * from the first one.
+ * A record with its stamp, which is drawn at random at every write, so that a catalog that was deleted and created
+ * again can be told from the first one.
  */
 export interface StampedCatalog {
   readonly stamp: string;
   readonly record: CatalogRecord;
 }
 
-/** The most that one owner may have. */
+/** How much one owner may store. */
 export interface CatalogBounds {
   readonly catalogs: number;
-  /** Bytes of the choices of all catalogs together, as the JSON text that is kept. */
+  /** Bytes of the choices of all catalogs together, as the JSON text that is stored. */
   readonly bytes: number;
 }
 
 /** No bounds: for the operator's commands. */
 export const UNBOUNDED: CatalogBounds = { catalogs: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
 
-/** `full`: one more would be past a bound. An id that exists is `exists` also when the owner is full. */
+/** `full`: the owner would be past a bound. An id that exists is `exists` even if the owner is full. */
 export type CatalogCreation =
   | { readonly kind: 'created'; readonly stamp: string }
   | { readonly kind: 'exists' }
   | { readonly kind: 'full'; readonly by: keyof CatalogBounds };
 
 /**
- * Catalogs by owner and id. Owners and ids are valid when they come here. Every method throws StoreUnavailable; those
- * that write throw StoreWriteUnconfirmed, those that read StoreCorrupt.
+ * Catalogs by owner and id, both of which callers have validated. Every method throws StoreUnavailable; those that
+ * write also throw StoreWriteUnconfirmed, those that read also throw StoreCorrupt.
  */
 export interface CatalogStore {
   /**
-   * Writes a catalog whole or not at all, unless the id is taken or the owner would be past `bounds`. Lasting
-   * when it resolves.
+   * Writes a catalog whole or not at all, unless the id is taken or the owner would be past `bounds`. The write is
+   * durable when the promise resolves.
    */
   create(
     owner: string,
@@ -70,8 +70,8 @@ export interface CatalogStore {
   /** The stamp alone, for telling whether a copy is still current; undefined if there is no catalog. */
   stamp(owner: string, id: string, budget: StoreBudget): Promise<string | undefined>;
   /**
-   * Replaces a catalog whole, under a new stamp, if it still has this one; its kept examples with it if `examples` are
-   * given, `''` for none. Whether it had. For operators: no bounds.
+   * Replaces a catalog whole, under a new stamp, if it still has this stamp, and resolves to whether it had. `examples`
+   * replaces its kept examples, with `''` by none; undefined leaves them. For operators, so without bounds.
    */
   replace(
     owner: string,
@@ -82,10 +82,10 @@ export interface CatalogStore {
   ): Promise<boolean>;
   /** The labelled examples that are kept beside a catalog, as JSON lines; `''` if there are none. */
   examples(owner: string, id: string, budget: StoreBudget): Promise<string>;
-  /** Whether there was one to delete. Deletes unreadable ones, too. */
+  /** Deletes a catalog, also one that is unreadable, and resolves to whether there was one. */
   delete(owner: string, id: string, budget: StoreBudget): Promise<boolean>;
-  /** The owner's ids in code-unit order. For operators: no bound on the answer. */
+  /** The ids of the owner's catalogs in code-unit order. For operators, so without a bound on their number. */
   list(owner: string, budget: StoreBudget): Promise<readonly string[]>;
-  /** Everybody who has a catalog, in code-unit order. For operators: walks everything. */
+  /** All owners of a catalog, in code-unit order. For operators, since it scans the whole store. */
   owners(budget: StoreBudget): Promise<readonly string[]>;
 }

@@ -7,8 +7,8 @@ import { createSqliteKeyStore } from './sqlite/key-store.ts';
 import type { Stores } from './stores.ts';
 
 /**
- * Opens them. An embedded store that cannot be opened throws StoreUnavailable or StoreCorrupt, with a message for the
- * operator; Redis need not be there: the stores answer StoreUnavailable until it is.
+ * Opens the stores. Throws StoreUnavailable or StoreCorrupt, with a message for the operator, if an embedded store
+ * cannot be opened. Redis may be away: its stores throw StoreUnavailable until it answers.
  */
 export async function createStores(settings: StoreSettings, log: StoreLog): Promise<Stores> {
   if (settings.kind === 'redis') {

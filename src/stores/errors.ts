@@ -1,11 +1,11 @@
-/** The stores' own failures. The domain turns them into what a caller sees. */
+/** The stores' own failures. The domain turns them into the errors that a caller sees. */
 
-/** What a driver's error says, or the thing itself as text. */
+/** The message of an error, or anything else that was thrown, as text. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The store did not answer, or refused for now. Nothing was written, or the call wrote nothing. */
+/** The store did not answer, or refused for now. Nothing was written. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
   /** Whole seconds after which a retry is sensible, at least 1. */
@@ -21,7 +21,7 @@ export class StoreWriteUnconfirmed extends Error {
   override readonly name = 'StoreWriteUnconfirmed';
 }
 
-/** A record is there and cannot be read. It is left as it is. */
+/** A record exists and cannot be read. It is left as it is. */
 export class StoreCorrupt extends Error {
   override readonly name = 'StoreCorrupt';
 }

@@ -1,27 +1,27 @@
-/** A key's record as text fields, the same in every store, and back. */
+/** Converts a key's record to text fields, which are the same in every store, and back. */
 import { StoreCorrupt } from './errors.ts';
 import type { KeyLimits, KeyRecord } from './key-store.ts';
 
 /**
- * What is kept of a key beside its hash. `limits` is JSON. Beside these there are `ends_at` and `last_used_at`,
- * milliseconds since the epoch, absent or null while there is none. Keys that were written before there were labels
- * lack `label` and `ended_by`.
+ * What is stored of a key beside its hash and its times, `ends_at` and `last_used_at`, which are milliseconds since the
+ * epoch and absent or null while there is none. `limits` is JSON. Keys that were written before there were labels lack
+ * `label` and `ended_by`.
  */
 export interface KeyFields {
   readonly key_id: string;
   readonly owner: string;
   readonly limits: string;
   readonly created_at: string;
-  /** What the operator calls the key; empty where it was given no label. */
+  /** What the operator calls the key; empty if it has no label. */
   readonly label: string;
-  /** Empty while no end is set. */
+  /** A `KeyEnd`; empty while no end is set. */
   readonly ended_by: string;
 }
 
 /** Characters that a key's label may have. */
 export const MAX_LABEL = 100;
 
-/** A record's fields, but for its times. */
+/** A record's fields, without its times. */
 export function toKeyFields(record: KeyRecord): KeyFields {
   return {
     key_id: record.keyId,
@@ -67,7 +67,7 @@ function timeFrom(value: unknown): number | undefined {
   return value === undefined || value === null ? undefined : Number(value);
 }
 
-/** Undefined if it is not what `KeyLimits` says: a limit that cannot be read must not become no limit. */
+/** The limits; undefined if the text is not a `KeyLimits`: a limit that cannot be read must not become no limit. */
 function readLimits(json: string): KeyLimits | undefined {
   let value: unknown;
   try {
@@ -96,7 +96,7 @@ function isCount(value: unknown): value is number | 'off' | undefined {
   return value === undefined || value === 'off' || (typeof value === 'number' && value >= 1);
 }
 
-/** The order of `KeyStore.list`: by owner, then age. */
+/** Compares keys for the order of `KeyStore.list`: by owner, then by age. */
 export function byOwnerAndAge(a: KeyRecord, b: KeyRecord): number {
   return compare(a.owner, b.owner) || compare(a.createdAt, b.createdAt) || compare(a.keyId, b.keyId);
 }

@@ -1,40 +1,40 @@
 /** What a key store does. `test/stores/key-store-suite.ts` is its contract; every store passes it. */
 import type { StoreBudget } from './budget.ts';
 
-/** Limits of one key; absent means the deployment's default, `'off'` no limit. */
+/** Limits of one key. An absent one is the deployment's default, `'off'` is no limit. */
 export interface KeyLimits {
-  /** Sustained requests a second and the burst above it. */
+  /** Sustained requests per second, and how many may come at once. */
   readonly rate?: { readonly perSecond: number; readonly burst: number } | 'off';
-  /** Decisions in progress at one time. */
+  /** Decisions in progress at a time. */
   readonly concurrency?: number | 'off';
-  /** Decisions a day (UTC). */
+  /** Decisions per day (UTC). */
   readonly quota?: number | 'off';
 }
 
 /** A key without its secret. */
 export interface KeyRecord {
-  /** `key_` and 16 base62 characters: names the key in lists and commands, opens nothing. */
+  /** `key_` and 16 base62 characters: names the key in lists and commands, and authenticates nobody. */
   readonly keyId: string;
-  /** Hex SHA-256 of the whole key. */
+  /** SHA-256 of the whole key, in hex. */
   readonly hash: string;
-  /** Who owns the catalogs; the same after a rotation. */
+  /** Who owns the key's catalogs; a rotation keeps it. */
   readonly owner: string;
   readonly limits: KeyLimits;
-  /** What the operator calls it, to tell the keys of one owner apart. Not there, rather than empty, if it has none. */
+  /** What the operator calls it, to tell the keys of one owner apart. Absent, rather than empty, if it has none. */
   readonly label?: string;
   /** ISO 8601, UTC. */
   readonly createdAt: string;
   /** When the key ends or ended, milliseconds since the epoch: set by a rotation (after its grace), or `REVOKED`. */
   readonly endsAt?: number;
-  /** What set `endsAt`. Not there for keys that were ended before this was kept. */
+  /** What set `endsAt`. Absent for keys that were ended before this was stored. */
   readonly endedBy?: KeyEnd;
-  /** When a server last saw it in use, milliseconds since the epoch, to about a minute. Not there if none has. */
+  /** When a server last saw it in use, milliseconds since the epoch, to about a minute. Absent if none has. */
   readonly lastUsedAt?: number;
 }
 
 /**
- * The end of a revoked key: before every clock's now, so that a clock that is wrong or set back brings no
- * revoked key back.
+ * The end of a revoked key, milliseconds since the epoch: earlier than any clock's present, so that a wrong clock
+ * cannot make a revoked key valid again.
  */
 export const REVOKED = 0;
 
@@ -42,18 +42,18 @@ export const REVOKED = 0;
 export type KeyEnd = 'rotation' | 'revocation';
 
 /**
- * Keys by hash. Every method throws StoreUnavailable; those that write StoreWriteUnconfirmed, those
- * that read StoreCorrupt.
+ * Keys by hash. Every method throws StoreUnavailable; those that write also throw StoreWriteUnconfirmed, those that
+ * read also throw StoreCorrupt.
  */
 export interface KeyStore {
-  /** The record, ended or not, or undefined. */
+  /** The record of a key, whether it has ended or not; undefined if there is none. */
   find(hash: string, budget: StoreBudget): Promise<KeyRecord | undefined>;
-  /** Adds a key. False if the hash is known already; then nothing changed. */
+  /** Adds a key. Resolves to false, with nothing changed, if the hash exists. */
   add(record: KeyRecord, budget: StoreBudget): Promise<boolean>;
-  /** Sets `endsAt` and why, unless an earlier end is set. False if the hash is not known. */
+  /** Sets `endsAt` and `endedBy`, unless an earlier end is set. Resolves to false if there is no such hash. */
   end(hash: string, endsAt: number, endedBy: KeyEnd, budget: StoreBudget): Promise<boolean>;
-  /** Notes when keys were last used, milliseconds since the epoch by hash. Never moves one back, and makes no key. */
+  /** Records when keys were last used, milliseconds since the epoch by hash. Never an earlier time, never a new key. */
   used(uses: ReadonlyMap<string, number>, budget: StoreBudget): Promise<void>;
-  /** All keys, ordered by owner, then age. For operators: walks everything. */
+  /** All keys, ordered by owner, then by age. For operators, since it scans the whole store. */
   list(budget: StoreBudget): Promise<readonly KeyRecord[]>;
 }

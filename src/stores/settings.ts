@@ -1,4 +1,4 @@
-/** Where catalogs and keys are kept, as the environment says. */
+/** Reads from the environment where catalogs and keys are stored. */
 import { resolve } from 'node:path';
 
 /** Redis in one of its three shapes, or the embedded store. Addresses are `host:port`. */
@@ -22,16 +22,16 @@ export interface HostPort {
   readonly port: number;
 }
 
-/** The embedded store's file in its folder. */
+/** The name of the embedded store's file, within the data folder. */
 export const DATABASE_FILE = 'umpire.db';
 
-/** Where the embedded store lives unless UMPIRE_DATA_DIR says otherwise. */
+/** The data folder of the embedded store if UMPIRE_DATA_DIR names none. */
 const DEFAULT_DATA_DIR = 'data';
 
 /**
  * Reads REDIS_URL, REDIS_SENTINELS, REDIS_SENTINEL_NAME, REDIS_CLUSTER, UMPIRE_REDIS_WAIT_REPLICAS and
  * UMPIRE_DATA_DIR. Without any address of Redis the store is the embedded one. `problems` names each setting that is
- * wrong, never a password.
+ * wrong, and never contains a password.
  */
 export function parseStoreSettings(env: Readonly<Record<string, string | undefined>>): {
   readonly value: StoreSettings;
@@ -81,7 +81,7 @@ export function parseStoreSettings(env: Readonly<Record<string, string | undefin
   return { value: { kind: 'redis', url: address, topology, waitReplicas: Number(wait) }, problems };
 }
 
-/** What to call the store in front of its operator: the file, or Redis' address without user and password. */
+/** A name of the store for its operator: the file, or the address of Redis without user and password. */
 export function describeStore(settings: StoreSettings): string {
   if (settings.kind === 'sqlite') return resolve(settings.folder, DATABASE_FILE);
   const { url, topology } = settings;
@@ -102,6 +102,7 @@ function parseRedisUrl(text: string): Parsed<URL> {
   return sound ? { value: url } : { problem: "must be 'redis://…' or 'rediss://…' with an optional database number" };
 }
 
+/** `host:port`, with an IPv6 host in brackets. */
 const HOST_PORT = /^(?:\[(?<six>[0-9A-Fa-f:.]+)\]|(?<name>[^:\s[\]]+)):(?<port>\d{1,5})$/;
 
 function parseHostPorts(text: string): Parsed<readonly HostPort[]> {

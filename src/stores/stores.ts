@@ -1,15 +1,15 @@
-/** All the stores of a deployment, whatever keeps them: what `create-stores.ts` opens. */
+/** The interface of all stores of a deployment together, which `create-stores.ts` opens. */
 import type { CatalogStore } from './catalog-store.ts';
 import type { KeyStore } from './key-store.ts';
 import type { LimitStore } from './limit-store.ts';
 
-/** How the store is, for metrics and logs. Readiness does not depend on it: inline decisions need no store. */
+/** The health of the store, for metrics and logs. Readiness does not depend on it: inline decisions need no store. */
 export interface StoreHealth {
   readonly kind: 'sqlite' | 'redis';
   readonly up: boolean;
-  /** Connections made anew since the start. */
+  /** How often a connection was opened again since the start. */
   readonly reconnects: number;
-  /** The last round trip, milliseconds; undefined where there is none. */
+  /** The last round trip, milliseconds; undefined if there was none. */
   readonly latencyMs: number | undefined;
 }
 
@@ -17,7 +17,7 @@ export interface StoreHealth {
 export interface Stores {
   readonly catalogs: CatalogStore;
   readonly keys: KeyStore;
-  /** Absent with the embedded store: limits are then counted in memory. */
+  /** Undefined with the embedded store: limits are then counted in memory. */
   readonly limits: LimitStore | undefined;
   health(): StoreHealth;
   /** Resolves when everything is closed. */

@@ -1,12 +1,13 @@
 /**
- * A circuit breaker for one server. It opens after three calls or heartbeats in a row without an answer, or at once
- * when told so; while it is open nobody waits for the server; a heartbeat that is answered closes it.
+ * A circuit breaker for one server. It opens after three store calls or heartbeats in a row without an answer, or at
+ * once when it is tripped. While it is open nobody waits for the server. A heartbeat that is answered closes it.
  */
 export interface Breaker {
   /** Since when it has been open, on the clock of `performance.now()`; undefined while it is closed. */
   readonly openSince: number | undefined;
   /**
-   * The server answered a call: failures so far are forgotten. An open breaker stays open, the answer may be of before.
+   * The server answered a store call, which clears the failures. An open breaker stays open: the answer may be an old
+   * one.
    */
   answered(): void;
   /** The server did not answer. */
@@ -17,13 +18,13 @@ export interface Breaker {
   close(): void;
 }
 
-/** What to do when it changes. */
+/** What is called when the breaker opens or closes. */
 export interface BreakerEvents {
   opened(reason: string): void;
   closed(openMs: number): void;
 }
 
-/** Calls in a row without an answer at which the breaker opens. */
+/** Store calls or heartbeats in a row without an answer at which the breaker opens. */
 const FAILURES = 3;
 
 /** A breaker, closed at first. */

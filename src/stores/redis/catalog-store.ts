@@ -1,4 +1,4 @@
-/** Catalogs in Redis: one hash each, the choices as one JSON field; beside them a set of each owner's ids. */
+/** Catalogs in Redis: one hash each, with the choices as one JSON field, and for each owner a set of the ids. */
 import type { StoreBudget } from '../budget.ts';
 import { CATALOG_FIELDS, fromFields, toFields } from '../catalog-record.ts';
 import type { CatalogStore } from '../catalog-store.ts';
@@ -8,9 +8,9 @@ import { scanNames } from './scan.ts';
 import { CREATE_CATALOG, DELETE_CATALOG, REPLACE_CATALOG } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
 
-/** A store that reads on a line and writes through a writer. */
+/** A catalog store that reads over a link and writes through a writer. */
 export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): CatalogStore {
-  /** Asks the server that has the key, which may be asked again. */
+  /** Sends a command that only reads to the server that has the key. */
   const ask = (key: string, budget: StoreBudget, command: readonly string[]): Promise<unknown> =>
     link.call('repeatable', key, budget, (connection) => connection.send(key, command));
 
@@ -39,13 +39,13 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       const key = catalogName(owner, id);
       const reply = await ask(key, budget, ['HMGET', key, ...CATALOG_FIELDS]);
       const values = Array.isArray(reply) ? reply : [];
-      // A key that is not there and a hash without any of the fields look alike; nothing can be read of either.
+      // A missing key and a hash without any of the fields give the same reply; nothing can be read of either.
       if (values.every((value) => value === null)) return undefined;
       return fromFields(owner, id, Object.fromEntries(CATALOG_FIELDS.map((name, place) => [name, values[place]])));
     },
     async stamp(owner, id, budget) {
       const key = catalogName(owner, id);
-      // A hash without a stamp is unreadable: read() says so, and create() finds it there.
+      // A hash without a stamp is unreadable: read() throws for it, and create() finds that it exists.
       const stamp = await ask(key, budget, ['HGET', key, 'stamp']);
       return typeof stamp === 'string' ? stamp : undefined;
     },

@@ -11,6 +11,7 @@ import {
 } from './connection.ts';
 import { slotOf } from './slots.ts';
 
+/** Milliseconds before each attempt to reconnect to a node; the last holds for all further ones. */
 const RECONNECT_MS = [50, 100, 200, 400] as const;
 
 /** Opens a connection to a cluster; the URL carries user, password and TLS for all nodes. */
@@ -21,7 +22,7 @@ export async function openCluster(url: URL, seeds: readonly HostPort[]): Promise
     rootNodes: seeds.map((node) => ({ ...defaults, socket: socketOptions(url, node) })),
     defaults: {
       ...defaults,
-      // A node that is away must not end the whole: the others serve on.
+      // A node that is away must not end the cluster's connection: the other nodes still serve.
       socket: {
         ...socket,
         reconnectStrategy: (retries: number) => RECONNECT_MS[Math.min(retries, RECONNECT_MS.length - 1)] ?? 400,
@@ -53,8 +54,8 @@ export async function openCluster(url: URL, seeds: readonly HostPort[]): Promise
     shards: () => cluster.masters.map(({ address }) => address),
     async probe(shard) {
       const master = cluster.masters.find(({ address }) => address === shard);
-      // A cluster moves its slots between nodes: one that is no master any more is not asked for, and none of its
-      // slots are called.
+      // A cluster moves its slots between nodes. One that is no longer a master has none, so no store call goes there,
+      // and it need not answer.
       return master === undefined || (await asNode(await cluster.nodeClient(master)).send(['PING'])) === 'PONG';
     },
     destroy: () => cluster.destroy(),

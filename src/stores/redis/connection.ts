@@ -1,44 +1,46 @@
 /**
- * Connections to Redis in its three shapes, behind one small interface. They never reconnect a lost plain connection by
- * themselves: link.ts opens a new one, so that a name is resolved and a Sentinel asked again each time. This folder
- * alone imports `redis`.
+ * Connections to Redis in its three shapes (one server, Sentinel, Cluster), behind one small interface. A connection to
+ * one server never reconnects by itself: link.ts opens a new one, so that each time the name is resolved and a Sentinel
+ * is asked again. This folder alone imports `redis`.
  */
 import { isIP } from 'node:net';
 import { createClient, ErrorReply, type RedisClientOptions } from 'redis';
 
 /** One server that holds data: the only one, a Sentinel's master, or a master of a cluster. */
 export interface RedisNodeConnection {
-  /** The same object for the same connection. */
+  /** An object that is the same for the same connection. */
   readonly identity: object;
-  /** Sends one command; resolves to the reply, rejects with the client's errors. */
+  /** Sends one command. Resolves to the reply, rejects with the client's errors. */
   send(command: readonly string[]): Promise<unknown>;
 }
 
-/** An open connection to the whole of Redis. */
+/** An open connection to Redis, whichever shape it has. */
 export interface RedisConnection {
   /** Sends a command to the server that has the key. */
   send(key: string, command: readonly string[]): Promise<unknown>;
-  /** The server that has the key, as the last command to it found out. */
+  /** The server that has the key, as known since the last command about it. */
   nodeOf(key: string): Promise<RedisNodeConnection>;
-  /** Every server that holds data, for what must walk all keys. */
+  /** Every server that holds data, for what must scan all keys. */
   nodes(): Promise<readonly RedisNodeConnection[]>;
-  /** Which server has the key: a name that stays the same for as long as it does. */
+  /** A name of the server that has the key. It stays the same for as long as the server does. */
   shardOf(key: string): string;
-  /** The names that `shardOf` gives, one for each server that has keys. */
+  /** The names that `shardOf` returns, one for each server that has keys. */
   shards(): readonly string[];
   /** Whether a server answers and is a master; rejects if it does not answer. */
   probe(shard: string): Promise<boolean>;
-  /** Drops it; what is in flight is rejected. */
+  /** Closes the connection at once; commands in flight are rejected. */
   destroy(): void;
 }
 
-/** Opens a connection or rejects; `onLost` is called once if an open one is lost for good. */
+/** Opens a connection or rejects. `onLost` is called once if the connection, once open, is lost for good. */
 export type OpenRedis = (onLost: (cause: unknown) => void) => Promise<RedisConnection>;
 
-/** An attempt that takes longer is given up and made again. */
+/** Milliseconds for an attempt to connect; one that takes longer is given up and made again. */
 export const CONNECT_TIMEOUT_MS = 2_000;
 
-/** What every connection has in common. Commands have no timeout of the client's own: link.ts races each one. */
+/**
+ * The client's options for every connection. Commands have no timeout in the client, since link.ts bounds each call.
+ */
 export function nodeOptions(url: URL): RedisClientOptions {
   return {
     RESP: 3,
@@ -62,30 +64,30 @@ export function socketOptions(url: URL, address: { readonly host: string; readon
     reconnectStrategy: false as const,
   };
   if (url.protocol !== 'rediss:') return shared;
-  // TLS names servers by name alone; a certificate for an address is checked against the address.
+  // The server name of TLS (SNI) may not be an address; a certificate is then checked against the address.
   return { ...shared, tls: true as const, ...(isIP(address.host) === 0 ? { servername: address.host } : {}) };
 }
 
+/** The client of which all others are duplicates. */
 let first: ReturnType<typeof createClient> | undefined;
 
 /**
- * A client that is not connected yet. Each that is created outright builds a class with all of Redis's commands,
- * which takes tens of milliseconds and would hold up the process at every attempt to connect; a duplicate uses the
- * first one's class.
+ * A client that is not connected yet. createClient() builds a class with all of Redis's commands, which takes tens of
+ * milliseconds and would block the process at every attempt to connect; a duplicate shares the class of the first.
  */
 export function newClient(options: RedisClientOptions): ReturnType<typeof createClient> {
   first ??= createClient();
   return first.duplicate(options as never);
 }
 
-/** The address that a URL names. */
+/** The address in a URL, with Redis's port 6379 if it names none. */
 export function addressOf(url: URL): { readonly host: string; readonly port: number } {
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? 6379 : Number(url.port) };
 }
 
 /**
- * Opens one connection to one server, which must be a master and stay one: on a replica every write fails, and reads
- * are of the past.
+ * Opens a connection to one server, which must be a master and stay one: on a replica every write fails, and reads
+ * return old data.
  */
 export async function openNode(
   url: URL,
@@ -95,7 +97,7 @@ export async function openNode(
   const client = newClient({ ...nodeOptions(url), socket: socketOptions(url, address) });
   let lost = false;
   client.on('error', (error) => {
-    // Once open, an error means that the connection is gone: it does not reconnect.
+    // An error of an open connection means that it is lost, since it does not reconnect.
     if (!lost && opened) onLost(error);
     lost = true;
   });
@@ -108,7 +110,7 @@ export async function openNode(
     shardOf: () => '',
     shards: () => [''],
     async probe() {
-      // A user without the right to ask for the role may still have all that Umpire needs.
+      // A user who may not ask for the role may still have every right that Umpire needs.
       const role = await node
         .send(['ROLE'])
         .catch((error) => (isForbidden(error) ? node.send(['PING']) : Promise.reject(error)));
@@ -131,7 +133,7 @@ function isForbidden(error: unknown): boolean {
   return error instanceof ErrorReply && error.message.startsWith('NOPERM');
 }
 
-/** Rejects when the promise takes longer; what it does later is ignored. */
+/** The promise's outcome, or a rejection if it takes longer; what comes of it later is ignored. */
 export async function within<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

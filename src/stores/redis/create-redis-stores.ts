@@ -1,5 +1,4 @@
-/** The stores over Redis. */
-
+/** Puts the stores over Redis together. */
 import type { StoreLog } from '../log.ts';
 import type { RedisSettings } from '../settings.ts';
 import type { Stores } from '../stores.ts';
@@ -11,10 +10,10 @@ import { RedisLink } from './link.ts';
 import { openerOf } from './open.ts';
 import { createRedisWriter } from './writer.ts';
 
-/** How long a start waits for Redis before it goes on without. */
+/** Milliseconds that the start of a process waits for Redis before it goes on without. */
 const START_MS = 1_500;
 
-/** Connects; resolves when the connection is there, or after 1.5 s without one. */
+/** Begins to connect; resolves when the connection is open, or after `START_MS` without one. */
 export async function createRedisStores(settings: RedisSettings, log: StoreLog): Promise<Stores> {
   const open = await openerOf(settings);
   let inspected = false;

@@ -1,11 +1,11 @@
 /**
- * Looks at how Redis is set up, once a connection is there, and says in plain words when catalogs and
- * keys could be lost.
+ * Reads the settings of Redis, once a connection is open, and warns where with these catalogs and API keys could be
+ * lost.
  */
 import type { StoreLog } from '../log.ts';
 import type { RedisConnection } from './connection.ts';
 
-/** What matters of a server's settings; undefined where the server does not tell. */
+/** The settings of a server that decide whether data can be lost; undefined where the server does not tell them. */
 export interface RedisDurability {
   readonly evictionPolicy: string | undefined;
   readonly appendOnly: boolean | undefined;
@@ -14,12 +14,12 @@ export interface RedisDurability {
   readonly snapshots: string | undefined;
 }
 
-/** Each way in which data could be lost, as a sentence. */
+/** A warning, with a remedy, for each way in which data could be lost. */
 export function durabilityWarnings(found: RedisDurability): readonly string[] {
   const warnings: string[] = [];
   if (found.evictionPolicy?.startsWith('allkeys-') === true) {
     warnings.push(
-      `Redis throws away keys when its memory is full (maxmemory-policy ${found.evictionPolicy}): catalogs and API keys could be lost. Set it to noeviction.`,
+      `Redis evicts keys when its memory is full (maxmemory-policy ${found.evictionPolicy}): catalogs and API keys could be lost. Set it to noeviction.`,
     );
   }
   if (found.appendOnly === false && found.snapshots === '') {
@@ -38,7 +38,9 @@ export function durabilityWarnings(found: RedisDurability): readonly string[] {
   return warnings;
 }
 
-/** Inspects every server and logs its warnings. Never rejects: a server that does not tell is not warned about. */
+/**
+ * Inspects every server and logs the warnings. Never rejects; a server that does not tell its settings gets no warning.
+ */
 export async function inspectDurability(connection: RedisConnection, log: StoreLog): Promise<void> {
   try {
     const warnings = new Set<string>();
@@ -46,7 +48,7 @@ export async function inspectDurability(connection: RedisConnection, log: StoreL
       const [memory, persistence, append, save] = await Promise.all([
         node.send(['INFO', 'memory']).catch(() => ''),
         node.send(['INFO', 'persistence']).catch(() => ''),
-        // Hosted servers often refuse CONFIG: INFO tells the most important part.
+        // Hosted servers often refuse CONFIG; INFO has the most important part.
         node.send(['CONFIG', 'GET', 'appendfsync']).catch(() => undefined),
         node.send(['CONFIG', 'GET', 'save']).catch(() => undefined),
       ]);
@@ -70,7 +72,9 @@ function field(info: unknown, name: string): string | undefined {
   return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(String(info))?.[1];
 }
 
-/** CONFIG GET replies a map or, depending on the client, an object or names and values in turn. */
+/**
+ * A value in the reply to CONFIG GET: a map, an object, or a list of names and values in turn, depending on the client.
+ */
 function setting(reply: unknown, name: string): string | undefined {
   if (reply instanceof Map) return reply.get(name);
   if (Array.isArray(reply)) return reply[0] === name ? String(reply[1]) : undefined;

@@ -1,6 +1,6 @@
 /**
- * Keys in Redis: one hash each, named by the key's SHA-256. There is no index of them: operators' commands
- * walk all servers.
+ * Keys in Redis: one hash each, named by the key's SHA-256. They have no index, so the operator's commands scan all
+ * servers.
  */
 import { byOwnerAndAge, fromKeyFields, toKeyFields } from '../key-record.ts';
 import type { KeyRecord, KeyStore } from '../key-store.ts';
@@ -11,9 +11,10 @@ import { scanNames } from './scan.ts';
 import { ADD_KEY, END_KEY, USE_KEY } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
 
+/** The fields of a key's hash that are read. */
 const FIELDS = ['key_id', 'owner', 'limits', 'created_at', 'label', 'ends_at', 'ended_by', 'last_used_at'] as const;
 
-/** A store that reads on a line and writes through a writer. */
+/** A key store that reads over a link and writes through a writer. */
 export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeyStore {
   return {
     find: (hash, budget) => link.call('repeatable', keyName(hash), budget, (connection) => read(connection, hash)),
@@ -39,7 +40,7 @@ export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeySt
       );
     },
     async used(uses, budget) {
-      // What a failover loses of this nobody misses: no replica is waited for.
+      // Replicas are not waited for: a time of last use that a failover loses matters to nobody.
       for (const [hash, at] of uses) {
         const key = keyName(hash);
         await link.call('write', key, budget, (connection) => USE_KEY.run(connection, [key], [String(at)]));

@@ -1,4 +1,4 @@
-/** Limits in Redis: one script, one round trip; giving a lease back is not waited for. */
+/** Limits in Redis: one script judges and takes them in one round trip. The return of a lease is not waited for. */
 import { createStoreBudget } from '../budget.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { LimitStore, LimitVerdict } from '../limit-store.ts';
@@ -6,7 +6,7 @@ import type { RedisLink } from './link.ts';
 import { limitNames } from './names.ts';
 import { TAKE_LIMITS } from './scripts.ts';
 
-/** Counts on a line. */
+/** A limit store that counts over a link. */
 export function createRedisLimitStore(link: RedisLink): LimitStore {
   return {
     async take({ subject, rate, concurrency, quota }, budget) {

@@ -1,7 +1,7 @@
 /**
- * The line to Redis. It keeps one connection open for as long as it lives, opens a new one when that is lost, and
- * spares requests a server that does not answer: every call is raced against its budget, and each server has a breaker,
- * so that one node of a cluster that is away takes nobody but its own owners along.
+ * The link to Redis. It keeps one connection open and opens a new one when that is lost. It does not let requests wait
+ * for a server that does not answer: every store call is bounded by its budget, and each server has a breaker of its
+ * own, so that a cluster's node that is away affects only the owners whose data it has.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type StoreBudget, spend } from '../budget.ts';
@@ -12,11 +12,11 @@ import { type OpenRedis, type RedisConnection, within } from './connection.ts';
 import { race, TOO_LATE } from './race.ts';
 import { type CallKind, isWrongServer, storeError } from './reply-errors.ts';
 
-/** How a line opens connections, and who hears of them. */
+/** How a link opens connections, and what is told of them. */
 export interface RedisLinkOptions {
   readonly open: OpenRedis;
   readonly log: StoreLog;
-  /** Called with each new connection, before calls get it. */
+  /** Called with each new connection, before store calls use it. */
   readonly onConnection?: (connection: RedisConnection) => void;
 }
 
@@ -31,20 +31,23 @@ interface Connected {
   readonly replace: PromiseWithResolvers<void>;
 }
 
-/** Without a connection, for the first time or again; with one; closed for good. */
+/** The states of a link: without a connection, for the first time or again; with one; closed for good. */
 type LinkState = { readonly kind: 'connecting' } | Connected | { readonly kind: 'closed' };
 
-/** Milliseconds between heartbeats while the breaker is closed and while it is open, and for the answer to one. */
+/** Milliseconds between heartbeats while all breakers are closed. */
 const HEARTBEAT_MS = 500;
+/** Milliseconds between heartbeats while a breaker is open: its server is to be used soon after it answers again. */
 const HEARTBEAT_DOWN_MS = 150;
+/** Milliseconds for the answer to a heartbeat. */
 const HEARTBEAT_TIMEOUT_MS = 250;
-/** A connection that is silent for so long is replaced: it may be half open, or lead to a master of the past. */
+/** Milliseconds of silence after which a connection is replaced: it may be half open, or lead to a former master. */
 const REPLACE_MS = 1_500;
+/** Milliseconds before each attempt to connect; the last holds for all further ones. */
 const RETRY_MS = [50, 100, 200, 400] as const;
-/** A call that had less time than this proves nothing when it is cut off. */
+/** Milliseconds that a store call must have had before its lack of an answer counts against the server. */
 const FAIR_MS = 50;
 
-/** One service's line to Redis, over all connections that it has one after the other. Ended by `close`. */
+/** A service's link to Redis, which lasts over all its connections. Ended by `close`. */
 export class RedisLink {
   readonly #options: RedisLinkOptions;
   #state: LinkState = { kind: 'connecting' };
@@ -55,16 +58,16 @@ export class RedisLink {
   readonly #firstOpen = Promise.withResolvers<void>();
   readonly #ended: Promise<unknown>;
 
-  /** Starts connecting; never throws for that. */
+  /** Begins to connect. Never throws: a failed attempt is made again. */
   constructor(options: RedisLinkOptions) {
     this.#options = options;
     this.#ended = Promise.all([this.#keepOpen(), this.#heartbeat()]);
   }
 
   /**
-   * Does one piece of work on the connection. `key`: a key that it is about; undefined for what walks all servers.
-   * Throws StoreUnavailable, StoreCorrupt, or for a write that was cut off StoreWriteUnconfirmed. What the work itself
-   * throws of these goes through.
+   * Makes one store call: does `work` with the connection. `key`: a key that the work is about; undefined for work that
+   * scans all servers. Throws StoreUnavailable, StoreCorrupt, or, for a write that was cut off, StoreWriteUnconfirmed;
+   * also those of them that the work itself throws.
    */
   call<T>(
     kind: CallKind,
@@ -75,7 +78,7 @@ export class RedisLink {
     return spend(budget, () => this.#attempt(kind, key, budget.remaining, work));
   }
 
-  /** Resolves when the first connection is open, or after so many milliseconds. Whether it is. */
+  /** Resolves when the first connection is open, or after so many milliseconds, to whether there is one. */
   async opened(milliseconds: number): Promise<boolean> {
     await within(milliseconds, this.#firstOpen.promise).catch(() => {});
     return this.#connected !== undefined;
@@ -86,17 +89,17 @@ export class RedisLink {
     return this.#connected !== undefined && allClosed(this.#connected);
   }
 
-  /** Connections after the first. */
+  /** The number of connections after the first. */
   get reconnects(): number {
     return Math.max(0, this.#connections - 1);
   }
 
-  /** Of the last heartbeat, milliseconds. */
+  /** The round trip of the last heartbeat, milliseconds. */
   get latencyMs(): number | undefined {
     return this.#latencyMs;
   }
 
-  /** Drops the connection, and resolves when nothing goes on any more. */
+  /** Drops the connection, and resolves when all work of the link has ended. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#drop(this.#connected);
@@ -151,7 +154,7 @@ export class RedisLink {
     return breaker;
   }
 
-  /** Forgets a connection and has keepOpen() make a new one. */
+  /** Drops a connection, so that keepOpen() makes a new one. */
   #drop(lost: Connected | undefined): void {
     if (lost === undefined || lost !== this.#state) return;
     this.#state = { kind: 'connecting' };
@@ -176,7 +179,7 @@ export class RedisLink {
     }
   }
 
-  /** Opens a connection; undefined if the line has been closed meanwhile. Rejects if it cannot be opened. */
+  /** Opens a connection; undefined if the link has been closed meanwhile. Rejects if it cannot be opened. */
   async #open(): Promise<Connected | undefined> {
     const { open, log, onConnection } = this.#options;
     let connected: Connected | undefined;
@@ -215,7 +218,7 @@ export class RedisLink {
     }
   }
 
-  /** Asks one server, and tells its breaker. */
+  /** Sends one server a heartbeat, and tells its breaker the outcome. */
   async #beat(used: Connected, shard: string): Promise<'healthy' | 'silent' | 'wrong_server'> {
     const breaker = this.#breakerOf(used, shard);
     const started = performance.now();

@@ -1,11 +1,11 @@
 /**
- * Which of Redis's three shapes the settings name, and how a connection to it is opened. Only the shape that is
- * used is loaded.
+ * Chooses how connections are opened, by which of Redis's three shapes the settings name. Only the code of that shape
+ * is loaded.
  */
 import type { RedisSettings } from '../settings.ts';
 import { addressOf, type OpenRedis, openNode } from './connection.ts';
 
-/** How to open what the settings name. */
+/** The function that opens connections to the Redis that the settings name. */
 export async function openerOf(settings: RedisSettings): Promise<OpenRedis> {
   const { url, topology } = settings;
   switch (topology.kind) {

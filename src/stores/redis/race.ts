@@ -1,17 +1,17 @@
 /**
- * One call against the clock. A command that was written cannot be taken back from the client, so the caller
- * stops waiting instead.
+ * Bounds the time of one store call. A command that the client has written cannot be taken back, so the caller stops
+ * waiting instead.
  */
 
-/** What a call that took too long is rejected with: always this same object. */
+/** What a call that took too long is rejected with; always this object, so that it can be compared. */
 export const TOO_LATE = new Error('Redis did not answer in time');
 
-/** A timer that is later than this shows that this process was busy, not Redis. */
+/** Milliseconds by which a timer may be late; a later one shows that this process was busy, and perhaps not Redis. */
 const BUSY_MS = 20;
-/** Then answers that may be waiting to be read have so much longer. */
+/** Milliseconds that are then added, since the answer may have arrived and wait to be read. */
 const GRACE_MS = 50;
 
-/** The work's outcome, or a rejection with `TOO_LATE` once the time is up; what comes after that is ignored. */
+/** The work's outcome, or a rejection with `TOO_LATE` once the time is up; what comes of the work later is ignored. */
 export async function race<T>(milliseconds: number, work: Promise<T>): Promise<T> {
   const cut = Promise.withResolvers<never>();
   const due = performance.now() + milliseconds;

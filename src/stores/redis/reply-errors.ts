@@ -1,10 +1,11 @@
-/** What the client's errors mean for a call. */
+/** What the Redis client's errors mean for a store call. */
 import { ClientClosedError, ClientOfflineError, ErrorReply } from 'redis';
 import { messageOf, StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../errors.ts';
 
 /**
- * What a call leaves open when it is cut off. `write`: whether it was made, which its caller must be told.
- * `repeatable`: nothing that matters; it reads, or makes a change that may be made twice, such as a count.
+ * What is unknown after a store call was cut off. `write`: whether the write was made, which the caller must be told.
+ * `repeatable`: nothing that matters, since the call only reads, or makes a change that may be made twice, such as a
+ * count.
  */
 export type CallKind = 'repeatable' | 'write';
 
@@ -13,15 +14,15 @@ export function isMissingScript(error: unknown): boolean {
   return error instanceof ErrorReply && /^NOSCRIPT\b/.test(error.message);
 }
 
-/** READONLY: the server is not a master, or not any more. */
+/** READONLY: the server is not a master, or no longer one. */
 export function isWrongServer(error: unknown): boolean {
   return isReply(error, 'READONLY');
 }
 
 /**
- * The sentinel for an error of a call; a sentinel stays as it is. A reply says that nothing was written: WRONGTYPE that
- * there is something else at the key, others (OOM, LOADING, MISCONF, no permission, …) that the server does not do it
- * now. A connection that was lost underway, or an answer that did not come, leaves it open whether a write was made.
+ * The store's error (errors.ts) for an error of the client; a store's error stays as it is. An error reply means that
+ * nothing was written: WRONGTYPE that the key holds something else, any other (OOM, LOADING, MISCONF, no permission, …)
+ * that the server refuses for now. After a lost connection or a missing answer, whether a write was made is unknown.
  */
 export function storeError(error: unknown, kind: CallKind): Error {
   if (error instanceof StoreCorrupt || error instanceof StoreUnavailable || error instanceof StoreWriteUnconfirmed) {
@@ -35,7 +36,7 @@ export function storeError(error: unknown, kind: CallKind): Error {
   return new StoreUnavailable(messageOf(error), { cause: error });
 }
 
-/** A script's error carries the code of the call within it, in older servers in the middle of its text. */
+/** Whether an error reply has the code, which older servers put in the middle of the text if a script's call failed. */
 function isReply(error: unknown, code: string): boolean {
   return error instanceof ErrorReply && new RegExp(`\\b${code}\\b`).test(error.message);
 }

@@ -1,14 +1,14 @@
 /**
- * Lua that runs in Redis: each script is atomic and one round trip. Its keys share a hash tag, so that a cluster has
- * them on one server.
+ * Lua scripts that run in Redis: each is atomic and takes one round trip. The keys of a script share a hash tag, so
+ * that a cluster has them on one server.
  */
 import { createHash } from 'node:crypto';
 import type { RedisConnection } from './connection.ts';
 import { isMissingScript } from './reply-errors.ts';
 
-/** Lua that the server keeps by its SHA-1. */
+/** A Lua script, which the server caches under its SHA-1. */
 export interface RedisScript {
-  /** Runs it; sends its source only if the server does not know it. */
+  /** Runs the script; sends its source only if the server does not have it. */
   run(connection: RedisConnection, keys: readonly [string, ...string[]], args: readonly string[]): Promise<unknown>;
 }
 
@@ -21,8 +21,8 @@ function createScript(source: string): RedisScript {
       try {
         return await connection.send(keys[0], ['EVALSHA', sha, ...rest]);
       } catch (error) {
-        // A server that was restarted or promoted has no scripts. The script did not run, so running it now is
-        // no second time.
+        // A server that was restarted or promoted has no scripts. The script did not run, so this does not run it
+        // twice.
         if (!isMissingScript(error)) throw error;
         return connection.send(keys[0], ['EVAL', source, ...rest]);
       }
@@ -31,10 +31,9 @@ function createScript(source: string): RedisScript {
 }
 
 /**
- * KEYS: catalog, ids of the owner, their sizes. ARGV: most catalogs, most bytes, what the owner's catalog names
- * begin with, id, bytes of the choices, then fields and values. Replies `created`, `exists`, `too_many` or
- * `too_large`. Catalogs that were written before sizes were kept are measured first: they have the same slot as the
- * keys that are named.
+ * KEYS: catalog, the owner's ids, their sizes. ARGV: most catalogs, most bytes, the prefix of the owner's catalog
+ * names, id, bytes of the choices, then fields and values. Replies `created`, `exists`, `too_many` or `too_large`.
+ * Catalogs that were written before sizes were kept are measured first; they are in the same slot as the KEYS.
  */
 export const CREATE_CATALOG = createScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then return 'exists' end
@@ -55,8 +54,8 @@ return 'created'
 `);
 
 /**
- * KEYS: catalog, sizes of the owner's. ARGV: stamp, id, bytes of the choices, then fields and values. Replies 1 if the
- * catalog had the stamp.
+ * KEYS: catalog, sizes of the owner's catalogs. ARGV: stamp, id, bytes of the choices, then fields and values. Replies
+ * 1 if the catalog had the stamp, 0 if not.
  */
 export const REPLACE_CATALOG = createScript(`
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
@@ -65,7 +64,7 @@ redis.call('HSET', KEYS[1], unpack(ARGV, 4))
 return 1
 `);
 
-/** KEYS: catalog, ids of the owner, their sizes. ARGV: id. Replies 1 if there was one. */
+/** KEYS: catalog, the owner's ids, their sizes. ARGV: id. Replies 1 if the catalog existed, 0 if not. */
 export const DELETE_CATALOG = createScript(`
 local there = redis.call('UNLINK', KEYS[1])
 redis.call('SREM', KEYS[2], ARGV[1])
@@ -74,8 +73,8 @@ return there
 `);
 
 /**
- * KEYS: key. ARGV: fields and values. Replies 1 if it was added, 0 if it was there. Like the next one it runs in a
- * Redis that is full, where a leaked key must still be replaced and revoked; that flag asks for Redis 7.
+ * KEYS: key. ARGV: fields and values. Replies 1 if the key was added, 0 if it existed. Like END_KEY it runs even if
+ * Redis is full, since a leaked key must still be replaced and revoked then; the flag for that needs Redis 7.
  */
 export const ADD_KEY = createScript(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
@@ -83,7 +82,7 @@ redis.call('HSET', KEYS[1], unpack(ARGV))
 return 1
 `);
 
-/** KEYS: key. ARGV: end in milliseconds, why. Replies 1 if the key is there. */
+/** KEYS: key. ARGV: end in milliseconds since the epoch, reason. Replies 1 if the key exists, 0 if not. */
 export const END_KEY = createScript(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local set = tonumber(redis.call('HGET', KEYS[1], 'ends_at') or '')
@@ -91,7 +90,7 @@ if not set or set > tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'ends_at'
 return 1
 `);
 
-/** KEYS: key. ARGV: when it was used, in milliseconds. */
+/** KEYS: key. ARGV: when it was used, in milliseconds since the epoch. Replies 1 if the key exists, 0 if not. */
 export const USE_KEY = createScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local noted = tonumber(redis.call('HGET', KEYS[1], 'last_used_at') or '') or 0
@@ -101,9 +100,9 @@ return 1
 
 /**
  * KEYS: TAT, leases, quota of one subject. ARGV: interval in ms (0: no rate), burst, limit of leases (0: none), lease,
- * its length in ms, quota (0: none). Replies {0} admitted; {1, wait ms} beyond the rate; {2, age of the oldest lease in
- * ms}; {3, wait ms} quota used up. The rate is GCRA as in domain/gcra.ts. The server's clock counts, so replicas need
- * not agree on theirs. Nothing is taken unless all is.
+ * its length in ms, quota (0: none). Replies {0} granted; {1, wait ms} beyond the rate; {2, age of the oldest lease in
+ * ms} too many leases; {3, wait ms} quota used up. The rate is GCRA as in domain/gcra.ts. Redis's clock is used, so the
+ * clocks of replicas need not agree. Nothing is taken unless everything is granted.
  */
 export const TAKE_LIMITS = createScript(`
 local time = redis.call('TIME')

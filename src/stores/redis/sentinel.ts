@@ -1,16 +1,16 @@
 /**
- * Redis behind Sentinels: each connection begins with asking them where the master is. The first one that knows answers
- * for all; that the server really is a master is checked on it, when the connection opens and at every heartbeat.
+ * Redis behind Sentinels: before each connection they are asked where the master is, and the first answer is taken.
+ * Whether that server really is a master is checked when the connection opens and at every heartbeat.
  */
 import type { HostPort } from '../settings.ts';
 import { newClient, nodeOptions, openNode, type RedisConnection, socketOptions, within } from './connection.ts';
 
-/** Milliseconds for the connection to a Sentinel, and for its answer. */
+/** Milliseconds for connecting to a Sentinel, and as many for its answer. */
 const ASK_TIMEOUT_MS = 1_000;
 
 /**
- * Opens a connection to the present master. The URL carries user, password, TLS and database for it; Sentinels
- * are asked without.
+ * Opens a connection to the present master. The URL's user, password and database are for the master: Sentinels are
+ * asked without them, over TLS if the URL says so.
  */
 export async function openSentinel(
   url: URL,

@@ -1,12 +1,15 @@
 /**
- * Which of a cluster's 16,384 slots a key is in: CRC-16 (XMODEM) of the part in the first pair of braces, or of the
- * whole key if there is none or it is empty, as the cluster specification of Redis says. Needed to know which server a
- * call would go to before it is made.
+ * Which of a cluster's 16,384 slots a key is in: the CRC-16 (XMODEM) of the part in the first pair of braces, or of the
+ * whole key if there is no such part or it is empty, as the cluster specification of Redis says. With it a store call's
+ * server is known before the call is made.
  */
 
+/** Slots of a cluster. */
 const SLOTS = 16_384;
+/** The polynomial of CRC-16/XMODEM. */
 const POLYNOMIAL = 0x1021;
 
+/** The CRC of each byte. */
 const CRC_TABLE = Uint16Array.from({ length: 256 }, (_, index) => {
   let crc = index << 8;
   for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ POLYNOMIAL : crc << 1;

@@ -1,7 +1,7 @@
 /**
- * Writes, and where the operator wants it the wait for replicas. WAIT counts the writes of its own connection and holds
- * that up, so writes then have a line of their own. One WAIT confirms all that was written before it, so concurrent
- * writes share it.
+ * Makes writes, and waits for replicas if the operator wants that. WAIT is about the writes of its own connection, and
+ * blocks that, so writes then have a link of their own. One WAIT confirms everything that was written before it, so
+ * concurrent writes share it.
  */
 import type { StoreBudget } from '../budget.ts';
 import { StoreWriteUnconfirmed } from '../errors.ts';
@@ -11,8 +11,8 @@ import type { RedisLink } from './link.ts';
 /** Makes writes that are confirmed by as many replicas as the settings ask for. */
 export interface RedisWriter {
   /**
-   * Does one write and, if it `changed` something, sees that enough replicas have it. `key`: a key that it wrote.
-   * Throws StoreWriteUnconfirmed if they do not say so in time: the write is made, but a failover may lose it.
+   * Does one write and, if it `changed` something, waits until enough replicas have it. `key`: a key that it writes.
+   * Throws StoreWriteUnconfirmed if they do not confirm it in time: the write is made, but a failover may lose it.
    */
   write<T>(
     budget: StoreBudget,
@@ -22,10 +22,10 @@ export interface RedisWriter {
   ): Promise<T>;
 }
 
-/** How long the server waits for its replicas. */
+/** Milliseconds that the server waits for its replicas. */
 const WAIT_MS = 100;
 
-/** A writer on a line; on a line of its own if `replicas` is more than 0. */
+/** A writer over a link, which no reads may share if `replicas` is more than 0. */
 export function createRedisWriter(link: RedisLink, replicas: number): RedisWriter {
   const waits = new WeakMap<object, SharedWait>();
 
@@ -51,7 +51,7 @@ export function createRedisWriter(link: RedisLink, replicas: number): RedisWrite
     let next: Promise<number> | undefined;
     return {
       join(node) {
-        // One that is under way may have begun before this write: the next one covers it.
+        // A WAIT in progress may have begun before this write, so only the next one covers it.
         next ??= current
           .catch(() => 0)
           .then(() => {
@@ -65,8 +65,8 @@ export function createRedisWriter(link: RedisLink, replicas: number): RedisWrite
   }
 }
 
-/** WAITs on one connection, one at a time. */
+/** The WAITs on one connection, of which one is in progress at a time. */
 interface SharedWait {
-  /** Resolves to the number of replicas that have everything that was written before. */
+  /** Resolves to the number of replicas that have everything that was written before the call. */
   join(node: RedisNodeConnection): Promise<number>;
 }

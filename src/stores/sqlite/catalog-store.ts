@@ -1,9 +1,9 @@
-/** Catalogs in SQLite: one row each, the choices as one JSON text. */
+/** Catalogs in SQLite: one row each, with the choices as one JSON text. */
 import { CATALOG_FIELDS, fromFields, toFields } from '../catalog-record.ts';
 import type { CatalogStore } from '../catalog-store.ts';
 import type { EmbeddedDatabase } from './database.ts';
 
-/** A store over an open database. */
+/** A catalog store over an open database. */
 export function createSqliteCatalogStore({ connection, read, write }: EmbeddedDatabase): CatalogStore {
   const one = 'FROM catalogs WHERE owner = ? AND id = ?';
   const select = connection.prepare(`SELECT ${CATALOG_FIELDS.join(', ')} ${one}`);

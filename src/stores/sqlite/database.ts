@@ -1,7 +1,6 @@
 /**
- * The embedded store's file: one SQLite database in the data folder, in WAL mode so that the operator's command and
- * a second server can use it beside the first. `synchronous=FULL`: what a caller was told is on the disk, also
- * after a power cut.
+ * The embedded store: one SQLite database in the data folder. In WAL mode the operator's command and a second server
+ * can use it beside the first. With `synchronous=FULL` a write that a caller was told of survives a power cut.
  */
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,19 +14,21 @@ import { makeFolder } from './folder.ts';
 import { createReserve } from './reserve.ts';
 import { createWriteQueue, type WriteQueue } from './write-queue.ts';
 
-/** The database: reads are made here and now, a few microseconds each; writes by a thread of their own. */
+/** The database. Reads are made on the calling thread, in a few microseconds each; writes on a thread of their own. */
 export interface EmbeddedDatabase {
   readonly connection: DatabaseSync;
-  /** Reads. Throws StoreUnavailable, also when the budget is used up, and StoreCorrupt for a damaged file. */
+  /**
+   * Runs `work`, which reads. Throws StoreUnavailable, also for a spent budget, and StoreCorrupt for a damaged file.
+   */
   read<T>(budget: StoreBudget, work: () => T): Promise<T>;
   write: WriteQueue['write'];
-  /** Resolves when writes can be made without waiting for their thread to start. */
+  /** Resolves when the thread that writes has opened the database. */
   opened: WriteQueue['opened'];
   /** Resolves when all writes are done. */
   close(): Promise<void>;
 }
 
-/** The steps from an empty file to the schema; how many were taken is the file's `user_version`. */
+/** The steps from an empty file to the present schema. The file's `user_version` is how many of them it has taken. */
 const MIGRATIONS = [
   `
   CREATE TABLE catalogs (
@@ -63,14 +64,14 @@ const MIGRATIONS = [
 ];
 
 /**
- * Opens, and where needed creates, `umpire.db` in the folder; the folder is created for its user alone. Throws
+ * Opens `umpire.db` in the folder, and creates both if they are missing, accessible to their user alone. Throws
  * StoreUnavailable or StoreCorrupt with a message for the operator.
  */
 export function openDatabase(folder: string): EmbeddedDatabase {
   const file = join(folder, DATABASE_FILE);
   try {
     makeFolder(folder);
-    // It holds no secret, but who owns what is nobody else's business. SQLite gives the files beside it the same mode.
+    // The file holds no secret, but what an owner has is private. SQLite gives the files beside it the same mode.
     closeSync(openSync(file, 'a', 0o600));
     chmodSync(file, 0o600);
   } catch (error) {
@@ -100,8 +101,8 @@ export function openDatabase(folder: string): EmbeddedDatabase {
 }
 
 /**
- * A connection to a database of the newest schema. On a full disk, where opening it takes room as well,
- * with the reserve.
+ * A connection to the database, migrated to the present schema. Opening it takes room on the disk; if the disk is full,
+ * the reserve is given up for it.
  */
 function connect(file: string): DatabaseSync {
   try {
@@ -115,7 +116,7 @@ function connect(file: string): DatabaseSync {
   }
 }
 
-/** @throws what SQLite throws; then nothing is left open. */
+/** Opens and migrates the database. @throws what SQLite throws, with nothing left open. */
 function prepare(file: string): DatabaseSync {
   const connection = new DatabaseSync(file, { timeout: 5_000 });
   try {
@@ -123,7 +124,7 @@ function prepare(file: string): DatabaseSync {
     const version = versionOf(connection);
     if (version > MIGRATIONS.length) throw new Error(`it was written by a newer Umpire (schema ${version})`);
     if (version < MIGRATIONS.length) migrate(connection);
-    // Readers of a WAL wait for nobody, and a lock that is waited for blocks the event loop.
+    // Readers in WAL mode wait for nobody, and waiting for a lock would block the event loop.
     connection.exec('PRAGMA busy_timeout = 0');
     return connection;
   } catch (error) {
@@ -138,7 +139,7 @@ function versionOf(connection: DatabaseSync): number {
 
 function migrate(connection: DatabaseSync): void {
   connection.exec('BEGIN IMMEDIATE');
-  // Read under the lock: another process may have done it meanwhile.
+  // The version is read again under the lock: another process may have migrated the file meanwhile.
   for (const step of MIGRATIONS.slice(versionOf(connection))) connection.exec(step);
   connection.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT;`);
 }

@@ -1,14 +1,14 @@
-/** What SQLite's errors mean. */
+/** What SQLite's errors mean for a store. */
 import { messageOf, StoreCorrupt, StoreUnavailable } from '../errors.ts';
 
-/** SQLite's primary result codes. */
+/** The primary result codes of SQLite that are told apart. */
 const BUSY = 5;
 const LOCKED = 6;
 const CORRUPT = 11;
 const FULL = 13;
 const NOT_A_DATABASE = 26;
 
-/** Whether another process or thread holds the lock: worth trying again. */
+/** Whether another process or thread holds the lock, so that another attempt can succeed. */
 export function isLocked(error: unknown): boolean {
   const code = primaryCode(error);
   return code === BUSY || code === LOCKED;
@@ -20,8 +20,8 @@ export function isFull(error: unknown): boolean {
 }
 
 /**
- * SQLite's failures as the stores' sentinels: a damaged file is StoreCorrupt, a full disk and the like
- * StoreUnavailable. Others as they are.
+ * The store's error (errors.ts) for an error of SQLite: StoreCorrupt for a damaged file, StoreUnavailable for all
+ * others, such as a full disk. An error that is not SQLite's stays as it is.
  */
 export function sqliteFailure(error: unknown): unknown {
   const code = primaryCode(error);

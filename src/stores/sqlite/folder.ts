@@ -1,15 +1,16 @@
-/** The data folder: made where it is missing, and claimed by the server that uses it. */
+/** The data folder: created if it is missing, and claimed by the server that uses it. */
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isLocked } from './failures.ts';
 
-/** The file whose lock tells that a server uses the folder. It stays empty. */
+/** The file whose lock shows that a server uses the folder. It stays empty. */
 const CLAIM_FILE = 'server.lock';
 
 /**
- * Makes the folder for its user alone, and the folders above it that are missing. Throws the system's error. Node's own
- * `recursive` tries for ever where a file system refuses with ENOENT, as /proc does, so each folder is tried once here.
+ * Creates the folder, and missing folders above it, accessible to their user alone. Throws the system's error. Node's
+ * own `recursive` tries for ever if a file system refuses with ENOENT, as /proc does, so each folder is tried once
+ * here.
  */
 export function makeFolder(folder: string): void {
   const missing: string[] = [];
@@ -18,7 +19,7 @@ export function makeFolder(folder: string): void {
     try {
       mkdirSync(each, { mode: 0o700 });
     } catch (error) {
-      // Another process may have made it meanwhile.
+      // Another process may have created it meanwhile.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
   }
@@ -26,15 +27,15 @@ export function makeFolder(folder: string): void {
 
 /** A server's claim on a data folder. */
 export interface FolderClaim {
-  /** Whether no other server had claimed it. */
+  /** Whether no other server had claimed the folder. */
   readonly alone: boolean;
   release(): void;
 }
 
 /**
- * Claims the folder, which exists, for this process. The claim is a lock of SQLite's, so it goes with the process,
- * however that ends. It refuses nobody: two servers may share the folder, but each counts limits for itself, so the
- * second one wants to know.
+ * Claims the folder, which must exist, for this process. The claim is a lock of SQLite, so it ends with the process,
+ * however that ends. It keeps nobody out: two servers may share the folder, but each counts limits for itself, so the
+ * second one must know of the first.
  */
 export function claimFolder(folder: string): FolderClaim {
   const file = join(folder, CLAIM_FILE);

@@ -1,9 +1,9 @@
-/** Keys in SQLite: one row each, by hash. */
+/** Keys in SQLite: one row each, found by its hash. */
 import { byOwnerAndAge, fromKeyFields, toKeyFields } from '../key-record.ts';
 import type { KeyStore } from '../key-store.ts';
 import type { EmbeddedDatabase } from './database.ts';
 
-/** A store over an open database. */
+/** A key store over an open database. */
 export function createSqliteKeyStore({ connection, read, write }: EmbeddedDatabase): KeyStore {
   const fields = 'hash, key_id, owner, limits, created_at, label, ends_at, ended_by, last_used_at';
   const select = connection.prepare(`SELECT ${fields} FROM keys WHERE hash = ?`);

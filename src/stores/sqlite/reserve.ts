@@ -1,17 +1,17 @@
 /**
- * Space on the disk that is held back: given up when the disk is full, so that catalogs can still be deleted and keys
- * still be made and ended, and taken again once there is room.
+ * Space on the disk that is reserved: given up when the disk is full, so that catalogs can still be deleted and keys
+ * still be created and ended, and reserved again once there is room.
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 
-/** More than the write-ahead log of any deletion or key command needs. */
+/** Bytes of the reserve: more than the write-ahead log of any deletion or key command needs. */
 const RESERVE_BYTES = 1024 * 1024;
 
-/** Room on the disk that is held back, so that deletions still work when the disk is full. */
+/** The reserved space of one database. */
 export interface Reserve {
-  /** Holds the space back, if it is not held back yet and there is room. */
+  /** Reserves the space, if it is not reserved yet and there is room. */
   keep(): void;
-  /** Gives it up. Whether there was any. */
+  /** Gives the space up. Returns whether there was any. */
   giveUp(): boolean;
 }
 
@@ -30,7 +30,7 @@ export function createReserve(database: string): Reserve {
       try {
         writeFileSync(file, Buffer.alloc(RESERVE_BYTES, 1), { mode: 0o600 });
       } catch {
-        // No room for it: half a reserve must not take what is left.
+        // There is not enough room, and half a reserve must not take what is left.
         giveUp();
       }
     },

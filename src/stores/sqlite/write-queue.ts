@@ -1,6 +1,6 @@
 /**
- * The way to the thread that writes: orders go in, acknowledgements come back. One that died is replaced by
- * the next write.
+ * Passes writes to the thread that makes them: orders go in, acknowledgements come back. A thread that died is replaced
+ * at the next write.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -8,14 +8,14 @@ import { type StoreBudget, spend } from '../budget.ts';
 import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../errors.ts';
 import type { Write, WriteResult } from './writes.ts';
 
-/** One write on its way. `deadline`: when it may no longer begin, by `sharedNow`. */
+/** One write for the thread. `deadline`: after it the write must not begin, on the clock of `sharedNow()`. */
 export interface Order {
   readonly number: number;
   readonly deadline: number;
   readonly write: Write;
 }
 
-/** What came of an order; `READY` is what the thread says first. */
+/** The outcome of an order. The thread's first one has the number `READY`. */
 export interface Acknowledgement {
   readonly number: number;
   readonly outcome:
@@ -24,42 +24,42 @@ export interface Acknowledgement {
 }
 
 /**
- * Milliseconds on the one clock that all threads of a process share and that nobody can set: `performance.now()`
- * begins anew in each.
+ * Milliseconds on the monotonic clock that all threads of a process share: `performance.now()` begins at 0 in each of
+ * them.
  */
 export function sharedNow(): number {
   return Number(process.hrtime.bigint() / 1_000_000n);
 }
 
-/** The number of no order: the thread has opened the database. */
+/** The number that no order has: it acknowledges that the thread has opened the database. */
 export const READY = -1;
 
-/** Hands writes to the thread that makes them, and waits for the disk. */
+/** Passes writes to the thread that makes them, and waits for the disk. */
 export interface WriteQueue {
   /**
-   * Makes one write; on the disk when it resolves. Throws StoreUnavailable or StoreCorrupt if it was not made,
-   * StoreWriteUnconfirmed if that is not known, because the disk took too long or the thread died.
+   * Makes one write, which is on the disk when the promise resolves. Throws StoreUnavailable or StoreCorrupt if it was
+   * not made, StoreWriteUnconfirmed if that is unknown, because the disk took too long or the thread died.
    */
   write(budget: StoreBudget, write: Write): Promise<WriteResult>;
-  /** Resolves when the thread is there. Rejects with StoreUnavailable if it cannot be. */
+  /** Resolves when the thread has opened the database. Rejects with StoreUnavailable if it could not. */
   opened(): Promise<void>;
-  /** Waits for what is under way, and ends the thread. */
+  /** Waits for writes in progress, and ends the thread. */
   close(): Promise<void>;
 }
 
 /**
- * How long a write may wait for its turn, however small its budget, and then for the disk. Giving up on the
- * machine's own disk would make nothing faster and leave the caller not knowing, so this is more than a request
- * waits for a server elsewhere.
+ * Milliseconds that a write may wait for its turn, however small its budget. Giving up on the machine's own disk would
+ * make nothing faster and leave the outcome unknown, so a write waits longer here than for a server elsewhere.
  */
 const TURN_MS = 1_000;
+/** Milliseconds that it may then wait for the disk, for the same reason. */
 const DISK_MS = 4_000;
 
 /** A queue for one database file. */
 export function createWriteQueue(file: string): WriteQueue {
   const waiting = new Map<number, PromiseWithResolvers<WriteResult>>();
   const opened = Promise.withResolvers<void>();
-  // Whoever does not wait for it hears of it with the first write.
+  // If nobody waits for this promise, the first write reports the failure.
   opened.promise.catch(() => {});
   let numbers = 0;
   let thread: Worker | undefined = start();
@@ -83,7 +83,7 @@ export function createWriteQueue(file: string): WriteQueue {
         } finally {
           clearTimeout(timer);
           waiting.delete(number);
-          // An idle thread keeps no process alive.
+          // An idle thread must not keep the process alive.
           if (waiting.size === 0) thread?.unref();
         }
       });
@@ -112,7 +112,7 @@ export function createWriteQueue(file: string): WriteQueue {
     return started;
   }
 
-  /** The thread is gone; the next write starts another. */
+  /** The thread has ended: its writes are unconfirmed, and the next write starts another. */
   function lose(lost: Worker, cause: unknown): void {
     if (lost !== thread) return;
     thread = undefined;

@@ -1,7 +1,7 @@
 /**
- * The thread that writes to the embedded store. A commit waits for the disk, milliseconds at a time, and must not hold
- * the event loop up that answers requests. What has queued up meanwhile is committed together, so that a hundred writes
- * at once wait for the disk once.
+ * The thread that writes to the embedded store. A commit waits for the disk, milliseconds at a time, and must not block
+ * the event loop that answers requests. Writes that arrive during a commit are committed together after it, so that a
+ * hundred writes at a time wait for the disk once.
  */
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,11 +12,11 @@ import { createReserve } from './reserve.ts';
 import { type Acknowledgement, type Order, READY, sharedNow } from './write-queue.ts';
 import { createWrites, type WriteResult } from './writes.ts';
 
-/** Writes that share one transaction, and so one wait for the disk. */
+/** Writes that one transaction may have, which then share one wait for the disk. */
 const MOST_AT_ONCE = 128;
-/** Milliseconds before a transaction is tried again that found the file locked. */
+/** Milliseconds before the next attempt of a transaction that found the file locked. */
 const RETRY_MS = 3;
-/** How often it is tried to hold space back again. */
+/** Milliseconds between attempts to make the reserve again. */
 const RESERVE_INTERVAL = 10_000;
 
 const port = parentPort;
@@ -42,7 +42,7 @@ port.postMessage({ number: READY, outcome: { kind: 'done', result: true } } sati
 async function work(): Promise<void> {
   working = true;
   while (orders.length > 0) {
-    // The messages that have arrived by now are read first.
+    // Messages that have arrived by now are read first, so that their writes join this batch.
     await new Promise(setImmediate);
     const batch = orders.splice(0, MOST_AT_ONCE);
     const expired = batch.filter(({ deadline }) => sharedNow() >= deadline);
@@ -71,9 +71,9 @@ function commit(batch: readonly Order[]): void {
     connection.exec('COMMIT');
     for (const [order, result] of results) acknowledge([order], { kind: 'done', result });
   } catch (error) {
-    // Nothing of the batch was made: a transaction is whole or nothing.
+    // No write of the batch was made, since a transaction is all or nothing.
     if (connection.isTransaction) connection.exec('ROLLBACK');
-    // What makes room, and what keys need, is made with the reserve; what needs more room is not.
+    // The reserve serves writes that make room and those that keys need, and no others.
     if (isFull(error)) makeUrgent(batch, error);
     else acknowledge(batch, failure(error));
     return;
@@ -84,8 +84,8 @@ function commit(batch: readonly Order[]): void {
 }
 
 /**
- * Refuses what only takes room, and puts the rest of a batch in front again: alone it may fit, and if not, then in
- * place of the reserve.
+ * Refuses the writes of a batch that only take room, and puts the others first in the queue again: they may fit by
+ * themselves, and if not, then in place of the reserve.
  */
 function makeUrgent(batch: readonly Order[], full: unknown): void {
   const [growing, urgent] = [batch.filter(isGrowth), batch.filter((order) => !isGrowth(order))];
@@ -94,7 +94,7 @@ function makeUrgent(batch: readonly Order[], full: unknown): void {
   else acknowledge(urgent, failure(full));
 }
 
-/** Whether a write only takes room, or is not worth the room that is held back, as the last use of keys. */
+/** Whether a write only takes room, or, like the last use of keys, is not worth the reserve. */
 function isGrowth({ write }: Order): boolean {
   return ['create_catalog', 'replace_catalog', 'use_keys'].includes(write.kind);
 }

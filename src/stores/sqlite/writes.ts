@@ -1,11 +1,11 @@
-/** Every write to the embedded store, as data, so that a thread of its own can make it. */
+/** The writes to the embedded store, as data that can be sent to the thread that makes them. */
 import type { DatabaseSync } from 'node:sqlite';
 import { CATALOG_FIELDS, type CatalogFields, type WholeCatalogFields } from '../catalog-record.ts';
 import type { CatalogBounds } from '../catalog-store.ts';
 import type { KeyFields } from '../key-record.ts';
 import type { KeyEnd } from '../key-store.ts';
 
-/** What the thread is asked to write; structured-clonable. */
+/** One write. It can be cloned structurally, as messages between threads must be. */
 export type Write =
   | {
       readonly kind: 'create_catalog';
@@ -20,7 +20,7 @@ export type Write =
       readonly id: string;
       readonly stamp: string;
       readonly fields: CatalogFields;
-      /** Those that are kept stay if there are none here. */
+      /** Undefined leaves the examples that are kept. */
       readonly examples: string | undefined;
     }
   | { readonly kind: 'delete_catalog'; readonly owner: string; readonly id: string }
@@ -34,10 +34,10 @@ export type Write =
   | { readonly kind: 'end_key'; readonly hash: string; readonly endsAt: number; readonly endedBy: KeyEnd }
   | { readonly kind: 'use_keys'; readonly uses: readonly (readonly [hash: string, at: number])[] };
 
-/** What came of it; for the others than `create_catalog` whether something changed. */
+/** The outcome of a write: for `create_catalog` in words, for all others whether something changed. */
 export type WriteResult = 'created' | 'exists' | 'too_many' | 'too_large' | boolean;
 
-/** Makes writes on a connection, within a transaction that the caller opens and commits. */
+/** Returns the function that makes writes on a connection, within a transaction that the caller opens and commits. */
 export function createWrites(connection: DatabaseSync): (write: Write) => WriteResult {
   const exists = connection.prepare('SELECT 1 FROM catalogs WHERE owner = ? AND id = ?');
   // octet_length() reads the size of a value, not the value.

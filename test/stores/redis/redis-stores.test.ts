@@ -27,7 +27,7 @@ test.serial('says in plain words how catalogs could be lost', async (t) => {
   await until(() => log.lines.some(({ message }) => message.includes('allkeys-lru')));
   t.deepEqual(
     log.lines.filter(({ level }) => level === 'warn').map(({ message }) => message.slice(0, 48)),
-    ['Redis throws away keys when its memory is full ('],
+    ['Redis evicts keys when its memory is full ('],
   );
 });
 
