@@ -1,28 +1,29 @@
-/** Answers as the kit reads them, and the first look at each: is it JSON, is it the service's own. */
+/** Answers as the kit reads them, and the first questions about each: is it JSON, and is it the service's own? */
 import type { IncomingHttpHeaders } from 'node:http';
 import { BrokenPromise } from './outcome.ts';
 
-/** One answer over HTTP, its body read whole. */
+/** One answer over HTTP, with its whole body. */
 export interface Answer {
   readonly status: number;
-  /** In lower case. */
+  /** With names in lower case. */
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** Of gRPC; what an answer without a body has in its headers. */
+  /** The trailers of gRPC; for an answer without a body, its headers, which then carry the status. */
   readonly trailers: IncomingHttpHeaders;
 }
 
+/** Characters of a value that a message shows: two lines of a terminal of 80 columns. */
 const SHOWN = 160;
 
-/** A value for a message, cut short. */
+/** A value as JSON for a message, cut to `SHOWN` characters. */
 export function show(value: unknown): string {
   const text = value === undefined ? 'nothing' : JSON.stringify(value);
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
 }
 
 /**
- * Who probably gave an answer that is not the service's, for the end of a message; empty if nothing points
- * to somebody else.
+ * Who probably gave an answer that is not the service's own, for the end of a message; empty if nothing suggests that
+ * somebody else gave it.
  */
 export function likelyCause({ status, headers }: Answer): string {
   const type = String(headers['content-type'] ?? 'no content type');
@@ -34,7 +35,7 @@ export function likelyCause({ status, headers }: Answer): string {
   return `; it is ${type}${server} and has no X-Request-ID: a proxy in front answers this itself instead of passing it on`;
 }
 
-/** The JSON object in a body. Throws BrokenPromise. */
+/** The JSON object in a body. Throws BrokenPromise if there is none. */
 export function jsonOf(answer: Answer): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
@@ -45,16 +46,16 @@ export function jsonOf(answer: Answer): Readonly<Record<string, unknown>> {
     );
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new BrokenPromise(`the body is no JSON object: ${show(value)}`);
+    throw new BrokenPromise(`the body is not a JSON object: ${show(value)}`);
   }
   return value as Readonly<Record<string, unknown>>;
 }
 
-/** The object under a name. Throws BrokenPromise. */
+/** The object under a name. Throws BrokenPromise if there is none. */
 export function objectAt(value: Readonly<Record<string, unknown>>, name: string): Readonly<Record<string, unknown>> {
   const found = Object.hasOwn(value, name) ? value[name] : undefined;
   if (typeof found !== 'object' || found === null || Array.isArray(found)) {
-    throw new BrokenPromise(`${name} is no object: ${show(found)}`);
+    throw new BrokenPromise(`${name} is not an object: ${show(found)}`);
   }
   return found as Readonly<Record<string, unknown>>;
 }

@@ -1,10 +1,10 @@
-/** The bounds that the protos state, from which checks make what is just inside of them and just outside. */
+/** The bounds that the protos state. Checks send what is just within them and what is just beyond. */
 import { type DescField, getOption } from '@bufbuild/protobuf';
 import { type FieldRules, field } from '../gen/buf/validate/validate_pb.ts';
 import { CreateCatalogRequestSchema } from '../gen/umpire/v1/catalog_service_pb.ts';
 import { CreateDecisionRequestSchema } from '../gen/umpire/v1/decision_service_pb.ts';
 
-/** The properties of a request for a decision. */
+/** The names of the properties of a request for a decision. */
 export const DECISION_PROPERTIES: readonly string[] = CreateDecisionRequestSchema.fields.map(({ name }) => name);
 
 /** The fewest and the most choices of a decision or a catalog; a model may take fewer. */

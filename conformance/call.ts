@@ -1,29 +1,32 @@
-/** One request of the kit, and what HTTP/1.1 and HTTP/2 make of it alike. */
+/** One request of the kit, and what HTTP/1.1 and HTTP/2 have in common in sending it. */
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Answer } from './answer.ts';
 
 /** One request that a check makes. */
 export interface Call {
   readonly path: string;
-  /** Default: POST with a body, GET without. */
+  /** By default POST with a body, GET without. */
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
   /** Sent with its length, and as JSON unless the headers say otherwise. */
   readonly body?: string | Uint8Array;
-  /** Whether an answer that says when to try again is what the check is about, unless a limit gave it. */
+  /**
+   * Sends it once even if the answer says when to try again, since the check is about that answer. Limits still wait.
+   */
   readonly once?: boolean;
 }
 
 /** Sends a request. Rejects with Silence, or with the error of the connection. */
 export type Send = (call: Call) => Promise<Answer>;
 
-/** Where and how. PEM texts. */
+/** Where requests go, and how. */
 export interface Target {
   readonly url: URL;
+  /** A certificate authority, PEM. */
   readonly ca?: string | undefined;
-  /** Takes any certificate. */
+  /** Accepts any certificate. */
   readonly insecure?: boolean;
-  /** Milliseconds that an answer may take. */
+  /** Milliseconds that a whole answer may take. */
   readonly timeout: number;
 }
 
@@ -35,25 +38,25 @@ export class Silence extends Error {
   }
 }
 
-/** Bytes that an answer may have. */
+/** Bytes that an answer's body may have: what answers may not be Umpire, and its answer must fit into memory. */
 const MAX_ANSWER = 8 * 1024 * 1024;
 
-/** The settings of TLS. */
+/** The options of Node's TLS for a target. */
 export function tlsOf({ ca, insecure = false }: Target) {
   return { rejectUnauthorized: !insecure, ...(ca === undefined ? {} : { ca }) };
 }
 
-/** The path below that of the address. */
+/** The path of a request, below the path of the deployment's address. */
 export function pathOf(url: URL, { path }: Call): string {
   return url.pathname.replace(/\/$/, '') + path;
 }
 
-/** The method that a request goes out with. */
+/** The method of a request, its default included. */
 export function methodOf({ method, body }: Call): string {
   return method ?? (body === undefined ? 'GET' : 'POST');
 }
 
-/** The headers, those of a body included. */
+/** The headers of a request, those that a body needs included. */
 export function headersOf({ headers, body }: Call): OutgoingHttpHeaders {
   const all: OutgoingHttpHeaders = {
     'user-agent': 'umpire-conformance',
@@ -63,7 +66,7 @@ export function headersOf({ headers, body }: Call): OutgoingHttpHeaders {
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
 
-/** Gathers a body up to its bound. */
+/** Gathers the chunks of a body; `tooLong` is called once it exceeds `MAX_ANSWER`. */
 export function createGatherer(tooLong: (error: Error) => void): { add(chunk: Buffer): void; bytes(): Buffer } {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -1,6 +1,6 @@
 /**
- * Requests to one deployment, with patience and its end. An answer that says when to try again is, within a bound; a
- * limit that lasts longer skips the check, and so does a deployment that has fallen silent.
+ * Sends requests to one deployment. A request whose answer says when to try again is sent again, within a bound on the
+ * waits. The check is skipped if a limit lasts longer than that, or if the deployment no longer answers.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, show } from './answer.ts';
@@ -9,31 +9,35 @@ import { createHttp1 } from './http1.ts';
 import { createHttp2 } from './http2.ts';
 import { BrokenPromise, Skipped } from './outcome.ts';
 
-/** Sends requests. Both throw BrokenPromise where no answer comes, and Skipped. */
+/** Sends requests, with patience. Both methods throw BrokenPromise where no answer comes, and Skipped. */
 export interface Caller {
   http1(call: Call): Promise<Answer>;
   http2(call: Call): Promise<Answer>;
   close(): void;
 }
 
-/** Where and how. PEM texts. */
+/** Which deployment is called, and how. */
 export interface CallerOptions {
   readonly url: URL;
-  /** Where HTTP/2 is spoken, if not under the same address. */
+  /** The address that speaks HTTP/2, if it is another one. */
   readonly http2Url?: URL | undefined;
+  /** A certificate authority, PEM. */
   readonly ca?: string | undefined;
-  /** Takes any certificate. */
+  /** Accepts any certificate. */
   readonly insecure?: boolean;
-  /** Milliseconds that an answer may take; as long as any call may, by default. */
+  /** Milliseconds that an answer may take; by default `TIMEOUT`. */
   readonly timeout?: number;
 }
 
+/** Milliseconds that an answer may take: as long as a service may take for any call. */
 const TIMEOUT = 30_000;
-/** Milliseconds that one request may wait until it is tried again, and all of them together. */
+/** Milliseconds that one request may spend waiting to be tried again. */
 const PATIENCE = 20_000;
+/** Milliseconds that all requests of a run together may spend waiting; bounds how long a run takes. */
 const PATIENCE_IN_ALL = 120_000;
+/** Milliseconds of a wait at least, so that an answer that names 0 is not followed by a loop without a pause. */
 const SHORTEST_WAIT = 100;
-/** So many requests in a row without an answer are the last. */
+/** Requests in a row without an answer after which no more are sent. */
 const MAX_SILENT = 3;
 
 /** A caller of one deployment, with connections that are kept. */
@@ -81,6 +85,7 @@ export function createCaller({ url, http2Url = url, timeout = TIMEOUT, ...tls }:
   };
 }
 
+/** The gRPC status of a limit that was exceeded. */
 const RESOURCE_EXHAUSTED = '8';
 
 function isLimit({ status, trailers }: Answer): boolean {
@@ -88,8 +93,8 @@ function isLimit({ status, trailers }: Answer): boolean {
 }
 
 /**
- * Milliseconds after which the request may be tried again; undefined if it need not be. A limit that names no time is
- * one that lasts.
+ * Milliseconds after which the request is to be tried again; undefined if it is not. A limit that names no time lasts
+ * for ever here.
  */
 function retryTime(answer: Answer): number | undefined {
   const { headers, trailers } = answer;

@@ -1,4 +1,4 @@
-/** Every check of the kit, in the order in which they are made: what the others build on comes first. */
+/** Every check of the kit, in the order in which they run: those that the others rely on come first. */
 import type { Check } from './check.ts';
 import { CATALOG_REQUEST_CHECKS } from './checks/catalog-requests.ts';
 import { CATALOG_CHECKS } from './checks/catalogs.ts';
@@ -11,7 +11,7 @@ import { BODY_CHECKS } from './checks/json-bodies.ts';
 import { KEY_CHECKS } from './checks/keys.ts';
 import { MODEL_CHECKS } from './checks/models.ts';
 
-/** All of them; their ids are unique. */
+/** All checks. Their ids are unique. */
 export const CHECKS: readonly Check[] = [
   ...HEALTH_AND_ROUTE_CHECKS,
   ...MODEL_CHECKS,

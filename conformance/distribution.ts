@@ -1,12 +1,15 @@
 /** What a decision's probabilities must be. */
 
+/** The units of a probability: contract 2.3 gives it six decimals. */
 const MILLION = 1_000_000;
 
-/** What is wrong with them as a distribution: six decimals each, none 0, summing to exactly 1. */
+/**
+ * What is wrong with probabilities, which must have six decimals each, none be 0, and sum to exactly 1; or undefined.
+ */
 export function distributionFault(probabilities: Readonly<Record<string, unknown>>): string | undefined {
   let sum = 0;
   for (const value of Object.values(probabilities)) {
-    if (typeof value !== 'number' || !(value > 0 && value <= 1)) return `${value} is no probability above 0`;
+    if (typeof value !== 'number' || !(value > 0 && value <= 1)) return `${value} is not a probability above 0`;
     const units = Math.round(value * MILLION);
     if (units / MILLION !== value) return `${value} has more than six decimals`;
     sum += units;

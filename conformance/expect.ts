@@ -1,4 +1,4 @@
-/** Comparisons that throw BrokenPromise with what was expected and what came. */
+/** Comparisons that throw BrokenPromise, with what was expected and what was received. */
 import { isDeepStrictEqual } from 'node:util';
 import { type Answer, jsonOf, likelyCause, objectAt, show } from './answer.ts';
 import { BrokenPromise } from './outcome.ts';
@@ -10,42 +10,43 @@ export function same(what: string, actual: unknown, expected: unknown): void {
   }
 }
 
-/** A text that matches. */
+/** Expects a text that matches. @throws BrokenPromise */
 export function matches(what: string, actual: unknown, pattern: RegExp): void {
   if (typeof actual !== 'string' || !pattern.test(actual)) {
     throw new BrokenPromise(`${what}: expected ${pattern}, got ${show(actual)}`);
   }
 }
 
-/** Anything else that must hold. */
+/** Expects a condition; `otherwise` is the message if it does not hold. @throws BrokenPromise */
 export function holds(condition: boolean, otherwise: string): void {
   if (!condition) throw new BrokenPromise(otherwise);
 }
 
-/** The status of an answer, with a word about proxies if it is not that. */
+/** Expects an answer's status. The message names a proxy that may have answered instead. @throws BrokenPromise */
 export function hasStatus(answer: Answer, status: number): void {
   if (answer.status === status) return;
   const body = answer.body.length === 0 ? '' : `: ${show(answer.body.toString())}`;
   throw new BrokenPromise(`expected ${status}, got ${answer.status}${body}${likelyCause(answer)}`);
 }
 
-/** An error of the contract, its message aside. */
+/** An error of the contract, without its message. */
 export interface Refusal {
   readonly status: number;
   readonly code: string;
   /** `error.param` of the envelope; null unless it is given. */
   readonly param?: string | null;
-  /** Default: what the contract gives the status. */
+  /** By default the type that the contract gives this status. */
   readonly type?: string;
 }
 
+/** The types of errors by status; every other status has invalid_request_error. */
 const TYPES: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   429: 'rate_limit_error',
   503: 'server_error',
 };
 
-/** The answer is that error; returns its message. */
+/** Expects an answer to be this error, and returns its message. @throws BrokenPromise */
 export function refuses(answer: Answer, { status, code, param = null, type }: Refusal): string {
   hasStatus(answer, status);
   const { message, ...error } = objectAt(jsonOf(answer), 'error');

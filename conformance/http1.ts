@@ -1,4 +1,4 @@
-/** HTTP/1.1 over a few connections that are kept. */
+/** Sends requests by HTTP/1.1, over a few connections that are kept open. */
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Answer } from './answer.ts';
@@ -14,9 +14,10 @@ import {
   tlsOf,
 } from './call.ts';
 
+/** Connections at most: more than the requests that any check makes at a time. */
 const CONNECTIONS = 8;
 
-/** A sender, and the end of its connections. */
+/** A function that sends requests, and one that closes its connections. */
 export function createHttp1(target: Target): { readonly send: Send; close(): void } {
   const { url, timeout } = target;
   const secure = url.protocol === 'https:';
@@ -39,7 +40,7 @@ export function createHttp1(target: Target): { readonly send: Send; close(): voi
       const timer = setTimeout(() => sent.destroy(new Silence(timeout)), timeout);
       sent.on('close', () => clearTimeout(timer));
       sent.on('error', (error: NodeJS.ErrnoException) => {
-        // A kept connection that the other side closed just then has not seen the request.
+        // The other side closed the kept connection just then, so it has not seen the request.
         if (again && sent.reusedSocket && error.code === 'ECONNRESET') resolve(send(call, false));
         else reject(error);
       });

@@ -1,11 +1,14 @@
-/** HTTP/2 over one session: with TLS by ALPN, in cleartext with prior knowledge. */
+/** Sends requests by HTTP/2 over one session: with TLS by ALPN, in cleartext with prior knowledge. */
 import type { OutgoingHttpHeaders } from 'node:http';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import type { Answer } from './answer.ts';
 import { createGatherer, headersOf, methodOf, pathOf, type Send, Silence, type Target, tlsOf } from './call.ts';
 import { BrokenPromise } from './outcome.ts';
 
-/** A sender, and the end of its session. Also rejects with BrokenPromise where no HTTP/2 is spoken. */
+/**
+ * A function that sends requests, and one that closes its session. Rejects with BrokenPromise where HTTP/2 is not
+ * spoken.
+ */
 export function createHttp2(target: Target): { readonly send: Send; close(): void } {
   const { url, timeout } = target;
   let session: ClientHttp2Session | undefined;

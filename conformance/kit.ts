@@ -1,4 +1,4 @@
-/** What checks work with: requests, what is known of the deployment, and catalogs that are cleared away in the end. */
+/** What checks work with: requests, what is known of the deployment, and catalogs that are deleted at the end. */
 import { randomBytes } from 'node:crypto';
 import { type Answer, jsonOf, objectAt, show } from './answer.ts';
 import type { Call } from './call.ts';
@@ -21,7 +21,7 @@ export interface Question {
   readonly choices: readonly string[];
 }
 
-/** The part of a decision that numbers are compared by. */
+/** What of a decision is compared with other decisions: everything but its id. */
 export interface Decided {
   readonly choice: string;
   readonly confidence: number;
@@ -30,52 +30,52 @@ export interface Decided {
   readonly model: string;
 }
 
-/** What checks are made with: keys, requests over both HTTP versions, and what the deployment has. */
+/** The keys, the requests over both versions of HTTP, and the facts of the deployment that checks use. */
 export interface Kit {
   readonly key: string | undefined;
-  /** A key of another owner; without one, what two owners see is not checked. */
+  /** A key of another owner; without it the checks with two owners are skipped. */
   readonly otherKey: string | undefined;
   http1(call: Call): Promise<Answer>;
   http2(call: Call): Promise<Answer>;
-  /** The listed models, asked for once. */
+  /** The listed models. They are asked for once. */
   models(): Promise<readonly ListedModel[]>;
-  /** The model to decide with, which is ready. Throws Skipped if none is. */
+  /** The model to decide with, which is ready. Throws Skipped if there is none. */
   model(): Promise<ListedModel>;
-  /** A question that the model can answer. */
+  /** A valid question for that model. */
   question(): Promise<Question>;
-  /** Posts a decision. */
+  /** Asks for a decision. */
   decide(body: unknown, key?: string): Promise<Answer>;
-  /** The decision in an answer that must be one. */
+  /** The decision in an answer. Throws BrokenPromise if the answer is anything else. */
   decided(answer: Answer): Decided;
-  /** Posts a decision that must be made. */
+  /** Asks for a decision, which must be made. Throws BrokenPromise. */
   decision(body: unknown, key?: string): Promise<Decided>;
-  /** An id that nobody uses; what is stored under it with the key, or the other key, is deleted in the end. */
+  /** An id that nobody uses. `clear()` deletes what either key has stored under it. */
   newCatalogId(): string;
   /** Creates, reads or deletes a catalog. */
   catalog(method: 'POST' | 'GET' | 'DELETE', idOrBody: string | object, key?: string): Promise<Answer>;
-  /** Deletes what checks may have left. */
+  /** Deletes the catalogs that checks may have left. */
   clear(): Promise<void>;
 }
 
-/** The header of a key. */
+/** The Authorization header for a key; no header without one. */
 export function bearer(key: string | undefined): { readonly authorization?: string } {
   return key === undefined ? {} : { authorization: `Bearer ${key}` };
 }
 
-/** Something that tells answers apart if anything does. */
+/** A question that any model should answer with clearly unequal probabilities, so that answers can be told apart. */
 const QUESTION = {
   input: 'I was charged twice for my order',
   instruction: 'Which team should handle this?',
   choices: ['billing', 'shipping', 'technical support'],
 } as const;
 
-/** A kit over a caller. `model`: the one to decide with; by default the first that is ready. */
+/** A kit over a caller. `model`: the id of the model to decide with; by default the first that is ready. */
 export function createKit(options: {
   readonly caller: Caller;
   readonly key?: string | undefined;
   readonly otherKey?: string | undefined;
   readonly model?: string | undefined;
-  /** What makes catalog ids differ; by default chance. */
+  /** A text that no other catalog id has; by default a random one. */
   readonly unique?: () => string;
 }): Kit {
   const { caller, key, otherKey, unique = () => randomBytes(9).toString('hex') } = options;
@@ -91,7 +91,7 @@ export function createKit(options: {
       listed ??= caller.http1({ path: '/v1/models' }).then((answer) => {
         hasStatus(answer, 200);
         const { data } = jsonOf(answer);
-        if (!Array.isArray(data)) throw new BrokenPromise(`data is no list of models: ${show(data)}`);
+        if (!Array.isArray(data)) throw new BrokenPromise(`data is not a list of models: ${show(data)}`);
         return data as readonly ListedModel[];
       });
       return listed;

@@ -1,4 +1,4 @@
-/** Choices that somewhere on the way might be trimmed, normalised, reordered or taken for something else. */
+/** Choices that something on the way might trim, normalise, reorder or take for something else. */
 export const ODD_CHOICES: readonly string[] = [
   ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', 'model', 'choices', 'null', 'true', 'NaN'],
   ...['10', '9', '2', '0', '-1', '01', '1.0', '4294967295'],

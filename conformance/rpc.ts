@@ -1,4 +1,4 @@
-/** gRPC and Connect as the kit speaks them: one message there, one back, by the bytes of the protocols. */
+/** Unary calls by gRPC and Connect, made of the protocols' own bytes, without a client library. */
 import {
   create,
   type DescMessage,
@@ -15,40 +15,40 @@ import { matches, same } from './expect.ts';
 import { bearer, type Kit } from './kit.ts';
 import { BrokenPromise } from './outcome.ts';
 
-/** A method and its messages. */
+/** The path of a method, and its two messages. */
 export interface Rpc<I extends DescMessage, O extends DescMessage> {
   readonly path: string;
   readonly input: I;
   readonly output: O;
 }
 
-/** A method by its descriptor. */
+/** The path and the messages of a method, from its descriptor. */
 export function rpcOf<I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>): Rpc<I, O> {
   const { name, parent, input, output } = method;
   return { path: `/${parent.typeName}/${name}`, input, output };
 }
 
-/** What goes with a call. */
+/** What may accompany a call. */
 export interface RpcTerms {
   readonly key?: string | undefined;
-  /** Metadata of the call, as headers. */
+  /** The call's metadata, as headers. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Bytes instead of the message's own frame. */
+  /** Bytes to send in place of the message's own frame. */
   readonly frame?: Uint8Array;
-  /** As with any call. */
+  /** As in `Call`. */
   readonly once?: boolean;
 }
 
 /** An error as both protocols carry it. */
 export interface RpcRefusal {
-  /** The number of the status in gRPC. */
+  /** The number of the gRPC status. */
   readonly code: number;
   readonly reason: string;
   /** `metadata.param` of ErrorInfo. */
   readonly param?: string;
 }
 
-/** The names under which Connect knows gRPC's codes. */
+/** Connect's names of gRPC's status codes. */
 const CONNECT_CODES: Readonly<Record<number, string>> = {
   3: 'invalid_argument',
   4: 'deadline_exceeded',
@@ -58,9 +58,10 @@ const CONNECT_CODES: Readonly<Record<number, string>> = {
   16: 'unauthenticated',
 };
 
+/** Bytes before a message in a gRPC frame: a flag for compression, and the length in four bytes. */
 const HEAD = 5;
 
-/** A message in its gRPC frame: uncompressed, with its length. */
+/** A message in a gRPC frame, uncompressed. */
 export function frameOf(message: Uint8Array): Buffer {
   const head = Buffer.alloc(HEAD);
   head.writeUInt32BE(message.length, 1);
@@ -78,7 +79,7 @@ export function callGrpc<I extends DescMessage, O extends DescMessage>(
   return kit.http2({ path, body: frame, headers: { ...grpc, ...bearer(key), ...headers }, once });
 }
 
-/** The message in an answer that must be one. */
+/** The message in an answer by gRPC. Throws BrokenPromise if the answer is anything else. */
 export function grpcMessage<O extends DescMessage>(
   answer: Answer,
   { output }: Pick<Rpc<DescMessage, O>, 'output'>,
@@ -96,7 +97,7 @@ export function grpcMessage<O extends DescMessage>(
   }
 }
 
-/** The answer is that error, with ErrorInfo. */
+/** Expects an answer by gRPC to be this error, with ErrorInfo. @throws BrokenPromise */
 export function grpcRefuses(answer: Answer, { code, reason, param }: RpcRefusal): void {
   assertGrpc(answer);
   const { trailers } = answer;
@@ -113,7 +114,7 @@ function assertGrpc(answer: Answer): void {
   throw new BrokenPromise(`expected application/grpc, got ${answer.status} ${type}${cause}`);
 }
 
-/** Calls by Connect over HTTP/1.1, in JSON (`json` is the message as it is sent) or as a protobuf. */
+/** Makes a unary Connect call over HTTP/1.1, in JSON (`json` is sent as it is) or as a protobuf. */
 export function callConnect<I extends DescMessage, O extends DescMessage>(
   kit: Kit,
   { path, input }: Rpc<I, O>,
@@ -125,7 +126,7 @@ export function callConnect<I extends DescMessage, O extends DescMessage>(
   return kit.http1({ path, body, headers: { 'content-type': 'application/proto', ...bearer(key) } });
 }
 
-/** The answer is that error in Connect's form, under an HTTP status. */
+/** Expects an answer by Connect to be this error, under an HTTP status. @throws BrokenPromise */
 export function connectRefuses(answer: Answer, status: number, { code, reason, param }: RpcRefusal): void {
   same('status', answer.status, status);
   const body = jsonOf(answer);
@@ -155,14 +156,16 @@ function errorInfo(details: readonly Packed[]): unknown {
   return { reason, domain, metadata: { ...metadata } };
 }
 
-/** Seconds in RetryInfo, if there is one. */
+/** The seconds in RetryInfo; undefined if an answer has none. */
 export function retrySeconds(answer: Answer): number | undefined {
   const details = statusDetails(Buffer.from(String(answer.trailers['grpc-status-details-bin'] ?? ''), 'base64'));
   const found = details.find(({ type }) => type === RetryInfoSchema.typeName);
   return found === undefined ? undefined : Number(fromBinary(RetryInfoSchema, found.bytes).retryDelay?.seconds);
 }
 
-/** `google.rpc.Status`: field 3 repeats `google.protobuf.Any`, whose field 1 is a type's URL and field 2 its bytes. */
+/**
+ * The details of a `google.rpc.Status`: its field 3 is a list of `google.protobuf.Any` (1: URL of the type, 2: bytes).
+ */
 function statusDetails(bytes: Uint8Array): readonly Packed[] {
   const details: Packed[] = [];
   const status = new BinaryReader(bytes);

@@ -1,20 +1,21 @@
-/** Runs checks one after the other, so that a deployment never has more than a few requests of the kit at a time. */
+/** Runs checks one after another, so that a deployment never has more than a few requests of the kit at a time. */
 import type { Check, Need } from './check.ts';
 import type { Kit } from './kit.ts';
 import { BrokenPromise, Skipped } from './outcome.ts';
 
-/** How a check went. `reason`: what is broken, or why it was not made. */
+/** The outcome of a check. `reason`: how the promise is broken, or why the check was not made. */
 export type Outcome =
   | { readonly kind: 'passed'; readonly check: Check }
   | { readonly kind: 'failed'; readonly check: Check; readonly reason: string }
   | { readonly kind: 'skipped'; readonly check: Check; readonly reason: string };
 
+/** Why a check is skipped whose need is not met. */
 const NEEDS: Readonly<Record<Need, string>> = {
   key: 'needs a key',
   'other-key': 'needs the key of another owner',
 };
 
-/** Makes the checks; those whose id begins with one of `skip` are left out. `report` hears of each outcome. */
+/** Makes the checks, without those whose id begins with one of `skip`. `report` is called with each outcome. */
 export async function runChecks(
   checks: readonly Check[],
   kit: Kit,
@@ -45,7 +46,7 @@ async function runCheck(check: Check, kit: Kit): Promise<Outcome> {
   } catch (error) {
     if (error instanceof Skipped) return { kind: 'skipped', check, reason: error.message };
     if (error instanceof BrokenPromise) return { kind: 'failed', check, reason: error.message };
-    // An answer of a shape that no check expected, such as a number where the contract has an object.
+    // The answer has a form that no check expected, such as a number where the contract has an object.
     return {
       kind: 'failed',
       check,

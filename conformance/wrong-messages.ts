@@ -1,24 +1,24 @@
 /**
- * Wrong requests of REST that a protobuf message can carry as well, so that the other protocols are held to
- * the same refusals.
+ * Wrong requests of REST that a protobuf message can express, too. With them the other protocols are held to the same
+ * errors.
  */
 import type { DescMessage } from '@bufbuild/protobuf';
 import type { Refusal } from './expect.ts';
 import { Skipped } from './outcome.ts';
 
-/** One of them, with the error that it gets in every protocol. */
+/** A wrong request that a message can express, with the error that it gets in every protocol. */
 export interface WrongMessage {
-  /** By the names of the proto. */
+  /** The message, by the proto's names of its fields. */
   readonly request: Readonly<Record<string, string | string[]>>;
-  /** Of REST and Connect. */
+  /** The HTTP status of REST and Connect. */
   readonly status: number;
   readonly reason: string;
   readonly param?: string;
 }
 
 /**
- * Those of the bodies that are messages of the type: no unknown field, and nothing null, empty or of another type,
- * which a message cannot say.
+ * The bodies that can be messages of the type: without unknown fields, and without values that are null, empty or of
+ * another type, which a message cannot express.
  */
 export function wrongMessages(
   { fields }: DescMessage,
@@ -41,7 +41,7 @@ export function wrongMessages(
     }));
 }
 
-/** None where the deployment leaves no such case. */
+/** The bodies; none if the deployment has no such case. */
 function possible(bodies: () => readonly unknown[]): readonly unknown[] {
   try {
     return bodies();

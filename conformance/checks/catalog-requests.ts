@@ -1,4 +1,4 @@
-/** Contract 2.7 and 8: what a catalog must be. Each row is one wrong catalog and the error that it gets. */
+/** Contract 2.7 and 8: the rules of a catalog. Each row is a kind of wrong catalog, and the error that it gets. */
 import { CatalogService } from '../../gen/umpire/v1/catalog_service_pb.ts';
 import { MAX_CHOICES, MAX_ID, MAX_VERSION } from '../bounds.ts';
 import type { Check } from '../check.ts';
@@ -9,13 +9,14 @@ import { type WrongMessage, wrongMessages } from '../wrong-messages.ts';
 import { tooLong } from './decision-requests.ts';
 import { numbered } from './decisions.ts';
 
-/** A valid draft, to be changed. */
+/** A valid catalog, from which wrong ones are made. */
 interface Draft {
   readonly id: string;
   readonly model: string;
   readonly choices: readonly string[];
 }
 
+/** A kind of wrong catalog. */
 interface WrongCatalog {
   readonly id: string;
   readonly section?: string;
@@ -63,7 +64,7 @@ const ROWS: readonly WrongCatalog[] = [
   },
   {
     id: 'catalogs.bad-choices',
-    promise: 'choices are judged as in a decision',
+    promise: 'the rules for choices are those of a decision',
     tried: `no choice, one, a repeated one, an empty one, ${MAX_CHOICES + 1}`,
     bodies: (draft) =>
       [[], ['a'], ['a', 'b', 'a'], ['a', ''], numbered(MAX_CHOICES + 1)].map((choices) => ({ ...draft, choices })),
@@ -72,7 +73,7 @@ const ROWS: readonly WrongCatalog[] = [
   {
     id: 'catalogs.type-of-choices',
     promise: 'choices is a list of strings',
-    tried: 'a string, null and a number among others',
+    tried: 'a string, null, and a list that holds a number',
     bodies: (draft) => ['a', null, ['a', 1]].map((choices) => ({ ...draft, choices })),
     refusal: { code: 'invalid_type', param: 'choices' },
   },
@@ -125,7 +126,7 @@ const ROWS: readonly WrongCatalog[] = [
   },
 ];
 
-/** What a request for a catalog must be. */
+/** The checks of the rules that a catalog must follow. */
 export const CATALOG_REQUEST_CHECKS: readonly Check[] = [
   ...ROWS.map(
     ({ id, section = '2.7', promise, tried, bodies, refusal }): Check => ({
@@ -147,7 +148,7 @@ export const CATALOG_REQUEST_CHECKS: readonly Check[] = [
   {
     id: 'catalogs.longest-id',
     section: '8',
-    promise: `an id may have ${MAX_ID} characters of all kinds that are allowed, and its path is its own`,
+    promise: `an id may have ${MAX_ID} characters of every kind that is allowed, and can be read under its own path`,
     tried: 'a catalog with such an id, created and read',
     needs: ['key'],
     async run(kit) {
@@ -162,7 +163,7 @@ export const CATALOG_REQUEST_CHECKS: readonly Check[] = [
   },
 ];
 
-/** The wrong catalogs that a message can carry. */
+/** The wrong catalogs that a protobuf message can express. */
 export async function wrongCatalogs(kit: Kit): Promise<readonly WrongMessage[]> {
   const model = await kit.model();
   const draft = { id: kit.newCatalogId(), model: model.id, choices: ['billing', 'shipping'] };

@@ -6,21 +6,23 @@ import { hasStatus, type Refusal, refuses, same } from '../expect.ts';
 import type { Kit, Question } from '../kit.ts';
 import { Skipped } from '../outcome.ts';
 
-/** Milliseconds after which no replica may decide by a catalog that is gone, and how often that is looked at. */
+/** Milliseconds after a deletion at which no replica may decide with the catalog: twice what the contract promises. */
 const FORGOTTEN = 2_000;
+/** Milliseconds between two decisions that look for this. */
 const LOOK = 200;
 
 const NOT_FOUND: Refusal = { status: 404, code: 'catalog_not_found', param: 'id' };
 const UNKNOWN: Refusal = { status: 400, code: 'unknown_catalog', param: 'catalog' };
-/** Not in code-unit order, and with what might be mended on the way. */
+/** Choices that are not in code-unit order, and that something on the way might change: spaces, two forms of é. */
 const CHOICES = ['shipping', 'billing', ' billing', 'caf\u00e9', 'cafe\u0301', '10', '__proto__'];
 
+/** A catalog that was created, and the question that its choices are from. */
 interface Made {
   readonly id: string;
   readonly question: Question;
 }
 
-/** A catalog of the question's choices. */
+/** Creates a catalog with the question's choices. */
 async function make(kit: Kit, extra: object = {}): Promise<Made> {
   const [id, question] = [kit.newCatalogId(), await kit.question()];
   const { model, choices } = question;
@@ -30,7 +32,7 @@ async function make(kit: Kit, extra: object = {}): Promise<Made> {
 
 const asking = ({ question: { model, input, instruction }, id }: Made) => ({ model, input, instruction, catalog: id });
 
-/** Status, names of headers and the body without the id that was asked for, which a message may repeat. */
+/** An answer's status, names of headers, and body without the id that was asked for, which a message may repeat. */
 const nameless = ({ status, headers, body }: Answer, id: string): object => ({
   status,
   headers: Object.keys(headers).toSorted(),
@@ -39,7 +41,7 @@ const nameless = ({ status, headers, body }: Answer, id: string): object => ({
 
 const NEEDS_KEY = ['key'] as const;
 
-/** What becomes of a catalog, and who sees it. */
+/** The checks of a catalog's life, and of who sees it. */
 export const CATALOG_CHECKS: readonly Check[] = [
   {
     id: 'catalogs.create',
@@ -138,7 +140,7 @@ export const CATALOG_CHECKS: readonly Check[] = [
   {
     id: 'catalogs.exists',
     section: '4.4',
-    promise: 'an id that is taken is 409, and what is stored stays as it is',
+    promise: 'an id that is taken is 409, and the stored catalog stays as it is',
     tried: 'the same id twice, with other choices',
     needs: NEEDS_KEY,
     async run(kit) {
@@ -166,7 +168,7 @@ export const CATALOG_CHECKS: readonly Check[] = [
   {
     id: 'catalogs.deleted-decides-no-more',
     section: '3.2',
-    promise: 'a deleted catalog decides no more, on any replica, after a second',
+    promise: 'a second after its deletion no replica decides with a catalog',
     tried: 'decisions after a deletion, for up to two seconds',
     needs: NEEDS_KEY,
     async run(kit) {
@@ -213,7 +215,7 @@ export const CATALOG_CHECKS: readonly Check[] = [
     id: 'catalogs.unknown-decides',
     section: '4.1',
     promise: 'a decision with a catalog that does not exist is 400',
-    tried: 'a question with an unknown catalog and the key, and with what no catalog can be called',
+    tried: 'a question with the key and an unknown catalog, and with names that no catalog can have',
     needs: NEEDS_KEY,
     async run(kit) {
       const question = await kit.question();
@@ -249,7 +251,7 @@ export const CATALOG_CHECKS: readonly Check[] = [
     section: '5',
     promise: 'another owner’s catalog looks exactly like one that does not exist',
     tried:
-      'GET, DELETE and a decision with the key of another owner, also when it is gone, compared with an id that nobody has',
+      'GET, DELETE and a decision with the key of another owner, before and after its deletion, compared with an unused id',
     needs: ['key', 'other-key'],
     async run(kit) {
       const made = await make(kit);
@@ -279,7 +281,7 @@ export const CATALOG_CHECKS: readonly Check[] = [
     id: 'catalogs.ids-are-an-owners-own',
     section: '5',
     promise: 'two owners may use the same id',
-    tried: 'the same id with two keys and other choices, then read with each',
+    tried: 'the same id with two keys and different choices, then read with each key',
     needs: ['key', 'other-key'],
     async run(kit) {
       const { id, question } = await make(kit);

@@ -1,4 +1,4 @@
-/** Internal callers: Connect decides and refuses exactly as REST does. */
+/** Contract 12: Connect decides and refuses exactly as REST does. */
 import { CatalogService } from '../../gen/umpire/v1/catalog_service_pb.ts';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { jsonOf, objectAt } from '../answer.ts';
@@ -14,13 +14,13 @@ import { WRONG_KEYS } from './keys.ts';
 const GET_CATALOG = rpcOf(CatalogService.method.getCatalog);
 const KEY_MISSING = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
 
-/** The contract over the Connect protocol. */
+/** The checks of the contract over the Connect protocol. */
 export const CONNECT_CHECKS: readonly Check[] = [
   {
     id: 'connect.decide-json',
     section: '12',
     promise: 'a decision by Connect in JSON is that of REST, number for number',
-    tried: 'a question with plain and one with odd choices by both',
+    tried: 'a question with plain choices and one with odd choices, by both protocols',
     async run(kit) {
       for (const question of await questionMessages(kit)) {
         const wanted = await kit.decision(question);
@@ -39,7 +39,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
     id: 'connect.decide-proto',
     section: '12',
     promise: 'a decision by Connect as a protobuf is that of REST, number for number',
-    tried: 'a question with plain and one with odd choices by both',
+    tried: 'a question with plain choices and one with odd choices, by both protocols',
     async run(kit) {
       for (const question of await questionMessages(kit)) {
         const wanted = await kit.decision(question);
@@ -54,7 +54,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
     id: 'connect.invalid',
     section: '12',
     promise: 'a bad request is 400 invalid_argument with ErrorInfo',
-    tried: 'every wrong question that REST is asked and a message can carry',
+    tried: 'every wrong question that REST is sent and a message can express',
     async run(kit) {
       for (const { request, status, ...refusal } of await wrongQuestions(kit)) {
         const code = status === 401 ? KEY_MISSING.code : 3;
@@ -65,7 +65,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
   {
     id: 'connect.bodies',
     section: '12',
-    promise: 'a body that is no JSON object is refused as over REST',
+    promise: 'a body that is not a JSON object is refused as over REST',
     tried: 'the wrong bodies of REST',
     async run(kit) {
       for (const { body, reason, param } of wrongTexts(JSON.stringify(await kit.question()))) {
@@ -77,7 +77,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
   {
     id: 'connect.unauthenticated',
     section: '12',
-    promise: 'a missing and a wrong key are 401 unauthenticated, and say which scheme is meant',
+    promise: 'a missing and a wrong key are 401 unauthenticated, and the answer names the scheme',
     tried: 'GetCatalog without a key, decisions with wrong ones',
     async run(kit) {
       connectRefuses(await callConnect(kit, GET_CATALOG, { json: { id: 'any' } }), 401, KEY_MISSING);

@@ -1,4 +1,4 @@
-/** Contract 2.1, 7 and 8: what a request for a decision must be. A row is a wrong request and its error. */
+/** Contract 2.1, 7 and 8: the rules of a request for a decision. Each row is a kind of wrong request, and its error. */
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { DECISION_PROPERTIES, MAX_CHOICES, MIN_CHOICES } from '../bounds.ts';
 import type { Check } from '../check.ts';
@@ -8,16 +8,16 @@ import { Skipped } from '../outcome.ts';
 import { type WrongMessage, wrongMessages } from '../wrong-messages.ts';
 import { numbered } from './decisions.ts';
 
-/** A wrong request. */
+/** A kind of wrong request. */
 interface WrongQuestion {
   readonly id: string;
   readonly section?: string;
   readonly promise: string;
   readonly tried: string;
-  /** One or more bodies that all get the error. */
+  /** The bodies, each of which gets the error. */
   readonly bodies: (question: Question, model: ListedModel) => readonly unknown[];
   readonly refusal: Omit<Refusal, 'status'> & { readonly status?: number };
-  /** What the message must say. */
+  /** What the error's message must contain. */
   readonly says?: (model: ListedModel) => RegExp;
 }
 
@@ -26,17 +26,19 @@ const without = (question: Question, name: keyof Question): object => {
   return rest;
 };
 
-/** More than a body may hold is not sent. */
+/** Characters of a text that is sent: a longer one could exceed the 1 MiB of a body and get another error. */
 const MAX_TEXT = 900_000;
 
-/** A text of more tokens than a limit, in any tokenizer that has the word. */
+/**
+ * A text of more tokens than a limit, in any tokenizer that does not drop the word. Throws Skipped if it is too long.
+ */
 export function tooLong(limit: number): string {
   const text = 'word '.repeat(limit + 1);
   if (text.length > MAX_TEXT) throw new Skipped(`${limit} tokens do not fit into a request`);
   return text;
 }
 
-/** What names no model that is served, however much it looks like one that is. */
+/** Texts that name no served model, some of which look much like the name of one. */
 const unservedNames = (id: string): readonly string[] => [
   ...['no-such-model', `${id}@no-such-revision`, `${id}@`, `${id}@r1@r1`, '@r1', ` ${id} `, `../${id}`, `${id}\0`],
   ...['NO MODEL', '__proto__', 'constructor', '-', '\u{1f600}', 'm'.repeat(100_000)],
@@ -102,7 +104,7 @@ const ROWS: readonly WrongQuestion[] = [
   },
   {
     id: 'requests.both',
-    promise: 'choices and catalog exclude each other, judged by the properties that are there',
+    promise: 'choices and catalog exclude each other, whatever their values',
     tried:
       'both, catalog beside an empty and a null choices, a null catalog beside choices, both null, and both numbers',
     bodies: (question) => [
@@ -159,14 +161,14 @@ const ROWS: readonly WrongQuestion[] = [
   },
   {
     id: 'requests.lone-surrogate-choice',
-    promise: 'a choice that is no Unicode text is refused, not mended',
+    promise: 'a choice that is not Unicode text is refused, not repaired',
     tried: 'a choice with a lone surrogate',
     bodies: (question) => [{ ...question, choices: ['billing', 'a\ud800'] }],
     refusal: { code: 'invalid_choices', param: 'choices' },
   },
   {
     id: 'requests.lone-surrogate-input',
-    promise: 'an input that is no Unicode text is refused, not mended',
+    promise: 'an input that is not Unicode text is refused, not repaired',
     tried: 'an input with a lone surrogate',
     bodies: (question) => [{ ...question, input: 'a\ud800' }],
     refusal: { code: 'invalid_value', param: 'input' },
@@ -207,43 +209,43 @@ const ROWS: readonly WrongQuestion[] = [
   {
     id: 'requests.unknown-model',
     promise: 'a model or revision that is not served is refused',
-    tried: 'no-such-model, revisions that do not exist, and what is no name at all',
+    tried: 'no-such-model, revisions that do not exist, and texts that cannot be a name',
     bodies: (question) => unservedNames(question.model).map((model) => ({ ...question, model })),
     refusal: { code: 'unknown_model', param: 'model' },
   },
   {
     id: 'requests.catalog-without-key',
     section: '5',
-    promise: 'a catalog is its owner’s: without a key it is 401',
+    promise: 'a catalog needs its owner’s key: without a key the answer is 401',
     tried: 'a question with a catalog and no key',
     bodies: (question) => [{ ...without(question, 'choices'), catalog: 'any' }],
     refusal: { status: 401, code: 'authentication_required' },
   },
   {
     id: 'requests.unknown-first',
-    promise: 'of several faults an unknown property is told first',
+    promise: 'of several faults an unknown property is reported first',
     tried: 'an unknown property beside a wrong type and missing fields',
     bodies: () => [{ model: 1, extra: 1 }, { extra: 1 }],
     refusal: { code: 'unknown_field', param: 'extra' },
   },
   {
     id: 'requests.order-of-faults',
-    promise: 'of several faults the first in the contract’s order of fields is told',
+    promise: 'of several faults the first in the contract’s order of fields is reported',
     tried: 'an empty instruction beside one choice',
     bodies: (question) => [{ ...question, instruction: '', choices: ['billing'] }],
     refusal: { code: 'invalid_value', param: 'instruction' },
   },
   {
     id: 'requests.other-dialect',
-    promise: 'a request in the dialect of another service is told what this one takes',
-    tried: 'a body of questions and state',
+    promise: 'a request in the format of another service gets an error that names the fields of this one',
+    tried: 'a body with questions and state',
     bodies: () => [{ questions: [], state: {} }],
     refusal: { code: 'unknown_field', param: 'questions' },
     says: () => /model, input, instruction/,
   },
 ];
 
-/** A model of the list with a status other than ready, and what a decision that names it gets. */
+/** The check that a decision with a listed model that is not ready gets the error of its status. */
 const statusRow = (status: string, refusal: Refusal): Check => ({
   id: `requests.${status}-model`,
   section: '3.1',
@@ -261,7 +263,7 @@ const statusRow = (status: string, refusal: Refusal): Check => ({
   },
 });
 
-/** What a request for a decision must be. */
+/** The checks of the rules that a request for a decision must follow. */
 export const DECISION_REQUEST_CHECKS: readonly Check[] = [
   ...ROWS.map(
     ({ id, section = '7', promise, tried, bodies, refusal, says }): Check => ({
@@ -272,7 +274,7 @@ export const DECISION_REQUEST_CHECKS: readonly Check[] = [
       async run(kit) {
         const model = await kit.model();
         for (const body of bodies(await kit.question(), model)) {
-          // The parameter of an unknown property is its own name: the first that the contract does not have.
+          // The error names the first property that the contract does not have.
           const param =
             refusal.code === 'unknown_field' && refusal.param === undefined ? unknownIn(body) : refusal.param;
           const message = refuses(await kit.decide(body), { status: 400, ...refusal, param: param ?? null });
@@ -286,7 +288,7 @@ export const DECISION_REQUEST_CHECKS: readonly Check[] = [
   statusRow('disabled', { status: 400, code: 'model_disabled', param: 'model' }),
 ];
 
-/** The wrong requests that a message can carry. */
+/** The wrong requests that a protobuf message can express. */
 export async function wrongQuestions(kit: Kit): Promise<readonly WrongMessage[]> {
   const [question, model] = [await kit.question(), await kit.model()];
   const { input } = DecisionService.method.createDecision;

@@ -1,4 +1,4 @@
-/** Contract 2.2 to 2.4 and 4.1: what a decision is, and that nothing but its request decides it. */
+/** Contract 2.2 to 2.4 and 4.1: what a decision contains, and that it depends on nothing but its request. */
 
 import { jsonOf, objectAt, show } from '../answer.ts';
 import { MAX_CHOICES, MIN_CHOICES } from '../bounds.ts';
@@ -7,12 +7,12 @@ import { distributionFault, winnerOf } from '../distribution.ts';
 import { hasStatus, holds, matches, same } from '../expect.ts';
 import { ODD_CHOICES } from '../odd-choices.ts';
 
-/** Numbered choices, short in every tokenizer. */
+/** Numbered choices, which have few tokens in every tokenizer. */
 export function numbered(count: number): readonly string[] {
   return Array.from({ length: count }, (_, place) => `topic ${place + 1}`);
 }
 
-/** What a decision promises. */
+/** The checks of decisions. */
 export const DECISION_CHECKS: readonly Check[] = [
   {
     id: 'decisions.shape',
@@ -69,7 +69,7 @@ export const DECISION_CHECKS: readonly Check[] = [
   {
     id: 'decisions.probabilities',
     section: '4.1',
-    promise: 'there is one probability for each choice, under the string as it was sent, and none else',
+    promise: 'there is one probability for each choice, under the string as it was sent, and no other',
     tried: 'a decision of three choices',
     async run(kit) {
       const question = await kit.question();
@@ -95,8 +95,8 @@ export const DECISION_CHECKS: readonly Check[] = [
   {
     id: 'decisions.model',
     section: '2.2',
-    promise: 'the model is named with its revision, and naming that gives the same numbers',
-    tried: 'a decision, then the same with the model that it names',
+    promise: 'the answer names the model with its revision, and asking for that revision gives the same numbers',
+    tried: 'a decision, then the same question with the model that it names',
     async run(kit) {
       const question = await kit.question();
       const first = await kit.decision(question);
@@ -108,7 +108,7 @@ export const DECISION_CHECKS: readonly Check[] = [
     id: 'decisions.usage',
     section: '2.4',
     promise: 'usage counts the input tokens: a whole number within the model’s limit, more for a longer input',
-    tried: 'a decision on an input and on the same input twice over',
+    tried: 'a decision on an input, and one on the same input twice over',
     async run(kit) {
       const question = await kit.question();
       const { input_tokens: limit } = (await kit.model()).limits;
@@ -147,7 +147,7 @@ export const DECISION_CHECKS: readonly Check[] = [
   {
     id: 'decisions.neighbours',
     section: '4.1',
-    promise: 'what else is decided at the same time never matters',
+    promise: 'other decisions at the same time never matter',
     tried: 'five different questions one by one, then at once',
     async run(kit) {
       const question = await kit.question();
@@ -168,7 +168,7 @@ export const DECISION_CHECKS: readonly Check[] = [
   {
     id: 'decisions.byte-for-byte',
     section: '2.3',
-    promise: 'choices come back byte for byte, whatever they are called',
+    promise: 'choices are returned byte for byte, whatever they contain',
     tried: `${ODD_CHOICES.length} odd choices: __proto__, 10, spaces at either end, two spellings of é, controls, special tokens`,
     async run(kit) {
       const choices = ODD_CHOICES.slice(0, (await kit.model()).limits.choices);

@@ -1,4 +1,4 @@
-/** Internal callers: gRPC decides, lists and refuses exactly as REST does. */
+/** Contract 11: gRPC decides, lists and refuses exactly as REST does. */
 import type { MessageShape } from '@bufbuild/protobuf';
 import { Health, HealthCheckResponse_ServingStatus } from '../../gen/health/v1/health_pb.ts';
 import { CatalogService } from '../../gen/umpire/v1/catalog_service_pb.ts';
@@ -25,6 +25,7 @@ const CHECK_HEALTH = rpcOf(Health.method.check);
 const REQUEST_ID = /^req_[A-Za-z0-9_-]+$/;
 const KEY_MISSING = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
 
+/** The statuses of models, as REST writes them. */
 const STATUSES: Readonly<Record<number, string>> = {
   [ModelStatus.READY]: 'ready',
   [ModelStatus.UNAVAILABLE]: 'unavailable',
@@ -38,13 +39,13 @@ function listed({ id, status, limits }: MessageShape<typeof ModelSchema>): Liste
   return { id, status: STATUSES[status] ?? '', limits: counts };
 }
 
-/** The contract over gRPC. */
+/** The checks of the contract over gRPC. */
 export const GRPC_CHECKS: readonly Check[] = [
   {
     id: 'grpc.decide',
     section: '11',
     promise: 'a decision by gRPC is that of REST, number for number',
-    tried: 'a question with plain and one with odd choices by both',
+    tried: 'a question with plain choices and one with odd choices, by both protocols',
     async run(kit) {
       for (const question of await questionMessages(kit)) {
         const wanted = await kit.decision(question);
@@ -82,7 +83,7 @@ export const GRPC_CHECKS: readonly Check[] = [
   {
     id: 'grpc.catalogs',
     section: '11',
-    promise: 'a catalog that is made by gRPC is the same over REST, decides, and is gone everywhere when it is deleted',
+    promise: 'a catalog created by gRPC is the same over REST, decides, and is gone everywhere once it is deleted',
     tried: 'CreateCatalog, GET, GetCatalog, CreateDecision with it, DeleteCatalog, GET',
     needs: ['key'],
     async run(kit) {
@@ -107,7 +108,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     id: 'grpc.invalid',
     section: '11',
     promise: 'a bad request is INVALID_ARGUMENT with the reason and the field in ErrorInfo',
-    tried: 'every wrong question that REST is asked and a message can carry',
+    tried: 'every wrong question that REST is sent and a message can express',
     async run(kit) {
       for (const { request, status, ...refusal } of await wrongQuestions(kit)) {
         const code = status === 401 ? KEY_MISSING.code : 3;
@@ -119,7 +120,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     id: 'grpc.invalid-catalogs',
     section: '11',
     promise: 'a bad catalog is INVALID_ARGUMENT with the reason and the field in ErrorInfo',
-    tried: 'every wrong catalog that REST is sent and a message can carry',
+    tried: 'every wrong catalog that REST is sent and a message can express',
     needs: ['key'],
     async run(kit) {
       for (const { request, status: _, ...refusal } of await wrongCatalogs(kit)) {
@@ -130,7 +131,7 @@ export const GRPC_CHECKS: readonly Check[] = [
   {
     id: 'grpc.foreign-catalogs',
     section: '5',
-    promise: 'another owner’s catalog looks exactly like one that does not exist, by gRPC, too',
+    promise: 'another owner’s catalog looks exactly like one that does not exist, over gRPC as well',
     tried: 'GetCatalog and DeleteCatalog with the key of another owner, compared with an id that nobody has',
     needs: ['key', 'other-key'],
     async run(kit) {
@@ -156,7 +157,7 @@ export const GRPC_CHECKS: readonly Check[] = [
   {
     id: 'grpc.unreadable',
     section: '11',
-    promise: 'a message that is no protobuf is the caller’s fault, not the server’s',
+    promise: 'a message that is not a protobuf is the caller’s fault, not the server’s',
     tried: 'a frame of bytes that end in the middle of a field',
     async run(kit) {
       const frame = frameOf(Uint8Array.of(0x0a, 0x7f, 0x41));

@@ -5,11 +5,12 @@ import { hasStatus, holds, matches, refuses, same } from '../expect.ts';
 import { bearer, type Kit } from '../kit.ts';
 
 const REQUEST_ID = /^req_[A-Za-z0-9_-]+$/;
+/** The types of errors that the contract has. */
 const TYPES = ['invalid_request_error', 'authentication_error', 'rate_limit_error', 'model_error', 'server_error'];
-/** Has the form of no key, so that nothing has to be looked up. */
+/** A text without the form of a key: the deployment can refuse it without looking it up. */
 const WRONG_KEY = 'not-a-key';
 
-/** Answers of all kinds, by what they are. */
+/** Answers of seven kinds, each under a name of its kind. */
 async function variousAnswers(kit: Kit): Promise<Readonly<Record<string, Answer>>> {
   return {
     live: await kit.http1({ path: '/health/live' }),
@@ -22,7 +23,7 @@ async function variousAnswers(kit: Kit): Promise<Readonly<Record<string, Answer>
   };
 }
 
-/** Every resource with the methods that it has. */
+/** The methods of every resource, as Allow lists them. */
 const ALLOWED: Readonly<Record<string, string>> = {
   '/v1/decisions': 'POST',
   '/v1/models': 'GET, HEAD',
@@ -33,7 +34,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   '/health/ready': 'GET, HEAD',
 };
 
-/** The check that `/health/<state>` says just that. */
+/** The check that `/health/<state>` answers with that state. */
 function saysOf(state: 'live' | 'ready', section: string, promise: string): Check {
   return {
     id: `health.${state}`,
@@ -48,14 +49,14 @@ function saysOf(state: 'live' | 'ready', section: string, promise: string): Chec
   };
 }
 
-/** Health, routes and what every response carries. */
+/** The checks of health, of the routes, and of what every response carries. */
 export const HEALTH_AND_ROUTE_CHECKS: readonly Check[] = [
-  saysOf('live', '4.7', 'the process says that it lives'),
+  saysOf('live', '4.7', 'the process says that it is alive'),
   saysOf('ready', '4.8', 'the process says that it can decide'),
   {
     id: 'health.keyless',
     section: '5',
-    promise: 'no key is configured for health, so that a wrong one does not matter',
+    promise: 'health needs no key and looks at none, so that a wrong one does not matter',
     tried: 'GET /health/live with a wrong key is 200',
     async run(kit) {
       hasStatus(await kit.http1({ path: '/health/live', headers: bearer(WRONG_KEY) }), 200);
@@ -78,7 +79,7 @@ export const HEALTH_AND_ROUTE_CHECKS: readonly Check[] = [
     id: 'routes.methods',
     section: '4',
     promise: 'a method that a resource does not have is 405 in the envelope, and Allow names those that it has',
-    tried: 'GET, POST, PUT, PATCH, DELETE and OPTIONS to every resource that has them not',
+    tried: 'GET, POST, PUT, PATCH, DELETE and OPTIONS to every resource that does not have them',
     async run(kit) {
       for (const [path, allow] of Object.entries(ALLOWED)) {
         for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
@@ -94,7 +95,7 @@ export const HEALTH_AND_ROUTE_CHECKS: readonly Check[] = [
     id: 'routes.head',
     section: '4',
     promise: 'HEAD is GET without the body',
-    tried: 'HEAD and GET of the models, of an unknown one, of health and of an unknown path',
+    tried: 'HEAD and GET of the models, of an unknown model, of health and of an unknown path',
     async run(kit) {
       for (const path of ['/v1/models', '/v1/models/none', '/health/live', '/v1/none']) {
         const [get, head] = [await kit.http1({ path }), await kit.http1({ path, method: 'HEAD' })];
@@ -143,7 +144,7 @@ export const HEALTH_AND_ROUTE_CHECKS: readonly Check[] = [
     id: 'answers.request-id-unique',
     section: '2.9',
     promise: 'no two answers share an X-Request-ID, and it is never the caller’s own',
-    tried: 'three requests that bring one and the same X-Request-ID',
+    tried: 'three requests that all send the same X-Request-ID',
     async run(kit) {
       const own = 'req_ofthecaller';
       const ids = [];

@@ -1,10 +1,10 @@
-/** Contract 7: bodies that are no JSON as it is meant, and transport faults. */
+/** Contract 7: bodies that are not JSON as the contract wants it, and faults of the transport. */
 import { gzipSync } from 'node:zlib';
 import type { Call } from '../call.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses } from '../expect.ts';
 
-/** A wrong request that JSON.stringify cannot make. `valid` is the text of a good one. */
+/** A kind of wrong request that JSON.stringify cannot make. `valid` is the text of a good one. */
 interface WrongBody {
   readonly id: string;
   readonly promise: string;
@@ -18,8 +18,9 @@ const INVALID: Refusal = { status: 400, code: 'invalid_json' };
 const ROWS: readonly WrongBody[] = [
   {
     id: 'bodies.json',
-    promise: 'a body that is no JSON object is refused',
-    tried: 'nothing, half an object and two, a list, other values, what only looks like JSON, a form, a gzip stream',
+    promise: 'a body that is not a JSON object is refused',
+    tried:
+      'no body, half an object and two, a list, other values, texts that only look like JSON, a form, a gzip stream',
     calls: (valid) =>
       [
         ...[
@@ -40,7 +41,7 @@ const ROWS: readonly WrongBody[] = [
   },
   {
     id: 'bodies.utf8',
-    promise: 'a body that is not UTF-8 is refused, not mended',
+    promise: 'a body that is not UTF-8 is refused, not repaired',
     tried: 'a byte that UTF-8 does not have, an overlong form, a surrogate, a sequence cut off, UTF-16 and UTF-32',
     calls: (valid) => [
       { body: Buffer.from(valid.replace('twice', 'tw\u00efce'), 'latin1') },
@@ -55,14 +56,14 @@ const ROWS: readonly WrongBody[] = [
   {
     id: 'bodies.byte-order-mark',
     promise: 'a body with a byte order mark is refused',
-    tried: 'a valid body behind U+FEFF, and U+FEFF alone',
+    tried: 'a valid body after U+FEFF, and U+FEFF alone',
     calls: (valid) => [valid, ''].map((text) => ({ body: `\ufeff${text}` })),
     refusal: INVALID,
   },
   {
     id: 'bodies.repeated-property',
     promise: 'a property that is given twice is refused, so that two readers never see different requests',
-    tried: 'model twice, before and behind, with escapes and with the same value',
+    tried: 'a second model before and after the first, with escapes, and with the same value',
     calls: (valid) => [
       ...['"model":"a"', '"\\u006dodel":"a"'].map((extra) => ({ body: `{${extra},${valid.slice(1)}` })),
       ...[valid, '{"\\u006dodel":"a"}'].map((text) => ({ body: text.replace(/}$/, `,"mode\\u006c":"a"}`) })),
@@ -72,7 +73,7 @@ const ROWS: readonly WrongBody[] = [
   },
   {
     id: 'bodies.content-type',
-    promise: 'a body that is not announced as application/json in UTF-8 is 415',
+    promise: 'a body whose Content-Type is not application/json in UTF-8 is 415',
     tried: 'no Content-Type, other types, lists of types, and other charsets',
     calls: (body) =>
       [
@@ -85,7 +86,7 @@ const ROWS: readonly WrongBody[] = [
   {
     id: 'bodies.compressed',
     promise: 'a compressed body is 415',
-    tried: 'Content-Encoding: gzip, in capitals, beside identity, other codings and one that is none',
+    tried: 'Content-Encoding: gzip, in capitals and beside identity, other codings and an unknown one',
     calls: (valid) => {
       const body = gzipSync(valid);
       return ['gzip', 'GZIP', 'gzip, identity', 'br', 'deflate', 'zstd', 'x-unknown'].map((encoding) => ({
@@ -112,7 +113,7 @@ const ROWS: readonly WrongBody[] = [
 ];
 
 /**
- * A body that is wrong as a text, with its error over REST, and the reason and the field of that in other protocols.
+ * A body that is wrong as a text, with its error over REST, and that error's reason and field in the other protocols.
  */
 interface WrongText {
   readonly body: string | Uint8Array;
@@ -121,7 +122,7 @@ interface WrongText {
   readonly param: { readonly param?: string };
 }
 
-/** Those bodies; `valid` is the text of a good one. */
+/** The bodies that are wrong as a text. `valid` is the text of a good one. */
 export function wrongTexts(valid: string): readonly WrongText[] {
   return ROWS.filter(({ refusal }) => refusal.status === 400).flatMap(({ calls, refusal }) =>
     calls(valid).map(({ body = '' }) => ({
@@ -135,7 +136,7 @@ export function wrongTexts(valid: string): readonly WrongText[] {
 
 const parameter = (text: string): string => `application/json;${text}`;
 
-/** What a JSON body must be. */
+/** The checks of JSON bodies. */
 export const BODY_CHECKS: readonly Check[] = [
   ...ROWS.map(
     ({ id, promise, tried, calls, refusal }): Check => ({
@@ -164,7 +165,7 @@ export const BODY_CHECKS: readonly Check[] = [
   {
     id: 'bodies.http2',
     section: '7',
-    promise: 'over HTTP/2 bodies are judged the same',
+    promise: 'bodies over HTTP/2 get the same errors',
     tried: 'the wrong bodies of HTTP/1.1',
     async run(kit) {
       for (const { body, refusal } of wrongTexts(JSON.stringify(await kit.question()))) {

@@ -1,12 +1,12 @@
-/** Contract 5: who needs a key, and what becomes of a wrong one. */
+/** Contract 5: which requests need a key, and what a wrong one gets. */
 import type { Call } from '../call.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses, same } from '../expect.ts';
 
 const REFUSAL: Refusal = { status: 401, code: 'authentication_required' };
-/** The form of a key with a wrong checksum. */
+/** A text in the form of a key, with a wrong checksum. */
 const FALSE_KEY = `ump_live_${'0'.repeat(49)}`;
-/** Headers that hold no good key; the first has the form of none. */
+/** Authorization headers without a valid key. The first has not even the form of a key. */
 export const WRONG_KEYS: readonly string[] = [
   ...['Bearer not-a-key', `Bearer ${FALSE_KEY}`, `Bearer ${FALSE_KEY.slice(0, 20)}`, FALSE_KEY, 'Basic dTpw'],
   ...['Bearer', 'Bearer  ', '', `Bearer "${FALSE_KEY}"`, `Bearer ${FALSE_KEY}, Bearer ${FALSE_KEY}`],
@@ -19,7 +19,7 @@ const CATALOG_CALLS: readonly Call[] = [
   { path: '/v1/catalogs/any', method: 'DELETE' },
 ];
 
-/** Who needs a key. */
+/** The checks of authentication. */
 export const KEY_CHECKS: readonly Check[] = [
   {
     id: 'keys.needed',
@@ -33,7 +33,7 @@ export const KEY_CHECKS: readonly Check[] = [
   {
     id: 'keys.challenge',
     section: '5',
-    promise: 'a 401 says which scheme is meant',
+    promise: 'a 401 names the scheme to authenticate by',
     tried: 'WWW-Authenticate of a request without a key',
     async run(kit) {
       const answer = await kit.http1({ path: '/v1/catalogs/any' });
@@ -56,7 +56,7 @@ export const KEY_CHECKS: readonly Check[] = [
     id: 'keys.wrong-for-decisions',
     section: '5',
     promise: 'a wrong key is 401 also where none is needed: nobody is served as anonymous by mistake',
-    tried: 'decisions with keys of a wrong form, two keys, another scheme, no key behind Bearer, and an empty header',
+    tried: 'decisions with keys of a wrong form, two keys, another scheme, no key after Bearer, and an empty header',
     async run(kit) {
       const body = JSON.stringify(await kit.question());
       for (const authorization of [...WRONG_KEYS, 'Bearer \u00e9\u00ff']) {
@@ -78,8 +78,8 @@ export const KEY_CHECKS: readonly Check[] = [
   {
     id: 'keys.before-the-body',
     section: '5',
-    promise: 'who has no key learns nothing of what is wrong with the request',
-    tried: 'a catalog without a key whose body is no JSON',
+    promise: 'a caller without a key is not told what is wrong with the request',
+    tried: 'the creation of a catalog without a key, with a body that is not JSON',
     async run(kit) {
       refuses(await kit.http1({ path: '/v1/catalogs', body: '{' }), REFUSAL);
     },
@@ -88,7 +88,7 @@ export const KEY_CHECKS: readonly Check[] = [
     id: 'keys.good-for-models',
     section: '5',
     promise: 'a key is accepted for models, however its scheme is written',
-    tried: 'the list with the key behind Bearer, bearer, BEARER and several spaces',
+    tried: 'the list with the key after Bearer, bearer, BEARER and several spaces',
     needs: ['key'],
     async run(kit) {
       for (const scheme of ['Bearer ', 'bearer ', 'BEARER ', 'Bearer   ']) {

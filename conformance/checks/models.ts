@@ -6,7 +6,7 @@ import { hasStatus, holds, matches, refuses, same } from '../expect.ts';
 const ID = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const STATUSES = ['ready', 'unavailable', 'disabled'];
 
-/** What is said of models. */
+/** The checks of model discovery. */
 export const MODEL_CHECKS: readonly Check[] = [
   {
     id: 'models.list',
@@ -60,7 +60,7 @@ export const MODEL_CHECKS: readonly Check[] = [
   {
     id: 'models.get',
     section: '4.3',
-    promise: 'each model can be had by its id, as the list shows it',
+    promise: 'each model can be read by its id, and is as the list shows it',
     tried: 'GET /v1/models/{id} for every id of the list',
     async run(kit) {
       for (const model of await kit.models()) {
@@ -75,7 +75,7 @@ export const MODEL_CHECKS: readonly Check[] = [
   {
     id: 'models.revision',
     section: '4.3',
-    promise: 'a revision can be had by its qualified name, and shows the plain id',
+    promise: 'a revision can be read by its qualified name, and shows the plain id',
     tried: 'GET /v1/models/{model of a decision}',
     async run(kit) {
       const { model } = await kit.decision(await kit.question());
@@ -88,7 +88,7 @@ export const MODEL_CHECKS: readonly Check[] = [
     id: 'models.unknown',
     section: '4.3',
     promise: 'a model that does not exist is 404 in the envelope',
-    tried: 'GET /v1/models/ of names and revisions that are not served, and of what is no name at all',
+    tried: 'GET /v1/models/ of names and revisions that are not served, and of texts that cannot be a name',
     async run(kit) {
       const { id } = await kit.model();
       const odd = ['__proto__', 'constructor', ' ', '-', '*', '\u{1f600}', 'm'.repeat(5000)];
