@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- <name> [--option value]…`: runs one benchmark. Each prints a table with its baseline
- * from the same run.
+ * `npm run bench -- <name> [--option value]…`: runs one benchmark, which prints a table with its results and those of
+ * its baseline in the same run.
  */
 import { parseArgs } from 'node:util';
 
@@ -24,7 +24,7 @@ const benchmarks: Readonly<
   remote: () => import('./remote/run.ts'),
 };
 
-// For the bare loops, too: this runtime would report on itself over the network if it were let.
+// The bare loops inherit this, too: onnxruntime would otherwise send telemetry over the network.
 process.env.ORT_DISABLE_TELEMETRY = '1';
 
 const { positionals, tokens } = parseArgs({

@@ -1,10 +1,10 @@
 /**
- * The barest use of the runtime: a loop over `session.run`. ` node bench/baseline/bare-loop.ts <model folder> <seconds>
- * <tokens of each run>…` sends a BareResult to its parent.
+ * The barest use of the runtime: a loop over `session.run`. Run as
+ * `node bench/baseline/bare-loop.ts <model folder> <seconds> <tokens of each run>…`, it sends its parent a BareResult.
  */
 import { loadBareModel } from './bare-model.ts';
 
-/** What a loop came to. */
+/** The result of a loop. */
 export interface BareResult {
   readonly decisions: number;
   readonly seconds: number;

@@ -1,14 +1,14 @@
 /**
- * The shipped model with nothing around it: the same graph and the same sequences as a decision, no text, no
- * queue, no answer.
+ * The shipped model with nothing around it: the same graph and sequences of the same length as in a decision, without
+ * text, queue or answer.
  */
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 
-/** Makes one decision's graph runs. */
+/** A function that makes the graph runs of one decision. */
 export type BareModel = () => Promise<void>;
 
-/** Loads the model of a package folder; `runs` are the tokens of each run. */
+/** Loads the model of a package folder. `runs`: the number of tokens of each graph run of a decision. */
 export async function loadBareModel(folder: string, runs: readonly number[]): Promise<BareModel> {
   const session = await InferenceSession.create(join(folder, 'model.onnx'), {
     executionProviders: ['cpu'],

@@ -1,4 +1,4 @@
-/** Runs bare loops in several processes at once. */
+/** Runs bare loops in several processes at a time. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -13,21 +13,21 @@ export const packageFolder = fileURLToPath(new URL('../../models/minilm-l6/r1', 
 const script = fileURLToPath(new URL('./bare-loop.ts', import.meta.url));
 const { options } = JSON.parse(readFileSync(join(packageFolder, 'model.json'), 'utf8'));
 
-/** All loops together: decisions a second, CPU milliseconds of one, and its times. */
+/** All loops together: decisions per second, CPU milliseconds of a decision, and the milliseconds of each. */
 export interface BareTotals {
   readonly perSecond: number;
   readonly cpu: number;
   readonly latencies: readonly number[];
 }
 
-/** The sequences that the model reads for one decision whose choices are cached, special tokens included. */
+/** The tokens of each sequence that the model reads for a decision with cached choices, special tokens included. */
 export function sequencesOf(inputTokens: number): readonly number[] {
   const alone = inputTokens + 2;
   const joint = inputTokens + INSTRUCTION.split(/(?=\W)\s*/).length + 3;
   return options.joint_weight === 0 ? [alone] : options.joint_weight === 1 ? [joint] : [joint, alone];
 }
 
-/** Runs `processes` loops for so many seconds, all at once. */
+/** Runs `processes` loops at a time, for so many seconds. */
 export async function runBare(processes: number, seconds: number, inputTokens: number): Promise<BareTotals> {
   const args = [packageFolder, String(seconds), ...sequencesOf(inputTokens).map(String)];
   const children = Array.from({ length: processes }, () => {

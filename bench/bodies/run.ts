@@ -1,9 +1,9 @@
 /**
- * What reading a body costs beside what JSON.parse of the same text does: milliseconds of CPU time for a request as it
- * should be, and for bodies of 64 KiB, 256 KiB and 1 MiB that are made to cost more than their size. Reading is all
- * that the REST facade does up to the message: decoding, scanning, and the values of what is accepted. Protobufs stand
- * beside protobuf-es. Of the rounds the least is shown. A body of 1 MiB holds the serving thread for as long as its row
- * says, and may for 10 ms at most.
+ * What it costs to read a body, compared with JSON.parse of the same text: milliseconds for an ordinary request, and
+ * for bodies of 64 KiB, 256 KiB and 1 MiB that are made to cost more than their size suggests. Reading is all that REST
+ * does up to the message: decoding, scanning, and making the values that are accepted. Protobufs are compared with
+ * protobuf-es. The least of the rounds is shown. A body of 1 MiB blocks the serving thread for the time in its row,
+ * which may be 10 ms at most.
  */
 import { fromBinary } from '@bufbuild/protobuf';
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
@@ -13,14 +13,16 @@ import { hostileBodies, hostileMessages } from '../../test/support/hostile-bodie
 import { printTable } from '../report/table.ts';
 import { LARGE, SMALL } from '../shell/requests.ts';
 
+/** Bytes of the hostile bodies: up to the most that the service reads. */
 const SIZES = [1 << 16, 1 << 18, 1 << 20];
+/** Milliseconds that reading the largest may take. */
 const MOST = 10;
 
 const read = compileMessageReader(CreateDecisionRequestSchema);
 const scan = compileMessageScan(CreateDecisionRequestSchema);
 const NONE = new Map<string, string>();
 
-/** Milliseconds of the work, the least of the rounds, one of them `times` times. */
+/** Milliseconds that the work takes: the least of the rounds, each the mean of `times` repetitions. */
 function time(work: () => unknown, rounds: number, times = 1): number {
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < rounds; round += 1) {
@@ -29,7 +31,7 @@ function time(work: () => unknown, rounds: number, times = 1): number {
       try {
         work();
       } catch {
-        // A refusal is what is timed.
+        // A refusal is timed like any other outcome.
       }
     }
     least = Math.min(least, (performance.now() - began) / times);
@@ -39,7 +41,7 @@ function time(work: () => unknown, rounds: number, times = 1): number {
 
 const shown = (ms: number): string => (ms < 0.1 ? ms.toFixed(4) : ms.toFixed(1));
 
-/** Measures and prints. `--rounds N`. */
+/** Runs the benchmark and prints its table. `--rounds N`. */
 export async function run({ rounds = 9 }: { readonly rounds?: number } = {}): Promise<void> {
   const rows: string[][] = [];
   for (const [what, body] of [

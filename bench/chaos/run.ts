@@ -1,11 +1,11 @@
-/** Chaos: an engine is killed every second while callers keep asking. */
+/** Chaos: an engine process is killed every second while callers go on asking. */
 import { availableParallelism } from 'node:os';
 import { runLoad } from '../load/run-load.ts';
 import { startService } from '../load/service.ts';
 import { quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
-/** `--seconds N`, `--engines N`, `--callers N`. */
+/** Runs the benchmark and prints its table. `--seconds N`, `--engines N`, `--callers N`. */
 export async function run(options: Record<string, number>): Promise<void> {
   const { seconds = 60, engines = availableParallelism(), callers = 16 } = options;
   const service = await startService({ UMPIRE_ENGINES: String(engines) });

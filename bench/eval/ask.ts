@@ -1,7 +1,7 @@
-/** Asks a running service, over HTTP, as any caller does. */
+/** Asks a running service for decisions over HTTP, as any caller does. */
 import type { Row } from './data-sets.ts';
 
-/** What became of one row. */
+/** The outcome of one row. */
 export type Answer =
   | {
       readonly kind: 'decided';
@@ -11,18 +11,18 @@ export type Answer =
       readonly squares: number;
       readonly probabilities: ReadonlyMap<string, number>;
     }
-  /** The service refuses the row: its text or its choices are too long for the model. */
+  /** The service refused the row: its text or its choices are too long for the model. */
   | { readonly kind: 'refused'; readonly code: string };
 
-/** Where to ask. */
+/** The service to ask, and how many requests it gets at a time. */
 export interface Service {
-  /** Without a slash at the end. */
+  /** Its address, without a slash at the end. */
   readonly url: string;
-  /** Requests at one time. */
+  /** Requests in progress at a time. */
   readonly concurrency: number;
 }
 
-/** What is read of an answer's body: a decision or an error. */
+/** The part of an answer's body that is read: a decision or an error. */
 type Body =
   | { readonly output: Output; readonly error?: never }
   | { readonly output?: never; readonly error: { readonly code: string; readonly message: string } };
@@ -33,11 +33,12 @@ interface Output {
   readonly probabilities: Readonly<Record<string, number>>;
 }
 
+/** Milliseconds during which a row is asked again that was refused for now. */
 const PATIENCE = 120_000;
 
 /**
- * Answers in the order of the rows. Throws when the service says something that is neither a decision nor a
- * refusal of the row.
+ * The answers, in the order of the rows. Throws if the service answers with anything but a decision or a refusal of the
+ * row.
  */
 export async function askAll(
   { url, concurrency }: Service,
@@ -69,7 +70,7 @@ async function ask(url: string, model: string, row: Row): Promise<Answer> {
       });
       body = (await response.json()) as Body;
     } catch (error) {
-      // A server may close a connection that was idle, at the moment when it is used again.
+      // A server may close an idle connection at the moment at which it is used again.
       if (++lost > 3) throw error;
       continue;
     }

@@ -1,13 +1,13 @@
 /**
- * Charts as SVG: accuracy by set as bars, and reliability (accuracy against confidence, best on the diagonal). Readable
- * on light and dark pages.
+ * Charts in SVG: bars of the accuracy on each set, and reliability (accuracy against confidence, ideally on the
+ * diagonal). They can be read on light and on dark pages.
  */
 import type { ModelQuality } from './run.ts';
 
 const COLOURS = ['#1f6f8b', '#c8553d', '#588157', '#6d597a'];
 const FONT = 'font-family="sans-serif" font-size="12"';
 
-/** A group of bars for each set, a bar for each model, and the mean last. */
+/** A group of bars for each set, and last for the mean, with a bar for each model. */
 export function accuracyChart(results: readonly ModelQuality[]): string {
   const names = [...(results[0]?.sets.keys() ?? []), 'mean'];
   const [bar, gap, left, right, top] = [12, 8, 130, 50, 40];
@@ -36,7 +36,7 @@ export function accuracyChart(results: readonly ModelQuality[]): string {
   return svg(width, height, 'Accuracy', results, [...grid, ...bars]);
 }
 
-/** A line for each model over its bins. */
+/** A line for each model through its bins. */
 export function reliabilityChart(results: readonly ModelQuality[]): string {
   const [size, left, top] = [360, 60, 40];
   const x = (value: number): string => (left + value * size).toFixed(1);

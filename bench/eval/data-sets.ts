@@ -1,10 +1,10 @@
 /**
- * Labelled decisions, read from a folder of `<set>.jsonl` or `<set>.jsonl.gz`. The first line is
+ * Labelled decisions, read from a folder of files `<set>.jsonl` or `<set>.jsonl.gz`. The first line of a file is
  *
  *     {"meta": {"set", "labels": [...] or null, "licence", "sources", "notes",
  *               "pairs"?: true, "kind"?: "ordinal", "language"?: "de"}}
  *
- * and every other `{"input", "instruction", "choices": [...] or null, "label"}`, where `null` stands for the set's
+ * and every other line `{"input", "instruction", "choices": [...] or null, "label"}`, where `null` means the set's
  * labels. In a set of pairs every two rows are a question and its negation.
  */
 import { readdirSync, readFileSync } from 'node:fs';
@@ -22,9 +22,9 @@ export interface Row {
 /** The rows of one set. */
 export interface DataSet {
   readonly name: string;
-  /** What kind of question it asks, if it says so. */
+  /** The kind of question that it asks, if its meta line has one. */
   readonly kind: string | undefined;
-  /** Of its texts, if it says so. */
+  /** The language of its texts, if its meta line has one. */
   readonly language: string | undefined;
   /** Whether all rows have the same choices. */
   readonly fixedChoices: boolean;
@@ -32,17 +32,17 @@ export interface DataSet {
   readonly rows: readonly Row[];
 }
 
-/** What to read of a folder. */
+/** Which sets of a folder are read, and how much of each. */
 export interface Selection {
-  /** Names; all sets without it. */
+  /** The names of the sets; without it all are read. */
   readonly sets?: readonly string[];
-  /** The most rows of a set, spread evenly over it; all without it. Pairs stay whole. */
+  /** The most rows of a set, spread evenly over it; without it all rows. Pairs stay together. */
   readonly rows?: number;
 }
 
 /**
- * Reads the sets by name, in order. Throws if there is none, if a named one is missing, or if a file is
- * not in the format.
+ * Reads the sets in the order of their names, or in the order in which they are named. Throws if the folder has none,
+ * if a named one is missing, or if a file does not have the format.
  */
 export function readDataSets(folder: string, { sets, rows }: Selection = {}): readonly DataSet[] {
   const files = new Map(
@@ -61,8 +61,8 @@ export function readDataSets(folder: string, { sets, rows }: Selection = {}): re
 }
 
 /**
- * The sets of several folders, one folder after the other; the named ones are in any of them. Throws
- * as `readDataSets` does.
+ * The sets of several folders, one folder after another. A named set may be in any of them. Throws as `readDataSets`
+ * does.
  */
 export function readFolders(folders: readonly string[], { sets, rows }: Selection = {}): readonly DataSet[] {
   const all = folders.flatMap((folder) => readDataSets(folder, rows === undefined ? {} : { rows }));

@@ -1,9 +1,9 @@
 /**
  * `npm run eval -- --models a,b [--data FOLDER,…] [--sets a,b] [--rows N] [--url URL] [--out FOLDER] [--concurrency N]
- * [--parallel]`: measures how well models decide, through a running service over HTTP. It starts one of its own unless
+ * [--parallel]`: measures how well models decide, through a service over HTTP. It starts a service of its own unless
  * `--url` names one. `--data` names one or more folders; without it the everyday test and the sample in the repository
- * are read. `--parallel` also says how near the answers to sets in parallel languages are. Prints Markdown; with
- * `--out` also writes `results.md`, `results.json`, `accuracy.svg` and `reliability.svg` there.
+ * are read. `--parallel` also measures how far answers agree between sets in parallel languages. Prints Markdown; with
+ * `--out` also writes `results.md`, `results.json`, `accuracy.svg` and `reliability.svg` to that folder.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

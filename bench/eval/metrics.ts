@@ -1,13 +1,13 @@
-/** How good answers are. A refused row counts as a wrong answer without confidence: no probability on any choice. */
+/** Measures how good answers are. A refused row counts as a wrong answer with a probability of 0 on every choice. */
 import type { Answer } from './ask.ts';
 import type { DataSet, Row } from './data-sets.ts';
 
-/** Shares and errors from 0 to 1 (`brier` to 2). */
+/** The quality of answers. Shares and errors are from 0 to 1 (`brier` to 2). */
 export interface Quality {
   readonly rows: number;
   readonly refused: number;
   readonly accuracy: number;
-  /** Mean F1 of the classes that occur as label or answer; undefined where rows have choices of their own. */
+  /** Mean F1 over the classes that occur as label or answer; undefined if rows have choices of their own. */
   readonly macroF1: number | undefined;
   /** Expected calibration error over 15 bins of equal mass. */
   readonly ece: number;
@@ -15,7 +15,7 @@ export interface Quality {
   readonly brier: number;
   /** Share of all answers that are wrong with a confidence of 0.9 or more. */
   readonly wrongAndSure: number;
-  /** How many answers have such a confidence. */
+  /** The number of answers with such a confidence. */
   readonly sure: number;
   /** In a set of pairs: the share of pairs whose two answers differ. */
   readonly opposite: number | undefined;
@@ -24,7 +24,7 @@ export interface Quality {
 /** One bin of a reliability diagram. */
 export interface Bin {
   readonly count: number;
-  /** Means of its rows. */
+  /** The mean over the bin's rows; so is `accuracy`. */
   readonly confidence: number;
   readonly accuracy: number;
 }
@@ -34,9 +34,10 @@ interface Judged {
   readonly right: boolean;
 }
 
+/** Bins of the calibration error and of the reliability diagram. */
 const BINS = 15;
 
-/** The quality of a set's answers, in the order of its rows. */
+/** The quality of a set's answers, which are in the order of its rows. */
 export function measure({ rows, fixedChoices, pairs }: DataSet, answers: readonly Answer[]): Quality {
   const judged = judge(rows, answers);
   const share = (holds: (each: Judged) => boolean): number => judged.filter(holds).length / judged.length;
@@ -56,7 +57,7 @@ export function measure({ rows, fixedChoices, pairs }: DataSet, answers: readonl
   };
 }
 
-/** The means over sets, each of which counts the same. */
+/** The means over sets, each with the same weight. Counts are added up. */
 export function average(all: readonly Quality[]): Quality {
   const of = (name: 'accuracy' | 'ece' | 'brier' | 'wrongAndSure'): number => mean(all.map((each) => each[name]));
   const f1 = all.flatMap((each) => (each.macroF1 === undefined ? [] : [each.macroF1]));
@@ -82,7 +83,7 @@ export function judge(rows: readonly Row[], answers: readonly Answer[]): readonl
   );
 }
 
-/** Bins of (nearly) equal mass by rising confidence; the first ones have one row more where the rows do not divide. */
+/** Bins of (nearly) equal size by rising confidence; if the rows do not divide evenly, the first bins have one more. */
 export function reliability(judged: readonly Judged[]): readonly Bin[] {
   const sorted = judged.toSorted((a, b) => a.confidence - b.confidence);
   const found: Bin[] = [];
@@ -129,12 +130,12 @@ function opposite(answers: readonly Answer[]): number {
   );
 }
 
-/** NaN of nothing. */
+/** The mean; NaN of no values. */
 export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** NaN of nothing. */
+/** The median; NaN of no values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;

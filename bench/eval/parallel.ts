@@ -1,13 +1,13 @@
 /**
- * The same decision in several languages. Sets whose names differ in their language alone (`topics_en`,
- * `topics_de`) are parallel if their rows are: as many, and row by row the same label. A few labels may differ,
- * since people gave them.
+ * Compares the same decisions in several languages. Sets whose names differ only in the language (`topics_en`,
+ * `topics_de`) are parallel if they have equally many rows with the same labels, row by row. A few labels may differ,
+ * since people assigned them.
  */
 import type { Answer } from './ask.ts';
 import type { DataSet } from './data-sets.ts';
 import { mean, median } from './metrics.ts';
 
-/** A set in English and the same in another language. */
+/** A set in English and its parallel in another language. */
 export interface ParallelSets {
   /** The name without the language. */
   readonly name: string;
@@ -16,14 +16,14 @@ export interface ParallelSets {
   readonly other: DataSet;
 }
 
-/** How near the answers in both languages are. */
+/** How far the answers in two languages agree. */
 export interface Agreement {
   readonly pairs: number;
-  /** The share of pairs with the same answer; a refused row has none. */
+  /** The share of pairs with the same answer; a refused row has no answer. */
   readonly same: number;
   /**
-   * The median of how far apart the probabilities of the English answer are, of pairs that are both answered;
-   * NaN without such.
+   * The median distance between the probabilities that both languages give the English answer, over pairs with two
+   * answers; NaN if there is none.
    */
   readonly apart: number;
 }
@@ -31,15 +31,16 @@ export interface Agreement {
 /** The agreement of each language's set with the English one. */
 export interface ParallelQuality {
   readonly sets: readonly (Pick<ParallelSets, 'name' | 'language'> & Agreement)[];
-  /** All pairs together; undefined if no sets are parallel. */
+  /** The agreement over all pairs; undefined if no sets are parallel. */
   readonly all: Agreement | undefined;
 }
 
+/** The language that all others are compared with. */
 const ENGLISH = 'en';
-/** Below this share of equal labels the rows are others. */
+/** The share of equal labels from which on two sets are taken to have the same rows. */
 const SAME_LABELS = 0.8;
 
-/** The sets that are parallel to an English one among them, in their order. */
+/** The sets that are parallel to an English one of the list, in their order. */
 export function parallelSets(sets: readonly DataSet[]): readonly ParallelSets[] {
   return sets.flatMap((other): ParallelSets[] => {
     const { language } = other;
@@ -55,7 +56,7 @@ function areParallel({ rows }: DataSet, other: DataSet): boolean {
   return rows.length === other.rows.length && same >= SAME_LABELS * rows.length;
 }
 
-/** How near answers are to the English ones of the same places. */
+/** The agreement of answers with the English ones at the same places. */
 export function agreement(english: readonly Answer[], other: readonly Answer[]): Agreement {
   const apart: number[] = [];
   const same = english.map((one, place) => {
@@ -67,7 +68,7 @@ export function agreement(english: readonly Answer[], other: readonly Answer[]):
   return { pairs: same.length, same: mean(same), apart: median(apart) };
 }
 
-/** The agreement of all parallel sets; `answersOf` gives those of a set. */
+/** The agreement of all parallel sets. `answersOf`: the answers to a set. */
 export function parallelQuality(
   sets: readonly DataSet[],
   answersOf: (set: DataSet) => readonly Answer[],

@@ -1,11 +1,11 @@
-/** Results as Markdown, to be pasted into a model card as they are. */
+/** Results as Markdown, which can be pasted into a model card unchanged. */
 import type { Quality } from './metrics.ts';
 import type { Agreement } from './parallel.ts';
 import type { ModelQuality } from './run.ts';
 
 const share = (value: number | undefined): string => (value === undefined ? '–' : value.toFixed(3));
 
-/** One table for each model, and one that compares their accuracies if there are several. */
+/** A table for each model, and if there are several, one that compares their accuracies. */
 export function markdown(results: readonly ModelQuality[]): string {
   const tables = results.map(({ model, sets, mean, kinds, pooled }) => {
     const rows = [...sets].map(([name, quality]) => line(name, quality));
@@ -26,7 +26,7 @@ export function markdown(results: readonly ModelQuality[]): string {
   return [...tables, ...(results.length > 1 ? [comparison(results)] : [])].join('\n\n');
 }
 
-/** The same decisions in several languages: a line for each set beside English, of every model. */
+/** The same decisions in several languages: for every model a line for each set that is not English. */
 export function parallelTable(results: readonly ModelQuality[]): string {
   const row = (cells: readonly string[], { pairs, same, apart }: Agreement): string =>
     `| ${[...cells, pairs, share(same), share(apart)].join(' | ')} |`;

@@ -4,22 +4,22 @@ import type { DataSet } from './data-sets.ts';
 import { average, type Bin, judge, measure, type Quality, reliability } from './metrics.ts';
 import { type ParallelQuality, parallelQuality } from './parallel.ts';
 
-/** What was measured of one model. */
+/** What was measured of a model. */
 export interface ModelQuality {
   readonly model: string;
   /** By the name of the set, in the order of the sets. */
   readonly sets: ReadonlyMap<string, Quality>;
   readonly mean: Quality;
-  /** The means over the sets of each kind, for those that have one. */
+  /** The means over the sets of each kind; sets without a kind are left out. */
   readonly kinds: ReadonlyMap<string, Quality>;
-  /** All rows as if they were of one set: what its calibration is where sets are small. */
+  /** The quality over all rows as one set: it shows the calibration if the sets are small. */
   readonly pooled: Quality;
-  /** Over the rows of all sets. */
+  /** The reliability over the rows of all sets. */
   readonly bins: readonly Bin[];
   readonly parallel: ParallelQuality;
 }
 
-/** Asks every model about every set, one set after the other. `progress` hears of each that is done. */
+/** Asks every model about every set, one set after another. `progress` is called with a line for each. */
 export async function evaluate(
   service: Service,
   models: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * `node bench/eval/take-sample.ts --data FOLDER [--rows 60]`: writes the sample of `bench/eval/sample` from the full
- * sets, and the pairs of questions and negations from the list that they are written in.
+ * `node bench/eval/take-sample.ts --data FOLDER [--rows 60]`: writes the sample in `bench/eval/sample`: rows of the
+ * full sets, and pairs of questions and negations from the list in `training/two_stage`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { readDataSets } from './data-sets.ts';
 
-// Those of which licence and source are clear: see sample/SOURCES.md.
+/** The sets whose licence and source are clear: see sample/SOURCES.md. */
 const TAKEN = ['banking77', 'clinc150', 'clinc150_oos', 'metatool'];
 
 const { values } = parseArgs({ options: { data: { type: 'string' }, rows: { type: 'string', default: '60' } } });

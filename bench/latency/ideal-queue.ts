@@ -1,10 +1,11 @@
-/** A queue before servers that cost nothing: what is left of a tail when nothing but the work itself takes time. */
+/** Simulates a queue before servers in which only the work takes time: the tail that no implementation can avoid. */
 
+/** Arrivals that are simulated. */
 const ARRIVALS = 200_000;
 
 /**
- * Milliseconds from arrival to answer of Poisson arrivals, first come first served. `works`: milliseconds of one,
- * drawn at random.
+ * Milliseconds from arrival to answer of Poisson arrivals that are served in their order. `works`: milliseconds of
+ * work, from which that of each arrival is drawn at random.
  */
 export function idealQueue(servers: number, works: readonly number[], perSecond: number): readonly number[] {
   const free = new Array<number>(servers).fill(0);

@@ -1,8 +1,8 @@
 /**
- * The least that answers over HTTP with a run made in another process, since a run blocks its thread: node:http,
- * `fork`, two graph runs, no text, no queue, no answer worth the name. What a caller waits for here beyond a bare run
- * is four processes waking each other. `node bench/latency/nearest-server.ts <model folder> <tokens of each run>…`
- * tells its port over IPC.
+ * The smallest server that answers over HTTP and runs the graph in another process, as it must, since a run blocks its
+ * thread: node:http, `fork` and two graph runs, without text, queue or a real answer. Beyond a bare run its caller
+ * waits only for processes to wake each other, four times. Run as `node bench/latency/nearest-server.ts <model folder>
+ * <tokens of each run>…`, it sends its parent its port.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Latency: of one caller, and of Poisson arrivals at 70 % of capacity, beside the time of a bare run. */
+/** Latency of one caller, and of Poisson arrivals at 70 % of capacity, compared with the time of a bare run. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
@@ -10,7 +10,7 @@ import { median, quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 import { idealQueue } from './ideal-queue.ts';
 
-/** The least that answers with a run made in another process: see nearest-server.ts. */
+/** Starts the smallest server that runs the graph in another process: see nearest-server.ts. */
 async function startNearest(tokens: number): Promise<{ readonly child: ChildProcess; readonly port: number }> {
   const args = [packageFolder, ...sequencesOf(tokens).map(String)];
   const child = fork(fileURLToPath(new URL('./nearest-server.ts', import.meta.url)), args, { execArgv: [] });
@@ -19,19 +19,19 @@ async function startNearest(tokens: number): Promise<{ readonly child: ChildProc
 }
 
 /**
- * Rounds of everything. In each the tail is compared with the bare runs just before and after it: the machine's speed
- * changes from minute to minute.
+ * Rounds of all measurements. In each the tail is compared with the bare runs just before and after it, since the
+ * machine's speed changes from minute to minute.
  */
 const ROUNDS = 5;
 
 const none = (): number[] => [];
 
-/** The share of the capacity that arrives. */
+/** The rate of the arrivals, as a share of the capacity. */
 const SHARE = 0.7;
 
 /**
- * `--seconds N`: of each round's arrivals; `--engines N`, `--tokens N`, `--choices N`, `--capacity N`: decisions a
- * second, measured if it is not given.
+ * Runs the benchmark and prints its table. `--seconds N` of arrivals in each round; `--engines N`, `--tokens N`,
+ * `--choices N`; `--capacity N` in decisions per second, which is measured if it is not given.
  */
 export async function run(options: Record<string, number>): Promise<void> {
   const { seconds = 10, engines = availableParallelism(), tokens = 58, choices = 8 } = options;
@@ -93,7 +93,7 @@ export async function run(options: Record<string, number>): Promise<void> {
     );
     const each = (ratios: readonly number[]): string => ratios.map((ratio) => ratio.toFixed(2)).join(', ');
     console.log(
-      `p99 of each round against its bare runs: ${each(tails)}; of an ideal queue of the very works that these arrivals took: ${each(ideal)}
+      `p99 of each round against its bare runs: ${each(tails)}; of an ideal queue with the same work: ${each(ideal)}
 capacity ${median(capacities).toFixed(0)}/s; refused ${trouble.refused}, failed ${trouble.failed}`,
     );
   } finally {

@@ -1,27 +1,33 @@
 /**
- * What learning costs, CPU time of this process: of what was learned in a decision among 300 choices, and of learning
- * 1,000 examples for 77 choices, beside the time that an engine takes to decide these.
+ * What learning costs: the CPU time that learned weights add to a decision among 300 choices, and the time of learning
+ * from 1,000 examples for 77 choices, compared with the time that an engine takes to decide these.
  */
 import { createLearned } from '../../src/domain/learned.ts';
 import { learn, learnedOf, type ScoredExample } from '../../src/domain/learning/learn.ts';
 import { regressionData } from '../../src/domain/learning/regression.ts';
 import { basisOf } from '../../src/stores/catalog-additions.ts';
 
+/** Choices of the decision: the most that a decision may have. */
 const MANY = 300;
+/** Decisions that are timed. */
 const DECISIONS = 3000;
+/** Numbers of a text's vector. */
 const WIDTH = 384;
-/** No figures: nothing was held out. */
+/** Figures of a learned state that was not measured. */
 const NONE = { log_loss: 0, accuracy: 0, ece: 0 };
-/** A learned decision's share, milliseconds at most, and learning's beside deciding. */
+/** Bounds: milliseconds that learned weights may add to a decision, and the ratio of learning to deciding. */
 export const MOST_COST = { decision: 0.2, learning: 3 };
 
-/** What was measured. Milliseconds of CPU time of one decision; and the ratio of learning to deciding, both in time. */
+/**
+ * What was measured: CPU milliseconds that learning adds to a decision, and how many times as long as deciding it
+ * takes.
+ */
 export interface LearningCost {
   readonly decision: number;
   readonly learning: number;
 }
 
-/** Measures. `rows`: scored examples; `decided`: milliseconds that deciding one of them takes. */
+/** Measures both costs. `rows`: scored examples; `decided`: milliseconds that deciding one of them takes. */
 export function learningCost(
   rows: readonly ScoredExample[],
   choices: readonly string[],
@@ -36,7 +42,7 @@ export function learningCost(
 
 function decisionCost(): number {
   const choices = Array.from({ length: MANY }, (_, i) => `choice ${i}`).toSorted();
-  // What the numbers are does not matter to the cost.
+  // The cost does not depend on the values of the numbers.
   const numbers = (count: number, seed: number): Float32Array =>
     Float32Array.from({ length: count }, (_, j) => Math.sin(seed + j) / 14);
   const rows = Array.from({ length: 100 }, (_, i): ScoredExample => {

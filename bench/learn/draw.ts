@@ -1,6 +1,6 @@
 /**
- * One draw of examples: what is learned from them, and what a plain logistic regression on the same
- * vectors makes of them.
+ * One draw of examples: the accuracy of what is learned from them, and of a plain logistic regression on the same
+ * vectors.
  */
 import { createLearned, type Learned } from '../../src/domain/learned.ts';
 import { judge, learn, learnedOf, MIN_EXAMPLES, type ScoredExample } from '../../src/domain/learning/learn.ts';
@@ -9,14 +9,14 @@ import { fitParameters, regressionData } from '../../src/domain/learning/regress
 import { basisOf } from '../../src/stores/catalog-additions.ts';
 import { random } from '../../test/support/random.ts';
 
-/** The pull of the plain regression: one half of the squared weights, the usual default. */
+/** The strength of the plain regression's penalty, half the squared weights: 1 is the usual default. */
 const PLAIN_PULL = 1;
-/** Its biases are free; a pull of 0 would leave a choice without examples at minus infinity. */
+/** The strength for its biases: nearly none, but with 0 a choice without examples would go to minus infinity. */
 const PLAIN_BIAS_PULL = 0.01;
 
 /**
- * Draws k examples of each choice by a seed, learns from them and decides all others; no record where k is too
- * few to learn from.
+ * Draws k examples of each choice by a seed, learns from them and decides all others. The record is undefined if
+ * nothing was learned, as with too few examples.
  */
 export function measureDraw(
   rows: readonly ScoredExample[],
@@ -49,7 +49,7 @@ export function measureDraw(
   };
 }
 
-/** A logistic regression on the vectors alone, without what the model says of the choices. */
+/** A logistic regression on the vectors alone, without the model's probabilities of the choices. */
 function plainRegression(
   examples: readonly ScoredExample[],
   facts: { readonly model: string; readonly basis: string },
@@ -71,7 +71,7 @@ function plainRegression(
   });
 }
 
-/** k rows of each choice at random, or all but one of those that there are; and the others. */
+/** k random rows of each choice, or all but one where there are not more, as examples; and all other rows. */
 function draw(rows: readonly ScoredExample[], choices: number, k: number, seed: number) {
   const next = random(1000 * seed + k);
   const order = [...rows];

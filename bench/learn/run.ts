@@ -1,10 +1,10 @@
 /**
  * `npm run bench -- learn [--draws 5] [--most 16] [--sets trec6,sst2] [--rows 2000] [--out bench/learn/out] [--model
- * umpire-mini] [--data FOLDER]`: what catalogs learn from k examples of each choice, beside zero-shot and a plain
- * logistic regression on the same vectors, on the sets of `../shared/data/eval`. Texts are scored once by the engine
- * that serves; examples are drawn, learned from, and all others decided by what was learned. Some of these decisions
- * are made through a running service as well and must be the same number for number. Every draw is a line of
- * `results.jsonl` in the folder of `--out`: a run that was ended goes on from there.
+ * umpire-mini] [--data FOLDER]`: what catalogs learn from k examples of each choice, compared with zero-shot and with a
+ * plain logistic regression on the same vectors, on the sets of `../shared/data/eval`. The service's own engine scores
+ * each text once. Examples are drawn and learned from, and all other texts are decided by what was learned. Some of
+ * these decisions are also made through a running service, and must have the same numbers. Every draw is a line of
+ * `results.jsonl` in the folder of `--out`, from which an interrupted run continues.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import { measureDraw } from './draw.ts';
 import { scoresOf } from './scores.ts';
 import { checkThroughService } from './through-service.ts';
 
-/** The least accuracy by the number of examples of each choice. */
+/** The accuracy that is required on a set, by the number of examples of each choice. */
 const FLOORS: Readonly<Record<string, Readonly<Record<number, number>>>> = {
   trec6: { 8: 0.8, 16: 0.85 },
   ag_news: { 8: 0.75, 16: 0.78 },
@@ -34,24 +34,28 @@ const FLOORS: Readonly<Record<string, Readonly<Record<number, number>>>> = {
   metatool: { 8: 0.7 },
   newsgroups20: { 16: 0.7 },
 };
+/** Examples of each choice that are learned from. */
 const SIZES = [1, 2, 4, 8, 16];
 const DATA = fileURLToPath(new URL('../../../shared/data/eval', import.meta.url));
 
 const OUT = fileURLToPath(new URL('./out', import.meta.url));
 const MODELS = fileURLToPath(new URL('../../models', import.meta.url));
-/** Decisions of a set that are made through the service, too. */
+/** Decisions of a set that are made through the service as well. */
 const CHECKED = 40;
-/** ECE of learned answers, as a mean over all sets from so many examples of each choice on. */
+/** The bound on the mean ECE of learned answers over all sets, from this number of examples of each choice on. */
 const MOST_ECE = { from: 8, ece: 0.06 };
-/** How far below zero-shot learning may fall. */
+/** How much accuracy learning may lose against zero-shot. */
 const SLACK = 0.01;
-/** What learning costs is measured on this set: so many of its rows, of which so many are decided for their time. */
+/** The set on which the cost of learning is measured. */
 const COSTED = 'banking77';
+/** Rows of that set that are learned from. */
 const COSTED_ROWS = 1000;
+/** Rows of that set that are decided, for the time of a decision. */
 const TIMED = 50;
+/** Milliseconds for one of these decisions. */
 const PATIENCE_MS = 60_000;
 
-/** One draw. */
+/** The result of one draw. */
 interface Draw {
   readonly model: string;
   readonly set: string;
@@ -66,7 +70,7 @@ interface Draw {
   readonly rung: string;
 }
 
-/** Prints a row for each set and k; ends with status 1 where a floor is missed. */
+/** Prints a row for each set and k. The process ends with status 1 if a floor is missed. */
 export async function run(
   { draws = 5, most = 16, rows: mostRows }: Record<string, number>,
   { sets, out = OUT, model = 'umpire-mini', data = DATA }: Record<string, string> = {},
@@ -94,7 +98,7 @@ export async function run(
       ...(mostRows === undefined ? {} : { rows: mostRows }),
     })) {
       const choices = (set.rows[0]?.choices ?? []).toSorted();
-      // Scored only if a draw is missing.
+      // The set is scored only if a draw is missing.
       let scoring: Promise<readonly ScoredExample[]> | undefined;
       const scores = () => {
         scoring ??= scoresOf(engine, { model, revision }, set, choices, out);
@@ -121,7 +125,7 @@ export async function run(
       }
       const check = JSON.stringify({ model: name, set: set.name, rows: set.rows.length });
       if (!linesOf(checks).includes(check)) {
-        // A run that was ended before it came to this has nothing to check with yet.
+        // All draws may be those of an interrupted run, so that this one has learned nothing yet.
         const k = Math.max(...SIZES.filter((size) => size <= most));
         last ??= measureDraw(await scores(), choices, name, k, 0).record;
         if (last === undefined) continue;
@@ -154,7 +158,7 @@ export async function run(
   }
 }
 
-/** Prints what learning costs, and says what is missed. */
+/** Prints what learning costs, and returns the bounds that are missed. */
 async function costs(
   engine: Engine,
   named: { readonly model: string; readonly revision: string },
@@ -183,7 +187,7 @@ async function costs(
   ];
 }
 
-/** Prints the row of a set and k, and says what is missed. */
+/** Prints the row of a set and k, and returns the bounds that are missed. */
 function report(set: string, k: number, results: readonly Draw[]): readonly string[] {
   const of = (name: 'zeroShot' | 'learned' | 'regression' | 'ece'): number => mean(results.map((each) => each[name]));
   const floor = Math.max(FLOORS[set]?.[k] ?? 0, of('zeroShot') - SLACK);
@@ -202,7 +206,7 @@ function linesOf(file: string): readonly string[] {
   return existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
 }
 
-/** A draw, unless its line was not written whole. */
+/** The draw of a line; none if the line was not written completely. */
 function drawOf(line: string): readonly Draw[] {
   try {
     return [JSON.parse(line) as Draw];
@@ -224,7 +228,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** Of a mean; 0 of a single value. */
+/** The standard error of the mean of the values; 0 for a single value. */
 function standardError(values: readonly number[]): number {
   const middle = mean(values);
   const squares = values.reduce((sum, value) => sum + (value - middle) ** 2, 0);

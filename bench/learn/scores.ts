@@ -1,6 +1,6 @@
 /**
- * What the engine that serves says of every text of a set, once for each revision of a model: kept in a file, since a
- * set takes minutes.
+ * The scores of every text of a set by the service's own engine. They are kept in a file for each revision of a model,
+ * since a set takes minutes.
  */
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -9,10 +9,12 @@ import type { ScoredExample } from '../../src/domain/learning/learn.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { DataSet } from '../eval/data-sets.ts';
 
+/** Milliseconds that one decision may take. */
 const PATIENCE_MS = 600_000;
+/** Texts that are scored at a time. */
 const LANES = 4;
 
-/** A set's texts as the model sees them; `choices` in code-unit order. */
+/** The scores of a set's texts. `choices`: in code-unit order. */
 export async function scoresOf(
   engine: Engine,
   { model, revision }: { readonly model: string; readonly revision: string },
@@ -38,7 +40,7 @@ export async function scoresOf(
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
-  // Whole or not at all.
+  // The file is written under another name first, so that it is complete or not there.
   const parts = scored.flatMap(({ probabilities, vector = new Float32Array() }) => [
     bytesOf(probabilities),
     bytesOf(vector),
@@ -52,7 +54,7 @@ function read(file: string, labels: readonly number[], choices: number): readonl
   const bytes = readFileSync(file);
   const size = bytes.length / labels.length;
   return labels.map((label, place) => {
-    // A copy begins where its numbers may begin.
+    // The row is copied, since a Float64Array must begin at a multiple of eight bytes.
     const own = new Uint8Array(bytes.subarray(place * size, (place + 1) * size)).buffer;
     return { probabilities: new Float64Array(own, 0, choices), vector: new Float32Array(own, 8 * choices), label };
   });

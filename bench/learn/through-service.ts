@@ -1,6 +1,6 @@
 /**
- * The same decisions by a catalog of a running service, over HTTP: what is measured is what callers get,
- * number for number.
+ * Makes the same decisions with a catalog of a running service, over HTTP: callers must get exactly the numbers that
+ * are measured.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,15 +20,15 @@ import { createStores } from '../../src/stores/create-stores.ts';
 import { SILENT_LOG } from '../../src/stores/log.ts';
 import type { Row } from '../eval/data-sets.ts';
 
-/** A row of a set with what was scored of it. */
+/** A row of a set with its scores. */
 export interface CheckedRow {
   readonly row: Row;
   readonly scored: ScoredExample;
 }
 
 /**
- * Throws Error at the first decision of the service that differs in answer, confidence or digest from what `record`
- * says. The engine stays open.
+ * Throws Error at the first decision of the service whose answer, confidence or digest is not that of `record`. The
+ * engine stays open.
  */
 export async function checkThroughService(
   engine: Engine,

@@ -1,10 +1,10 @@
-/** Callers that cost little themselves: bytes prepared once, answers read no further than needed. */
+/** Callers that cost little themselves: requests are prepared once, answers are read no further than needed. */
 import { connect, type Socket } from 'node:net';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
 import type { DecisionBody } from './requests.ts';
 
-/** What a request came to: `ok`, refused as overloaded, or anything else. */
+/** The outcome of a request: a decision, a refusal for overload, or anything else. */
 export type Outcome = 'ok' | 'refused' | 'failed';
 
 /** Sends one request after another. Never rejects. */
@@ -22,7 +22,7 @@ export function restBytes(body: DecisionBody): Buffer {
   return Buffer.concat([Buffer.from(head), json]);
 }
 
-/** The bytes of a gRPC message with its frame. */
+/** The bytes of a gRPC message in its frame. */
 export function grpcBytes(body: DecisionBody): Buffer {
   const message = toBinary(
     CreateDecisionRequestSchema,
@@ -33,7 +33,7 @@ export function grpcBytes(body: DecisionBody): Buffer {
   return Buffer.concat([frame, message]);
 }
 
-/** A connection of its own over HTTP/1.1; connects again when it was closed. */
+/** A caller with an HTTP/1.1 connection of its own, which it opens again if it was closed. */
 export function restCaller(port: number): Caller {
   let socket: Socket | undefined;
   let answer: ((outcome: Outcome) => void) | undefined;

@@ -1,18 +1,18 @@
 /**
- * The process that makes the load: `node bench/load/generator.ts '<LoadPlan as JSON>'`. Sends a LoadResult to its
- * parent when it is done.
+ * The process that makes the load: `node bench/load/generator.ts '<LoadPlan as JSON>'`. At the end it sends its parent
+ * a LoadResult.
  */
 import { type Caller, grpcBytes, type Outcome, restBytes, restCaller } from './callers.ts';
 import { grpcConnection } from './grpc-connection.ts';
 import { bodyOf } from './requests.ts';
 
-/** What load to make. */
+/** The load to make. */
 export interface LoadPlan {
   readonly port: number;
   readonly protocol: 'rest' | 'grpc';
   /**
-   * Closed: so many callers, each sending its next request when it has an answer. Open: Poisson arrivals, whatever
-   * the answers do.
+   * Closed: so many callers, each of which sends its next request when it has an answer. Open: Poisson arrivals that do
+   * not wait for answers.
    */
   readonly shape: { readonly callers: number } | { readonly perSecond: number };
   readonly seconds: number;
@@ -22,11 +22,11 @@ export interface LoadPlan {
   readonly choices: number;
 }
 
-/** What came of it. Times in milliseconds. */
+/** The outcome of the load. Times are in milliseconds. */
 export interface LoadResult {
   /** Seconds that were counted. */
   readonly seconds: number;
-  /** Of the answers `ok`, and of the refusals. */
+  /** Of decisions (`ok`), and of refusals. */
   readonly latencies: Readonly<Record<'ok' | 'refused', readonly number[]>>;
   readonly failed: number;
   /** Requests sent in the time that was counted. */
@@ -35,7 +35,7 @@ export interface LoadResult {
   readonly cpu: number;
 }
 
-// A connection carries at most 100 calls at a time: too few would hold the load back.
+/** gRPC connections: each carries at most 100 calls at a time, and too few connections would limit the load. */
 const CONNECTIONS = 24;
 
 /** Makes the load. */
@@ -88,7 +88,7 @@ async function makeLoad(plan: LoadPlan): Promise<LoadResult> {
     };
     while (performance.now() < until) {
       for (; next <= performance.now(); next += -Math.log(1 - Math.random()) * gap) void send();
-      // Woken for arrivals alone: every other time an engine would give way for nothing.
+      // The loop wakes for arrivals alone: any other time would take the CPU from an engine for nothing.
       await new Promise((resolve) => setTimeout(resolve, Math.max(1, next - performance.now())));
     }
     for (const end = performance.now() + 12_000; open > 0 && performance.now() < end; ) {

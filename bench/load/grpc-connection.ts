@@ -1,6 +1,6 @@
 /**
- * gRPC calls that cost their caller little: the frames of HTTP/2 (RFC 9113) written as bytes prepared once, answers
- * read no further than their status. A client of a library takes as much CPU time as the server that is measured.
+ * gRPC calls that cost their caller little: the frames of HTTP/2 (RFC 9113) are written from bytes prepared once, and
+ * answers are read no further than their status. A client library would take as much CPU time as the server.
  */
 import { connect } from 'node:net';
 import type { Caller, Outcome } from './callers.ts';
@@ -11,6 +11,7 @@ export interface GrpcConnection {
   close(): void;
 }
 
+// Types of frames, flags and sizes, as in RFC 9113.
 const DATA = 0;
 const HEADERS = 1;
 const RST_STREAM = 3;
@@ -34,12 +35,12 @@ function frame(type: number, flags: number, stream: number, payload: Buffer): Bu
   return Buffer.concat([head, payload]);
 }
 
-/** HPACK (RFC 7541) strings, not compressed. */
+/** A string in HPACK (RFC 7541), without compression. */
 function literal(text: string): Buffer {
   return Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]);
 }
 
-/** POST (static 3), http (6), and literals without indexing whose names are static or, for `te`, written out. */
+/** POST (static entry 3), http (6), and literals without indexing, whose names are static or, for `te`, written out. */
 const requestHeaders = Buffer.concat([
   Buffer.from([0x83, 0x86, 0x04]),
   literal('/umpire.v1.DecisionService/CreateDecision'),
@@ -54,7 +55,7 @@ const requestHeaders = Buffer.concat([
 
 function opening(): Buffer {
   const settings = Buffer.alloc(18);
-  // No header table, so that a status is always written out; nothing pushed; no flow control of answers.
+  // No dynamic table, so that a status is always written out; no pushes; and, in effect, no flow control of answers.
   for (const [index, [id, value]] of [[1, 0] as const, [2, 0] as const, [4, MAX_WINDOW] as const].entries()) {
     settings.writeUInt16BE(id, 6 * index);
     settings.writeUInt32BE(value, 6 * index + 2);
@@ -68,7 +69,7 @@ function opening(): Buffer {
   ]);
 }
 
-// The value of grpc-status, its length before it.
+// Values of grpc-status, with their length before them.
 const OK = Buffer.from('\x010');
 const UNAVAILABLE = Buffer.from('\x0214');
 
@@ -77,7 +78,7 @@ function outcomeOf(trailers: Buffer): Outcome {
   return trailers.includes(OK) ? 'ok' : 'failed';
 }
 
-/** Connects to a port of this machine. */
+/** Opens a connection to a port of this machine. */
 export function grpcConnection(port: number): GrpcConnection {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   const open = new Map<number, (outcome: Outcome) => void>();

@@ -1,4 +1,4 @@
-/** The decisions that the benchmarks ask for: inputs of a known number of tokens in the shipped model's vocabulary. */
+/** The decisions that the benchmarks ask for, whose inputs have a known number of tokens for the shipped model. */
 
 /** A request body. */
 export interface DecisionBody {
@@ -8,17 +8,17 @@ export interface DecisionBody {
   readonly choices: readonly string[];
 }
 
-// Each of these is one token.
+// Each of these words is one token.
 const words =
   'time year people way day man thing woman life child world school state family student group country problem hand part'.split(
     ' ',
   );
 const verbs = 'asked called came found gave kept made needed paid sent told took turned used wanted'.split(' ');
 
-/** The instruction of all benchmarks: six tokens. */
+/** The instruction in all benchmarks, of six tokens. */
 export const INSTRUCTION = 'which team should handle this?';
 
-/** An input of so many tokens; `seed` makes different ones. */
+/** An input of so many tokens; different seeds give different inputs. */
 function inputOf(tokens: number, seed = 0): string {
   return Array.from({ length: tokens }, (_, i) => {
     const list = i % 2 === 0 ? words : verbs;
@@ -34,7 +34,7 @@ export function choicesOf(count: number): readonly string[] {
   );
 }
 
-/** A body for the default model. */
+/** A body for minilm-l6. */
 export function bodyOf(tokens: number, choices: number, seed = 0): DecisionBody {
   return { model: 'minilm-l6', input: inputOf(tokens, seed), instruction: INSTRUCTION, choices: choicesOf(choices) };
 }

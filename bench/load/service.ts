@@ -1,4 +1,6 @@
-/** The service under test: `src/main.ts` in a process of its own, its log in a file, its limits on callers off. */
+/**
+ * The service under test: `src/main.ts` in a process of its own, with its log in a file and without limits on callers.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
@@ -13,14 +15,14 @@ export interface Service {
   readonly port: number;
   readonly pid: number;
   readonly process: ChildProcess;
-  /** The pids of its engines. */
+  /** The pids of its engine processes. */
   engines(): readonly number[];
-  /** Its log so far, one JSON object a line. */
+  /** The lines of its log so far. */
   log(): readonly LogLine[];
   stop(): Promise<void>;
 }
 
-/** What benchmarks read of a line. */
+/** What benchmarks read of a line of the log. */
 export interface LogLine {
   readonly time: string;
   readonly reason?: string;

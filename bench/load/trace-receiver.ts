@@ -1,15 +1,16 @@
-/** A receiver of traces that reads what it is sent and says thanks, as cheaply as one can. */
+/** A receiver of traces that reads what it is sent and answers 200, as cheaply as possible. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
+/** A receiver that listens. */
 export interface TraceReceiver {
-  /** The settings with which a service sends it this share of its requests' traces. */
+  /** The settings with which a service sends it the traces of this share of its requests. */
   settings(share: number): Readonly<Record<string, string>>;
   close(): void;
 }
 
-/** Starts one in this process. */
+/** Starts a receiver in this process. */
 export async function startTraceReceiver(): Promise<TraceReceiver> {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(200).end());

@@ -1,6 +1,6 @@
 /**
- * Overload: an open loop of arrivals at several times the capacity. What counts is what still gets done, and how fast
- * the rest is refused.
+ * Overload: an open loop of arrivals at several times the capacity. Measured is how many decisions are still made, and
+ * how fast the others are refused.
  */
 import { availableParallelism } from 'node:os';
 import { cpuSeconds, residentBytes } from '../load/cpu.ts';
@@ -9,7 +9,7 @@ import { startService } from '../load/service.ts';
 import { quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
-/** `--seconds N`, `--factor N`, `--engines N`, `--tokens N`, `--choices N`. */
+/** Runs the benchmark and prints its table. `--seconds N`, `--factor N`, `--engines N`, `--tokens N`, `--choices N`. */
 export async function run(options: Record<string, number>): Promise<void> {
   const { seconds = 60, factor = 5, engines = availableParallelism(), tokens = 58, choices = 8 } = options;
   const rows: string[][] = [];

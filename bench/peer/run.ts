@@ -1,6 +1,6 @@
 /**
- * Umpire beside a plain server around `@huggingface/transformers`, with the same model file, texts and choices: 16
- * callers each, taking turns.
+ * Compares Umpire with a plain server around `@huggingface/transformers`, with the same model file, texts and choices.
+ * Both have 16 callers, in turns.
  */
 import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,11 +15,12 @@ import { startService } from '../load/service.ts';
 import { median, quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
+/** The version of the peer that is installed. */
 const VERSION = '4.3.1';
 
 /**
- * `--seconds N` a round, `--rounds N`, `--callers N`, `--tokens N`, `--choices N`. Installs the peer into a temporary
- * folder the first time.
+ * Runs the benchmark and prints its table. `--seconds N` of a round, `--rounds N`, `--callers N`, `--tokens N`,
+ * `--choices N`. The first time it installs the peer into a temporary folder.
  */
 export async function run(options: Record<string, number>): Promise<void> {
   const { seconds = 8, rounds = 2, callers = 16, tokens = 58, choices = 8 } = options;

@@ -1,8 +1,8 @@
 /**
- * The peer: `@huggingface/transformers` as its documentation shows it, behind a plain `node:http` server, with the
- * same model file, texts and choices. `node bench/peer/server.ts <folder with node_modules and model> <cache>`:
- * with `cached` it keeps the choices' vectors, as Umpire does; with `plain` it encodes them for every request.
- * Tells its port over IPC.
+ * The peer: `@huggingface/transformers`, used as its documentation shows, behind a plain `node:http` server, with the
+ * same model file, texts and choices. Run as `node bench/peer/server.ts <folder with node_modules and model> <cached or
+ * plain>`, it sends its parent its port. With `cached` it keeps the vectors of choices, as Umpire does; with `plain` it
+ * encodes them for every request.
  */
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DecisionBody } from '../load/requests.ts';
 
-/** The part of the package that is used; it is installed for this benchmark alone. */
+/** The part of the package that is used. It has no types here, since it is installed for this benchmark alone. */
 interface Transformers {
   readonly env: { allowRemoteModels: boolean; localModelPath: string };
   readonly AutoTokenizer: { from_pretrained(name: string): Promise<(text: string) => Promise<object>> };
@@ -44,7 +44,7 @@ async function choiceVector(choice: string): Promise<Float32Array> {
 }
 
 async function decide({ instruction, input, choices }: DecisionBody): Promise<object> {
-  // The same work as the shipped model's: the input alone, and with its instruction.
+  // The same work as with the shipped package: the input is encoded alone and with its instruction.
   const alone = await vector(input);
   const joint = await vector(`${instruction} ${input}`);
   const logits: number[] = [];

@@ -1,19 +1,19 @@
 /**
- * A decision server for benchmarks: speaks `/v1/systemone`, takes so many choices and no more, and has a model of
- * another Umpire decide. It counts what it was asked, and hangs on request.
+ * A decision server for benchmarks. It speaks `/v1/systemone`, takes a bounded number of choices, and has a model of
+ * another Umpire decide. It counts what it is asked, and hangs on request.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What decides for it. */
+/** The model that decides for the server. */
 export interface Decider {
-  /** Of a service, without a slash at the end. */
+  /** The address of its service, without a slash at the end. */
   readonly url: string;
   readonly model: string;
 }
 
-/** What it was asked so far. */
+/** What the server has been asked so far. */
 export interface Asked {
   requests: number;
   choices: number;
@@ -26,7 +26,7 @@ export interface Asked {
 export interface DecisionServer {
   readonly address: string;
   readonly asked: Asked;
-  /** Whether it answers nothing, not even whether it is ready; what waits meanwhile is answered afterwards. */
+  /** Makes it answer nothing, not even questions of its health, or go on and answer what has waited. */
   hang(hangs: boolean): void;
   stop(): Promise<void>;
 }
@@ -39,7 +39,7 @@ interface Body {
   >;
 }
 
-/** Starts a server that takes at most `cap` choices; `tokensOf` counts the tokens of a text. */
+/** Starts a server that takes at most `cap` choices. `tokensOf`: the number of a text's tokens. */
 export async function startDecisionServer(
   decider: Decider,
   cap: number,

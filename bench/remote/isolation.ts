@@ -1,35 +1,36 @@
 /**
- * What a remote model in trouble takes from a local one: the local model's decisions, one after another, in turns
- * without callers of the remote model and with eight of them while its server hangs.
+ * How much a remote model in trouble slows a local one down: the local model makes decisions one after another, in
+ * turns alone and beside eight callers of the remote model, whose server hangs.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { median, quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 import type { DecisionServer } from './decision-server.ts';
 
-/** How it is measured. */
+/** What is measured, and for how long. */
 export interface IsolationOptions {
   readonly url: string;
   readonly server: DecisionServer;
   readonly choices: readonly string[];
   readonly rounds: number;
-  /** Of each turn. */
+  /** The length of each turn. */
   readonly seconds: number;
 }
 
-/** What became of a decision; milliseconds until it may be asked again. */
+/** The status of an answer, and the milliseconds that its Retry-After names. */
 interface Decided {
   readonly status: number;
   readonly retryAfter: number;
 }
 
+/** Callers of the remote model. */
 const CALLERS = 8;
-/** Between two decisions of one caller. Milliseconds. */
+/** Milliseconds between two decisions of one caller. */
 const PAUSE = 10;
-/** How long the remote model may take to serve again. Milliseconds. */
+/** Milliseconds in which the remote model must serve again. */
 const PATIENCE = 30_000;
 
-/** Prints a table; both figures of a round are of the same minute. */
+/** Measures and prints a table. Both turns of a round follow each other, so that they see the same machine. */
 export async function measureIsolation({ url, server, choices, rounds, seconds }: IsolationOptions): Promise<void> {
   const alone: number[] = [];
   const beside: number[] = [];
@@ -57,7 +58,7 @@ export async function measureIsolation({ url, server, choices, rounds, seconds }
       while (!done) {
         const { status, retryAfter } = await decide('shortlisted', 'where is my card');
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        // As clients do that are told when to come back.
+        // Clients respect Retry-After.
         await delay(status === 503 ? retryAfter : PAUSE);
       }
     });
@@ -71,7 +72,7 @@ export async function measureIsolation({ url, server, choices, rounds, seconds }
       await delay(100);
     }
   };
-  // Neither is measured before it has decided.
+  // The first decision is not measured.
   await decide('minilm-l6', 'hello');
   for (let round = 0; round < rounds; round++) {
     if (round % 2 === 0) {

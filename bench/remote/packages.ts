@@ -1,13 +1,13 @@
-/** A models folder with minilm-l6, and the model `shortlisted`: minilm-l6 picks, a decision server decides. */
+/** Writes a models folder with minilm-l6 and `shortlisted`, for which minilm-l6 picks and a decision server decides. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The package of the local model. */
+/** The folder of the local model's package. */
 export const LOCAL = fileURLToPath(new URL('../../models/minilm-l6/r1', import.meta.url));
 
-/** A folder that is there until it is removed. */
+/** A temporary models folder. */
 export interface ModelsFolder {
   readonly path: string;
   remove(): void;

@@ -1,11 +1,12 @@
 /**
  * `npm run bench -- remote --data FOLDER [--sets banking77,clinc150] [--rows 300] [--cap 26] [--rounds 6] [--seconds
- * 8]`: more choices than a server takes. A decision server behind `/v1/systemone` takes 26 choices and has umpire-mini
- * decide, in a service of its own; the model `shortlisted` has minilm-l6 pick these 26. Accuracy, cost and latency
- * beside minilm-l6 alone and umpire-mini with all choices, one decision after another; then what it takes from a local
- * model when the server hangs (isolation.ts). `--only accuracy` or `--only isolation` does one of the two.
+ * 8]`: decisions with more choices than a server takes. A decision server that speaks `/v1/systemone` takes 26 choices
+ * and has umpire-mini decide, in a service of its own; for the model `shortlisted` minilm-l6 picks these 26. Its
+ * accuracy, cost and latency are compared with minilm-l6 alone and with umpire-mini and all choices, one decision after
+ * another; then how much it slows a local model down when the server hangs (isolation.ts). `--only accuracy` or `--only
+ * isolation` does one of the two.
  *
- * The last set has the rows of all sets, and 300 choices: their labels, and short ones of the folder's other sets.
+ * The last set has rows of all sets, and 300 choices: their labels, and short labels of the folder's other sets.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,21 +22,23 @@ import { type DecisionServer, startDecisionServer } from './decision-server.ts';
 import { measureIsolation } from './isolation.ts';
 import { LOCAL, writeModels } from './packages.ts';
 
+/** Choices of the last set: the most that a decision may have. */
 const MOST_CHOICES = 300;
-/** Of the labels that fill up a set, characters. */
+/** Characters that a label from another set may have. */
 const LONGEST_LABEL = 40;
-/** Rows between two signs of progress. */
+/** Rows between two lines of progress. */
 const PROGRESS = 50;
-/** How long a model may take to be served, milliseconds. */
+/** Milliseconds in which the model must be served. */
 const PATIENCE = 120_000;
 
+/** A model that is compared. */
 interface Contender {
   readonly name: string;
   readonly url: string;
   readonly model: string;
 }
 
-/** Runs it. Throws without `--data`. */
+/** Runs the benchmark and prints its tables. Throws without `--data`. */
 export async function run(numbers: Record<string, number>, words: Record<string, string>): Promise<void> {
   const { data, only } = words;
   if (data === undefined) throw new Error('--data FOLDER: where banking77.jsonl and clinc150.jsonl are');
@@ -71,7 +74,7 @@ export async function run(numbers: Record<string, number>, words: Record<string,
   }
 }
 
-/** The service is ready without the models of servers. Throws with what the log says where this one does not come. */
+/** Waits for the model, without which the service is ready, too. Throws Error with the log if it is never served. */
 async function untilServed(service: Service): Promise<void> {
   for (const end = performance.now() + PATIENCE; performance.now() < end; await delay(200)) {
     const response = await fetch(`http://127.0.0.1:${service.port}/v1/models/shortlisted`);
@@ -86,7 +89,7 @@ function sha256Of(file: string): string {
   return JSON.parse(readFileSync(join(LOCAL, 'model.json'), 'utf8')).files[file].sha256;
 }
 
-/** The sets, and all of them together with as many choices as a decision may have. */
+/** The sets, and one of rows from all of them with as many choices as a decision may have. */
 function setsOf(folder: string, names: readonly string[], rows: number): readonly DataSet[] {
   const sets = readDataSets(folder, { sets: names, rows });
   const others = readDataSets(folder, { rows: 1 }).filter(
@@ -109,7 +112,10 @@ function setsOf(folder: string, names: readonly string[], rows: number): readonl
   return [...sets, all];
 }
 
-/** Prints how well and how fast each decides a set, row by row in turns, and what the server was asked. */
+/**
+ * Has all contenders decide a set row by row, in turns, and prints how well and how fast, and what the server was
+ * asked.
+ */
 async function compare(
   set: DataSet,
   contenders: readonly Contender[],
@@ -131,7 +137,7 @@ async function compare(
       answers.get(each)?.push(answer as Answer);
     }
     if (server.asked.last.includes(row.label)) held++;
-    // On a busy machine a set takes minutes.
+    // A set takes minutes on a busy machine, so progress is shown.
     if ((place + 1) % PROGRESS === 0) {
       console.error(
         `${set.name}, ${place + 1} rows: ${contenders.map((each) => accuracyOf(each).toFixed(3)).join(' ')}`,

@@ -1,6 +1,6 @@
 /**
- * The replicas on hosts of their own: network namespaces on a bridge, one of which is taken off the bridge in the
- * middle, so that nothing that is sent to it arrives and nothing says so. Needs root and iproute2.
+ * Replicas on hosts of their own: network namespaces on a bridge. One of them is taken off the bridge under load, so
+ * that nothing that is sent to it arrives and nobody is told. Needs root and iproute2.
  */
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,9 +20,12 @@ import {
 } from './service.ts';
 import { watchStillness } from './stillness.ts';
 
+/** The first three bytes of the addresses of the bridge and the hosts. */
 const NETWORK = '10.213.76';
+/** The name of the bridge. */
 const BRIDGE = 'umpire-br';
 
+/** A network namespace. `within`: the command that runs another within it. */
 interface Host {
   readonly name: string;
   readonly host: string;
@@ -35,7 +38,7 @@ function ip(...args: readonly string[]): void {
   execFileSync('ip', args, { stdio: 'pipe' });
 }
 
-/** Makes the bridge and three hosts. @throws Error if that is not allowed. */
+/** Creates the bridge and three hosts. @throws Error if that is not allowed. */
 function makeHosts(): { readonly hosts: readonly Host[]; remove(): void } {
   const names = [1, 2, 3].map((number) => `umpire-${number}`);
   const remove = (): void => {
@@ -43,7 +46,7 @@ function makeHosts(): { readonly hosts: readonly Host[]; remove(): void } {
       try {
         ip(...args);
       } catch {
-        // It was not made.
+        // It does not exist.
       }
     }
   };
@@ -72,7 +75,7 @@ function makeHosts(): { readonly hosts: readonly Host[]; remove(): void } {
   }
 }
 
-/** Cuts one off for `seconds` and prints a table; says so where namespaces are not allowed. */
+/** Cuts a host off for `seconds` and prints a table, or a line if namespaces are not allowed. */
 export async function hosts(seconds: number, callers: number, pause: number): Promise<void> {
   let made: ReturnType<typeof makeHosts>;
   try {
@@ -134,6 +137,6 @@ async function cutOff(
   rows.push(...after.map((tally) => tallyRow(tally, 'back')));
   printTable(TALLY_HEAD, rows);
   printFaults([...during, ...after]);
-  console.log(`the one that was cut off serves again ${(back / 1000).toFixed(1)} s after its line was mended`);
+  console.log(`the host that was cut off serves again ${(back / 1000).toFixed(1)} s after it was connected again`);
   console.log(`the machine itself stood still for ${still.toFixed(0)} ms at most\n`);
 }

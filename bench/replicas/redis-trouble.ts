@@ -1,6 +1,6 @@
 /**
- * Redis behind Sentinels and as a cluster, with a node that fails in the middle: seconds until catalogs are back,
- * and decisions lost.
+ * Redis behind Sentinels and as a cluster, with a node that fails under load: how many seconds catalogs are away, and
+ * how many decisions fail.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decisionOf, restFault } from '../../test/support/decision-calls.ts';
@@ -11,15 +11,16 @@ import { printTable } from '../report/table.ts';
 import { type Deployment, inlineCalls, printFaults, startDeployment } from './service.ts';
 import { watchStillness } from './stillness.ts';
 
-/** Something that happens to Redis. Resolves when it is over as far as Redis is concerned. */
+/** Something that happens to Redis. */
 interface Event {
   readonly name: string;
-  /** Resolves once it has begun, if that takes a while. */
+  /** Resolves when it has begun, if that takes a while. */
   begin?(): Promise<void>;
+  /** Resolves when it is over as far as Redis is concerned. */
   happen(): Promise<void>;
 }
 
-/** Runs all and prints a table. */
+/** Makes all events happen, one after another, and prints a table. */
 export async function redisTrouble(callers: number, pause: number): Promise<void> {
   const rows: (readonly string[])[] = [];
   const tallies: Tally[] = [];
@@ -85,7 +86,7 @@ function sentinelEvents({ master, replica, sentinels }: Awaited<ReturnType<typeo
     },
     {
       name: 'Sentinel: a failover on request',
-      // Asked again until the Sentinel has taken note of the replica, and of the last failover's end.
+      // The Sentinel refuses until it has noticed the replica and the end of the last failover.
       async begin() {
         await until(async () => (await sentinels[0]?.command('SENTINEL', 'FAILOVER', 'umpire')) === 'OK', 60_000);
       },
@@ -107,7 +108,7 @@ function sentinelEvents({ master, replica, sentinels }: Awaited<ReturnType<typeo
 }
 
 function clusterEvents(nodes: readonly TestRedis[], replicas: readonly TestRedis[]): readonly Event[] {
-  // The owner `acme` is in slot 11,304, the third master's.
+  // The owner `acme` is in slot 11,304, which the third master has.
   const [master, replica] = [nodes[2], replicas[2]];
   if (master === undefined || replica === undefined) throw new Error('no third node');
   const info = async (redis: TestRedis): Promise<string> => String(await redis.command('INFO', 'replication'));
@@ -136,7 +137,7 @@ function clusterEvents(nodes: readonly TestRedis[], replicas: readonly TestRedis
   ];
 }
 
-/** Milliseconds without a refusal after which catalogs are taken to be back. */
+/** Milliseconds without a refusal after which catalogs count as back. */
 const SETTLED = 3_000;
 
 async function watch(
@@ -149,9 +150,9 @@ async function watch(
   const { replicas, headers } = deployment;
   const seen = { calls: 0, refused: 0, lastRefusal: 0 };
   let over = false;
-  // Each replica is asked itself: all must be back.
+  // Each replica is asked directly, since all of them must be back.
   const probes = replicas.map(async ({ host, port }, index) => {
-    // A connection for each, so that none is used just as it is closed.
+    // Each request has a connection of its own: a kept one could be closed just as it is used.
     const fresh = { ...headers, connection: 'close' };
     for (let turn = 0; !over; turn++) {
       const id = `probe-${index}-${turn}-${Math.round(performance.now())}`;

@@ -1,4 +1,4 @@
-/** How the load spreads, limits over all replicas, and a rolling restart under load. */
+/** Limits over all replicas, how the load spreads over them, and a rolling restart under load. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callGrpc } from '../../test/support/grpc.ts';
 import { send } from '../../test/support/http.ts';
@@ -17,7 +17,7 @@ import {
 } from './service.ts';
 import { watchStillness } from './stillness.ts';
 
-/** Runs both and prints their tables. */
+/** Measures limits, spread and restarts, and prints their tables. */
 export async function rolling(rounds: number, callers: number, pause: number): Promise<void> {
   const redis = await startRedis();
   const store = { REDIS_URL: redis.url };
@@ -40,13 +40,13 @@ export async function rolling(rounds: number, callers: number, pause: number): P
   }
 }
 
-/** Requests that one caller may make. */
+/** Requests that a limited caller may make: a burst whose rate refills one a minute. */
 const ALLOWED = 60;
 
 async function limits({ replicas, rest, grpc, limitedKey }: Deployment): Promise<void> {
   const headers = await limitedKey(ALLOWED / 3600, ALLOWED);
   const forged = (turn: number) => ({ 'x-forwarded-for': `203.0.113.${turn}` });
-  // Limits come before the body is read, which costs least where it is wrong.
+  // Limits apply before the body is read, so the cheapest body serves: a wrong one.
   const kinds: Readonly<Record<string, (turn: number) => Promise<boolean>>> = {
     'an address, through nginx': async () =>
       (await rest.send({ body: '{}', localAddress: '127.0.0.31' })).status !== 429,

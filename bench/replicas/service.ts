@@ -1,5 +1,5 @@
 /**
- * What every part of `replicas` runs: three replicas behind nginx, a key, a catalog, and callers that keep on calling.
+ * What every part of `replicas` runs: three replicas behind nginx, a key, a catalog, and callers that keep calling.
  */
 import { createStores } from '../../src/stores/create-stores.ts';
 import { SILENT_LOG } from '../../src/stores/log.ts';
@@ -18,14 +18,14 @@ export interface Deployment {
   readonly proxy: TestProxy;
   readonly rest: TlsCaller;
   readonly grpc: GrpcClients;
-  /** Carries the key of an owner who has the catalog `teams`. */
+  /** The headers with the key of an owner who has the catalog `teams`. */
   readonly headers: { readonly authorization: string };
-  /** A key with limits of its own. */
+  /** The headers with a new key that has limits of its own. */
   limitedKey(perSecond: number, burst: number): Promise<{ readonly authorization: string }>;
   stop(): Promise<void>;
 }
 
-/** Limits far above what is sent, so that every request has something to ask of Redis. */
+/** Limits far above what is sent: every request asks Redis, and none is refused. */
 const LIMITS = {
   UMPIRE_RATE_ANONYMOUS: '10000/s',
   UMPIRE_BODIES_ANONYMOUS: 'off',
@@ -37,7 +37,7 @@ const LIMITS = {
 };
 
 /**
- * Starts one. `store` says where Redis is, for the replicas; `here` the same for this process, if that is elsewhere.
+ * Starts a deployment. `store`: the settings with which replicas find Redis; `here`: those of this process, if others.
  */
 export async function startDeployment(
   store: Record<string, string>,
@@ -93,7 +93,7 @@ export function inlineCalls({ rest, grpc, headers }: Deployment, callers: number
 
 let catalogs = 0;
 
-/** Decisions by a catalog, and catalogs that are made, read and deleted. */
+/** Decisions with a catalog, and catalogs that are created and deleted. */
 export function catalogCalls({ rest, headers }: Deployment, callers: number, pause: number): readonly Calls[] {
   return [
     {
@@ -123,12 +123,12 @@ export function catalogCalls({ rest, headers }: Deployment, callers: number, pau
 /** The head of a table of tallies. */
 export const TALLY_HEAD = ['', 'sent', 'answered', 'failed', 'longest ms'];
 
-/** A row of it. */
+/** A row of a table of tallies. */
 export function tallyRow({ name, sent, answered, failed, longest }: Tally, when: string): readonly string[] {
   return [`${when}: ${name}`, String(sent), String(answered), String(failed), longest.toFixed(0)];
 }
 
-/** Says what went wrong, below a table. */
+/** Prints what went wrong, below a table. */
 export function printFaults(tallies: readonly Tally[]): void {
   for (const { name, faults } of tallies) {
     for (const [fault, times] of Object.entries(faults)) console.log(`${name}: ${times} × ${fault}`);

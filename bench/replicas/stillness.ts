@@ -1,13 +1,15 @@
-/** Whether the machine itself stood still: times that were measured meanwhile say nothing about the service. */
+/** Detects whether the machine itself stood still: times that were measured then say nothing about the service. */
 
+/** A watch on this process. */
 export interface Stillness {
-  /** The longest that this process was held up since the last look, milliseconds. */
+  /** The longest time that this process was held up since the last look, milliseconds. */
   look(): number;
 }
 
+/** Milliseconds between two looks at the clock. */
 const INTERVAL = 20;
 
-/** Watches from now on. */
+/** Begins to watch. */
 export function watchStillness(): Stillness {
   let last = performance.now();
   let longest = 0;

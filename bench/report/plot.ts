@@ -11,7 +11,7 @@ export interface Line {
 const WIDTH = 640;
 const HEIGHT = 360;
 const MARGIN = { left: 60, right: 130, top: 40, bottom: 50 };
-/** Between the lines of two labels, for the size of the font. */
+/** Pixels between the lines of two labels, for the size of the font. */
 const LABEL_GAP = 14;
 const COLOURS = ['#1f6f8b', '#c8553d', '#588157', '#6d597a'];
 

@@ -1,8 +1,8 @@
-/** Labels beside the ends of lines, so that none lies on another. */
+/** Places labels beside the ends of lines so that none covers another. */
 
 /**
- * Places for labels that want to be at these: in the same order, at least `gap` apart and not below `most`, moved as
- * little as that needs.
+ * The places of labels whose ideal places are `wanted`: in the same order, at least `gap` apart and at most at `most`,
+ * moved no further than that needs.
  */
 export function spreadLabels(wanted: readonly number[], gap: number, most: number): readonly number[] {
   const order = wanted.map((_, place) => place).toSorted((a, b) => (wanted[a] as number) - (wanted[b] as number));

@@ -1,4 +1,4 @@
-/** Tables as Markdown, so that a result can be pasted as it is. */
+/** Tables in Markdown, so that results can be pasted unchanged. */
 
 /** Prints a table; the first column is text, the others are numbers. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {

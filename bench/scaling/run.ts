@@ -1,6 +1,7 @@
 /**
- * Scaling, without the wire: throughput with 1 and 2 engines, what a decision costs by its tokens and choices, and what
- * the pool and its messages add to a bare run. Writes the plots `bench/scaling/tokens.svg` and `choices.svg`.
+ * Scaling of the engine, without the wire: throughput with one engine process and with one for each core, the cost of a
+ * decision by its tokens and choices, and what the pool and its messages add to a bare run. Writes the plots
+ * `bench/scaling/tokens.svg` and `choices.svg`.
  */
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +16,7 @@ import { printTable } from '../report/table.ts';
 const modelsDir = fileURLToPath(new URL('../../models', import.meta.url));
 const log = { debug() {}, info() {}, warn: console.error, error: console.error };
 
-/** `--seconds N` of each measurement of throughput, `--repeats N` of each measurement of one decision. */
+/** Runs the benchmark. `--seconds N` for each measurement of throughput, `--repeats N` of each decision. */
 export async function run(options: Record<string, number>): Promise<void> {
   const { seconds = 5, repeats = 40 } = options;
   await throughput(seconds);
@@ -67,7 +68,7 @@ export async function run(options: Record<string, number>): Promise<void> {
   writePlot(here('choices.svg'), 'A decision by its choices, cached', 'choices', 'ms', lines(byChoices));
 }
 
-/** Closed loops on 1 engine and on as many as there are cores, beside bare loops in as many processes. */
+/** Closed loops on one engine process and on one for each core, compared with bare loops in as many processes. */
 async function throughput(seconds: number): Promise<void> {
   const rows: string[][] = [];
   for (const count of new Set([1, availableParallelism()])) {

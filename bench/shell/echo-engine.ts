@@ -1,4 +1,4 @@
-/** An engine process that answers at once: what a decision costs in messages alone, which are as the pool's. */
+/** An engine process that answers at once, with the pool's own messages: it shows what these alone cost. */
 import type { FromEngine, ScoreMessage } from '../../src/engine/worker/messages.ts';
 
 process.on('message', ({ job, choices }: ScoreMessage) => {

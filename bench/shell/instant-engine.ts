@@ -1,8 +1,8 @@
-/** An engine that answers at once, so that what is left of a request is the shell around it. */
+/** An engine that answers at once, so that only the shell around it is measured. */
 import type { Engine } from '../../src/engine/engine.ts';
 import { createFunctionEngine } from '../../src/mock/function-engine.ts';
 
-/** Knows one model, `instant@r1`, and finds every choice equally likely. */
+/** An engine with one model, `instant@r1`, that gives every choice the same probability. */
 export function createInstantEngine(): Engine {
   const limits = { inputTokens: 512, candidateTokens: 128, choices: 300 };
   const models = [

@@ -1,4 +1,4 @@
-/** The two requests of this benchmark. */
+/** The two requests that this benchmark sends. */
 
 /** A request body as an object. */
 export interface DecisionBody {

@@ -1,9 +1,9 @@
 /**
- * What Umpire costs around a decision: CPU time of the serving process for one request, with an engine that answers at
- * once and the log as in production, beside the barest server of the same protocol in the same run; and with 300
- * choices beside the CPU time that real engines, of the default model and of the cheapest, take for the same decision,
- * its choices cached. Servers are processes of their own and take turns, so that a machine which slows down slows all
- * of them; of the rounds the first quartile is shown.
+ * What the shell around a decision costs: CPU time of the serving process for one request, with an engine that answers
+ * at once and the log as in production, compared with the barest server of the same protocol in the same run; and with
+ * 300 choices compared with the CPU time that the engines of the default model and of the cheapest one take for the
+ * same decision, with cached choices. Each server is a process of its own. They take turns, so that a machine which
+ * slows down slows all of them. The first quartile of the rounds is shown.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,21 +22,23 @@ type Send = () => Promise<unknown>;
 
 interface Row {
   readonly name: string;
-  /** Rows of one name share a process. */
+  /** Rows with the same server share a process. */
   readonly server: 'decisions' | 'echo' | 'echo-engine' | 'connect-http1' | 'connect-http2' | 'umpire' | 'observed';
-  /** Which of its servers, where it has several. */
+  /** Which of the process's servers, if it has several. */
   readonly port?: number;
   readonly body: DecisionBody;
   readonly send: (port: number, body: DecisionBody) => Send;
-  /** The row that this one is divided by, or the engines' CPU time for the same requests. */
+  /** The row by which this one is divided, or the engines' CPU time for the same requests. */
   readonly baseline?: string | typeof ENGINE;
   readonly bound?: number;
 }
 
-/** Instead of a row: the engines of the row's own server. */
+/** A baseline that is no row: the engine processes of the row's own server. */
 const ENGINE = Symbol('engine');
 
+/** Callers of a server at a time. */
 const CALLERS = 8;
+/** Requests of the round that only warms up, at least. */
 const WARM_UP = 3000;
 
 const ALL: readonly Row[] = [
@@ -97,8 +99,8 @@ const ALL: readonly Row[] = [
 ];
 
 /**
- * What an operator may switch on, beside a row without: four services in one process, so that nothing else
- * tells them apart.
+ * Rows for what an operator may switch on, compared with a row without it: four services in one process, so that they
+ * differ in nothing else.
  */
 function observed(protocol: string, send: Row['send']): readonly Row[] {
   const baseline = `${protocol}, nothing observed`;
@@ -128,7 +130,7 @@ function rest(port: number, body: DecisionBody): Send {
         if (response.statusCode !== 200) reject(new Error(`status ${response.statusCode}`));
         response.resume().on('end', resolve);
       });
-      // While other rows had their turn, the server may have closed an idle connection.
+      // The server may have closed an idle connection while other rows had their turn.
       sent.on('error', (error) => (sent.reusedSocket ? resolve(once()) : reject(error))).end(bytes);
     });
   return once;
@@ -167,14 +169,14 @@ async function startServer(
   return { child, ports };
 }
 
-/** CPU time so far, microseconds: of the serving process, and of its engines. */
+/** CPU time so far, microseconds: of the serving process, and of its engine processes. */
 async function cpuOf(child: ChildProcess): Promise<{ readonly cpu: number; readonly engines: number }> {
   child.send('cpu');
   const [times] = (await once(child, 'message')) as [{ cpu: number; engines: number }];
   return times;
 }
 
-/** Sends `count` requests from as many callers as there are. */
+/** Sends `count` requests, `CALLERS` at a time. */
 async function drive(send: Send, count: number): Promise<void> {
   let left = count;
   const caller = async (): Promise<void> => {
@@ -187,8 +189,8 @@ async function drive(send: Send, count: number): Promise<void> {
 }
 
 /**
- * Measures all rows and prints the table. `--requests N`: requests a row and round, `--rounds N`, `--observed 1`: the
- * last rows alone, `--rest 1`: the first.
+ * Measures all rows and prints the table. `--requests N` of a row in a round, `--rounds N`; `--observed 1` measures
+ * only the last rows, `--rest 1` only the first.
  */
 export async function run(
   options: {
@@ -210,11 +212,11 @@ export async function run(
   const senders = rows.map(({ server, port = 0, send, body }) => send(servers.get(server)?.ports[port] ?? 0, body));
   const samples = rows.map((): number[] => []);
   const engines = rows.map((): number[] => []);
-  // The first of a set of choices encodes it, which several at once would be refused for.
+  // The first request encodes its choices; several such at a time would be refused.
   for (const send of senders) await send();
   for (let round = -1; round < rounds; round += 1) {
     for (let turn = 0; turn < rows.length; turn += 1) {
-      // Each round begins with another row, so that none always follows the same one.
+      // Each round begins with another row, so that no row is always the first.
       const index = (turn + Math.max(0, round)) % rows.length;
       const row = rows[index] as Row;
       const { child } = servers.get(row.server) as { child: ChildProcess };
@@ -233,7 +235,7 @@ export async function run(
       engines[index]?.push((after.engines - before.engines) / count);
     }
   }
-  // Whatever else the machine does can only add to a round: the quieter ones tell more.
+  // Other work of the machine can only add to a round, so the quieter rounds tell more.
   const microseconds = new Map(rows.map(({ name }, index) => [name, quantile(samples[index] ?? [], 0.25)]));
   printTable(
     ['CPU time of one request', 'µs', 'ratio', 'at most'],

@@ -1,7 +1,7 @@
 /**
- * Servers under test, a process of their own: `node bench/shell/server.ts <kind> [settings of one Umpire or
- * more, as JSON]`. Tells the ports over IPC, and its CPU time so far and that of its engines, microseconds,
- * whenever it is asked.
+ * A process with one or more servers under test: `node bench/shell/server.ts <kind> [settings of each Umpire, as
+ * JSON]`. It sends its parent the ports, and, whenever it is asked, the CPU time of itself and of its engine processes
+ * so far, in microseconds.
  */
 import { fork } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -22,7 +22,7 @@ import { processVitals, type Vitals } from '../../src/wire/watchdog.ts';
 import { createInstantEngine } from './instant-engine.ts';
 import type { DecisionBody } from './requests.ts';
 
-/** Reads a JSON body and sends it back: what any JSON service over node:http costs. `between` gets it first. */
+/** Reads a JSON body and sends it back, after `between`: what any JSON service over node:http costs at least. */
 function echo(between: (body: DecisionBody, go: () => void) => void) {
   return (request: IncomingMessage, response: ServerResponse): void => {
     const chunks: Buffer[] = [];
@@ -38,7 +38,7 @@ function echo(between: (body: DecisionBody, go: () => void) => void) {
   };
 }
 
-/** The same with a message to an engine process and back, as the pool sends them. */
+/** An echo with a message to an engine process and back before it, as the pool sends them. */
 function echoThroughEngine() {
   const engine = fork(fileURLToPath(new URL('./echo-engine.ts', import.meta.url)), [], { serialization: 'advanced' });
   const waiting = new Map<number, () => void>();
@@ -54,7 +54,7 @@ function echoThroughEngine() {
   });
 }
 
-/** A connect-node service as its documentation begins: the handler does nothing but fill the message. */
+/** The simplest connect-node service, as in its documentation: the handler only fills the message. */
 const bareConnect = connectNodeAdapter({
   routes: (router) =>
     router.service(DecisionService, {
@@ -81,7 +81,7 @@ function listen(server: Server): Promise<number> {
 async function umpire(settings: Readonly<Record<string, string>>, engine?: Engine): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'umpire-bench-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  // The settings of production but for the limits that this benchmark is meant to exceed.
+  // The settings are those of production, but for the limits that this benchmark would exceed.
   const config = readConfig({
     PORT: '0',
     HOST: '127.0.0.1',
@@ -94,7 +94,7 @@ async function umpire(settings: Readonly<Record<string, string>>, engine?: Engin
     ...settings,
   });
   const { logger } = createLogSink(config.logLevel, process.stdout);
-  // Watched as in production, but a machine that is busy with other work shall not make it refuse any.
+  // The process is watched as in production, but must not refuse requests because the machine has other work.
   const watched = processVitals();
   const vitals: Vitals = { ...watched, loopDelay: () => Math.min(0, watched.loopDelay()) };
   const app = await createApp(config, logger, { ...(engine === undefined ? {} : { engine }), vitals });
@@ -115,7 +115,7 @@ const kinds: Readonly<Record<string, () => Promise<number | readonly number[]>>>
   decisions: () => umpire({ UMPIRE_ENGINES: '1', UMPIRE_MODELS: 'umpire-mini,minilm-l6', UMPIRE_LISTEN_WHEN: 'ready' }),
 };
 
-/** Of the processes that this one started, microseconds; 0 where the system does not list them. */
+/** CPU time of this process's children, microseconds; 0 if the system does not list them. */
 function enginesCpu(): number {
   try {
     const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ');

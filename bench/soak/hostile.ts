@@ -1,4 +1,4 @@
-/** Callers that mean no good: one of each kind in turn. */
+/** Hostile callers, one of each kind in turn. */
 import { connect } from 'node:net';
 import { bodyOf } from '../load/requests.ts';
 
@@ -8,7 +8,7 @@ const decision = (body: unknown, headers = ''): string => {
 };
 const good = bodyOf(58, 8);
 
-/** What each kind writes. */
+/** The bytes that each kind writes. */
 const ATTACKS: readonly string[] = [
   decision('{"model": "minilm-l6", '),
   decision({ ...good, choices: Array.from({ length: 301 }, (_, i) => `c${i}`) }),
@@ -27,7 +27,7 @@ const ATTACKS: readonly string[] = [
   decision({ ...good, input: 'one that leaves at once' }),
 ];
 
-/** Makes one attack and hangs up within two seconds, the last kind at once. */
+/** Makes one attack and closes the connection after two seconds, the last kind after 5 ms. */
 export function attack(port: number, turn: number): void {
   const kind = turn % ATTACKS.length;
   const socket = connect(port, '127.0.0.1');

@@ -1,6 +1,6 @@
 /**
- * Loaded into the serving process before its own code: tells its memory after a forced collection whenever
- * its parent asks.
+ * Loaded into the serving process before its own code: whenever its parent asks, it collects garbage and sends back how
+ * much memory is in use.
  */
 
 declare const gc: (() => void) | undefined;
@@ -12,5 +12,5 @@ process.on('message', (message) => {
   const { heapUsed, rss } = process.memoryUsage();
   process.send?.({ heapUsed, rss });
 });
-// The service must end as it always does, whoever listens.
+// The channel to the parent must not keep the service from ending.
 process.channel?.unref();

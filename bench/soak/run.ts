@@ -1,6 +1,6 @@
 /**
- * Soak: minutes of steady load over REST and gRPC with 1 % hostile traffic. Memory, descriptors and slots must come
- * back to where they were.
+ * Soak: minutes of steady load over REST and gRPC, with 1 % hostile traffic. Memory, file descriptors and the places of
+ * concurrent decisions must return to where they were.
  */
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -11,11 +11,12 @@ import { printTable } from '../report/table.ts';
 import { attack } from './hostile.ts';
 
 const probe = fileURLToPath(new URL('./probe.ts', import.meta.url));
+/** Concurrent decisions that one address may have: as many must be free at the end. */
 const CONCURRENCY = 64;
 
 /**
- * `--minutes N`, `--settle N`: the minute from which growth counts, `--rate N`: decisions a second over REST; half as
- * many over gRPC.
+ * Runs the benchmark. `--minutes N`; `--settle N`, the minute from which growth counts; `--rate N`, decisions per
+ * second over REST, with half as many over gRPC.
  */
 export async function run(options: Record<string, number>): Promise<void> {
   const { minutes = 20, settle = 5, rate = 40 } = options;

@@ -1,7 +1,7 @@
 /**
- * What the service takes before it has done anything: the time from the start of its process until it is ready, the
- * serving process's own work in it, and resident memory once it is idle, plainly and with what an operator may switch
- * on. The variants take turns.
+ * What the service takes before it has done anything: the time from the start of its process until it is ready, the CPU
+ * time of the serving process in it, and the resident memory once it is idle; as shipped, and with what an operator may
+ * switch on. The variants take turns.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuSeconds, residentBytes } from '../load/cpu.ts';
@@ -10,19 +10,20 @@ import { startTraceReceiver } from '../load/trace-receiver.ts';
 import { median } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
+/** What was measured of one start. `start`: milliseconds; `server` and `engines`: resident bytes. */
 interface Round {
   readonly start: number;
-  /** CPU milliseconds of the serving process until then, in which a busy machine shows least. */
+  /** CPU milliseconds of the serving process until it is ready: other work of the machine changes them least. */
   readonly cpu: number;
   readonly server: number;
   readonly engines: number;
 }
 
-/** Milliseconds after which what the start left behind is collected or stays. */
+/** Milliseconds until memory is measured: what the start leaves behind has been collected by then, or stays. */
 const SETTLED = 3000;
 const MIB = 1024 * 1024;
 
-/** `--rounds N`, `--engines N`. */
+/** Runs the benchmark and prints its table. `--rounds N`, `--engines N`. */
 export async function run({ rounds = 5, engines = 2 }: { rounds?: number; engines?: number }): Promise<void> {
   const receiver = await startTraceReceiver();
   const metrics = { UMPIRE_METRICS_PORT: '0' };

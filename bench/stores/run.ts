@@ -1,7 +1,7 @@
 /**
- * What a request pays for its store work: create, read, key look-up and limit check on each store, beside the least
- * that the store can do in the same run. Time is that of one call after the other; CPU is this process's own with 32
- * calls in flight; round trips are counted by Redis.
+ * What a request pays for its store calls: creating and reading catalogs, looking up keys and checking limits, on each
+ * store, compared with the least that the store can do in the same run. Times are of one call after another; CPU time
+ * is this process's own with 32 calls in flight; round trips are counted by Redis.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,7 +36,7 @@ const record = (id: string, count: number): CatalogRecord => ({
   createdAt: new Date().toISOString(),
 });
 
-/** Median microseconds of one call at a time, and CPU microseconds of this process for each call with 32 in flight. */
+/** Median microseconds of a call, one at a time, and this process's CPU microseconds of a call with 32 in flight. */
 async function measure(work: Work, calls: number): Promise<{ readonly wall: number; readonly cpu: number }> {
   for (let count = 0; count < calls / 10; count++) await work();
   const samples: number[] = [];
@@ -56,7 +56,7 @@ async function measure(work: Work, calls: number): Promise<{ readonly wall: numb
   return { wall: median(samples), cpu: (used.user + used.system) / calls };
 }
 
-/** Every piece of work on one pair of stores. */
+/** Every piece of work on one deployment's stores, with its name and how often it is measured. */
 async function worksOf(stores: Stores): Promise<readonly (readonly [string, Work, number])[]> {
   const { catalogs, keys, limits: limitStore } = stores;
   const issued = await issueKey(stores, 'bench');
@@ -105,7 +105,7 @@ async function worksOf(stores: Stores): Promise<readonly (readonly [string, Work
   ];
 }
 
-/** Runs the benchmark. */
+/** Runs the benchmark and prints its table. */
 export async function run(): Promise<void> {
   const rows: string[][] = [];
   const folder = mkdtempSync(join(tmpdir(), 'umpire-bench-'));
@@ -114,7 +114,7 @@ export async function run(): Promise<void> {
   await client.connect();
   const watcher = await client.duplicate().connect();
   let trips = 0;
-  // What a script calls inside the server is marked so; what is left came over the wire.
+  // MONITOR marks the commands that a script calls within the server; all others came over the network.
   await watcher.monitor((line) => {
     if (!String(line).includes(' lua] ') && !/"(ping|role|zrem)"/i.test(String(line))) trips++;
   });

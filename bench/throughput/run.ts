@@ -1,7 +1,7 @@
 /**
- * Throughput at full load: callers that always have a request open, over REST and gRPC, beside bare loops over the
- * runtime in as many processes. The rounds take turns, so that a machine which slows down slows all of them. CPU time
- * shows where the rest goes.
+ * Throughput at full load: callers that always have a request open, over REST and gRPC, compared with bare loops over
+ * the runtime in as many processes. The rounds take turns, so that a machine which slows down slows all of them. CPU
+ * times show where the difference goes.
  */
 import { availableParallelism } from 'node:os';
 import { type BareTotals, runBare } from '../baseline/bare.ts';
@@ -13,7 +13,7 @@ import { startTraceReceiver } from '../load/trace-receiver.ts';
 import { median } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
-/** CPU milliseconds of one decision by who used them. */
+/** What was measured in one round: decisions per second, and the CPU milliseconds of a decision by who used them. */
 interface Round {
   readonly perSecond: number;
   readonly server: number;
@@ -22,8 +22,8 @@ interface Round {
 }
 
 /**
- * `--seconds N` a round, `--rounds N`, `--engines N`, `--callers N`, `--tokens N`, `--choices N`; `--metrics 1` and
- * `--traces SHARE` switch these on in the service.
+ * Runs the benchmark and prints its table. `--seconds N` of a round, `--rounds N`, `--engines N`, `--callers N`,
+ * `--tokens N`, `--choices N`; `--metrics 1` and `--traces SHARE` switch these on in the service.
  */
 export async function run(options: Record<string, number>): Promise<void> {
   const { seconds = 6, rounds = 3, engines = availableParallelism(), callers = 16, tokens = 58, choices = 8 } = options;
@@ -55,7 +55,7 @@ export async function run(options: Record<string, number>): Promise<void> {
           (now, i) => now - (before[i] ?? 0),
         );
         const decisions = latencies.ok.length;
-        // The counters of the service also hold the second of warming up.
+        // The CPU time of the service includes the second of warming up.
         const all = decisions * ((seconds + 1) / seconds);
         measured[protocol].push({
           perSecond: decisions / seconds,

@@ -1,7 +1,7 @@
 /**
- * What a decision of each two-stage model costs beside a bare run of its encoder over the same premise, in one process
- * on one core: rounds of both in turn, so that a busy machine slows them alike. Choices are cached, as those of a
- * catalog are, and so is the instruction; a further row has one that was never seen.
+ * What a decision of each two-stage model costs, compared with a bare run of its encoder over the same premise, in one
+ * process on one core, in turns, so that a busy machine slows both alike. Choices are cached, as those of a catalog
+ * are, and so is the instruction; the last row has an instruction that is new each time.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,9 @@ const VERBS = ['change', 'cancel', 'check', 'report', 'open', 'close', 'move', '
 const KINDS = ['', 'business ', 'second '];
 const labels = KINDS.flatMap((kind) => VERBS.flatMap((verb) => THINGS.map((thing) => `${verb} ${kind}${thing}`)));
 
-/** The numbers of choices, and the most that each may take in umpire-mini, as a multiple of the bare run. */
+/**
+ * Numbers of choices, and how long a decision among so many may take with umpire-mini, as a multiple of the bare run.
+ */
 const BOUNDS: readonly (readonly [choices: number, atMost: number])[] = [
   [2, 2.4],
   [8, 3.1],
@@ -32,8 +34,8 @@ const BOUNDS: readonly (readonly [choices: number, atMost: number])[] = [
 ];
 
 /**
- * `--rounds N`, `--tokens N`: tokens of the premise, special ones included. The models folder is
- * `UMPIRE_MODELS_DIR` or `models`.
+ * Runs the benchmark and prints a table for each model. `--rounds N`; `--tokens N` of the premise, special ones
+ * included. The models folder is `UMPIRE_MODELS_DIR` or `models`.
  */
 export async function run({ rounds = 60, tokens = 64 }: Record<string, number>): Promise<void> {
   const modelsDir = process.env.UMPIRE_MODELS_DIR ?? fileURLToPath(new URL('../../models', import.meta.url));
@@ -49,7 +51,7 @@ async function measurePackage(modelsDir: string, found: ListedPackage, rounds: n
   const models = createLoadedModels(32 * 2 ** 20);
   const loaded = await models.load({ key: 'model', folder, manifest, profile: undefined });
   if (loaded.kind === 'load_failed') throw new Error(loaded.problems.join('; '));
-  // The larger encoder is the one that a decision is held against: stage B's, if its weights are kept apart.
+  // A decision is compared with the larger encoder: that of stage B, if it has weights of its own.
   const { stageBWeights } = options;
   const larger = stageBWeights !== undefined;
   const encoder = larger
