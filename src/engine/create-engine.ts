@@ -112,10 +112,7 @@ function createBeginning(revisions: Revisions, groups: () => readonly EngineGrou
   };
 }
 
-/**
- * Logs the addresses that the operator set for models of which no package names a server, once as long as they stay the
- * same.
- */
+/** Logs the names in the operator's addresses that no remote package has, once as long as they stay the same. */
 function createStrayReport({ inferenceServers, logger }: EngineSettings): (found: readonly FoundPackage[]) => void {
   let told = '';
   return (packages) => {

@@ -12,7 +12,7 @@ export interface Checker {
   flag(field: string, fallback: boolean): boolean;
   /** A list of strings with at least `least` items; empty with a problem otherwise. */
   texts(field: string, least: number): readonly string[];
-  /** A list of `count` finite numbers, or of any number from 1 on; empty with a problem otherwise. */
+  /** A list of `count` finite numbers, or of at least one if `count` is left out; empty with a problem otherwise. */
   numbers(field: string, count?: number): readonly number[];
   /** A nested object; an empty one with a problem otherwise. */
   object(field: string): Checker;
@@ -23,8 +23,8 @@ export interface Checker {
   /** The names of the fields that are there. */
   readonly fields: readonly string[];
   /**
-   * Notes a problem for every field that no method of this view was asked for: one that is misspelt would otherwise be
-   * taken for left out.
+   * Notes a problem for every field that no method of this view was asked for: a misspelt one would otherwise pass for
+   * one that was left out.
    */
   refuseOthers(): void;
   /** Notes a problem of the object as a whole or of one field. */

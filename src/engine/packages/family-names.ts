@@ -1,8 +1,8 @@
 /** The kinds of model that the engine knows how to run, and where each kind's numbers are made. */
 
 /**
- * `here`: by graph runs in an engine process. `server`: elsewhere, by a server that the
- * package's `options.server` names.
+ * `here`: by graph runs in an engine process. `server`: elsewhere, by a server that the package's `options.server`
+ * names.
  */
 const FAMILIES = {
   'bi-encoder': 'here',
@@ -13,10 +13,10 @@ const FAMILIES = {
   'open-inference': 'server',
 } as const satisfies Readonly<Record<string, 'here' | 'server'>>;
 
-/** A `family` of a manifest. Its code is found by it in `worker/load-family.ts`. */
+/** A `family` of a manifest. `worker/load-family.ts` finds its code by this name. */
 export type FamilyName = keyof typeof FAMILIES;
 
-/** All of them, in the order in which messages list them. */
+/** All families, in the order in which messages list them. */
 export const FAMILY_NAMES = Object.keys(FAMILIES) as readonly FamilyName[];
 
 /**
@@ -30,5 +30,5 @@ export function isRemote(family: FamilyName): boolean {
 /** What the servers of the family `remote` speak: its `options.dialect`. */
 export const DIALECT_NAMES = ['open-inference', 'rerank', 'embeddings', 'system-one'] as const;
 
-/** One of them. Its code is found by it in `worker/load-dialect.ts`. */
+/** The name of a dialect. `worker/load-dialect.ts` finds its code by this name. */
 export type DialectName = (typeof DIALECT_NAMES)[number];

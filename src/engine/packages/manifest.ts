@@ -33,7 +33,7 @@ export interface Canary {
 }
 
 /**
- * How much less sure a model is of a text that it has no words for: of a share of unread tokens beyond `bound` its
+ * How much less sure a model is of a text that it has no words for: for a share of unread tokens beyond `bound` its
  * probabilities get the temperature exp(pull · (share − bound)).
  */
 export interface UnreadRule {
@@ -58,8 +58,8 @@ export interface Manifest {
 }
 
 /**
- * Reads the text of a `model.json` that lies in the folder `<id>/<revision>`. Never throws: `problems` are all that it
- * has, and a manifest that has any must not be used.
+ * Reads the text of a `model.json` that lies in the folder `<id>/<revision>`. Never throws: `problems` lists everything
+ * that is wrong, and a manifest with any must not be used.
  */
 export function readManifest(
   text: string,
@@ -118,7 +118,7 @@ export function limitsOf(limits: Checker): ModelLimits {
 }
 
 function filesOf(files: Checker, family: FamilyName): ReadonlyMap<string, PackageFile> {
-  // A server may hold everything that it needs itself.
+  // A package of a server may need no files: the server holds them.
   if (files.fields.length === 0 && !isRemote(family)) files.problem('must name the files that the engine loads');
   return new Map(
     files.fields.map((name) => {

@@ -11,7 +11,7 @@ import { defaultRevision } from './default-revision.ts';
 import { byCodeUnits, type Manifest } from './manifest.ts';
 import type { FoundPackage } from './scan.ts';
 
-/** What changes of a generation: here alone, by `Revisions`. */
+/** The record of a generation; only `Revisions` changes it. */
 interface RevisionRecord {
   /** Unique for the life of the service: `<id>@<revision>#<generation>`. */
   readonly key: string;
@@ -20,18 +20,18 @@ interface RevisionRecord {
   readonly folder: string;
   readonly manifest: Manifest;
   readonly signature: string;
-  /** `broken` cannot be loaded at all; `failed` is tried again at times. */
+  /** `broken` cannot be loaded at all; `failed` is tried again from time to time. */
   state: 'loading' | 'ready' | 'failed' | 'broken' | 'disabled';
-  /** Whether an engine has loaded it and its canary was right, ever. */
+  /** Whether an engine has ever loaded it and its canary was right. */
   proven: boolean;
-  /** Measured by the engine that loaded it last; undefined before. */
+  /** Measured by the engine that loaded it last; undefined until one has. */
   profile: CostProfile | undefined;
-  /** It has failed, but may not the next time: those who wait for its first decision wait on. */
+  /** It has failed, but may succeed the next time: whoever waits for its first decision goes on waiting. */
   undecided: boolean;
   /** Loads that failed in a row, and why the last one did. */
   failures: number;
   problems: readonly string[];
-  /** Grows with every engine that ends while it loads it, until one has loaded it. */
+  /** Grows with every engine that ends while loading it, until one has loaded it. */
   blame: number;
   /** Accepted jobs that are not over. */
   jobs: number;
@@ -63,10 +63,10 @@ export function createRevision({ manifest, folder, problems, signature }: FoundP
   };
 }
 
-/** Measurements in a row by which a model is too slow for its limits for good. */
+/** A model that is measured as too slow for its limits this many times in a row is too slow for good. */
 const CERTAIN_FAILURES = 3;
 
-/** What `Revisions` tells of a generation. */
+/** What `Revisions` tells about a generation. */
 export interface RevisionEvents {
   /** It is no longer served and has no jobs. */
   retired(revision: Revision): void;
@@ -82,9 +82,9 @@ export class Revisions {
   /** Changed packages that are to take over. */
   readonly #successors = new Map<string, Revision>();
   #generations = 0;
-  /** What each model's plain name meant when that was last told. */
+  /** The revision that each model's plain name meant when that was last logged. */
   #defaults: ReadonlyMap<string, string> = new Map();
-  /** For callers; undefined where something has changed since it was made. */
+  /** The list for callers; undefined if something has changed since it was made. */
   #published: readonly ModelRevision[] | undefined;
 
   constructor(logger: EngineLogger, events: RevisionEvents) {
@@ -108,7 +108,7 @@ export class Revisions {
     this.#published = undefined;
   }
 
-  /** For callers, cached: in code-unit order. */
+  /** The revisions as callers see them, in code-unit order; cached. */
   models(): readonly ModelRevision[] {
     this.#published ??= this.#publish();
     return this.#published;
@@ -143,7 +143,7 @@ export class Revisions {
   /** No engine can load it. */
   failed(revision: RevisionRecord, problems: readonly string[]): void {
     if (revision.retired) return;
-    // Said once, however often it is tried again in vain.
+    // Logged as an error once, however often it is tried again in vain.
     const news = revision.failures++ === 0 || problems.join() !== revision.problems.join();
     revision.problems = problems;
     revision.state = 'failed';
@@ -152,12 +152,12 @@ export class Revisions {
     this.#events.unavailable(revision);
   }
 
-  /** It has failed; what a measurement said may be otherwise the next time, when the machine is less busy. */
+  /** It has failed. `isMeasured`: by a measurement, which may turn out differently when the machine is less busy. */
   doubted(revision: RevisionRecord, isMeasured: boolean): void {
     revision.undecided = isMeasured && revision.state !== 'ready' && revision.failures + 1 < CERTAIN_FAILURES;
   }
 
-  /** An engine ended while it loaded it. Whether that is held against it so often now that it has failed. */
+  /** An engine ended while loading it. Returns whether it has failed now, because its blame has reached `fatal`. */
   blamed(revision: RevisionRecord, points: number, fatal: number): boolean {
     revision.blame += points;
     if (revision.blame < fatal) return false;
@@ -205,7 +205,7 @@ export class Revisions {
       this.#successors.delete(name);
       this.#retire(successor);
     }
-    // Changed back before the change was loaded.
+    // The package was changed back before the change was loaded.
     if (current?.signature === found.signature) return;
     const next = createRevision(found, ++this.#generations);
     const fields = { model: name, folder: found.folder };

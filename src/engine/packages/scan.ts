@@ -17,7 +17,7 @@ export interface FoundPackage {
   readonly signature: string;
 }
 
-/** All packages in code-unit order of id and revision. A folder that cannot be listed throws. */
+/** All packages in code-unit order of id and revision. Rejects if the folder cannot be listed. */
 export async function scanPackages(modelsDir: string): Promise<readonly FoundPackage[]> {
   const found: FoundPackage[] = [];
   for (const id of await folders(modelsDir)) {

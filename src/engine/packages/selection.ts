@@ -1,15 +1,12 @@
-/**
- * Which of the packages that are there are served: an operator names models, `<id>`, or
- * single revisions, `<id>@<revision>`.
- */
+/** Which of the packages found are served: an operator names models, `<id>`, or single revisions, `<id>@<revision>`. */
 import type { EngineLogger } from '../logger.ts';
 import { NAME_PATTERN } from './manifest.ts';
 import type { FoundPackage } from './scan.ts';
 
-/** Takes the packages that are to be served out of those that were found. */
+/** Selects the packages that are to be served from those that were found. */
 export type PackageSelection = (packages: readonly FoundPackage[]) => readonly FoundPackage[];
 
-/** Reads names with commas between them; none stands for all packages. */
+/** Reads names separated by commas; no name stands for all packages. */
 export function parseSelection(text: string): { readonly value: readonly string[] } | { readonly problem: string } {
   const names = text
     .split(',')
@@ -24,8 +21,8 @@ export function parseSelection(text: string): { readonly value: readonly string[
 }
 
 /**
- * The selection by these names, all packages if there are none. Names without a package are told to the log, once for
- * as long as they are the same.
+ * The selection by these names, all packages if there are none. Names without a package are logged, once as long as
+ * they stay the same.
  */
 export function createSelection(names: readonly string[], logger: EngineLogger): PackageSelection {
   if (names.length === 0) return (packages) => packages;

@@ -1,7 +1,7 @@
 /**
- * What a package says of the server that makes its numbers, the same for every remote family: `options.server.address`,
- * a `host:port` with an IPv6 host in brackets, and `options.in_flight.requests`. An operator's own address replaces the
- * one in a package, so that packages stay portable.
+ * What a package says about the server that makes its numbers, the same for every remote family:
+ * `options.server.address`, a `host:port` with an IPv6 host in brackets, and `options.in_flight.requests`. An
+ * operator's own address replaces the one in a package, so that packages stay portable.
  */
 import { isRemote } from './family-names.ts';
 import type { FoundPackage } from './scan.ts';
@@ -9,15 +9,15 @@ import type { FoundPackage } from './scan.ts';
 /** What an address looks like. */
 export const ADDRESS_PATTERN = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]{0,252}))(:\d{1,5})$/;
 
-/** Names of variables that hold bearer tokens: an engine gets no other ones of the server's environment. */
+/** Names of variables that hold bearer tokens: no other variable that a package names is passed to an engine. */
 export const TOKEN_VARIABLE_PATTERN = /^UMPIRE_TOKEN_[A-Z0-9_]{1,64}$/;
 
 /** Requests that a server may have at a time, where a package does not say. */
 export const DEFAULT_REQUESTS = 8;
 
 /**
- * Jobs that the process of a remote package works on at a time: as many as requests. Usable before the
- * options are checked.
+ * Jobs that the process of a remote package works on at a time: as many as the server may have requests. Usable before
+ * the options are checked.
  */
 export function concurrencyOf(options: unknown): number {
   const { requests } = objectOf(objectOf(options).in_flight);
@@ -31,8 +31,8 @@ export function tokenVariableOf(options: unknown): string | undefined {
 }
 
 /**
- * The address that a package's token travels to in clear, for all between to read; undefined if there is no token, or
- * it is encrypted or stays on this machine. Usable before the options are checked.
+ * The address to which a package's token is sent in clear, readable to everybody in between; undefined if there is no
+ * token, or it is encrypted or stays on this machine. Usable before the options are checked.
  */
 export function clearTokenAddress(options: unknown): string | undefined {
   const { address, tls, token_env: variable, token_file: file } = objectOf(objectOf(options).server);
@@ -51,7 +51,7 @@ export function withAddress(found: FoundPackage, servers: ReadonlyMap<string, st
   return { ...found, manifest: { ...manifest, options: { ...options, server } } };
 }
 
-/** The operator's names that no package bears which a server scores. */
+/** The names in the operator's addresses that no remote package has. */
 export function straysOf(
   servers: ReadonlyMap<string, string>,
   packages: readonly Pick<FoundPackage, 'manifest'>[],

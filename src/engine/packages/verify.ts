@@ -7,7 +7,8 @@ import { messageOf } from '../errors.ts';
 import type { PackageFile } from './manifest.ts';
 
 /**
- * The problems of the files' contents; empty if every SHA-256 is right. Streams: memory does not grow with the files.
+ * The problems of the files' contents; empty if every SHA-256 is right. The files are streamed, so memory does not grow
+ * with their size.
  */
 export async function verifyFiles(folder: string, files: ReadonlyMap<string, PackageFile>): Promise<readonly string[]> {
   const problems: string[] = [];

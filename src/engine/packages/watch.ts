@@ -1,6 +1,6 @@
 /**
- * Keeps an eye on the models folder: watched where the file system tells of changes, and looked at again at intervals
- * where it does not.
+ * Watches the models folder: by events of the file system, and by scans at intervals, since some file systems report no
+ * changes.
  */
 import { type FSWatcher, watch } from 'node:fs';
 import type { EngineLogger } from '../logger.ts';
@@ -8,25 +8,25 @@ import { type FoundPackage, scanPackages } from './scan.ts';
 
 /** A folder being watched. */
 export interface PackageWatch {
-  /** Resolves after the first look. */
+  /** Resolves after the first scan. */
   readonly scanned: Promise<void>;
-  /** Looks now, or again if a look is in progress. */
+  /** Scans now, or again if a scan is in progress. */
   scan(): void;
   close(): void;
 }
 
-/** What the watch must know. */
+/** What a watch needs. */
 export interface PackageWatchOptions {
   readonly modelsDir: string;
   readonly logger: EngineLogger;
-  /** Milliseconds between two looks that nothing has caused. */
+  /** Milliseconds between two scans that no event has caused. */
   readonly scanIntervalMs: number;
 }
 
-// A package that is being copied makes many events: the look comes when they pause.
+// Copying a package causes many events: the scan waits until they have paused for so many milliseconds.
 const PAUSE = 200;
 
-/** Looks at once, and calls `found` after every look with all packages. */
+/** Scans at once, and calls `found` with all packages after every scan. */
 export function createPackageWatch(
   { modelsDir, logger, scanIntervalMs }: PackageWatchOptions,
   found: (packages: readonly FoundPackage[]) => void,
@@ -65,7 +65,7 @@ export function createPackageWatch(
         const packages = await scanPackages(modelsDir);
         if (!closed) found(packages);
       } catch (error) {
-        // What is served goes on: a folder that cannot be read for a moment is not an empty one.
+        // Models go on being served: a folder that cannot be read for a moment is not an empty one.
         logger.error({ modelsDir, problem: String(error) }, 'the models folder cannot be read');
       }
     }

@@ -22,8 +22,8 @@ export interface AddedToken {
 }
 
 /**
- * How control tokens are written: in angle or square brackets. Numbers in brackets, as notes are marked by, are pieces
- * of a text like others.
+ * How control tokens are written: in angle or square brackets. Numbers in brackets, such as the marks of notes, are
+ * ordinary text.
  */
 const CONTROL = /^(<[^<>\s]{1,64}>|\[(?![0-9_]*\])[A-Z0-9_]{2,64}\])$/;
 const MOST_NAMED = 5;
@@ -48,8 +48,8 @@ export function controlEntries({ model }: TokenizerDefinition): readonly (readon
 }
 
 /**
- * What is wrong with a tokenizer that finds control tokens in texts; undefined for one that does not. `ids` reads
- * a text with it.
+ * What is wrong with a tokenizer that finds control tokens in texts; undefined if it finds none. `ids` reads a text
+ * with it.
  */
 export function controlProblem(
   definition: TokenizerDefinition,

@@ -1,8 +1,8 @@
-/** Long texts are worked on a piece at a time. */
+/** Cuts long texts into pieces, which are worked on one at a time. */
 
 /** Characters of a piece: tokenised in a few milliseconds, whatever they are. */
 export const PIECE_LENGTH = 1 << 12;
-// Up to here back from a piece's end, a better place for the cut is looked for.
+// How far back from a piece's end a better place for the cut is looked for, in characters.
 const SEARCH_LENGTH = 256;
 
 /** A text's pieces in their order, none longer than PIECE_LENGTH. */
@@ -15,7 +15,8 @@ export function* piecesOf(text: string): Generator<string> {
 }
 
 /**
- * After white space, or else between characters that no rule reads together, or else anywhere but in a surrogate pair.
+ * Where a piece ends: after white space, or else between characters that no rule reads together, or else anywhere but
+ * in a surrogate pair.
  */
 function pieceEnd(text: string, start: number): number {
   const end = start + PIECE_LENGTH;
@@ -31,7 +32,10 @@ function pieceEnd(text: string, start: number): number {
   return last >= 0xd800 && last < 0xdc00 ? end - 1 : end;
 }
 
-/** ASCII letters and digits, ideographs and Hangul syllables: neither marks nor what a final sigma looks past. */
+/**
+ * ASCII letters and digits, ideographs and Hangul syllables: neither marks nor characters that the rule for a final
+ * sigma looks past.
+ */
 function standsAlone(unit: number): boolean {
   return (
     (unit >= 0x30 && unit <= 0x39) ||

@@ -1,6 +1,6 @@
 /**
- * Readers of texts: tokens of a text that comes in pieces, so that nothing ever works on more than a piece
- * of it at a time.
+ * Readers of texts: they give the tokens of a text that arrives in pieces, so that nothing ever works on more than a
+ * piece of it at a time.
  */
 import { piecesOf } from './pieces.ts';
 import { streamSafe } from './stream-safe.ts';
@@ -8,10 +8,11 @@ import { isInsidePair, isLonger, type WordPieceModel } from './word-piece.ts';
 
 /**
  * Reads one text, piece by piece. Ids come in parts: no part takes more work than a piece of ordinary text, whatever
- * the piece becomes, and the work for a part is done when it is asked for, all parts of a piece before the next piece.
+ * the piece becomes. The work for a part is done when the part is asked for; all parts of a piece are taken before the
+ * next piece is read.
  */
 export interface TextReader {
-  /** The next piece: the ids that are known by now, after those of the pieces before. */
+  /** Reads the next piece: the ids that are known by now, after those of earlier pieces. */
   read(piece: string): Iterable<readonly number[]>;
   /** The rest of the ids. */
   end(): Iterable<readonly number[]>;
@@ -19,17 +20,17 @@ export interface TextReader {
 
 /** What a reader for BERT's rules works with: how it treats a text, and what its words become. */
 export interface WordRules {
-  /** Works character by character, but for runs of marks and a final sigma. */
+  /** Works character by character, except for runs of marks and a final sigma. */
   normalize(text: string): string;
-  /** Words are parted by white space and punctuation. */
+  /** Words are separated by white space and punctuation. */
   words(text: string): readonly string[];
   readonly model: WordPieceModel;
 }
 
 /**
- * Reads by BERT's rules. Its tokens are those of the whole text wherever the pieces were cut, but inside a run of
- * marks, and but for a sigma at a cut (its form depends on whether a letter follows). The word at a piece's end waits
- * for the next piece.
+ * Reads by BERT's rules. Its tokens are those of the whole text wherever the pieces were cut, except inside a run of
+ * marks, and except for a sigma at a cut (its form depends on whether a letter follows). The word at a piece's end
+ * waits for the next piece.
  */
 export function createWordReader({ normalize, words, model }: WordRules): TextReader {
   const longest = model.max_input_chars_per_word;
@@ -57,23 +58,23 @@ function idOf({ tokens_to_ids, unk_token }: WordPieceModel, token: string): numb
   return id;
 }
 
-/** A word that is too long to have tokens of its own stays too long whatever follows. */
+/** Cuts a word that is too long to have tokens of its own: it stays too long whatever follows. */
 function shortened(word: string, longest: number): string {
   if (!isLonger(word, longest)) return word;
   const end = 2 * longest + 2;
   return word.slice(0, isInsidePair(word, end) ? end + 1 : end);
 }
 
-/** Characters that other tokenizers are given at once: more than the tokens of any model's limit have in most texts. */
+/** The most characters that other tokenizers are given at once: more than most texts at any model's limit have. */
 const WHOLE_LENGTH = 1 << 15;
 
-/** The ids of a text of up to WHOLE_LENGTH characters, in parts as a reader's. */
+/** The ids of a text of up to WHOLE_LENGTH characters, in parts like those of a reader. */
 export type PartEncoder = (text: string) => Iterable<readonly number[]>;
 
 /**
- * Reads by any other tokenizer's rules, of which `encode` is given no more than a part of the text: a text of up to
- * WHOLE_LENGTH at once, a longer one in parts of at most that length, cut before white space where there is some. A
- * word that such a cut parts is read as two.
+ * Reads by any other tokenizer's rules. `encode` is given no more than a part of the text: a text of up to WHOLE_LENGTH
+ * at once, a longer one in parts of at most that length, cut before white space where there is some. A word that such a
+ * cut divides is read as two.
  */
 export function createPlainReader(encode: PartEncoder): TextReader {
   let text = '';
@@ -96,7 +97,7 @@ export function createPlainReader(encode: PartEncoder): TextReader {
 
 /**
  * Reads what `become` makes of a text, character by character, by another reader, which is given no more than a piece
- * at a time: characters may become far more than themselves.
+ * at a time: a character may become a long text.
  */
 export function createRewritingReader(reader: TextReader, become: (text: string) => string): TextReader {
   return {

@@ -1,19 +1,20 @@
 /**
  * The Stream-Safe Text Process of Unicode (UAX #15, section 13): U+034F is put after every 30 characters that a
- * normaliser would have to put into order. Ordering a run takes time that grows with its square, and real text has runs
- * of a few. Nothing is taken away, and a text without longer runs stays as it is.
+ * normaliser would have to put into order. Ordering a run takes time that grows with its square, and real text has only
+ * short runs. Nothing is taken away, and a text without longer runs stays as it is.
  */
 
 /** The longest run that is left alone, by the standard. */
 const LONGEST_RUN = 30;
 const COMBINING_GRAPHEME_JOINER = '\u034f';
 
-/** Below it are neither marks nor, but for controls and the soft hyphen, characters that a normaliser drops. */
+/** Below it there are no marks and, except for controls and the soft hyphen, no characters that a normaliser drops. */
 const FIRST_MARK = 0x300;
-/** Has the highest combining class: any other non-starter behind it changes places with it. */
+/** It has the highest combining class: any other non-starter behind it changes places with it. */
 const YPOGEGRAMMENI = '\u0345';
 
-// What a character does to a run of non-starters. From FIRST_LENGTH on: it is one of so many non-starters.
+// What a character does to a run of non-starters. From FIRST_LENGTH on, the kind says how many non-starters the
+// character counts as.
 const UNKNOWN = 0;
 const ENDS = 1;
 /** A normaliser may take it out, and what stands around it is then one run. */
@@ -53,8 +54,8 @@ function kindOf(code: number): number {
   if (/[\t\n\r]/.test(character)) return ENDS;
   if (/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\ufffd]/u.test(character)) return DROPPED;
   if (code < FIRST_MARK) return ENDS;
-  // In the compatible decomposition, as the standard counts them: it has the most. What begins with a
-  // starter ends a run.
+  // Counted in the compatibility decomposition, as in the standard, since it has the most non-starters. A character
+  // that contains a starter ends a run.
   const parts = [...character.normalize('NFKD')];
   return parts.every(isNonStarter) ? FIRST_LENGTH + parts.length : ENDS;
 }

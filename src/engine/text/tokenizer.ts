@@ -40,13 +40,13 @@ export function createTokenizer(definition: TokenizerDefinition): TextTokenizer 
   return tokenizer;
 }
 
-/** The same, whatever it finds in texts. Throws if it cannot be read. */
+/** The same, without checking for control tokens. Throws if it cannot be read. */
 export function readTokenizer(definition: TokenizerDefinition): TextTokenizer {
-  // The library's own Unigram takes time beyond linear in a long word, and its tree of pieces is large: it is asked for
-  // other kinds alone.
+  // The library's own Unigram takes more than linear time for a long word, and its tree of pieces is large, so the
+  // library is used for other kinds only.
   const unigram = unigramEncoder(definition as never);
   if (unigram !== undefined) {
-    // What `unigramEncoder` reads has pieces and one for what is unknown.
+    // A definition that `unigramEncoder` reads has pieces, and one for what is unknown.
     const { vocab, unk_id: unknown } = definition.model as {
       readonly vocab: readonly (readonly [string, number])[];
       readonly unk_id: number;
@@ -54,7 +54,7 @@ export function readTokenizer(definition: TokenizerDefinition): TextTokenizer {
     const pieces = vocab.map(([piece]) => piece);
     return tokenizerOf(() => createPlainReader(unigram), unreadOfPieces(pieces, unknown));
   }
-  // The library's type of a definition is that of every kind of tokenizer.
+  // The library has one type for the definitions of all kinds of tokenizers.
   const tokenizer = new Tokenizer(definition as never, {});
   const { model } = tokenizer;
   if (!isWordPiece(model)) return tokenizerOf(plainReaders(tokenizer));
@@ -103,8 +103,8 @@ function isWordPiece(model: unknown): model is WordPieceModel {
   return typeof model === 'function' && 'max_input_chars_per_word' in model;
 }
 
-// Models that were made from the same base have the same tokenizer, whose vocabulary is the largest thing in
-// an engine's heap.
+// Models that were made from the same base have the same tokenizer, whose vocabulary is the largest thing in an
+// engine's heap.
 const SHARED = new Map<string, WeakRef<TextTokenizer>>();
 
 /** The same as `loadTokenizer`, for a file whose SHA-256 is known: one that is loaded already is not loaded again. */

@@ -10,7 +10,7 @@ export type UnreadShare = (ids: readonly number[]) => number;
 /** What stands for a space at the beginning of a piece. */
 const SPACE_MARK = '\u2581';
 
-/** A word of so many pieces is spelt. */
+/** A word of so many pieces or more is spelt. */
 const SPELT = 3;
 
 const [LETTER, DIGIT, FOREIGN, CONTINUES, UNKNOWN] = [1, 2, 4, 8, 16];
@@ -52,9 +52,10 @@ export function unreadOfWords(
 }
 
 /**
- * For a tokenizer whose pieces are of many languages: what has no piece at all, and letters that stand in no longer
- * piece, as those of a script whose words the vocabulary lacks: such a text is spelt. A Chinese character or a Korean
- * syllable says something by itself. Tokens without a letter and marks alone say nothing either way.
+ * For a tokenizer whose pieces are of many languages. Not read is what has no piece at all, and letters that occur in
+ * no longer piece, such as those of a script whose words the vocabulary lacks: such a text is spelt. A Chinese
+ * character or a Korean syllable says something by itself. Tokens without a letter, such as single marks, say nothing
+ * either way.
  */
 export function unreadOfPieces(pieces: readonly string[], unknown: number): UnreadShare {
   const kinds = kindsOfPieces(pieces, unknown);
@@ -69,7 +70,7 @@ export function unreadOfPieces(pieces: readonly string[], unknown: number): Unre
   };
 }
 
-/** Apart, so that what it works with is not kept with the share. */
+/** A function of its own, so that the returned share does not keep what this works with in memory. */
 function kindsOfPieces(pieces: readonly string[], unknown: number): Uint8Array {
   const inLonger = new Set<string>();
   for (const piece of pieces) {

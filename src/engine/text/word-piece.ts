@@ -1,9 +1,9 @@
 /**
- * WordPiece in time linear in the text: the library tries every end of a word down to its first character, far beyond
- * the longest token.
+ * WordPiece in time linear in the text. The library tries every end of a word down to its first character, however far
+ * beyond the longest token.
  */
 
-/** What the library's model of this type lets one see. */
+/** The parts of the library's model of this type that are used here. */
 export interface WordPieceModel {
   readonly tokens_to_ids: ReadonlyMap<string, number>;
   readonly unk_token: string | undefined;
@@ -12,7 +12,7 @@ export interface WordPieceModel {
   encode(words: readonly string[]): string[];
 }
 
-/** Makes the model look for tokens that can be there only. The tokens of a word stay the same. */
+/** Makes the model look only for tokens of lengths that there are. The tokens of a word stay the same. */
 export function boundWordPiece(model: WordPieceModel): void {
   const { tokens_to_ids: vocabulary, unk_token: unknown = '', max_input_chars_per_word: longestWord } = model;
   const prefix = model.config.continuing_subword_prefix;
@@ -64,7 +64,7 @@ export function isLonger(text: string, characters: number): boolean {
   return [...text].length > characters;
 }
 
-/** Whether a cut at `at` would part a surrogate pair. */
+/** Whether a cut at `at` would divide a surrogate pair. */
 export function isInsidePair(text: string, at: number): boolean {
   const before = text.charCodeAt(at - 1);
   const after = text.charCodeAt(at);
