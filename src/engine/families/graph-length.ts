@@ -36,7 +36,7 @@ export async function checkLength(
     problems.push(
       least === 0
         ? `the graph cannot be run: ${failure}`
-        : `${limit} is ${tokens}, but the graph reads at most ${least + own} tokens, ${beside} of which are not a text's own: ${least - extra}`,
+        : `${limit} is ${tokens}, but the graph reads at most ${least + own} tokens, ${beside} of which are not the text's: lower it to ${least - extra}`,
     );
   }
   if (problems.length > 0) throw new InvalidOptions([...new Set(problems)]);

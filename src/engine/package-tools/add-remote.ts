@@ -1,6 +1,6 @@
 /**
- * Makes a package of a model at a server: asks the server what it is, and writes what was found. Nothing is taken for
- * true that the canary and the measurements of the check do not bear out.
+ * Makes a package of a model at a server: asks the server what it is, and writes what was found. What a server says
+ * counts only as far as the canary decision and the measurements of the check confirm it.
  */
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ export interface AddRequest extends PackagePlace {
   readonly dialect: DialectName;
   /** `options.server` of the package, without a path. Paths of files are absolute. */
   readonly server: JsonObject;
-  /** Where requests go, if not to a usual place. */
+  /** The path of requests; undefined to try the usual ones. */
   readonly path: string | undefined;
   readonly model: string | undefined;
   /** The path of the model's `tokenizer.json`; undefined counts tokens by bytes. */
@@ -40,11 +40,12 @@ export interface AddRequest extends PackagePlace {
   readonly limits: AskedLimits;
   readonly temperature: number | undefined;
   /**
-   * Finds the temperature by decisions with the package, which lies alone in a folder of models and has the temperature
+   * Finds the temperature by decisions with the package, which is alone in a folder of models and has the temperature
+   * 1. `usual`: what is usual for such models.
    * 1. `usual`: that of such models.
    */
   readonly fit: ((modelsDir: string, usual: number) => Promise<number>) | undefined;
-  /** Laid over the options that were found. */
+  /** The operator's own options, which are laid over those that were found. */
   readonly own: JsonObject;
   readonly ownedBy: string;
   readonly isDefault: boolean;
@@ -59,7 +60,7 @@ export interface Added {
   readonly speed: PackageSpeed;
 }
 
-/** The shortlist's tokenizer may have the usual name. */
+/** Not the usual name, which the shortlist's tokenizer may have. */
 const TOKENIZER = 'server-tokenizer.json';
 const USUAL_ROWS = 16;
 
@@ -69,7 +70,10 @@ interface PackageTokenizer {
   readonly frame: { readonly cls: number; readonly sep: number } | undefined;
 }
 
-/** Makes it. Throws Error with what keeps the server from being used and what to do, and leaves nothing behind. */
+/**
+ * Makes the package. Rejects with an Error that says what keeps the server from being used and what to do, and leaves
+ * nothing behind.
+ */
 export async function addRemote(request: AddRequest): Promise<Added> {
   await newFolder(request);
   const canary = request.canary ?? USUAL_CANARY;
@@ -120,7 +124,7 @@ export async function addRemote(request: AddRequest): Promise<Added> {
   return { ...placed, lines };
 }
 
-/** What is said of the package, beside what the survey has to say. */
+/** What the lines for the operator are made from. */
 interface Told {
   readonly survey: Survey;
   readonly options: JsonObject;
@@ -149,7 +153,7 @@ function countedBy({ tokenizer, bytes_per_token: bytes }: JsonObject): string {
   return bytes === 1 ? 'every byte counts as one' : `every ${bytes} bytes count as one`;
 }
 
-/** Throws InvalidOptions. */
+/** Reads the server's options, without paths. Throws InvalidOptions. */
 function serverFrom(server: JsonObject) {
   const problems: string[] = [];
   const { path: _, health: __, ...common } = server;
@@ -171,7 +175,7 @@ interface LocalPackage {
   readonly manifest: Manifest;
 }
 
-/** A sound local package of the folder, by its name. Throws Error. */
+/** A sound local package of the folder, by its name. Rejects with Error if there is none. */
 async function shortlistOf(modelsDir: string, name: string): Promise<LocalPackage> {
   const listed = (await listPackages(modelsDir)).find(
     ({ id, revision, isDefault }) => name === `${id}@${revision}` || (isDefault && name === id),
@@ -186,7 +190,7 @@ async function shortlistOf(modelsDir: string, name: string): Promise<LocalPackag
   return { folder, manifest };
 }
 
-/** A server that takes any number of choices is sent one request of those that are picked. */
+/** A server that takes any number of choices gets those that are picked in one request. */
 function shortBatch({ batch }: JsonObject): JsonObject {
   const { rows = USUAL_ROWS } = isObject(batch) ? batch : {};
   return { rows, choices: rows };

@@ -1,6 +1,6 @@
 /**
- * What the operator's command shows of model packages: what there is, and whether a package works on this
- * machine and how fast.
+ * What the operator's command shows about model packages: what there is, and whether a package works on this machine
+ * and how fast.
  */
 import { join } from 'node:path';
 import { costAt } from '../cost-profile.ts';
@@ -34,7 +34,7 @@ export async function listPackages(modelsDir: string): Promise<readonly ListedPa
     const claims = siblings.map((each) => ({
       revision: each.manifest.revision,
       claims: each.manifest.isDefault,
-      // Whether its canary is right is not known before it is loaded.
+      // Whether its canary is right is not known before it is loaded, so it is assumed.
       standing:
         each.problems.length > 0
           ? ('broken' as const)
@@ -56,7 +56,7 @@ export async function listPackages(modelsDir: string): Promise<readonly ListedPa
   });
 }
 
-/** The operator's names of inference servers that no package bears. Throws if the folder cannot be read. */
+/** The names in the operator's addresses that no remote package has. Rejects if the folder cannot be read. */
 export async function strayServers(
   modelsDir: string,
   servers: ReadonlyMap<string, string>,
@@ -64,7 +64,7 @@ export async function strayServers(
   return straysOf(servers, await scanPackages(modelsDir));
 }
 
-/** Measured on one core of this machine or by an inference server; times in milliseconds. */
+/** How fast a package is, measured on one core of this machine or by an inference server; times in milliseconds. */
 export interface PackageSpeed {
   /** Whether an inference server does the work. */
   readonly remote: boolean;
@@ -85,7 +85,7 @@ export type PackageCheck =
   | { readonly kind: 'sound'; readonly speed: PackageSpeed }
   /** `tooLarge`: nothing is wrong but that its largest request takes too long here. */
   | { readonly kind: 'broken'; readonly problems: readonly string[]; readonly tooLarge?: boolean }
-  /** Its manifest and files are sound; the rest cannot be told, since its inference server cannot be asked. */
+  /** Its manifest and files are sound; the rest is unknown, since its inference server cannot be asked. */
   | { readonly kind: 'server_away'; readonly problems: readonly string[] };
 
 /**

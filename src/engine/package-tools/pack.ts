@@ -1,7 +1,7 @@
 /**
- * Makes a package of the family `bi-encoder` of a sentence encoder as it is exported from Hugging Face: a
- * folder with `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`, and what else says how it is read:
- * `config.json`, `sentence_bert_config.json`, `1_Pooling/config.json`.
+ * Makes a package of the family `bi-encoder` from a sentence encoder that was exported from Hugging Face: a folder with
+ * `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`, and files that say how it is read: `config.json`,
+ * `sentence_bert_config.json`, `1_Pooling/config.json`.
  */
 import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -38,7 +38,7 @@ export interface Packed {
   readonly speed: PackageSpeed;
 }
 
-/** Where neither the caller nor the export says otherwise. */
+/** What holds where neither the caller nor the export says otherwise. */
 export const DEFAULTS = {
   candidateTokens: 96,
   choices: 300,
@@ -47,7 +47,7 @@ export const DEFAULTS = {
   jointWeight: 0.2,
 } as const;
 
-/** A decision that every encoder of English sentences makes. */
+/** A decision that every encoder of English sentences gets right. */
 export const USUAL_CANARY: Canary = {
   input: 'I was charged twice for my order',
   instruction: 'Which team should handle this?',
@@ -61,8 +61,8 @@ const POOLED = ['sentence_embedding', 'embedding'];
 const UNPOOLED = ['last_hidden_state', 'token_embeddings'];
 
 /**
- * Writes the package, checks it as the service would load it, and moves it into its place. Throws Error with every
- * problem, leaving nothing behind.
+ * Writes the package, checks it as the service would load it, and moves it into its place. Rejects with an Error that
+ * lists every problem, and leaves nothing behind.
  */
 export async function packExport(request: PackRequest): Promise<Packed> {
   const { exported, id, revision, logger } = request;
@@ -119,7 +119,7 @@ async function graphOf(exported: string): Promise<string> {
   throw new Error(`${exported} has neither model.onnx nor onnx/model.onnx`);
 }
 
-/** Files of weights that lie beside a graph which is too large for one. */
+/** Files of weights beside a graph that is too large for one file. */
 async function dataFiles(graph: string): Promise<readonly string[]> {
   return (await readdir(dirname(graph))).filter((name) => /^model\.onnx[._]data(_\d+)?$/.test(name));
 }
@@ -128,7 +128,7 @@ async function encoderOf(
   { exported, pooling: asked, output: named }: PackRequest,
   graph: string,
 ): Promise<{ readonly pooling: Pooling; readonly output: string }> {
-  // The runtime is large: only who packs loads it.
+  // The runtime is large, so only packing loads it.
   const { loadGraph } = await import('../worker/runtime.ts');
   const loaded = await loadGraph(graph);
   const { outputs } = loaded;
@@ -158,7 +158,7 @@ async function limitsOf({ exported, limits }: PackRequest): Promise<ModelLimits>
   const config = await optionalJson(join(exported, 'config.json'));
   const sentences = await optionalJson(join(exported, 'sentence_bert_config.json'));
   const whole = (value: unknown): number => (Number.isInteger(value) ? (value as number) : Number.POSITIVE_INFINITY);
-  // RoBERTa and its kin count positions from behind the padding token's id.
+  // RoBERTa and its relatives count positions from after the padding token's id.
   const first = /roberta|camembert|mpnet/.test(String(config.model_type)) ? 1 + Number(config.pad_token_id ?? 1) : 0;
   const positions = Math.min(whole(config.max_position_embeddings) - first, whole(sentences.max_seq_length));
   const longest = (Number.isFinite(positions) ? positions : DEFAULTS.positions) - SPECIALS;

@@ -1,6 +1,6 @@
 /**
  * Puts a new package into the folder of models: it is written beside the others, checked as the service would load it,
- * and moved into its place in one step, so that a service that runs sees it whole or not at all.
+ * and moved into its place in one step, so that a running service sees it whole or not at all.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ export interface PackagePlace {
   readonly revision: string;
 }
 
-/** A package that lies in its place. */
+/** A package in its place. */
 export interface PlacedPackage {
   readonly folder: string;
   readonly speed: PackageSpeed;
@@ -27,21 +27,26 @@ export interface PlacedPackage {
 
 /** What makes the package. */
 export interface PackageWriter {
-  /** Writes every file of it into a folder, which is there and empty. */
+  /** Writes every file of it into an empty folder. */
   write(folder: string): Promise<void>;
-  /** Called once the check found it sound, with the folder of models that it alone lies in, and its own. */
+  /** Called when the check has found it sound, with a folder of models that holds it alone, and its own folder. */
   settle?(modelsDir: string, folder: string): Promise<void>;
   readonly logger: EngineLogger;
 }
 
-/** How the name of a folder begins in which a package is made. No model's does: the service does not look into it. */
+/**
+ * The beginning of the name of a folder in which a package is made. No model's name begins so, and the service does not
+ * look into the folder.
+ */
 const STAGING = '.packing-';
-/** No package takes so long to be made, milliseconds: what is older was left by a command that was ended. */
+/** No package takes so many milliseconds to be made: what is older was left by a command that was killed. */
 const LONGEST_MAKING = 3_600_000;
 
 const LOWER = 'lower limits help: --choices, --candidate-tokens, --input-tokens';
 
-/** The folder that is to be. Throws Error for a name that no package may have, and for one that there is already. */
+/**
+ * The folder of a new package. Rejects with Error for a name that no package may have, and for a package that exists.
+ */
 export async function newFolder({ modelsDir, id, revision }: PackagePlace): Promise<string> {
   for (const [what, name] of [
     ['id', id],
@@ -55,7 +60,8 @@ export async function newFolder({ modelsDir, id, revision }: PackagePlace): Prom
 }
 
 /**
- * Makes a package. Throws Error with every problem that it has, or what its writer throws, and leaves nothing behind.
+ * Makes a package. Rejects with an Error that lists every problem of it, or with what its writer throws, and leaves
+ * nothing behind.
  */
 export async function placePackage(
   place: PackagePlace,
@@ -85,7 +91,7 @@ export async function placePackage(
   }
 }
 
-/** Removes what commands that were ended in the middle have left. */
+/** Removes what killed commands have left behind. */
 async function removeLeftovers(modelsDir: string): Promise<void> {
   const names = (await readdir(modelsDir)).filter((name) => name.startsWith(STAGING));
   for (const folder of names.map((name) => join(modelsDir, name))) {
@@ -95,7 +101,7 @@ async function removeLeftovers(modelsDir: string): Promise<void> {
   }
 }
 
-/** What a manifest says, but for its files. */
+/** What a manifest says, except for its files. */
 export interface ManifestSource {
   readonly id: string;
   readonly revision: string;

@@ -1,6 +1,6 @@
 /**
- * A tokenizer as it is published, made into one that a package may have: the same tokens for a text, and none that
- * callers could write to control the model.
+ * Makes a published tokenizer into one that a package may have: the same tokens for a text, and none that callers could
+ * write to control the model.
  */
 import { controlEntries, isControl, type TokenizerDefinition } from '../text/control-tokens.ts';
 import { createTokenizer, readTokenizer } from '../text/tokenizer.ts';
@@ -34,15 +34,15 @@ export interface PlainTokenizer extends BareTokenizer {
   readonly sep: number;
 }
 
-/** As `bareTokenizer`, and finds the tokens that frame a sequence; there must be such. */
+/** As `bareTokenizer`, and finds the tokens that frame a sequence, which must exist. */
 export function plainTokenizer(published: string): PlainTokenizer {
   const { post_processor: processor } = JSON.parse(published) as PublishedTokenizer;
   return { ...frameOf(processor ?? undefined), ...bareTokenizer(published) };
 }
 
 /**
- * Takes control tokens, truncation, padding and the template out of a `tokenizer.json`. Throws Error with what keeps it
- * from being used.
+ * Takes control tokens, truncation, padding and the template out of a `tokenizer.json`. Throws an Error that says what
+ * keeps it from being used.
  */
 export function bareTokenizer(published: string): BareTokenizer {
   const definition = JSON.parse(published) as PublishedTokenizer;
@@ -55,14 +55,15 @@ export function bareTokenizer(published: string): BareTokenizer {
     post_processor: null,
   };
   const plain = withoutMatches(bare);
-  // Throws if there is still a way to write one.
+  // Throws if a text can still hold a control token.
   createTokenizer(plain);
   const removed = added.filter(isControl).map(({ content = '' }) => content);
   return { text: JSON.stringify(plain), removed };
 }
 
 /**
- * Renames what a vocabulary finds in texts, as some kinds do: ids stay, and no well-formed text holds the new names.
+ * Renames the control tokens of a vocabulary that the tokenizer finds in texts, as some kinds do: ids stay, and no
+ * well-formed text holds the new names.
  */
 function withoutMatches<T extends TokenizerDefinition>(definition: T): T {
   const { ids } = readTokenizer(definition);

@@ -1,5 +1,5 @@
 /**
- * Unigram: of all ways to cut a word into pieces the most likely one. Pieces are looked up in one flat table, so a
+ * Unigram finds the most likely of all ways to cut a word into pieces. Pieces are looked up in one flat table, so a
  * vocabulary of 170,000 of them costs 22 MB of heap where the library's takes 101, and the work is linear in the text.
  */
 
@@ -43,13 +43,13 @@ interface Piece {
 
 /** What stands for a space in pieces. */
 const SPACE_MARK = '\u2581';
-/** What a character without a piece costs below the least likely piece. */
+/** How far below the least likely piece a character without a piece scores. */
 const UNKNOWN_PENALTY = 10;
 
 /**
- * The encoder of a definition, or undefined if this is none that it reads: Unigram without bytes for unknown
- * characters, replacements as normalizer, words that begin with the mark of a space, and no added tokens. Throws if its
- * pieces cannot be read.
+ * The encoder of a definition, or undefined if it is of another kind than this one: Unigram without bytes for unknown
+ * characters, with replacements as normalizer, words that begin with the mark of a space, and no added tokens. Throws
+ * if its pieces cannot be read.
  */
 export function unigramEncoder(definition: UnigramDefinition): PartEncoder | undefined {
   const { model, pre_tokenizer: splitter } = definition;
@@ -77,7 +77,7 @@ export function unigramEncoder(definition: UnigramDefinition): PartEncoder | und
       const next = read.indexOf(' ', start + 1);
       const end = next < 0 ? read.length : next;
       const word = cut(SPACE_MARK + read.slice(read.charAt(start) === ' ' ? start + 1 : start, end));
-      // A word takes its time before it has an id.
+      // A long word takes several parts before it has ids.
       while (!word.advance(PIECE_LENGTH)) yield [];
       word.append(ids);
       start = end;
@@ -92,7 +92,7 @@ export function unigramEncoder(definition: UnigramDefinition): PartEncoder | und
 
 /** The search for a word's pieces. */
 interface WordCut {
-  /** Goes on by so many characters; whether the word is at its end. */
+  /** Goes on by so many characters; returns whether the end of the word is reached. */
   advance(characters: number): boolean;
   /** At the end of the word: appends the ids of its pieces. */
   append(ids: number[]): void;
@@ -163,7 +163,7 @@ function piecesOf(vocabulary: unknown): ReadonlyMap<string, Piece> {
   for (const [id, entry] of (Array.isArray(vocabulary) ? vocabulary : []).entries()) {
     const [text, score]: readonly unknown[] = Array.isArray(entry) ? entry : [];
     if (typeof text !== 'string' || typeof score !== 'number')
-      throw new Error(`the tokenizer's piece ${id} is no text with a score`);
+      throw new Error(`the tokenizer's piece ${id} is not a text with a score`);
     pieces.set(text, { id, score });
   }
   if (pieces.size === 0) throw new Error('the tokenizer has no pieces');

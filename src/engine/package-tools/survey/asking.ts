@@ -1,6 +1,6 @@
 /**
- * Requests to a server of HTTP of which little is known yet. What it refuses is an answer here; that it is away, or
- * refuses the token, is an error with what to do about it.
+ * Requests to an HTTP server of which little is known yet. A refusal is an answer here; a server that is away, or
+ * refuses the token, is an error that says what to do about it.
  */
 import { CallFailed, reasonOf } from '../../families/remote/call-failed.ts';
 import { readCredentials } from '../../families/remote/credentials.ts';
@@ -15,10 +15,10 @@ export type Reply =
   | { readonly kind: 'answered'; readonly body: unknown }
   /** `failure` has the server's own words in its details. */
   | { readonly kind: 'refused'; readonly status: number; readonly failure: CallFailed }
-  /** It took longer than anybody waits. */
+  /** It took longer than `PATIENCE`. */
   | { readonly kind: 'slow' };
 
-/** Asks. Rejects with Error if the server is away, busy for good, or refuses the token. */
+/** Asks a server. Rejects with Error if it is away, stays busy, or refuses the token. */
 export interface Asking {
   readonly address: string;
   /** The JSON at a path; undefined if there is none. */
@@ -31,11 +31,11 @@ export interface Asking {
 const PATIENCE = 30_000;
 const ANSWER_BYTES = 64 * 2 ** 20;
 const [UNAUTHORISED, FORBIDDEN, TOO_MANY, UNAVAILABLE] = [401, 403, 429, 503];
-/** A server that loads its model, or has much to do, is asked again so often, after so many milliseconds. */
+/** How often a server is asked that loads its model or is busy, and the milliseconds between. */
 const ATTEMPTS = 5;
 const PAUSE = 1000;
 
-/** Rejects with Error if its certificates or its token cannot be read. */
+/** Prepares to ask a server. Rejects with Error if its certificates or its token cannot be read. */
 export async function createAsking(server: ServerOptions): Promise<Asking> {
   const { address } = server;
   const client = createHttpClient({
@@ -53,7 +53,9 @@ export async function createAsking(server: ServerOptions): Promise<Asking> {
       if (error instanceof CallFailed && error.outcome === 'timed_out') return undefined;
       throw new Error(
         `the server at ${address} cannot be asked: ${reasonOf(error)}. Is it running, and is that its address? ` +
-          (server.tls === undefined ? 'Does it want https?' : 'Does its certificate want --ca, or it no https?'),
+          (server.tls === undefined
+            ? 'Does it want https?'
+            : 'Does its certificate need --ca, or does it not speak https?'),
       );
     }
   };

@@ -1,4 +1,7 @@
-/** A server of the dialect `embeddings`: where it listens, how many texts it takes, and what it does with long ones. */
+/**
+ * Surveys a server of the dialect `embeddings`: where it listens, how many texts it takes, and what it does with long
+ * ones.
+ */
 import { embeddingsBody, vectorsIn } from '../../families/embeddings/messages.ts';
 import type { Encoding } from '../../families/embeddings/options.ts';
 import { normalised } from '../../families/vectors.ts';
@@ -15,7 +18,7 @@ const ROWS = 32;
 /** Components of vectors of length 1 that differ by less are the same. */
 const NEAR = 5e-4;
 
-/** Rejects with Error if the server cannot be used so. */
+/** Surveys a server. Rejects with Error if it cannot be used in this dialect. */
 export async function surveyEmbeddings(
   asking: Asking,
   { path, model: asked, canary, own }: SurveyRequest,

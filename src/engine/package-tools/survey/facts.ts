@@ -1,7 +1,7 @@
 /**
- * What servers say of themselves over HTTP: `GET /info` of text-embeddings-inference, and the list of models of
- * OpenAI's API (`/v1/models`, of Infinity `/models`), which decision servers also have in a form of their own. All of
- * it is believed only as far as the requests that follow bear it out.
+ * What servers say about themselves over HTTP: `GET /info` of text-embeddings-inference, and the list of models of
+ * OpenAI's API (`/v1/models`, in Infinity `/models`), which decision servers also have in a form of their own. All of
+ * it counts only as far as the requests that follow confirm it.
  */
 import type { Asking } from './asking.ts';
 
@@ -13,15 +13,15 @@ export interface ServerFacts {
   readonly maxTokens: ReadonlyMap<string, number>;
   /** The most texts of a request. */
   readonly rows: number | undefined;
-  /** The same as lines that the command prints. */
+  /** The same facts as lines that the command prints. */
   readonly lines: readonly string[];
 }
 
 const LISTS = ['/v1/models', '/models'] as const;
-/** More names than that are of no use to a reader. */
+/** The most names that are printed: more are of no use to a reader. */
 const NAMED = 8;
 
-/** Asks. Rejects as `Asking` does. */
+/** Asks a server for its facts. Rejects as `Asking` does. */
 export async function askFacts(asking: Asking): Promise<ServerFacts> {
   const info = objectOf(await asking.get('/info'));
   const maxTokens = new Map<string, number>();

@@ -6,19 +6,19 @@ import type { Canary } from '../../packages/manifest.ts';
 import type { Reply } from './asking.ts';
 import type { LongTexts } from './long-texts.ts';
 
-/** What is known of a model at a server before it is asked. */
+/** What is known about a model at a server before it is asked. */
 export interface SurveyRequest {
-  /** With its query; undefined to try the usual ones. */
+  /** The path of requests, with its query; undefined to try the usual ones. */
   readonly path: string | undefined;
   readonly model: string | undefined;
   readonly canary: Canary;
-  /** What the operator lays over the options that are found: what it says is not looked for. */
+  /** The operator's own options, which are laid over those that are found: what they say is not looked for. */
   readonly own: JsonObject;
 }
 
 /** What was found out about a server in one dialect. */
 export interface Survey {
-  /** Options of the package that the dialect needs; those of `server` and what counts tokens aside. */
+  /** The options that the dialect needs, except `server` and what counts tokens. */
   readonly options: JsonObject;
   /** Where requests go; undefined where the protocol has no paths. */
   readonly path: string | undefined;
@@ -36,7 +36,7 @@ export interface Survey {
   readonly lines: readonly string[];
 }
 
-/** What a server that was tried in several ways said to each. */
+/** The server does not speak the dialect; the message has what it said to each attempt. */
 export class NotSuchADialect extends Error {
   override readonly name = 'NotSuchADialect';
   constructor(dialect: string, address: string, attempts: readonly string[]) {
@@ -48,7 +48,7 @@ export class NotSuchADialect extends Error {
   }
 }
 
-/** What was read of an answer, or in a line why it could not be. */
+/** What was read from a reply, or in one line why it could not be. */
 export type ReadReply<T> = { readonly value: T } | { readonly problem: string };
 
 /** What `read` makes of a reply. `read` throws CallFailed for what has another shape. */
@@ -63,17 +63,17 @@ export function readReply<T>(reply: Reply, path: string, read: (body: unknown) =
   }
 }
 
-/** Texts of some words, as choices are. */
+/** A text of several words, as a choice has. */
 const ROW = 'one of the choices that there are';
 /**
- * What rows may take beyond a single one: the longest take some ten times as long, and must not run out
- * of time. Milliseconds.
+ * How much longer than a single row a full request may take, milliseconds: with the longest rows it takes some ten
+ * times as long, and must not run out of time.
  */
 const SLOW = 300;
 
-/** The most rows of a request that a server takes and answers soon, at most `most`: halved until it does. */
+/** The most rows of a request that a server takes and answers soon: `most`, halved until it does. */
 export async function mostRows(most: number, send: (rows: readonly string[]) => Promise<Reply>): Promise<number> {
-  /** The better of two: a server that was busy with others for a moment must not be taken for a slow one. */
+  /** The lesser of two times: a server that was busy with others for a moment must not look slow. */
   const time = async (rows: number): Promise<number> => {
     let least = Number.POSITIVE_INFINITY;
     for (let round = 0; round < 2; round++) {
@@ -97,7 +97,7 @@ export function ownPart(own: JsonObject, field: string): JsonObject {
   return typeof part === 'object' && part !== null && !Array.isArray(part) ? (part as JsonObject) : {};
 }
 
-/** A text of the operator's own options; undefined if it is none. */
+/** A text of the operator's own options; undefined if there is none. */
 export function ownText(own: JsonObject, field: string): string | undefined {
   const text = own[field];
   return typeof text === 'string' && text !== '' ? text : undefined;

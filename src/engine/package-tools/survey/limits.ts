@@ -1,9 +1,9 @@
-/** The limits of a package, and what it says of texts that are too long, by what a survey found. */
+/** Works out the limits of a package, and what it says about texts that are too long, from what a survey found. */
 import type { ModelLimits } from '../../engine.ts';
 import type { Survey } from './findings.ts';
 import type { LongTexts } from './long-texts.ts';
 
-/** What the operator said; what was not is worked out. */
+/** The limits that the operator gave; the others are worked out. */
 export type AskedLimits = { readonly [K in keyof ModelLimits]?: number | undefined };
 
 /** The limits that the package gets, by what was asked for and what the server takes. */
@@ -16,31 +16,32 @@ export interface SurveyedLimits {
   /** `options.cuts`; undefined where nothing is sent that the server could cut. */
   readonly cuts: 'refuses' | 'silently' | undefined;
   /**
-   * `options.bytes_per_token` of a package without a tokenizer. No token has less than one byte: where a server refuses
-   * nothing by itself as far as it was tried, as many bytes as it read tokens are the most that is sure.
+   * `options.bytes_per_token` of a package without a tokenizer. No token has less than one byte. Where a server refused
+   * no text that was tried, the only texts that it surely reads whole have no more bytes than it read tokens, so each
+   * byte counts as one.
    */
   readonly bytesPerToken: number;
-  /** What the operator is told of them. */
+  /** What the operator is told about long texts. */
   readonly line: string | undefined;
 }
 
 /**
- * The most tokens of a choice, and the least where many share what the server reads: rather fewer of them then than
- * shorter ones. By what is counted as a token.
+ * The usual most tokens of a choice, and the least where many choices share what the server reads: fewer choices are
+ * better then than shorter ones. By what counts as a token.
  */
 const CANDIDATES = { tokens: { usual: 96, least: 32 }, bytes: { usual: 192, least: 64 } } as const;
 const MOST_CHOICES = 300;
-/** Longer texts are worth measuring before they are let in. */
+/** The most input tokens that are allowed unasked: longer texts are worth measuring first. */
 const MOST_INPUT = 4096;
-/** Where nobody says how long a text may be. */
+/** The tokens that are assumed where nobody says how long a text may be. */
 const POSITIONS = 512;
 const USUAL_BYTES = 4;
-/** Tokens that a server adds of its own, and templates. */
+/** Tokens that are left for those that a server adds and for templates. */
 const ROOM = 16;
 
 /**
- * Throws Error if limits have to be said, or a tokenizer is missing. `hasTokenizer`: whether the package brings one.
- * `shortlist`: the limits of its local model.
+ * Works out the limits. Throws Error if the operator must give them, or a tokenizer. `hasTokenizer`: whether the
+ * package brings one. `shortlist`: the limits of its local model.
  */
 export function limitsOf(
   survey: Pick<Survey, 'longTexts' | 'maxTokens' | 'reads' | 'cap'>,
@@ -91,7 +92,7 @@ function positionsOf(longTexts: LongTexts | undefined, maxTokens: number | undef
   const limits = [longTexts.limit, maxTokens].filter((limit) => limit !== undefined);
   if (limits.length > 0) return Math.min(...limits);
   if (longTexts.accepted > 0) return longTexts.accepted;
-  throw new Error('the server refuses texts of 16 words: something else is wrong with them than their length');
+  throw new Error('the server refuses texts of 16 words: something other than their length is wrong with them');
 }
 
 function lineOf(longTexts: LongTexts, hasTokenizer: boolean): string {
@@ -106,5 +107,5 @@ function lineOf(longTexts: LongTexts, hasTokenizer: boolean): string {
 }
 
 function cutsLine({ words }: { readonly words: number }): string {
-  return `a text that is too long is cut without a word: of ${words} words the second half was not read`;
+  return `a text that is too long is cut silently: of ${words} words the second half was not read`;
 }

@@ -1,18 +1,21 @@
 /**
- * What a server does with a text that is too long. Two texts are sent whose first halves are alike and whose second
- * halves say different things: one that reads them whole says different numbers, one that cuts says the same. They grow
- * until the server refuses or cuts.
+ * Finds out what a server does with a text that is too long. Two texts are sent whose first halves are alike and whose
+ * second halves say different things: a server that reads them whole returns different numbers, one that cuts returns
+ * the same. They grow until the server refuses or cuts.
  */
 
-/** What became of the texts. Words, each of which is a token or more. */
+/** What became of the texts. Their lengths are in words, each of which is a token or more. */
 export type LongTexts =
-  /** `accepted`: of the longest text that was not refused; 0 if there is none. `limit`: tokens, as the server says. */
+  /**
+   * `accepted`: the length of the longest text that was not refused; 0 if there is none. `limit`: tokens, as the server
+   * says.
+   */
   | { readonly kind: 'refused'; readonly accepted: number; readonly limit: number | undefined }
   | { readonly kind: 'cut'; readonly words: number }
   /** All were read whole; `slow`: longer ones took too much time. */
   | { readonly kind: 'read'; readonly words: number; readonly slow: boolean };
 
-/** What the server said of a text. */
+/** What the server said to a text. */
 export type LongAnswer =
   | { readonly kind: 'numbers'; readonly numbers: readonly number[] }
   | { readonly kind: 'refused'; readonly limit: number | undefined }
@@ -21,19 +24,25 @@ export type LongAnswer =
 /** What the second halves say, over and over. */
 export const SAYINGS = ['alpha', 'omega'] as const;
 
-/** What fills the first. */
+/** The word that fills the first halves. */
 const FILLER = 'a';
 const FIRST = 16;
-/** As many as any model is used for here; twice as many again are not worth what they cost at a server that charges. */
+/**
+ * The longest text that is tried: as long as any model is used for here. Twice as long would not be worth its price at
+ * a server that charges.
+ */
 const LAST = 16_384;
 const HALVINGS = 3;
-/** A server that takes so long over a text of so many words is not asked for a longer one. Milliseconds. */
+/**
+ * A server that takes more than `SLOW` milliseconds over a text of at least `ENOUGH` words is not asked for a longer
+ * one.
+ */
 const SLOW = 700;
 const ENOUGH = 1024;
 
 /**
- * Sends texts. `known`: the server's limit in tokens, if it says one. `tolerance`: numbers that differ by less are the
- * same. Rejects with what `ask` does.
+ * Sends texts until one is refused or cut. `known`: the server's limit in tokens, if it says one. `tolerance`: numbers
+ * that differ by no more are the same. Rejects with what `ask` does.
  */
 export async function tryLongTexts(
   ask: (text: string) => Promise<LongAnswer>,
@@ -65,7 +74,7 @@ export async function tryLongTexts(
   return { kind: 'read', words: accepted, slow: false };
 }
 
-/** Doubling; where a limit is known, the first whose half is beyond it is the last. */
+/** The lengths to try: doubling, or, where a limit is known, the last two up to the first whose half is beyond it. */
 function sizes(known: number | undefined): readonly number[] {
   const all: number[] = [];
   for (let words = FIRST; words <= LAST; words *= 2) {
@@ -75,7 +84,7 @@ function sizes(known: number | undefined): readonly number[] {
   return known === undefined ? all : all.slice(-2);
 }
 
-/** How much of what lies between two lengths, one accepted and one refused, is accepted: to an eighth of it. */
+/** The longest length that is accepted, between one that was and one that was not: to an eighth of their distance. */
 async function between(accepted: number, refused: number, ask: (text: string) => Promise<LongAnswer>): Promise<number> {
   let [low, high] = [accepted, refused];
   for (let halving = 0; halving < HALVINGS; halving++) {

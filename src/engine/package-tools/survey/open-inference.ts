@@ -1,4 +1,4 @@
-/** A server of the Open Inference Protocol: what the model's inputs and output are, from ModelMetadata. */
+/** Surveys a server of the Open Inference Protocol: what the model's inputs and output are, from ModelMetadata. */
 import type { ModelMetadataResponse } from '../../../../gen/inference/grpc_predict_v2_pb.ts';
 import { createInferenceClient } from '../../families/open-inference/client.ts';
 import { readinessProblem } from '../../families/open-inference/readiness.ts';
@@ -23,10 +23,12 @@ const ATTEMPTS = 3;
 const PAUSE = 1000;
 const ANSWER_BYTES = 4 * 2 ** 20;
 const TEMPERATURES = { logit: 1, embedding: 0.05 } as const;
-/** A row of fewer numbers is one of classes. */
+/** A row of fewer numbers holds classes and is no vector. */
 const NARROWEST_VECTOR = 8;
 
-/** Rejects with Error if the server cannot be used so. `frame`: of the model's tokenizer. */
+/**
+ * Surveys a server. Rejects with Error if it cannot be used in this dialect. `frame`: that of the model's tokenizer.
+ */
 export async function surveyOpenInference(
   server: ServerOptions,
   frame: Frame,
@@ -70,7 +72,7 @@ export async function surveyOpenInference(
   }
 }
 
-/** A problem that does not pass by itself: a server that starts, or has much to do, is asked again. */
+/** A problem that does not pass by itself: a server that is starting or busy is asked again. */
 async function standingProblem(ask: () => Promise<string | undefined>): Promise<string | undefined> {
   for (let attempt = 1; ; attempt++) {
     const problem = await ask();
@@ -84,7 +86,7 @@ interface Found {
   readonly returns: 'logit' | 'embedding';
 }
 
-/** What of the model can be told by its tensors; what the operator says goes first. */
+/** What the model's tensors tell about it; what the operator says takes precedence. */
 function optionsOf(metadata: ModelMetadataResponse | undefined, frame: Frame, own: JsonObject): Found {
   const inputs = own.inputs ?? inputsOf(metadata?.inputs ?? []);
   const output = own.output === undefined ? outputOf(metadata?.outputs ?? []) : undefined;
@@ -123,7 +125,8 @@ function holdsOf(name: string): 'ids' | 'mask' | 'types' {
 
 function outputOf(tensors: readonly Tensor[]) {
   const found = tensors.find(({ datatype }) => /^FP(16|32|64)$/.test(datatype));
-  if (found === undefined) throw new Error('the server declares no output of floats: --options has to say it');
+  if (found === undefined)
+    throw new Error('the server declares no output of floating-point numbers: --options has to say output');
   return { name: found.name, datatype: found.datatype, shape: [-1, ...found.shape.slice(1).map(Number)] };
 }
 
@@ -149,7 +152,7 @@ function rowsOf(returns: Found['returns'], { cls, sep }: Frame, inputs: unknown)
         joint: { [first]: '{instruction} {input}' },
       };
     }
-    throw new Error("what the model's texts are is not to be told by their number: --options has to say rows");
+    throw new Error("the number of the model's texts does not tell what they are: --options has to say rows");
   }
   if (returns === 'logit') return { pair: [cls, '{instruction}', sep, '{input}', sep, '{choice}', sep] };
   return {

@@ -1,6 +1,6 @@
 /**
- * A server of the dialect `rerank`: where it listens, which of the two shapes it speaks, what its scores are and which
- * switch makes logits of them, how many documents it takes, and what it does with long texts.
+ * Surveys a server of the dialect `rerank`: where it listens, which of the two shapes it speaks, what its scores are
+ * and which switch makes logits of them, how many documents it takes, and what it does with long texts.
  */
 import { malformed } from '../../families/remote/call-failed.ts';
 import { fill, type RowTexts } from '../../families/remote/templates.ts';
@@ -27,7 +27,7 @@ const USUAL = { query: '{instruction}\n{input}', document: '{choice}' } as const
 const SWITCHES = ['raw_scores', 'use_activation'] as const;
 const NOWHERE: ReadonlySet<number> = new Set([404, 405]);
 const ROWS = 32;
-/** Scores and their sigmoids that are so near are the same; wider than what is lost to rounding. */
+/** Scores and sigmoids that differ by no more are the same; it is more than what is lost to rounding. */
 const NEAR = 0.01;
 
 /** Where requests go, and how they are written. */
@@ -39,7 +39,7 @@ interface Form {
 
 const NO_SWITCH: RerankScores = { kind: 'logit', ask: undefined };
 
-/** Rejects with Error if the server cannot be used so. */
+/** Surveys a server. Rejects with Error if it cannot be used in this dialect. */
 export async function surveyRerank(asking: Asking, request: SurveyRequest): Promise<Survey> {
   const { canary, own } = request;
   const facts = await askFacts(asking);
@@ -126,12 +126,12 @@ async function findForm(
 
 interface FoundScores {
   readonly scores: RerankScores;
-  /** Those of the canary. */
+  /** The scores of the canary's choices. */
   readonly values: Float64Array;
   readonly how: string;
 }
 
-/** What the scores are, by what a switch makes of them. `plain`: those without one. */
+/** Finds out what the scores are from what a switch makes of them. `plain`: those without a switch. */
 async function findScores(
   plain: Float64Array,
   ask: (scores: RerankScores) => Promise<ReadReply<Float64Array>>,
@@ -155,7 +155,10 @@ function isProbability(score: number): boolean {
   return score >= 0 && score <= 1;
 }
 
-/** Whether numbers are other ones than these probabilities, and lead to them. */
+/**
+ * Whether numbers can be the logits of these probabilities: they differ from them, and either are no probabilities or
+ * have these as their sigmoids.
+ */
 function isLogitOf(values: Float64Array, probabilities: Float64Array): boolean {
   const sigmoids = values.map((value) => 1 / (1 + Math.exp(-value)));
   return (

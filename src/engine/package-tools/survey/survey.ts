@@ -1,4 +1,4 @@
-/** Surveys of servers, by what they speak. */
+/** Surveys a server in the dialect that it speaks. */
 import type { ServerOptions } from '../../families/remote/server-options.ts';
 import type { DialectName } from '../../packages/family-names.ts';
 import { createAsking } from './asking.ts';
@@ -10,7 +10,10 @@ import { surveySystemOne } from './system-one.ts';
 
 const BY_HTTP = { rerank: surveyRerank, embeddings: surveyEmbeddings, 'system-one': surveySystemOne } as const;
 
-/** Asks a server. Rejects with Error if it cannot be used so. `frame`: of the model's tokenizer, if there is one. */
+/**
+ * Surveys a server. Rejects with Error if it cannot be used in the dialect. `frame`: that of the model's tokenizer, if
+ * there is one.
+ */
 export async function surveyServer(
   dialect: DialectName,
   server: ServerOptions,
@@ -20,7 +23,7 @@ export async function surveyServer(
   if (dialect === 'open-inference') {
     if (frame === undefined) {
       throw new Error(
-        "--tokenizer FILE is needed, the model's tokenizer.json: rows are made here, and the protocol has no word for refusing a text that is too long",
+        "--tokenizer FILE is needed, the model's tokenizer.json: rows are made here, and the protocol has no way to refuse a text that is too long",
       );
     }
     return await surveyOpenInference(server, frame, request);

@@ -1,6 +1,6 @@
 /**
- * A server of the dialect `system-one`: where it listens, which of the two bodies it reads, how many choices it takes,
- * and what it does with long texts.
+ * Surveys a server of the dialect `system-one`: where it listens, which of the two bodies it reads, how many choices it
+ * takes, and what it does with long texts.
  */
 import { CallFailed } from '../../families/remote/call-failed.ts';
 import { bodyOf, probabilitiesIn } from '../../families/system-one/messages.ts';
@@ -20,12 +20,12 @@ const USUAL: readonly Form[] = [
   { path: '/v1/systemone', variant: 'systemone' },
   { path: '/v1/decisions', variant: 'decisions' },
 ];
-/** What servers are known to take, and less. */
+/** The numbers of choices that are tried: what servers are known to take, and less. */
 const CAPS = [300, 255, 128, 64, 52, 26, 24, 16, 8, 4, 2] as const;
 /** Probabilities that differ by less are the same. */
 const NEAR = 1e-3;
 
-/** Rejects with Error if the server cannot be used so. */
+/** Surveys a server. Rejects with Error if it cannot be used in this dialect. */
 export async function surveySystemOne(
   asking: Asking,
   { path, model: asked, canary, own }: SurveyRequest,
@@ -89,7 +89,7 @@ async function findCap(send: (choices: readonly string[]) => Promise<Reply>): Pr
     const reply = await send(Array.from({ length: count }, (_, i) => `choice ${i}`));
     if (reply.kind === 'answered') return count;
   }
-  throw new Error('the server answers no question of the command but the canary');
+  throw new Error('the server answers the canary decision, but no other question of the command');
 }
 
 function longAnswer(reply: Reply, { variant }: Form): LongAnswer {
@@ -98,7 +98,7 @@ function longAnswer(reply: Reply, { variant }: Form): LongAnswer {
   try {
     return { kind: 'numbers', numbers: [...probabilitiesIn(reply.body, SAYINGS, variant)] };
   } catch (error) {
-    // It cuts, but says so: its answers are refused.
+    // The server cuts, but says so, which counts as a refusal.
     if (error instanceof CallFailed && error.tooLong !== undefined)
       return { kind: 'refused', limit: error.tooLong.limit };
     throw error;
