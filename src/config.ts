@@ -163,7 +163,7 @@ export const SETTINGS: readonly Setting[] = [
   ...TRACE_SETTINGS,
 ];
 
-/** Variables of commands that call a service: they may stand in the server's environment too, which ignores them. */
+/** Variables of commands that call a service. A server, in whose environment they may stand too, ignores them. */
 export const CALLER_VARIABLES: readonly string[] = ['UMPIRE_KEY', 'UMPIRE_OTHER_KEY'];
 
 /**

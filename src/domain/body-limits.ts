@@ -39,7 +39,7 @@ export function createBodyLimits(rates: BodyRates, clock: () => number = () => p
   const buckets = new LRUCache<string, Bucket>({ maxSize: MAX_SUBJECTS, sizeCalculation: () => 1 });
   const all: Bucket = { until: 0 };
 
-  /** Takes bytes, or returns the milliseconds until the caller's `share` has room. The last chunk may go beyond it. */
+  /** Takes bytes and returns 0, or returns the milliseconds until `share` has room, which the last chunk may exceed. */
   const take = (bucket: Bucket, rate: Rate | 'off', share: number, bytes: number): number => {
     if (rate === 'off') return 0;
     const now = clock();

@@ -26,7 +26,7 @@ interface CalledBy {
   readonly deadline: number;
 }
 
-/** The tenant for whom the engine works: the owner, or the address of an anonymous caller. */
+/** The caller as the engine knows it. The tenant is the owner, or the address of an anonymous caller. */
 export function callerTerms({ caller, deadline }: CalledBy): CallerTerms {
   return caller.kind === 'key'
     ? { deadline, tenant: caller.owner, keyed: true }

@@ -148,7 +148,7 @@ function textCheck(
   };
 }
 
-/** A text's length in code points. Beyond twice the bound it may be too high: the text is too long in either case. */
+/** A text's length in code points, or in code units where these tell as well whether it is more than `bound`. */
 function codePoints(text: string, bound: number): number {
   return text.length <= bound || text.length > 2 * bound ? text.length : [...text].length;
 }

@@ -44,7 +44,7 @@ const BELIEVED_MS = 10 * 60_000;
 const MAX_FOUND = 50_000;
 const MAX_ABSENT = 10_000;
 
-/** Known keys of a store, none yet. `clock`: milliseconds on a clock that never goes back. */
+/** The known keys of a store, none so far. `clock`: milliseconds on a clock that never goes back. */
 export function createKnownKeys(keys: KeyStore, clock: () => number): KnownKeys {
   const found = new LRUCache<string, Found>({ maxSize: MAX_FOUND, sizeCalculation: () => 1 });
   // The values say when to look the key up again.

@@ -40,9 +40,9 @@ export interface LimitOptions extends LimitClocks {
   readonly log: StoreLog;
 }
 
-/** Leases end a little after the longest deadline, 30 s: so those of a replica that died are not held for ever. */
+/** Leases end a little after the longest timeout, 30 s, so that those of a replica that died are not held for ever. */
 const LEASE_MS = 35_000;
-/** Milliseconds of a request's store budget that limits may use: they fail open, and the rest of its work may not. */
+/** Milliseconds of a request's store budget for limits: they fail open, so work that needs the store has the rest. */
 const SHARE_MS = 100;
 
 /** Milliseconds without a failure after which the store counts as recovered. */

@@ -11,7 +11,7 @@ export interface LocalLimits {
   release(subject: string, lease: string): void;
 }
 
-/** The counts of one subject: its theoretical arrival time (GCRA), the day and its use of that quota, its leases. */
+/** The counts of one subject: its theoretical arrival time (GCRA), its use of a day's quota, its leases. */
 interface Count {
   tat: number | undefined;
   day: number;
@@ -39,10 +39,10 @@ export interface LimitClocks {
   readonly wallClock?: () => number;
 }
 
-/** Counters of no subject yet, and of at most `maxSubjects` idle ones. */
+/** Counters for at most `maxSubjects` idle subjects; none is counted yet. */
 export function createLocalLimits(clocks: LimitClocks = {}, maxSubjects: number = MAX_SUBJECTS): LocalLimits {
   const { clock = () => performance.now(), wallClock = Date.now } = clocks;
-  // `maxSize` and not `max`, with which the cache allocates the memory for all entries, and takes its time, at once.
+  // `maxSize` and not `max`, with which the cache would allocate memory for all entries at once, which takes time.
   const idle = new LRUCache<string, Count>({ maxSize: maxSubjects, sizeCalculation: () => 1 });
   // Never pushed out: a lease that is forgotten would be given twice. There are no more than decisions in progress.
   const leasing = new Map<string, Count>();

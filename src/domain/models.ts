@@ -47,9 +47,9 @@ export function usableModel(models: readonly ModelRevision[], name: string): Mod
 const NAMED_REVISIONS = 5;
 
 /**
- * The error UNKNOWN_MODEL, which holds the name only if its form is that of one: messages must not repeat arbitrary
- * text. `why` says what is wrong with a kind of name that is not accepted; of `models` the message names the model's
- * other revisions.
+ * The error UNKNOWN_MODEL. It repeats the name only if that has the form of one: messages must not repeat arbitrary
+ * text. `why`: what is wrong with a name of that form; `models`: those of which the message names the same model's
+ * revisions.
  */
 export function unknownModel(name: string, why?: string, models: readonly ModelRevision[] = []): DomainError {
   const [id = '', revision, ...rest] = name.split('@', 3);

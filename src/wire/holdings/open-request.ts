@@ -17,7 +17,7 @@ export interface Connection {
   readonly requests: Set<OpenRequest>;
   /** Undefined until it is known to speak HTTP/2. */
   session: ServerHttp2Session | undefined;
-  /** How many bytes had left when it was last looked at, and when a look last found progress. */
+  /** How many bytes had left when a look last found progress, and when that was. */
   moved: number;
   movedAt: number;
   /** Whether what still arrives on it is no longer taken for requests. */

@@ -11,7 +11,7 @@ const LARGE = 64 * 1024;
 /** Resolves when the last body that waits has its turn. The thread has one event loop, and so one queue. */
 let last: Promise<void> = Promise.resolve();
 
-/** Waits for the turn of a body with so many bytes; undefined if it need not wait. */
+/** Resolves when it is the turn of a body with this many bytes; undefined if it need not wait. */
 export function bodyTurn(bytes: number): Promise<void> | undefined {
   if (bytes <= LARGE) return undefined;
   last = last.then(() => nextTurn());

@@ -1,4 +1,4 @@
-/** What a call over REST is answered with: a status, the headers of what it found, and a body. */
+/** What a call over REST is answered with: a status, headers and a body. */
 import type { Exchange } from '../http/exchange.ts';
 import type { WholeResponse } from '../http/response.ts';
 import type { Route } from './routes.ts';

@@ -49,9 +49,9 @@ type StatusFields = readonly (readonly [name: string, value: string])[];
 const KNOWN = new LRUCache<string, StatusFields>({ max: 64 });
 
 /**
- * Answers a gRPC call with the fault, in trailers alone and one frame; the rest of its request is discarded. Frames
- * that arrived together with the call's first are taken in before: on a stream that is over they would be errors of the
- * session, and a session with many of these is ended.
+ * Answers a gRPC call with the fault, in trailers alone and one frame; the rest of its request is discarded. The answer
+ * waits until the frames that arrived with the call's first are read: on a stream that is over they would be errors of
+ * the session, and a session with many of these is ended.
  */
 export function answerGrpcFault({ request, response, requestId }: Exchange, fault: DomainError): void {
   throwRestAway(request);

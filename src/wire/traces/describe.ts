@@ -23,8 +23,8 @@ const SERVER_FAULTS: ReadonlySet<StatusName> = new Set([
 ]);
 
 /**
- * `POST /v1/decisions`, or `umpire.v1.DecisionService/CreateDecision`; what has no route, by its method
- * or protocol alone.
+ * `POST /v1/decisions`, or `umpire.v1.DecisionService/CreateDecision`; without a route, the method or the protocol
+ * alone.
  */
 export function spanName(exchange: Exchange): string {
   const { protocol, route } = exchange.record;
