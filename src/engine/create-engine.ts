@@ -16,8 +16,8 @@ const CHECK_INTERVAL = 250;
 
 /**
  * Starts the engine processes and looks for models. Resolves when the packages are known, without waiting for them to
- * be loaded: until then they are `unavailable`. A models folder that cannot be read is logged and tried again later;
- * the start does not fail for it.
+ * be loaded: until then they are `unavailable`. A models folder that cannot be read is logged and tried again later; it
+ * does not make the start fail.
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const settings = engineSettings(options);

@@ -18,15 +18,13 @@ export interface ScoreJob {
 export interface CallerTerms {
   /** When the answer becomes worthless: milliseconds on the clock of `performance.now()`. */
   readonly deadline: number;
-  /**
-   * Whose fair share of the time the job uses: that of the owner of a key, or of the address of an anonymous caller.
-   */
+  /** Whose fair share of the time the job counts towards: the owner of a key, or the address of an anonymous caller. */
   readonly tenant: string;
   /** Callers with a key keep a part of the queue that others cannot take. */
   readonly keyed: boolean;
 }
 
-/** For whom a job is done, and how it hears that nobody needs it any more. */
+/** The terms of a caller, and what it and the engine tell each other about one job. */
 export interface JobTerms extends CallerTerms {
   /** Aborted when the caller is gone: a queued job is then dropped, a running one's answer thrown away. */
   readonly signal: AbortSignal;
@@ -46,7 +44,7 @@ export interface JobTimings {
 
 /** How much of a text its model has no words for. */
 export interface Unread {
-  /** Their share of the input's tokens, 0 to 1. */
+  /** The share of the input's tokens that the model has no words for, 0 to 1. */
   readonly share: number;
   /** Whether the share is so large that the probabilities were made more even for it. */
   readonly over: boolean;
@@ -162,12 +160,12 @@ export interface Engine {
    * or undefined if the request must be read to know. Cheap; undefined unless many jobs were refused just now.
    */
   crowded(terms: CallerTerms): number | undefined;
-  /** Checks choices against the model's token limit and encodes them ahead of their first decision, in every engine. */
+  /** Checks choices against the model's token limit and encodes them in every engine, before decisions ask for them. */
   prepare(job: Pick<ScoreJob, 'model' | 'revision' | 'choices'>, terms: JobTerms): Promise<PrepareOutcome>;
   /**
    * Whether decisions can be made: every model that was there at the start has made its canary decision or has failed
-   * (a model that is added later delays nothing), a live engine serves at least one model, and the queue moves. It does
-   * not while decisions wait and no engine has finished anything for some seconds.
+   * (a model that is added later delays nothing), a live engine serves at least one model, and the queue moves, which
+   * it does not if decisions wait and no engine has finished anything for some seconds.
    */
   ready(): boolean;
   stats(): EngineStats;

@@ -15,9 +15,7 @@ export interface EngineOptions {
   readonly defaultDeadlineMs?: number;
   /** An engine process whose resident memory is larger than this is replaced. */
   readonly engineMemoryBytes?: number;
-  /**
-   * An engine younger than this is not replaced for its size: having grown that fast, its successor would do so, too.
-   */
+  /** An engine younger than this is not replaced for its size: if it grew that fast, so would its successor. */
   readonly recycleAfterMs?: number;
   /** Memory for the cached choice vectors in each engine. */
   readonly choiceCacheBytes?: number;

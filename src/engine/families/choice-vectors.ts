@@ -16,8 +16,8 @@ export interface ChoiceVectors {
 /** The cache as a whole. */
 export interface ChoiceVectorCache {
   /**
-   * The view of a revision and a part. Revisions never share a vector. Nor do parts: what one part holds must not be
-   * noticed from another, not even by how long a job takes.
+   * The view of a revision and a part. Revisions never share a vector. Nor do parts: what one part holds must not show
+   * in another, not even in how long a job takes.
    */
   of(revision: string, part: string): ChoiceVectors;
   /** Drops all vectors of a revision that is no longer served. */

@@ -14,7 +14,7 @@ export interface LengthLimit {
 }
 
 /**
- * Tries the longest runs. `run` takes a sequence of so many tokens and adds `own` to them. Throws InvalidOptions for
+ * Tries the longest runs. `run` takes a sequence of this many tokens and adds `own` to them. Throws InvalidOptions for
  * limits that the graph fails at.
  */
 export async function checkLength(

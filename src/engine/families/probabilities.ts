@@ -1,4 +1,4 @@
-/** From vectors to logits, and from logits to probabilities. */
+/** Makes logits of vectors, and probabilities of logits. */
 
 /** Softmax of `logits`, computed in doubles in the given order; equal logits get equal numbers. */
 export function softmax(logits: Float64Array): Float64Array {

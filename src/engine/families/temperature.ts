@@ -1,11 +1,11 @@
 /**
  * The `temperature` of a package's options: a number, or points over the number of choices, `{ "points": [[choices,
- * temperature], …] }` with rising numbers of choices. Between two points it is linear in the logarithm of the number of
- * choices; beyond the first and the last it is constant.
+ * temperature], …] }` with ascending numbers of choices. Between two points it is linear in the logarithm of the number
+ * of choices; beyond the first and the last it is constant.
  */
 import type { Checker } from '../packages/checker.ts';
 
-/** The temperature for a decision among so many choices; always above 0. */
+/** The temperature for a decision among this many choices; always above 0. */
 export type Temperature = (choices: number) => number;
 
 const LEAST = 1e-6;

@@ -30,7 +30,7 @@ export interface ModelLoadingOptions {
   served(): void;
 }
 
-/** Loads the models of a group until `close`, and none before it is asked to. */
+/** Loads the models of a group, when it is asked to and until `close`. */
 export class ModelLoading {
   readonly #options: ModelLoadingOptions;
   /** The revisions that wait to be tried again. */

@@ -17,7 +17,7 @@ export interface Tally {
   read(now: Pick<EngineStats, 'queue' | 'engines' | 'inference'>): EngineStats;
 }
 
-/** A tally at zero. */
+/** Starts to count, at zero. */
 export function createTally(): Tally {
   let busy = 0;
   let replacements = 0;

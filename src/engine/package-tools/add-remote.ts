@@ -40,9 +40,8 @@ export interface AddRequest extends PackagePlace {
   readonly limits: AskedLimits;
   readonly temperature: number | undefined;
   /**
-   * Finds the temperature by decisions with the package, which is alone in a folder of models and has the temperature
-   * 1. `usual`: what is usual for such models.
-   * 1. `usual`: that of such models.
+   * Finds the temperature by decisions with the package, which is alone in a folder of models and has the temperature 1
+   * until then. `usual`: what is usual for such models.
    */
   readonly fit: ((modelsDir: string, usual: number) => Promise<number>) | undefined;
   /** The operator's own options, which are laid over those that were found. */

@@ -11,7 +11,7 @@ import type { FamilyName } from '../packages/family-names.ts';
 import { type Canary, NAME_PATTERN } from '../packages/manifest.ts';
 import { checkPackage, type PackageSpeed } from './check.ts';
 
-/** Where a package is to lie. */
+/** Where a package is placed. */
 export interface PackagePlace {
   /** The folder of model packages. */
   readonly modelsDir: string;
@@ -25,7 +25,7 @@ export interface PlacedPackage {
   readonly speed: PackageSpeed;
 }
 
-/** What makes the package. */
+/** What writes and finishes the package. */
 export interface PackageWriter {
   /** Writes every file of it into an empty folder. */
   write(folder: string): Promise<void>;
@@ -39,7 +39,7 @@ export interface PackageWriter {
  * look into the folder.
  */
 const STAGING = '.packing-';
-/** No package takes so many milliseconds to be made: what is older was left by a command that was killed. */
+/** No package takes this many milliseconds to be made: what is older was left by a command that was killed. */
 const LONGEST_MAKING = 3_600_000;
 
 const LOWER = 'lower limits help: --choices, --candidate-tokens, --input-tokens';

@@ -31,7 +31,7 @@ export interface Checker {
   problem(message: string, field?: string): void;
 }
 
-/** `place` opens each problem's text; `problems` receives them. */
+/** A view of `value`. `place` opens each problem's text; `problems` receives them. */
 export function createChecker(value: unknown, place: string, problems: string[]): Checker {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   if (!isObject) problems.push(`${place || 'the document'} must be an object`);

@@ -74,7 +74,7 @@ export interface RevisionEvents {
   unavailable(revision: Revision): void;
 }
 
-/** The revisions that are there, none at first. */
+/** The revisions that are served, none at first. */
 export class Revisions {
   readonly #logger: EngineLogger;
   readonly #events: RevisionEvents;
@@ -143,7 +143,7 @@ export class Revisions {
   /** No engine can load it. */
   failed(revision: RevisionRecord, problems: readonly string[]): void {
     if (revision.retired) return;
-    // Logged as an error once, however often it is tried again in vain.
+    // Logged as an error once, however often loading it fails.
     const news = revision.failures++ === 0 || problems.join() !== revision.problems.join();
     revision.problems = problems;
     revision.state = 'failed';
@@ -152,7 +152,10 @@ export class Revisions {
     this.#events.unavailable(revision);
   }
 
-  /** It has failed. `isMeasured`: by a measurement, which may turn out differently when the machine is less busy. */
+  /**
+   * Called before `failed`. `isMeasured`: it failed in a measurement, which may turn out differently when the machine
+   * is less busy.
+   */
   doubted(revision: RevisionRecord, isMeasured: boolean): void {
     revision.undecided = isMeasured && revision.state !== 'ready' && revision.failures + 1 < CERTAIN_FAILURES;
   }

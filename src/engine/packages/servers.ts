@@ -16,8 +16,8 @@ export const TOKEN_VARIABLE_PATTERN = /^UMPIRE_TOKEN_[A-Z0-9_]{1,64}$/;
 export const DEFAULT_REQUESTS = 8;
 
 /**
- * Jobs that the process of a remote package works on at a time: as many as the server may have requests. Usable before
- * the options are checked.
+ * Jobs that the process of a remote package works on at a time: as many as its server may have requests in flight.
+ * Usable before the options are checked.
  */
 export function concurrencyOf(options: unknown): number {
   const { requests } = objectOf(objectOf(options).in_flight);

@@ -23,7 +23,7 @@ export interface PackageWatchOptions {
   readonly scanIntervalMs: number;
 }
 
-// Copying a package causes many events: the scan waits until they have paused for so many milliseconds.
+// Copying a package causes many events: the scan waits until they have paused for this many milliseconds.
 const PAUSE = 200;
 
 /** Scans at once, and calls `found` with all packages after every scan. */

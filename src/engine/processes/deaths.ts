@@ -2,7 +2,7 @@
 
 /**
  * `stuck`: killed because it made no progress; `crashed`: by itself; `killed`: somebody else sent SIGKILL or SIGTERM
- * (an operator, the system for want of memory); `drained`: it was told to end.
+ * (an operator, or the system when memory runs out); `drained`: it was told to end.
  */
 export type DeathCause = 'stuck' | 'crashed' | 'killed' | 'drained';
 
@@ -13,9 +13,7 @@ export interface Death {
   readonly reason: string;
 }
 
-/**
- * The death behind a child process's `exit` event. `asked`: the death that its owner chose by killing it, if it did.
- */
+/** The death behind a child process's `exit` event. `asked`: why its owner killed it, if it did. */
 export function deathOf(code: number | null, signal: NodeJS.Signals | null, asked: Death | undefined): Death {
   if (asked !== undefined) return asked;
   if (signal === null) {

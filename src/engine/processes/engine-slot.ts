@@ -157,7 +157,7 @@ export class EngineSlot {
     if (run.loadedBytes !== undefined) this.#options.hooks.serves(this.#options.name, run.loadedBytes);
   }
 
-  /** Dismisses a process whose place was taken once nothing waits for it. */
+  /** Dismisses a process whose place was taken, once nothing waits for it. */
   #letGo(): void {
     const run = this.#leaving;
     if (run?.state !== 'leaving') return;
@@ -286,8 +286,8 @@ function nextOf(run: ProcessRun, revisions: readonly Revision[]): Revision | und
 }
 
 /**
- * The revisions that no engine has ended with, or all if there are none: a model that ends a process takes along what
- * was loaded with it.
+ * The revisions during whose loading no engine has ended, or all if there are none: a model that ends its process takes
+ * along what was loaded with it.
  */
 function trusted(revisions: readonly Revision[]): readonly Revision[] {
   const innocent = revisions.filter(({ blame }) => blame === 0);

@@ -14,7 +14,7 @@ const MALLOC_TUNABLES = [
 
 /**
  * The variables of the server's environment that every engine gets, in addition to those that its settings name. Others
- * may be secrets, which it does not need.
+ * may be secrets, which an engine does not need.
  */
 const ENVIRONMENT = [
   'PATH',

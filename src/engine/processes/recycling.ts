@@ -22,7 +22,7 @@ export interface Recycling {
   due(size: ProcessSize, now: number): boolean;
 }
 
-/** How far a process may grow, in sizes that it had with its models alone, if that was above the limit. */
+/** How large a process may grow whose models alone are above the limit, in sizes that it had with these alone. */
 const GROWTH = 1.25;
 /** The longest wait between two replacements, in first waits. */
 const LONGEST_WAIT = 16;

@@ -17,13 +17,15 @@ const ANONYMOUS_SHARE = 0.8;
 /** Milliseconds that an engine typically takes from its start to its first decision. */
 const TYPICAL_START = 1500;
 
-/** The cost assumed at most for a decision that has not been read, as a part of the time that its caller has left. */
+/**
+ * The most that a decision which has not been read is assumed to cost, as a part of the time that its caller has left.
+ */
 const UNREAD_SHARE = 0.01;
 
 /** The queue and the job that may join it. Costs and times in milliseconds. */
 export interface AdmissionCase {
   readonly keyed: boolean;
-  /** Of the job's texts. */
+  /** The bytes of the job's texts. */
   readonly bytes: number;
   /** What the job takes on one engine. */
   readonly cost: number;
@@ -31,9 +33,9 @@ export interface AdmissionCase {
   readonly ahead: number;
   /** Jobs that the serving engines work on at a time, at least 1. */
   readonly engines: number;
-  /** Until an engine serves, if none does now. */
+  /** The time until an engine serves, if none does now. */
   readonly outage: number;
-  /** Until the job's deadline. */
+  /** The time until the job's deadline. */
   readonly timeLeft: number;
   readonly all: Backlog;
   readonly anonymous: Backlog;
@@ -101,7 +103,7 @@ export function createAdmission(
   return {
     admit({ keyed, bytes, cost, tenant, deadline }, engines, arrived) {
       const timeLeft = deadline - arrived;
-      // This says nothing about the load: it is no overload, and no sign of a flood.
+      // A job that takes too long by itself says nothing about the load: it is no overload, and no sign of a flood.
       if (cost > timeLeft) throw new DeadlineTooShort(cost, timeLeft);
       const verdict = judge({ keyed, bytes, cost, tenant, timeLeft }, engines);
       if (verdict.kind === 'admitted') return;

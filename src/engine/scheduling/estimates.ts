@@ -15,7 +15,7 @@ export interface JobShape {
   readonly choicesLength: number;
 }
 
-/** The shape of a request. */
+/** The shape of the job that a request asks for. */
 export function shapeOf(request: Pick<ScoreJob, 'input' | 'instruction' | 'choices'>, revision: Revision): JobShape {
   const { input, instruction, choices } = request;
   let choicesLength = 0;

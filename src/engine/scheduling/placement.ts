@@ -8,9 +8,9 @@ const PREFETCH_HORIZON = 20;
 
 /**
  * The engines that could take one of `waiting` decisions now: those that work on fewer jobs than they may. If there are
- * none, it is those whose only job a short decision may pass and, if many decisions wait, those that are nearly done
- * with their only job, so that they need not wait for the next. With few waiting, another engine could become free
- * before the one to which the job had been bound early.
+ * none, those whose only job a short decision may pass and, if many decisions wait, those that are nearly done with
+ * their only job, so that they need not wait for the next. With few waiting, another engine could become free before
+ * the one to which the job had been bound early.
  */
 export function freeEngines(engines: readonly EngineProcess[], waiting: number): readonly EngineProcess[] {
   const idle = engines.filter(({ inFlight, concurrency }) => inFlight < concurrency);

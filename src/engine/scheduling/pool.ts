@@ -142,7 +142,7 @@ export class Pool {
     }
   }
 
-  /** `occupied`: milliseconds for which the job kept the engine from the next one. */
+  /** A job has a result. `occupied`: milliseconds for which the job kept the engine from the next one. */
   finished(process: EngineProcess, id: number, result: JobResult, occupied: number): void {
     this.#lastFinish = performance.now();
     const job = this.#running.get(id);

@@ -15,7 +15,7 @@ export type Tokens =
   | { readonly kind: 'more_than'; readonly count: number };
 
 /**
- * A text of up to so many characters is read without a pause, even if each becomes a long name. Most choices are that
+ * A text of up to this many characters is read without a pause, even if each becomes a long name. Most choices are that
  * short.
  */
 const SHORT_LENGTH = 256;

@@ -17,7 +17,7 @@ const YPOGEGRAMMENI = '\u0345';
 // character counts as.
 const UNKNOWN = 0;
 const ENDS = 1;
-/** A normaliser may take it out, and what stands around it is then one run. */
+/** A normaliser may take it out, and what is around it is then one run. */
 const DROPPED = 2;
 const FIRST_LENGTH = 2;
 

@@ -1,4 +1,4 @@
-/** A package's tokenizer: from its `tokenizer.json` to a reader that takes linear time for any text. */
+/** A package's tokenizer: makes a reader, which takes linear time for any text, from a `tokenizer.json`. */
 import { readFile } from 'node:fs/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { InvalidOptions } from '../packages/checker.ts';

@@ -92,7 +92,7 @@ export function unigramEncoder(definition: UnigramDefinition): PartEncoder | und
 
 /** The search for a word's pieces. */
 interface WordCut {
-  /** Goes on by so many characters; returns whether the end of the word is reached. */
+  /** Goes on by this many characters; returns whether the end of the word is reached. */
   advance(characters: number): boolean;
   /** At the end of the word: appends the ids of its pieces. */
   append(ids: number[]): void;

@@ -10,7 +10,7 @@ export type UnreadShare = (ids: readonly number[]) => number;
 /** What stands for a space at the beginning of a piece. */
 const SPACE_MARK = '\u2581';
 
-/** A word of so many pieces or more is spelt. */
+/** A word of this many pieces or more is spelt. */
 const SPELT = 3;
 
 const [LETTER, DIGIT, FOREIGN, CONTINUES, UNKNOWN] = [1, 2, 4, 8, 16];

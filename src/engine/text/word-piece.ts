@@ -1,6 +1,6 @@
 /**
- * WordPiece in time linear in the text. The library tries every end of a word down to its first character, however far
- * beyond the longest token.
+ * WordPiece in time linear in the text. The library tries every end of a token from the end of the word down, however
+ * far beyond the longest token it is.
  */
 
 /** The parts of the library's model of this type that are used here. */
@@ -12,7 +12,7 @@ export interface WordPieceModel {
   encode(words: readonly string[]): string[];
 }
 
-/** Makes the model look only for tokens of lengths that there are. The tokens of a word stay the same. */
+/** Makes the model try only lengths that a token can have. The tokens of a word stay the same. */
 export function boundWordPiece(model: WordPieceModel): void {
   const { tokens_to_ids: vocabulary, unk_token: unknown = '', max_input_chars_per_word: longestWord } = model;
   const prefix = model.config.continuing_subword_prefix;
@@ -57,7 +57,7 @@ export function boundWordPiece(model: WordPieceModel): void {
   };
 }
 
-/** Whether a text has more than so many characters. */
+/** Whether a text has more than this many characters. */
 export function isLonger(text: string, characters: number): boolean {
   if (text.length <= characters) return false;
   if (text.length > 2 * characters) return true;

@@ -1,6 +1,6 @@
 /**
- * The code of each family. It is imported when a package needs it: a process that runs graphs has no use for a client
- * of servers, nor one that asks a server for the runtime of graphs.
+ * The code of each family. It is imported when a package needs it: a process that runs graphs needs no client of
+ * inference servers, and one that asks a server needs no runtime for graphs.
  */
 import type { Family, FamilyParts } from '../families/family.ts';
 import type { FamilyName } from '../packages/family-names.ts';

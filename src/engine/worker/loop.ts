@@ -29,7 +29,7 @@ export class WorkerLoop {
   /** Jobs that have begun, and what stops them. */
   readonly #jobs = new Map<number, AbortController>();
   #inTurn: 'idle' | 'working' = 'idle';
-  /** Tasks under way that wait for a server. Their progress is that the process lives. */
+  /** Tasks under way that wait for a server. As long as the process lives they count as making progress. */
   #awaiting = 0;
   #lastProgress = 0;
   #draining = false;

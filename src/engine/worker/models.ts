@@ -34,7 +34,7 @@ export type Loaded =
 export interface LoadedModels {
   /**
    * Verifies, loads and, unless its profile is known, measures a package. One that is loaded already, because only its
-   * server could not be asked, is just connected anew. Never rejects.
+   * server could not be asked, is just connected again. Never rejects.
    */
   load(message: Omit<LoadMessage, 'kind'>): Promise<Loaded>;
   unload(key: string): Promise<void>;

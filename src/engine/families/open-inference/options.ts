@@ -90,7 +90,7 @@ function optionsOf(fields: Checker): OpenInferenceOptions {
     output,
     returns: returnsOf(fields, output, { inputs, sendsIds }),
   };
-  // They may be there, unused, where the server returns something else.
+  // These may be set where the server returns something else, but are not used then.
   for (const name of ['joint_weight', 'column', 'minus']) fields.value(name);
   return options;
 }

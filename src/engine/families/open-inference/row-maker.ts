@@ -20,7 +20,7 @@ export interface RowMaker {
   ): Promise<readonly Row[]>;
 }
 
-/** Tokenises only what has not been tokenised, and what does not depend on the choice only once. */
+/** A maker that tokenises only what has not been tokenised, and only once what does not depend on the choice. */
 export function createRowMaker(tokenizer: TextTokenizer): RowMaker {
   const makeRow = (rule: RowRule, texts: RowTexts, known: Map<string, readonly number[]>): Row =>
     rule.kind === 'ids'

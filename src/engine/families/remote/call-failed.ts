@@ -3,9 +3,9 @@ import type { CallOutcome } from '../../engine.ts';
 import { messageOf } from '../../errors.ts';
 
 /**
- * What a failure says about the server. `request`: the server is well, and refused this one request. `server`: it
- * failed, and several such failures in a row make it unfit. `unfit`: asking it again is pointless until something is
- * changed.
+ * What a failure says about the server. `request`: the server is well, and refused this one request. `server`: the
+ * server failed, and several such failures in a row make it unfit. `unfit`: asking it again is pointless until
+ * something is changed.
  */
 export type Blame = 'request' | 'server' | 'unfit';
 

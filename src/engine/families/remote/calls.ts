@@ -53,7 +53,7 @@ const NO_OUTCOMES: Readonly<Record<CallOutcome, number>> = {
   canceled: 0,
 };
 
-/** Calls with nothing under way. `unreachable` is told of each call that ends as `unavailable`. */
+/** No calls under way at first. `unreachable` is told of each call that ends as `unavailable`. */
 export function createCalls(bounds: CallBounds, unreachable: () => void): Calls {
   const semaphore = createSemaphore(bounds);
   const throttle = createRetryThrottle();
@@ -81,7 +81,7 @@ export function createCalls(bounds: CallBounds, unreachable: () => void): Calls 
     }
   };
 
-  /** Whether a call may be made again; then it has waited as long as it should. */
+  /** Whether a call may be made again; resolves after the wait that it takes. */
   const mayRetry = async (error: unknown, { signal, deadline }: JobCall): Promise<boolean> => {
     // Nothing else is safe to make again: the server may still be at work on the first call. Even if it is at work
     // after this outcome, no harm is done, since scoring has no effects.

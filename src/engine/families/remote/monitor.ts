@@ -12,7 +12,7 @@ export interface Monitor {
 const INTERVAL = 1000;
 const AGAIN = 100;
 
-/** `problem` asks once; `gone` is called, and the asking ends, when it found a problem twice in a row. */
+/** `problem` asks once; `gone` is called, and the asking ends, when it has found a problem twice in a row. */
 export function startMonitor(problem: () => Promise<string | undefined>, gone: (problem: string) => void): Monitor {
   let stopped = false;
   let asking = false;

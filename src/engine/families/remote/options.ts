@@ -62,7 +62,7 @@ export function readRemoteOptions(
   const inFlight = optionalObject(fields, 'in_flight');
   const choices = batch.value('choices') === undefined ? undefined : batch.integer('choices', 2, 300);
   const cap = dialect.cap ?? (choices === undefined ? undefined : { field: 'batch.choices', choices });
-  // It was read when the dialect was chosen.
+  // `dialect` was read before, when the dialect was chosen.
   fields.value('dialect');
   const options: RemoteOptions = {
     tokens: tokensOf(fields, needsTokenizer),
@@ -83,7 +83,7 @@ export function readRemoteOptions(
 }
 
 function tokensOf(fields: Checker, needsTokenizer: boolean): TokenCount {
-  // It may be there beside a tokenizer, but is not used then.
+  // `bytes_per_token` may be set beside a tokenizer, but is not used then.
   fields.value('bytes_per_token');
   return needsTokenizer || fields.value('tokenizer') !== undefined
     ? { kind: 'tokenizer', file: fields.text('tokenizer', /./u) }

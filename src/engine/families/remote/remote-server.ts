@@ -29,7 +29,7 @@ export interface RemoteServerOptions<C extends Connection> {
 
 /** The time for work that no caller asked for, milliseconds: longer than that of any request. */
 const PATIENCE = 60_000;
-/** A deadline within so many milliseconds counts as passed: timers of two processes do not agree exactly. */
+/** A deadline within this many milliseconds counts as passed: timers of two processes do not agree exactly. */
 const CLOCK_SLACK = 5;
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Writes the bodies of requests, and reads the probabilities in answers. A request has one question, since some models
- * decide several jointly. The bodies are written as text: an object of JavaScript moves names that are whole numbers to
- * its front, and a model's answer depends on the order in which it reads the choices.
+ * decide several jointly. The bodies are written as text: a JavaScript object moves names that are whole numbers to its
+ * front, and a model's answer depends on the order in which it reads the choices.
  */
 import { CallFailed, malformed } from '../remote/call-failed.ts';
 import { finiteNumber, type JsonObject, listIn, objectOf } from '../remote/http/reading.ts';
@@ -19,7 +19,7 @@ export interface Question {
 
 /** The name of the one question. */
 const NAME = 'decision';
-/** How far from 1 probabilities may sum; if their rounding explains more, it may be more. */
+/** How far from 1 the sum of probabilities may be; further only if their rounding explains it. */
 const SUM_SLACK = 0.05;
 
 /** The body of a request, as JSON. */

@@ -2,7 +2,7 @@
 
 /** Fewer decimals cannot be told from answers that happen to be round. */
 const LEAST_DECIMALS = 2;
-/** Numbers with more decimals count as rounded to so many. */
+/** Numbers with more decimals count as rounded to this many. */
 const MOST_DECIMALS = 9;
 /** Rounded numbers may have passed through single precision: how far off these are, below 1. */
 const SINGLE_PRECISION = 2 ** -24;

@@ -94,7 +94,7 @@ function optionsOf(fields: Checker): TwoStageOptions {
   if (carriedInstruction + segment + FRAME_TOKENS > premise)
     windows.problem('has segments that do not fit the premise', 'segment_tokens');
   if (least > segment) windows.problem('is more than a segment has', 'least_tokens');
-  // They may be there without the features that read them.
+  // These may be set without the features that read them.
   for (const name of ['verdicts', 'negation', 'residuals']) stack.value(name);
   for (const each of [graphs, special, stack, windows]) each.refuseOthers();
   return options;

@@ -13,7 +13,7 @@ export interface PackedRuns {
   readonly best: number;
   /** The most tokens of a premise that is read whole, the frame included. */
   readonly window: number;
-  /** A longer premise is read in windows of so many tokens, at most `windows` of them. */
+  /** A longer premise is read in windows of this many tokens, at most `windows` of them. */
   readonly segment: number;
   readonly windows: number;
   /**

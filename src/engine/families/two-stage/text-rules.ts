@@ -1,6 +1,6 @@
 /** Rewrites a text before it is tokenised: symbols are read by their names, and identifiers as words. */
 
-/** The rules with a package's table of symbols. */
+/** Rewrites texts by a package's table of symbols. */
 export interface TextRules {
   /** For inputs and instructions. */
   plain(text: string): string;
@@ -8,7 +8,7 @@ export interface TextRules {
   words(choice: string): string;
 }
 
-/** `symbols`: character → the words that it is read as, with their own spaces. */
+/** The rules for a table of symbols. `symbols`: character → the words that it is read as, with their own spaces. */
 export function createTextRules(symbols: ReadonlyMap<string, string>): TextRules {
   const plain = (text: string): string => {
     if (isAscii(text)) return text;

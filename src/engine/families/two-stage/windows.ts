@@ -1,4 +1,4 @@
-/** A premise of any length as windows that the stages can read. Nothing is lost. */
+/** Cuts a premise of any length into windows that the stages can read. Nothing is lost. */
 
 import type { TwoStageOptions, WindowOptions } from './options.ts';
 import { FRAME_TOKENS, type Ids } from './packs.ts';
@@ -18,14 +18,14 @@ export interface WindowPlan {
   readonly first: boolean;
 }
 
-/** Whether a premise of so many tokens is read as one window. */
+/** Whether a premise of this many tokens is read as one window. */
 export function fitsOneWindow(tokens: number, { premise }: Pick<WindowOptions, 'premise'>): boolean {
   return tokens <= premise - FRAME_TOKENS;
 }
 
 /**
- * A text that does not fit is cut into segments at the ends of sentences and of `lines`. The instruction's tokens
- * beyond the carried ones are a line before the input's.
+ * Cuts a text that does not fit into segments, at the ends of sentences and of `lines`. The instruction's tokens beyond
+ * the carried ones are a line before the input's.
  */
 export function splitPremise(instruction: Ids, lines: readonly Ids[], options: WindowOptions): Windows {
   const carried = instruction.slice(0, options.carriedInstruction);
@@ -38,7 +38,7 @@ export function splitPremise(instruction: Ids, lines: readonly Ids[], options: W
   return { instruction: carried, windows: segments.length <= most ? segments : sentencesOf(text, options) };
 }
 
-/** Tokens cut after a stop, or where a segment is full. */
+/** The tokens, cut after a stop or where a segment is full. */
 function sentencesOf(tokens: Ids, { segment, least, stops }: WindowOptions): readonly Ids[] {
   const segments: Ids[] = [];
   let start = 0;
@@ -72,12 +72,12 @@ export async function linesOf(
 /** Full packs that the windows of one request may take together, if there are more than one. */
 const FULL_PACKS = 4;
 
-/** How many windows, `most` at most, stage B reads if a window and its choices have so many tokens; one at least. */
+/** How many windows, `most` at most, stage B reads if a window and its choices have this many tokens; one at least. */
 export function windowsThatFit(tokens: number, most: number, packTokens: number): number {
   return Math.min(most, Math.max(1, Math.floor((FULL_PACKS * packTokens) / tokens)));
 }
 
-/** Whether one run holds a whole window and the choices if they have so many tokens together. */
+/** Whether one run holds a whole window and the choices if they have this many tokens together. */
 export function firstWindowFits(tokens: number, packTokens: number): boolean {
   return tokens <= packTokens;
 }

@@ -31,7 +31,7 @@ export interface Asking {
 const PATIENCE = 30_000;
 const ANSWER_BYTES = 64 * 2 ** 20;
 const [UNAUTHORISED, FORBIDDEN, TOO_MANY, UNAVAILABLE] = [401, 403, 429, 503];
-/** How often a server is asked that loads its model or is busy, and the milliseconds between. */
+/** How often a server is asked while it loads its model or is busy, and the milliseconds between. */
 const ATTEMPTS = 5;
 const PAUSE = 1000;
 

@@ -31,12 +31,12 @@ export interface SurveyedLimits {
  */
 const CANDIDATES = { tokens: { usual: 96, least: 32 }, bytes: { usual: 192, least: 64 } } as const;
 const MOST_CHOICES = 300;
-/** The most input tokens that are allowed unasked: longer texts are worth measuring first. */
+/** The most input tokens unless the operator asks for more: longer texts are worth measuring first. */
 const MOST_INPUT = 4096;
 /** The tokens that are assumed where nobody says how long a text may be. */
 const POSITIONS = 512;
 const USUAL_BYTES = 4;
-/** Tokens that are left for those that a server adds and for templates. */
+/** Tokens that are kept free for templates and for what a server adds. */
 const ROOM = 16;
 
 /**

@@ -27,7 +27,7 @@ const USUAL = { query: '{instruction}\n{input}', document: '{choice}' } as const
 const SWITCHES = ['raw_scores', 'use_activation'] as const;
 const NOWHERE: ReadonlySet<number> = new Set([404, 405]);
 const ROWS = 32;
-/** Scores and sigmoids that differ by no more are the same; it is more than what is lost to rounding. */
+/** Scores and sigmoids that differ by no more than this are the same: rounding loses less. */
 const NEAR = 0.01;
 
 /** Where requests go, and how they are written. */

@@ -43,8 +43,8 @@ export interface HttpClient {
 }
 
 /**
- * A connection that is idle for so many milliseconds is closed, before the server closes it just as the next request is
- * sent: many do so after five seconds.
+ * A connection that is idle for this many milliseconds is closed before the server closes it just as the next request
+ * is sent: many do so after five seconds.
  */
 const LONGEST_IDLE = 4000;
 /** The most bytes of an answer's first line and headers. */
@@ -126,7 +126,7 @@ function exchangeOnce(
         resolve(answer);
       }, fail);
     });
-    // Either a connection breaks, or it ends without an answer.
+    // Either the connection breaks, or it ends without an answer.
     sent.on('error', (error: NodeJS.ErrnoException) => fail(unreached(error)));
     sent.on('close', () => {
       if (!answered) fail(new CallFailed('unavailable', 'the connection ended before an answer'));

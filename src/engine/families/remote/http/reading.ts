@@ -23,8 +23,8 @@ export function finiteNumber(value: unknown, name: string): number {
 }
 
 /**
- * What `read` makes of each item, in the order of the `index` that the item has, from 0 to `count` - 1, since servers
- * sort by score. Each index must be there once.
+ * What `read` makes of each item, in the order of the items' `index`, from 0 to `count` - 1, since servers sort by
+ * score. Each index must be there once.
  */
 export function inOrder<T>(items: readonly unknown[], count: number, read: (item: JsonObject) => T): readonly T[] {
   if (items.length !== count) throw malformed(`the answer has ${items.length} results, not ${count}`);
