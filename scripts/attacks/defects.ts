@@ -22,6 +22,8 @@ export interface Defect {
   readonly show?: Show;
   /** Whether nginx, as `deploy/` configures it, passes the attack on, and why. */
   readonly proxy: readonly [passes: boolean, why: string];
+  /** Whether the attack speaks HTTP/2. */
+  readonly http2?: boolean;
   /** Settings of its service beside the defaults. */
   readonly settings?: Readonly<Record<string, string>>;
   /** A Redis of its own, with these options. */
@@ -94,6 +96,7 @@ export const DEFECTS: readonly Defect[] = [
       const did = (await ATTACKS.watches?.(target, seconds, 300, 100)) as string;
       return { figure: `${did}; ${target.memory()?.toFixed(0) ?? '-'} MiB just after`, defect: false };
     },
+    http2: true,
     test: ['test/wire/holdings/watches.test.ts', 'for one address: the oldest ends, those of others stay'],
     proxy: [true, 'streams of gRPC pass, one connection each'],
   },
@@ -214,6 +217,7 @@ export const DEFECTS: readonly Defect[] = [
     id: 'D18',
     what: 'A session of many cancellations is cut off',
     show: showResets,
+    http2: true,
     test: ['test/wire/holdings/requests.test.ts', 'a session may carry a hundred cancellations a second'],
     proxy: [true, 'a proxy over HTTP/2 sends them itself'],
   },

@@ -1,11 +1,12 @@
 /**
  * One attack against one checkout: a service of its own, a neighbour before and during the attack, and what it shows.
  */
+import { startProxy } from '../../test/support/nginx.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import type { Defect } from './defects.ts';
 import { type Fares, startNeighbour } from './neighbour.ts';
 import { type Shown, sleep } from './shown.ts';
-import { startTarget } from './target.ts';
+import { startTarget, type Target } from './target.ts';
 
 export interface Measured {
   readonly shown: Shown;
@@ -31,20 +32,39 @@ const TIMES: Times = { warm: 1.5, calm: 4, attack: 7 };
 const INTERVAL = 25;
 const PATIENCE = 5_000;
 
-/** Runs a defect's attack. Everything that it starts has ended when it resolves, or when `later` has. */
+/** Enough for all that the attacks open, so that nginx's own default is not what is measured. */
+const PROXY_CONNECTIONS = 65_536;
+
+/**
+ * Runs a defect's attack. Everything that it starts has ended when it resolves, or when `later` has.
+ *
+ * `proxied`: attacker and neighbour call through a real nginx with the configuration of `deploy/`, in cleartext, whose
+ * addresses the service trusts.
+ */
 export async function measure(
-  { show, settings = {}, redis: options, unreadLog = false, ends = false }: Defect,
+  { show, settings = {}, redis: options, unreadLog = false, ends = false, http2 = false }: Defect,
   checkout: string,
+  proxied = false,
 ): Promise<Measured | undefined> {
   if (show === undefined) return undefined;
   const redis = options === undefined ? undefined : await startRedis(options);
-  const target = await startTarget(
+  const service = await startTarget(
     checkout,
-    { ...settings, ...(redis === undefined ? {} : { REDIS_URL: redis.url }) },
+    {
+      ...settings,
+      ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
+      ...(proxied ? { UMPIRE_TRUSTED_PROXIES: '127.0.0.1' } : {}),
+    },
     { readLog: !unreadLog },
   );
-  const neighbour = startNeighbour(target, INTERVAL);
+  const proxy = proxied
+    ? await startProxy([`127.0.0.1:${service.port}`], { cleartext: true, connections: PROXY_CONNECTIONS })
+    : undefined;
+  const at = (port: number): Target => Object.create(service, { port: { value: port } });
+  const target = proxy === undefined ? service : at(http2 ? proxy.http2Port : proxy.port);
+  const neighbour = startNeighbour(proxy === undefined ? service : at(proxy.port), INTERVAL);
   const stop = async (): Promise<void> => {
+    await proxy?.stop();
     await target.stop(PATIENCE);
     await redis?.stop();
   };

@@ -1,7 +1,8 @@
 /**
  * Every attack of D1 to D18 against another checkout and this one, in turns, on one Markdown page: `node
- * scripts/attacks/table.ts --before CHECKOUT [--out FILE] [D1 D2 …]`. With names it does those alone, without growth
- * and readers; `growth` and `readers` are names, too. The checkout needs its `node_modules`. Ends with 1 if something
+ * scripts/attacks/table.ts --before CHECKOUT [--out FILE] [--through-nginx] [D1 D2 …]`. With names it does those alone,
+ * without growth and readers; `growth` and `readers` are names, too. `--through-nginx`: attacker and neighbour call
+ * through a real nginx with the configuration of `deploy/`; only what it passes on, without growth and readers. The checkout needs its `node_modules`. Ends with 1 if something
  * did not hold in this one.
  */
 import { execFile } from 'node:child_process';
@@ -19,7 +20,11 @@ import { ROOT } from './target.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { before: { type: 'string' }, out: { type: 'string' } },
+  options: {
+    before: { type: 'string' },
+    out: { type: 'string' },
+    'through-nginx': { type: 'boolean', default: false },
+  },
 });
 const before = values.before;
 if (before === undefined || !existsSync(join(before, 'src/main.ts')) || !existsSync(join(before, 'node_modules'))) {
@@ -35,7 +40,11 @@ if (unknown.length > 0 || untested.length > 0) {
   for (const { id, test } of untested) console.error(`${id}: ${test[0]} has no test '${test[1]}'`);
   process.exit(2);
 }
-const wanted = (name: string): boolean => positionals.length === 0 || positionals.includes(name);
+const proxied = values['through-nginx'];
+const wanted = (name: string): boolean => {
+  if (proxied && DEFECTS.find(({ id }) => id === name)?.proxy[0] !== true) return false;
+  return positionals.length === 0 || positionals.includes(name);
+};
 
 const began = performance.now();
 const say = (text: string): void => console.error(`${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
@@ -74,7 +83,7 @@ const measured = new Map<string, Pair<Measured | undefined>>();
 for (const defect of order.filter(({ id }) => wanted(id)))
   measured.set(
     defect.id,
-    await inTurns<Measured | undefined>(defect.id, undefined, (checkout) => measure(defect, checkout)),
+    await inTurns<Measured | undefined>(defect.id, undefined, (checkout) => measure(defect, checkout, proxied)),
   );
 
 const bodies: Record<string, Results['bodies'][string]> = {};
@@ -103,7 +112,7 @@ const results: Results = {
   head: [
     '# Attacks, before and after',
     '',
-    `\`sh scripts/attacks.sh table --before CHECKOUT${positionals.map((name) => ` ${name}`).join('')}\`, ${new Date().toISOString().slice(0, 10)}: commit ${await commitOf(before)} before, ${await commitOf(ROOT)} after, in turns on one machine (${availableParallelism()} cores, ${cpus()[0]?.model.trim() ?? 'unknown'}), Node ${process.versions.node}, in ${minutes} minutes. A service of its own for each, with one engine, minilm-l6 and the default limits; all attacks come from 127.0.0.1, the neighbour from 127.0.0.2.`,
+    `\`sh scripts/attacks.sh table --before CHECKOUT${proxied ? ' --through-nginx' : ''}${positionals.map((name) => ` ${name}`).join('')}\`, ${new Date().toISOString().slice(0, 10)}: commit ${await commitOf(before)} before, ${await commitOf(ROOT)} after, in turns on one machine (${availableParallelism()} cores, ${cpus()[0]?.model.trim() ?? 'unknown'}), Node ${process.versions.node}, in ${minutes} minutes. A service of its own for each, with one engine, minilm-l6 and the default limits; all attacks come from 127.0.0.1, the neighbour from 127.0.0.2${proxied ? ', both through nginx with the configuration of `deploy/` but for TLS, and 65,536 connections of its one worker' : ''}.`,
   ],
   rows,
   bodies,

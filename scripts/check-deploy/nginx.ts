@@ -6,11 +6,12 @@
 import { deepEqual, equal, match, notEqual } from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startProxy, type TestProxy } from '../../test/support/nginx.ts';
-import { freePort } from '../../test/support/redis.ts';
+import { freePort, until } from '../../test/support/redis.ts';
 
 const servicePort = process.argv[2] ?? '';
 const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
@@ -90,6 +91,29 @@ try {
   console.log('every promise that needs no key, tried through the proxy: ok');
 } finally {
   await proxy.stop();
+}
+
+const bounded = await startProxy([`127.0.0.1:${servicePort}`], { cleartext: true, connections: 8192 });
+try {
+  const begun =
+    'POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{';
+  const held = Array.from({ length: 1024 }, () => {
+    const socket = connect(bounded.port, '127.0.0.1');
+    socket.write(begun);
+    return socket;
+  });
+  await until(async () => {
+    const answer = await fetch(`http://127.0.0.1:${bounded.port}/v1/models`);
+    if (answer.status !== 429) return false;
+    const { error } = (await answer.json()) as { error: { code: string } };
+    deepEqual([error.code, answer.headers.get('retry-after')], ['concurrency_limit_exceeded', '1']);
+    return true;
+  });
+  for (const socket of held) socket.destroy();
+  await until(async () => (await fetch(`http://127.0.0.1:${bounded.port}/v1/models`)).ok);
+  console.log('more than 1,024 requests of one address in progress: 429 in the envelope: ok');
+} finally {
+  await bounded.stop();
 }
 
 const alone = await startProxy([away]);

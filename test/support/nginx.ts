@@ -25,6 +25,8 @@ process.on('exit', () => {
 export interface TestProxy {
   readonly host: string;
   readonly port: number;
+  /** The port of HTTP/2 where it speaks no TLS; `port` itself else. */
+  readonly http2Port: number;
   /** What it speaks TLS with, for `localhost` and 127.0.0.1. */
   readonly certificate: Certificate;
   /** What nginx wrote in its error log. */
@@ -37,6 +39,10 @@ export interface ProxyOptions {
   readonly host?: string;
   /** Default 1; each keeps connections of its own. */
   readonly workers?: number;
+  /** Connections of a worker, to callers and to replicas; nginx's default if undefined. */
+  readonly connections?: number;
+  /** Without TLS: HTTP/1.1 on `port` and HTTP/2 with prior knowledge on `http2Port`. */
+  readonly cleartext?: boolean;
   /** What runs nginx, such as `ip netns exec NAME`. */
   readonly within?: readonly string[];
 }
@@ -45,10 +51,15 @@ export interface ProxyOptions {
  * Starts one in front of replicas, each `host:port`. Of the configuration only addresses, ports and files are replaced.
  */
 export async function startProxy(replicas: readonly string[], options: ProxyOptions = {}): Promise<TestProxy> {
-  const { host = '127.0.0.1', workers = 1, within = [] } = options;
+  const { host = '127.0.0.1', workers = 1, within = [], cleartext = false, connections } = options;
   const certificate = makeCertificate('umpire.example');
   const folder = temporaryFolder();
   const port = await freePort();
+  const http2Port = cleartext ? await freePort() : port;
+  const listen = cleartext
+    ? `listen ${host}:${port}; listen ${host}:${http2Port} http2;`
+    : `listen ${host}:${port} ssl http2;`;
+  const events = connections === undefined ? '' : `worker_connections ${connections};`;
   const file = join(folder, 'nginx.conf');
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path ${folder}/${name};`,
@@ -58,7 +69,7 @@ export async function startProxy(replicas: readonly string[], options: ProxyOpti
   writeFileSync(
     file,
     `daemon off; ${user} worker_processes ${workers}; pid ${folder}/pid; error_log stderr info;
-     events {} http { access_log off; ${paths.join(' ')}\n${site(`${host}:${port}`, replicas, certificate)}\n}`,
+     events { ${events} } http { access_log off; ${paths.join(' ')}\n${site(listen, replicas, certificate)}\n}`,
   );
   execFileSync('nginx', ['-t', '-q', '-e', 'stderr', '-c', file], { stdio: 'pipe' });
   const [command = 'nginx', ...prefix] = [...within, 'nginx'];
@@ -71,6 +82,7 @@ export async function startProxy(replicas: readonly string[], options: ProxyOpti
   return {
     host,
     port,
+    http2Port,
     certificate,
     output,
     async stop() {
@@ -81,11 +93,11 @@ export async function startProxy(replicas: readonly string[], options: ProxyOpti
 }
 
 /** The shipped configuration with addresses, ports and files of this machine. */
-function site(address: string, replicas: readonly string[], certificate: Certificate): string {
+function site(listen: string, replicas: readonly string[], certificate: Certificate): string {
   const [, settings = ''] = /server umpire-1\S+( [^;]*);/.exec(readFileSync(CONFIGURATION, 'utf8')) ?? [];
   return readFileSync(CONFIGURATION, 'utf8')
     .replaceAll(/server umpire-1[\s\S]*?umpire-3[^;]*;/g, replicas.map((at) => `server ${at}${settings};`).join('\n  '))
-    .replace('listen 443', `listen ${address}`)
+    .replace('listen 443 ssl http2;', listen)
     .replace('/etc/nginx/tls/tls.crt', certificate.certFile)
     .replace('/etc/nginx/tls/tls.key', certificate.keyFile);
 }
