@@ -190,8 +190,8 @@ function createSniffer(http1: Server, unknown: Set<Socket>, odd: OddHttp2): (soc
 }
 
 /**
- * Makes one piece of what a socket holds. Node hands a session what came before it piece by piece and goes on when one of
- * them has ended the session, which then has no handle to take the next: a TypeError that nothing can catch.
+ * Joins the pieces that a socket has buffered. Node hands them to a new session one after another, and goes on if one
+ * of them has ended the session, whose handle is gone by then: a TypeError that nobody can catch.
  */
 function joinPieces(socket: Socket): void {
   const pieces: Buffer[] = [];

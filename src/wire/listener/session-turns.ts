@@ -1,20 +1,20 @@
 /**
- * HTTP/2 connections begin one at a time, each in a turn of the event loop of its own: what came with the preface may
- * be a hundred requests, and of many connections that arrive together none may add to another's time, or everybody else
- * would wait for their sum. Addresses take turns, so that one with many connections holds up another by one of them.
+ * HTTP/2 connections begin one at a time, each in a turn of the event loop of its own. A hundred requests may come with
+ * the preface, and if many connections began in one turn, everybody else would wait for the sum of their work. Client
+ * addresses take turns, so that an address with many connections delays another address by one connection at most.
  *
- * Node accepts one connection in a turn. While some arrive none begins, for a while: a caller's connection may wait to
- * be accepted behind hundreds of somebody else's, and would wait for what each of these does first.
+ * Node accepts one connection in a turn. While connections keep arriving none begins, for up to MOST_WAIT: a caller's
+ * connection may be waiting to be accepted behind hundreds of somebody else's, and would wait for the work of each.
  */
 import type { Socket } from 'node:net';
 
-/** Whose turn it is to begin. */
+/** Decides which of the accepted HTTP/2 connections begins next. */
 export interface SessionTurns {
-  /** A connection was accepted. Returns its number. */
+  /** Notes that a connection was accepted. Returns its number, for `take`. */
   arrived(): number;
   /**
-   * Calls `begin` of the connection with this number: now, if none arrived behind it and no other began in this turn;
-   * else in a turn to come, unless the socket is gone by then.
+   * Calls `begin` of the connection with this number: now, if none arrived after it and no other began in this turn;
+   * otherwise in a later turn, unless the socket is destroyed by then.
    */
   take(socket: Socket, arrival: number, begin: () => void): void;
 }
@@ -25,20 +25,20 @@ interface Waiting {
 }
 
 /**
- * Milliseconds, from when one has to wait, for which connections that arrive keep others from beginning: enough to accept
- * hundreds. After it as many begin as are accepted, so that those who wait never become more.
+ * Milliseconds, counted from when the first connection has to wait, for which new arrivals keep others from beginning:
+ * enough to accept hundreds. After that one begins for each that is accepted, so that the line does not grow.
  */
 const MOST_WAIT = 60;
 
-/** Nobody waits yet. */
+/** Turns in which no connection waits yet. */
 export function createSessionTurns(): SessionTurns {
-  /** By address, the one that has waited longest for a turn first. */
+  /** The waiting connections by address; the address that has waited longest for a turn comes first. */
   const waiting = new Map<string, Waiting[]>();
   let running = false;
   let arrivals = 0;
-  /** As many had arrived in the turn before. */
+  /** The value of `arrivals` in the turn before. */
   let before = 0;
-  /** Since when there have been some that wait. */
+  /** When the first of those that wait now began to wait, on the clock of `performance.now()`. */
   let since = 0;
 
   const next = (): Waiting | undefined => {

@@ -1,4 +1,7 @@
-/** HTTP/2 connections that arrive together hold up nobody else: each begins in a turn of its own, and addresses take turns. */
+/**
+ * HTTP/2 connections that arrive together hold up nobody else: each begins in a turn of its own, and addresses take
+ * turns.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
