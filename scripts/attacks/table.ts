@@ -1,9 +1,9 @@
 /**
  * Every attack of D1 to D18 against another checkout and this one, in turns, on one Markdown page: `node
- * scripts/attacks/table.ts --before CHECKOUT [--out FILE] [--through-nginx] [D1 D2 …]`. With names it does those alone,
- * without growth and readers; `growth` and `readers` are names, too. `--through-nginx`: attacker and neighbour call
- * through a real nginx with the configuration of `deploy/`; only what it passes on, without growth and readers. The checkout needs its `node_modules`. Ends with 1 if something
- * did not hold in this one.
+ * scripts/attacks/table.ts --before CHECKOUT [--out FILE] [--through-nginx] [D1 D2 …]`. With names it runs those alone,
+ * without growth and readers; `growth` and `readers` are names, too. With `--through-nginx` attacker and neighbour call
+ * through a real nginx with the configuration of `deploy/`, and only the attacks run that it passes on. The checkout
+ * needs its `node_modules`. Exits with 1 if something did not hold in this checkout.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
