@@ -98,7 +98,7 @@ export interface ModelRevision {
 }
 
 /**
- * What an engine is doing and has done since its start. Times are in milliseconds unless stated otherwise, sizes in
+ * What the engine is doing and has done since its start. Times are in milliseconds unless stated otherwise, sizes in
  * bytes.
  */
 export interface EngineStats {
@@ -110,7 +110,7 @@ export interface EngineStats {
   readonly busy: number;
   /** Processes that were replaced because they were too large. */
   readonly replacements: number;
-  /** Processes that ended without being asked to. */
+  /** Processes that crashed or were killed, including those that were killed because they were stuck. */
   readonly restarts: number;
   /** Jobs that were given up because their engine made no progress with them, or crashed. */
   readonly abandoned: Readonly<Record<'stuck' | 'crashed', number>>;

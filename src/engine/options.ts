@@ -49,7 +49,7 @@ export interface EngineOptions {
 
 /** The options with every default filled in. */
 export interface EngineSettings extends Required<EngineOptions> {
-  /** Variables of the server's environment that an engine process is handed beside the usual ones. */
+  /** Variables of the server's environment that an engine process gets in addition to the usual ones. */
   readonly variables: readonly string[];
 }
 

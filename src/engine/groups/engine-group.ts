@@ -22,7 +22,7 @@ export interface GroupObserver {
   replaced(): void;
   /** A process ended, whatever the reason. */
   ended(death: Death): void;
-  /** A job was given up because its engine ended with it. */
+  /** A job was given up because its engine ended while working on it. */
   abandoned(death: Death): void;
   calls(calls: InferenceCalls): void;
 }

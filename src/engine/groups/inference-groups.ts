@@ -31,13 +31,14 @@ interface Member {
   calls: InferenceCalls;
 }
 
-// Shorter than for local models: a server should be used soon after it has come back, and trying it takes no computing
-// here.
+// Shorter than for local models: a server should be used soon after it has come back, and trying it takes hardly any
+// computing here.
 const LONGEST_RETRY_MS = 5000;
 const RETRY_MS = 250;
 
 /**
- * No groups yet. `watcher` is told of every process that ended or was replaced, and of the jobs that ended with one.
+ * No groups yet. `watcher` is told of every process that ended or was replaced, and of the jobs that were given up with
+ * one.
  */
 export function createInferenceGroups(
   settings: EngineSettings,

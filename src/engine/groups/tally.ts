@@ -11,7 +11,7 @@ export interface Tally {
   replaced(): void;
   /** A process ended, whatever the reason. */
   ended(death: Death): void;
-  /** A job was given up because its engine ended with it. */
+  /** A job was given up because its engine ended while working on it. */
   abandoned(death: Death): void;
   /** The counts so far, with the state that the caller knows. */
   read(now: Pick<EngineStats, 'queue' | 'engines' | 'inference'>): EngineStats;

@@ -79,7 +79,7 @@ export function createInferenceClient({ address, tls, token, messageBytes }: Cli
       'grpc.use_local_subchannel_pool': 1,
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 2000,
-      // Retries are decided in `remote/calls.ts`, and no proxy of the environment is asked.
+      // Retries are decided in `remote/calls.ts`, and no proxy of the environment is used.
       'grpc.enable_retries': 0,
       'grpc.enable_http_proxy': 0,
       ...(serverName === undefined

@@ -9,7 +9,10 @@ const NOT_NOW: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 const UNAUTHENTICATED = 401;
 /** The token does not permit this. A proxy before the server may also say it of a text that it finds suspicious. */
 const FORBIDDEN = 403;
-/** A server that has no path for readiness answers with these. They show that it is there, which has to suffice. */
+/**
+ * No such path, or too many requests: such an answer does not say whether the server is ready, but shows that it is
+ * there, which has to suffice.
+ */
 const IS_THERE: ReadonlySet<number> = new Set([404, 405, 429]);
 /** There is nothing at the path, or no such model: no request will be answered. */
 const NOWHERE: ReadonlySet<number> = new Set([404, 405, 410]);

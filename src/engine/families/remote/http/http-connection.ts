@@ -1,6 +1,6 @@
 /**
  * The connection to an HTTP server that a package names: JSON in, JSON out, to one path. Neither the server nor the
- * environment has a say in it: no redirects are followed, no proxies are asked, and answers are bounded in bytes, time
+ * environment has a say in it: no redirects are followed, no proxies are used, and answers are bounded in bytes, time
  * and depth.
  */
 import { reasonOf } from '../call-failed.ts';
