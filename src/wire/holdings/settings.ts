@@ -77,7 +77,7 @@ export const HOLDING_SETTINGS = {
   UMPIRE_RESET_RATE: setting(
     '1000/s, burst 5000',
     parseRate,
-    'Requests that one address cancels, or sends beyond its rate. Beyond it, the address is not served for 5 seconds. Or `off`',
+    'Requests that one address cancels, or sends beyond its request rate. Above this, the address is not served for 5 seconds. Or `off`',
   ),
   UMPIRE_MAX_WATCHES: setting(
     '1024',
