@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs the commands of docs/backup.md: backs both stores up while a service writes to them, loses them, restores them, and moves from one to the other.
-# Needs redis-server. Not a part of `npm run verify`.
+# Runs the commands of docs/backup.md: backs up both stores while a service writes to them, loses them, restores them,
+# and moves from one to the other. Needs redis-server. Not a part of `npm run verify`.
 set -eu
 cd "$(dirname "$0")/.."
-# The service runs with the pinned Node; the page's commands have nothing of Umpire's on PATH.
+# The service runs with the pinned Node; for the page's commands nothing of Umpire is on PATH.
 node="$PWD/node_modules/.bin/node"
 work="$(mktemp -d)"
 server= redis=
@@ -11,7 +11,7 @@ stop() { test -z "$1" || { kill "$1" 2>/dev/null || true; wait "$1" 2>/dev/null 
 trap 'stop "$server"; stop "$redis"; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# The numbered command blocks of the page.
+# Prints a command block of the page by its number.
 block() { awk -v wanted="$1" '/^```sh$/ { n += 1; on = 1; next } /^```$/ { on = 0 } on && n == wanted' docs/backup.md; }
 run_block() { block "$1" | sed "s#\([a-z-]*\.\(jsonl\|rdb\)\)#$work/\1#g" | sh -eu; }
 start() {

@@ -1,6 +1,8 @@
 #!/bin/sh
-# Runs the example clients of docs/clients where a caller has copied them to, against a service of its own, and compares what they print. grpcio is
-# installed into a folder of its own, .venv/grpc. The one for Go runs where there is a `go` with the two plugins for protoc. Not a part of `npm run verify`, which runs those for Node, curl and REST.
+# Runs the example clients of docs/clients from a folder to which a caller has copied them, against a service of its
+# own, and compares what they print. grpcio is installed into a folder of its own, .venv/grpc. The client for Go runs if
+# there is a `go` with the two plugins for protoc. Not a part of `npm run verify`, which runs the clients for Node, curl
+# and REST.
 set -eu
 cd "$(dirname "$0")/.."
 tool="$PWD/.venv/grpc"
@@ -12,15 +14,15 @@ copy="$(mktemp -d)"
 trap 'rm -rf "$copy"' EXIT
 cp -r proto docs/clients/. "$copy"
 ln -s "$PWD/node_modules" "$copy/node_modules"
-# As `npm init -y` makes it, and then as the heads of the clients say.
+# The package.json is that of `npm init -y`, then changed as the clients' head comments say.
 echo '{ "name": "caller", "version": "1.0.0", "main": "index.js", "type": "commonjs" }' >"$copy/package.json"
 export COPY="$copy" PYTHON="$tool/bin/python" NODE="$PWD/node_modules/.bin/node"
 (cd "$copy" && npm pkg set type=module && "$PYTHON" -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. proto/umpire/v1/*.proto proto/buf/validate/*.proto && npx @bufbuild/buf generate)
 
-# Go's client, with Debian's packages where they are, and else with modules.
+# Builds the client for Go, with Debian's packages if they are installed, and otherwise with modules.
 build_go() {
   for tool in go protoc-gen-go protoc-gen-go-grpc; do
-    command -v "$tool" >/dev/null || { echo "grpc-go: not tried, there is no $tool"; return; }
+    command -v "$tool" >/dev/null || { echo "grpc-go: not tested, there is no $tool"; return; }
   done
   debian=/usr/share/gocode
   module="$copy/go/src/example.com/your/module"
@@ -33,7 +35,7 @@ build_go() {
     export GO111MODULE=off GOPATH="$copy/go:$debian"
     go build ./gen/...
     if ! grep -q '^func NewClient(' "$debian/src/google.golang.org/grpc/clientconn.go"; then
-      echo 'grpc-go: what buf makes compiles; the client needs grpc-go 1.63 or later'
+      echo 'grpc-go: the code that buf generates compiles; the client needs grpc-go 1.63 or later'
       return
     fi
   else
@@ -63,14 +65,14 @@ sh scripts/with-service.sh sh -euc '
   check "curl" "$(sh decide.sh "$BASE_URL" | "$NODE" -p "
     const { decision } = JSON.parse(require(\"node:fs\").readFileSync(0, \"utf8\"));
     [decision.output.choice, decision.output.confidence, decision.model].join(\" \")")"
-  # A wrong key is refused, so the key above was looked at, and each client can tell why.
+  # A wrong key is refused, which shows that the key above was checked, and each client can tell why.
   refuse "$NODE" decide.ts "127.0.0.1:$PORT"
   refuse "$NODE" connect.ts "$BASE_URL"
   refuse "$PYTHON" decide.py "127.0.0.1:$PORT"
   refuse "$NODE" rest.ts "$BASE_URL"
   refuse "$PYTHON" rest.py "$BASE_URL"
   refuse sh decide.sh "$BASE_URL"
-  # Beside other libraries that use the same protos of Google, which a second, smaller copy would break.
+  # The code works beside libraries that use the same protos of Google, which a second, smaller copy would break.
   "$PYTHON" -c "from umpire.v1 import decision_service_pb2; from google.api import service_pb2; from google.rpc import status_pb2"
   "$PYTHON" -c "from google.api import service_pb2; from umpire.v1 import decision_service_pb2"
 '

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Checks what deploy/ holds without a container engine: `sh scripts/check-deploy.sh [image] [compose] [kubernetes] [systemd] [nginx] [envoy] [monitoring]`, all without an
-# argument. Needs what each part's script names, from Debian, npm and PyPI. Not a part of `npm run verify`.
+# Checks the files of deploy/ without a container engine: `sh scripts/check-deploy.sh [image] [compose] [kubernetes]
+# [systemd] [nginx] [envoy] [monitoring]`; without an argument, all of them. Needs what each part's script names, from
+# Debian, npm and PyPI. Not a part of `npm run verify`.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
@@ -10,13 +11,13 @@ for part in "$@"; do
   case "$part" in
     image) sh scripts/check-deploy/image.sh ;;
     compose)
-      # docker-compose 1.29, the last that needs no engine for this, does not know `name` yet.
+      # docker-compose 1.29, the last version that needs no engine for this, does not know `name`.
       sed '/^name:/d' deploy/compose.yaml | docker-compose --project-directory deploy -f - config --quiet
       echo 'compose.yaml: ok'
       ;;
     kubernetes) sh scripts/check-deploy/kubernetes.sh ;;
     systemd)
-      # Where the repository is instead of where it would be installed.
+      # The unit is checked with this repository's path in place of the path of an installation.
       unit="$(mktemp -d)/umpire.service"
       sed "s|/opt/umpire|$PWD|g" deploy/systemd/umpire.service >"$unit"
       systemd-analyze verify "$unit"

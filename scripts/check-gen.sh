@@ -1,5 +1,5 @@
 #!/bin/sh
-# Generates into a folder of its own and compares: what is committed must be what the protos say.
+# Checks the generated code: generates it into a temporary folder and compares it with what is committed.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"

@@ -1,7 +1,9 @@
 #!/bin/sh
-# Generates clients from the OpenAPI document with openapi-python-client and openapi-generator (Python, Java, Go), compiles them and calls a service of
-# its own with them, as it is and with a field more in each answer. Needs Python, a JDK 17, and PyPI; Go is called where there is a `go`, and else only read. The generators are
-# installed into a folder of their own, .venv/generators. Not a part of `npm run verify`, which has openapi-typescript (scripts/check-sdk.sh).
+# Generates clients from the OpenAPI document with openapi-python-client and openapi-generator (Python, Java, Go),
+# compiles them, and calls a service of its own with them, as it is and with one field more in each answer. Needs
+# Python, JDK 17 and PyPI; the client for Go is called if there is a `go`, and otherwise only searched for its fields.
+# The generators are installed into a folder of their own, .venv/generators. Not a part of `npm run verify`, which has
+# openapi-typescript (scripts/check-sdk.sh).
 set -eu
 cd "$(dirname "$0")/.."
 tool="$PWD/.venv/generators"
@@ -16,12 +18,13 @@ generate() { openapi-generator-cli generate -i gen/openapi.json -g "$1" -o "$mad
 
 openapi-python-client generate --path gen/openapi.json --output-path "$made/opc/umpire_openapi" --meta none
 generate python --package-name umpire_client
-# With disallowAdditionalPropertiesIfNotPresent, which is on unless it is said, clients refuse a field that is added later. Without containerDefaultToNull
-# a list that is not set is sent as an empty one, beside the catalog that was meant.
+# With disallowAdditionalPropertiesIfNotPresent, which is on by default, clients refuse a field that is added later.
+# Without containerDefaultToNull a list that is not set is sent as an empty one, beside the catalog that was meant.
 generate java --additional-properties library=native,openApiNullable=false,containerDefaultToNull=true,disallowAdditionalPropertiesIfNotPresent=false
 generate go --additional-properties packageName=umpire,disallowAdditionalPropertiesIfNotPresent=false
 
-# Against the generator's own jar, which holds Jackson: then nothing of Maven's is needed, but for one annotation that Java 11 dropped.
+# The client is compiled with the generator's own jar, which contains Jackson. So nothing of Maven is needed but one
+# annotation that Java 11 removed.
 jar="$(find "$tool" -name openapi-generator.jar)"
 mkdir -p "$made/classes" "$made/java/src/main/java/javax/annotation"
 echo 'package javax.annotation; public @interface Generated { String[] value(); String date() default ""; String comments() default ""; }' \
@@ -36,7 +39,7 @@ if command -v go >/dev/null; then
 else
   grep -q 'json:"choices,omitempty"' "$made/go/model_decision_request.go"
   grep -q 'this.Model = model' "$made/go/model_decision_request.go"
-  echo 'openapi-generator, Go: generated; its fields are there, there is no go to compile it'
+  echo 'openapi-generator, Go: generated, with its fields; not compiled, since there is no go'
 fi
 export MADE="$made" JAR="$jar"
 call='
@@ -46,5 +49,5 @@ call='
   if [ -x "$MADE/call-go" ]; then "$MADE/call-go" "$BASE_URL"; fi
 '
 sh scripts/with-service.sh sh -euc "$call"
-echo 'with a field more in each answer:'
+echo 'with one field more in each answer:'
 sh scripts/with-service.sh node scripts/sdk/with-added-field.ts sh -euc "$call"

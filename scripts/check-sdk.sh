@@ -1,6 +1,7 @@
 #!/bin/sh
-# Generates a TypeScript client from the OpenAPI document with openapi-typescript, compiles it strictly, and calls a service of its own with it. The
-# generator is installed from npm into its own folder, once for each lock file. Clients of other generators: scripts/check-generators.sh.
+# Generates a TypeScript client from the OpenAPI document with openapi-typescript, compiles it strictly, and calls a
+# service of its own with it. The generator is installed from npm into its own folder, once for each lock file. For
+# clients of other generators see scripts/check-generators.sh.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"

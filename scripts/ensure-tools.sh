@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes sure that the programs are there which the tests run: redis-server and nginx (they start their own, on free ports, and stop them), openssl
-# for certificates, curl for the README's commands. Each is the name of its Debian package, too.
+# Ensures that the programs are installed that the tests run: redis-server and nginx (tests start and stop their own, on
+# free ports), openssl for certificates, curl for the README's commands. Each is also the name of its Debian package.
 set -eu
 missing=
 for tool in redis-server nginx openssl curl; do
@@ -10,7 +10,7 @@ done
 if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
   export DEBIAN_FRONTEND=noninteractive
   apt-get update -qq
-  # Their packages would start redis-server and nginx on their usual ports, which nobody here asked for. The names are meant to be split.
+  # Without RUNLEVEL=1 the packages would start redis-server and nginx on their usual ports. The list is to be split.
   # shellcheck disable=SC2086
   RUNLEVEL=1 apt-get install -y -qq --no-install-recommends $missing >/dev/null
 else

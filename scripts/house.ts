@@ -1,9 +1,9 @@
 /**
- * Measures how the code is laid out, as Markdown tables with a column for each checkout: `npm run house [CHECKOUT…]`,
- * by default this one. A checkout needs its `node_modules`. Counted are
+ * Measures how the code is laid out, and prints Markdown tables with a column for each checkout: `npm run house
+ * [CHECKOUT…]`, by default this one. A checkout needs its `node_modules`. It counts
  * - files and lines of each room of `src`, `test` and `conformance`;
- * - the way of one decision (see `house/decision-way.ts`), unless `--static` is given;
- * - circles of files and folders, and arrows that run up (see `house/imports.ts`);
+ * - the files and calls on the way of one decision (see `house/decision-way.ts`), unless `--static` is given;
+ * - circles of files and folders, and imports that run up (see `house/imports.ts`);
  * - exports without a doc comment and functions over 80 lines (see `house/sources.ts`), in `src` and `conformance`.
  */
 import { resolve } from 'node:path';
@@ -14,10 +14,11 @@ import { type DecisionWay, followDecision, PROTOCOLS } from './house/decision-wa
 import { arrowsUp, betweenRooms, circlesOf } from './house/imports.ts';
 import { MAX_FUNCTION_LINES, readSources, type Source } from './house/sources.ts';
 
+/** What was measured of one checkout. */
 interface Measured {
   readonly rooms: ReadonlyMap<string, { readonly files: number; readonly lines: number }>;
   readonly figures: ReadonlyMap<string, string>;
-  /** What the figures count, by name, for whoever mends it. */
+  /** The names behind the figures, printed with `--details`. */
   readonly details: readonly (readonly [title: string, lines: readonly string[]])[];
 }
 
@@ -77,7 +78,7 @@ const checkouts = (positionals.length > 0 ? positionals : [ROOT]).map((checkout)
 const measured: Measured[] = [];
 for (const checkout of checkouts) measured.push(await measure(checkout, values.static !== true));
 
-/** One row for each name that any checkout has. */
+/** A row for each name that occurs in any checkout. */
 const rowsOf = <V>(maps: readonly ReadonlyMap<string, V>[], cells: (value: V | undefined) => readonly string[]) =>
   [...new Set(maps.flatMap((map) => [...map.keys()]))].map((name) => [
     name,

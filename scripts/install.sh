@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the pinned dependencies, unless that was done since the lock file last changed. Their programs are put in place, too, where a plain `npm ci` left
-# them out.
+# Installs the pinned dependencies, unless that was done since the lock file last changed. Also installs their programs,
+# which a plain `npm ci` leaves out.
 set -eu
 cd "$(dirname "$0")/.."
 installed() { [ node_modules/.package-lock.json -nt package-lock.json ] && [ node_modules/.package-lock.json -nt package.json ]; }
@@ -10,5 +10,6 @@ if installed; then
 else
   npm ci --no-audit --no-fund --loglevel=error
 fi
-# .npmrc keeps every install script from running. These two packages need theirs: each puts the program of this platform in its place.
+# .npmrc keeps every install script from running. These two packages need theirs, which put this platform's program in
+# place.
 npm rebuild --ignore-scripts=false --loglevel=error node @bufbuild/buf

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Lets MLServer score the shipped minilm-l6 and runs Umpire against it: compares its decisions with those of an engine, then kills, freezes and slows
-# the server and watches what callers see. Needs Python 3.10 to 3.12; MLServer is installed into a folder of its own, .venv/mlserver. Not a part of
-# `npm run verify`; docs/remote-models.md has the last results.
+# Has MLServer score the shipped minilm-l6 and runs Umpire against it: compares its decisions with those of an engine
+# process, then kills, freezes and slows the server and records what callers see. Needs Python 3.10 to 3.12; MLServer is
+# installed into a folder of its own, .venv/mlserver. Not a part of `npm run verify`; docs/remote-models.md has the last
+# results.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"

@@ -1,6 +1,6 @@
 /**
- * Writes the OpenAPI 3.1 document of the REST contract, from the protos (routes, fields, comments), the procedures
- * (field rules, who may call) and the error table: `node scripts/openapi.ts [FILE]`, by default `gen/openapi.json`.
+ * Writes the OpenAPI 3.1 document of the REST contract, from the protos (routes, fields and their rules, comments), the
+ * procedures (who may call) and the error table: `node scripts/openapi.ts [FILE]`, by default `gen/openapi.json`.
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

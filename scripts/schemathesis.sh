@@ -1,6 +1,7 @@
 #!/bin/sh
-# Lets schemathesis loose on a service of its own, by the OpenAPI document: `sh scripts/schemathesis.sh [OPTION…]`, options as of `st run`.
-# Needs Python 3.10 or later; schemathesis is installed into a folder of its own, .venv/schemathesis. Not a part of `npm run verify`.
+# Runs schemathesis against a service of its own, by the OpenAPI document: `sh scripts/schemathesis.sh [OPTION…]`, with
+# the options of `st run`. Needs Python 3.10 or later; schemathesis is installed into a folder of its own,
+# .venv/schemathesis. Not a part of `npm run verify`.
 set -eu
 cd "$(dirname "$0")/.."
 tool=.venv/schemathesis
@@ -8,7 +9,7 @@ if [ ! -x "$tool/bin/st" ]; then
   python3 -m venv "$tool"
   "$tool/bin/pip" install --quiet 'schemathesis==4.32.5'
 fi
-# Which models there are stands in no schema; were they not named here, most requests would end at an unknown one.
+# No schema lists the models. If they were not added here, most requests would fail for an unknown model.
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 node -e '
@@ -18,10 +19,11 @@ node -e '
   }
   require("node:fs").writeFileSync(process.argv[1], JSON.stringify(document));
 ' "$work/openapi.json"
-# Left out: that every request which fits its schema is accepted, since a catalog may not exist and a text may have too many tokens.
+# One check is left out: a request that fits its schema need not be accepted, since a catalog may not exist and a text
+# may have too many tokens.
 sh scripts/with-service.sh sh -c '
   tool="$1"
-  # It leaves notes of its own where it runs.
+  # schemathesis leaves files in the folder in which it runs.
   cd "$2"
   shift 2
   exec "$tool" run openapi.json --url "$BASE_URL" --header "Authorization: Bearer $API_KEY" \

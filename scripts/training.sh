@@ -1,10 +1,11 @@
 #!/bin/sh
-# Format and lint of the Python code, by ruff: `sh scripts/training.sh` checks, `sh scripts/training.sh --fix` mends what can be mended.
-# Needs Python 3.11 or later; ruff is installed into a folder of its own, .venv/training. Not a part of `npm run verify`.
+# Checks the format and the lint rules of the Python code with ruff: `sh scripts/training.sh` checks,
+# `sh scripts/training.sh --fix` fixes what ruff can fix. Needs Python 3.11 or later; ruff is installed into a folder of
+# its own, .venv/training. Not a part of `npm run verify`.
 set -eu
 cd "$(dirname "$0")/.."
 tool="$PWD/.venv/training"
-# One that was installed for an older pin is replaced.
+# A ruff that was installed for another version of the requirements is replaced.
 if ! cmp -s training/requirements-dev.txt "$tool/requirements-dev.txt"; then
   python3 -m venv "$tool"
   "$tool/bin/pip" install --quiet -r training/requirements-dev.txt
@@ -19,7 +20,8 @@ case "${1:-}" in
     ;;
 esac
 export RUFF_CACHE_DIR="$tool/cache"
-# A configuration that is named is read as if it stood where ruff is run, so each folder has a run of its own: both are run, and either fails.
+# ruff reads a configuration that is named as if it were in the folder in which ruff runs, so each folder has a run of
+# its own. Both run, and the script fails if either does.
 status=0
 for command in "$lint" "$format"; do
   (cd training && "$tool/bin/ruff" $command .) || status=1

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs what the checks need, then runs every check. The first that fails ends it.
+# Installs what the checks need, then runs every check, until one fails.
 set -eu
 cd "$(dirname "$0")/.."
 sh scripts/install.sh
 PATH="$PWD/node_modules/.bin:$PATH"
-# What the steps start reads the same sources; the tests find them compiled.
+# All steps read the same sources, so the compiled code of one serves the next.
 export NODE_COMPILE_CACHE="$PWD/node_modules/.cache/compile"
 step() { printf '\n== %s\n' "$1"; }
 
@@ -22,7 +22,7 @@ buf lint
 buf format --diff --exit-code proto
 buf breaking proto --against test/golden/contract-1.0.0.binpb
 
-step 'generated code is what the protos say'
+step 'generated code is up to date'
 sh scripts/check-gen.sh
 
 step 'a generated client'

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs a command beside a service of its own: `sh scripts/with-service.sh COMMAND [ARGUMENT…]`. The service listens on a free port, keeps its data
-# in a folder that is removed afterwards, and has one key. The command finds PORT, BASE_URL and API_KEY in its environment; its exit status is the
-# script's. The service takes its settings from the environment, with minilm-l6 alone, no limits and no drain delay unless it says otherwise.
+# Runs a command beside a service of its own: `sh scripts/with-service.sh COMMAND [ARGUMENT…]`. The service listens on a
+# free port, keeps its data in a folder that is removed afterwards, and has one key. The command gets PORT, BASE_URL and
+# API_KEY in its environment; its exit status is the script's. The service takes its settings from the environment;
+# unless that says otherwise, it has minilm-l6 alone, no limits and no drain delay.
 set -eu
 root="$(cd "$(dirname "$0")/.." && pwd)"
 PATH="$root/node_modules/.bin:$PATH"
@@ -20,7 +21,7 @@ for name in UMPIRE_CONNECTION_RATE UMPIRE_REQUEST_RATE UMPIRE_LOOKUP_RATE UMPIRE
   UMPIRE_BODIES_ANONYMOUS UMPIRE_BODIES_KEY UMPIRE_BODIES_ALL; do
   if ! printenv "$name" >/dev/null; then export "$name=off"; fi
 done
-# One model, unless other ones are asked for: an engine that loads another one keeps requests waiting meanwhile.
+# The service has one model, unless others are asked for: requests would wait while an engine process loads another.
 if [ -z "${UMPIRE_MODELS_DIR:-}" ]; then
   mkdir "$work/models"
   cp -r "$root/models/minilm-l6" "$work/models/"
@@ -28,7 +29,7 @@ if [ -z "${UMPIRE_MODELS_DIR:-}" ]; then
 fi
 export UMPIRE_DATA_DIR="$work/data" UMPIRE_ENGINES="${UMPIRE_ENGINES:-1}" UMPIRE_DRAIN_DELAY="${UMPIRE_DRAIN_DELAY:-0}"
 API_KEY="$(node "$root/src/cli.ts" keys create --owner example | tail -n 1)"
-: >"$work/log" # Read below, perhaps before the server has begun.
+: >"$work/log" # The file is read below, perhaps before the server has opened it.
 PORT=0 HOST=127.0.0.1 node "$root/src/main.ts" >>"$work/log" 2>&1 &
 server=$!
 
@@ -45,6 +46,6 @@ done
 export PORT API_KEY BASE_URL="http://127.0.0.1:$PORT"
 status=0
 "$@" || status=$?
-# What the service itself thinks of as its own fault.
+# An answer with 500 means that the service found a fault of its own.
 if grep '"status":500' "$work/log" >&2; then status=1; fi
 exit "$status"

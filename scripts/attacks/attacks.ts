@@ -1,10 +1,12 @@
-/** The attacks. All come from 127.0.0.1, are bounded in number, and leave nothing open when their time is over. */
+/**
+ * Attacks on the port. All come from 127.0.0.1, are bounded in number, and leave nothing open when their time is over.
+ */
 import { connect, type Socket } from 'node:net';
 import { OPENINGS, SEQUELS } from '../../test/support/http2-crash-cases.ts';
 import { FLAG, frame, headers, PREFACE, request, rst, settings, TYPE } from '../../test/support/http2-frames.ts';
 import type { Target } from './target.ts';
 
-/** What an attack does until its time is over. Resolves with what it did, in words. */
+/** Attacks a service until the time is over. Resolves to what it did, in words. */
 export type Attack = (
   target: Pick<Target, 'port' | 'issueKey'>,
   seconds: number,
@@ -20,8 +22,8 @@ const GRPC = [
 ] as const;
 
 /**
- * A socket that sends bytes once it is connected and ignores what becomes of it; `reading` false leaves
- * answers in the kernel.
+ * A socket that sends bytes once it is connected and ignores all errors. With `reading` false it leaves answers in the
+ * kernel.
  */
 function open(port: number, bytes: Uint8Array, reading = true): Socket {
   const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.1', noDelay: true });
@@ -32,7 +34,7 @@ function open(port: number, bytes: Uint8Array, reading = true): Socket {
   return socket;
 }
 
-/** Keeps `count` such sockets open, opening anew those that are closed, until the time is over. */
+/** Keeps `count` such sockets open until the time is over. `again`: replaces those that are closed. */
 async function keepOpen(
   port: number,
   seconds: number,
@@ -59,7 +61,7 @@ async function keepOpen(
   return { opened, left };
 }
 
-/** Streams 1, 3, 5, … of one kind behind a preface. */
+/** A preface and the streams 1, 3, 5, … of one kind. */
 function streams(
   count: number,
   one: (stream: number) => Uint8Array,
@@ -72,7 +74,7 @@ const GET = Buffer.from('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
 const kept = ({ opened, left }: { readonly opened: number; readonly left: number }): string =>
   `${opened} connections opened, ${left} open at the end`;
 
-/** `POST /v1/decisions` whose answer is about 1 MiB. */
+/** The body of a decision whose answer is about 1 MiB. */
 const LARGE = JSON.stringify({
   model: 'minilm-l6',
   input: 'a',
@@ -83,6 +85,7 @@ const LARGE_POST = Buffer.from(
   `POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(LARGE)}\r\n\r\n${LARGE}`,
 );
 
+/** The attacks by name. */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
   async 'expect-and-reset'({ port }, seconds) {
     const bytes = Buffer.concat([

@@ -1,6 +1,6 @@
 /**
- * Attacks with what a request says: texts that cost an engine time, and bodies that cost the serving process time.
- * Bounded in number, from 127.0.0.1.
+ * Attacks with the content of requests: texts that cost an engine time, and bodies that cost the serving process time.
+ * They are bounded in number and come from 127.0.0.1.
  */
 import { Agent, request } from 'node:http';
 import { hostileBodies, hostileMessages } from '../../test/support/hostile-bodies.ts';
@@ -9,13 +9,14 @@ import type { Attack } from './attacks.ts';
 const MIB = 1 << 20;
 const DECIDE = '/umpire.v1.DecisionService/CreateDecision';
 
+/** A request that is sent. */
 interface Send {
   readonly path?: string;
   readonly type?: string;
   readonly body: Uint8Array;
 }
 
-/** The status of the answer, or 0 without one. */
+/** Sends a request and resolves to the status of the answer, or to 0 without one. */
 function send(
   port: number,
   agent: Agent,
@@ -41,8 +42,8 @@ function send(
 }
 
 /**
- * Sends these again and again from `callers` connections until the time is over; resolves with how often
- * each status came.
+ * Sends the requests again and again over `callers` connections until the time is over. Resolves to how often each
+ * status came, in words.
  */
 async function flood(
   port: number,
@@ -74,14 +75,14 @@ const decision = (fields: Readonly<Record<string, unknown>>): Send => ({
 });
 const fill = (unit: string, bytes = MIB - 4096): string => unit.repeat(Math.floor(bytes / Buffer.byteLength(unit)));
 
-/** Texts that a careless reader takes more than their size for. */
+/** Texts that cost a careless reader more than their size suggests. */
 const marks = `a${fill('\u0315\u0300')}`;
 const hidden = `a${fill('\u0315\u200b\u0300\u200b')}`;
 const unknownWords = fill(`${'q'.repeat(98)}\u{1f600} `);
 
 /**
- * A body of about so many bytes that D2 and D3 are about: combining marks for an engine, unknown properties with
- * escapes for a reader of JSON.
+ * Bodies of about so many bytes for D2 and D3: combining marks cost an engine time, unknown properties with escapes a
+ * reader of JSON.
  */
 export const COSTLY_BODIES = {
   D2: (size: number): Uint8Array => decision({ input: `a${fill('\u0315\u0300', size - 256)}` }).body,
@@ -89,6 +90,7 @@ export const COSTLY_BODIES = {
     (hostileBodies['unknown properties with escapes'] as (size: number) => Buffer)(size - 256),
 } as const;
 
+/** The attacks by name. */
 export const BODY_ATTACKS: Readonly<Record<string, Attack>> = {
   'hostile-texts': async ({ port }, seconds) =>
     flood(port, seconds, 4, [

@@ -1,7 +1,8 @@
-/** Plain calls from an address of one's own: what an attacker and its accomplices ask beside the attack itself. */
+/** Plain requests from a chosen address: what an attacker and others ask beside the attack itself. */
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 
+/** A request. `from`: the local address, by default 127.0.0.1. */
 export interface Ask {
   readonly method?: string;
   readonly path?: string;
@@ -12,16 +13,17 @@ export interface Ask {
   readonly agent?: Agent | false;
 }
 
+/** What came back. */
 export interface Answer {
   /** 0 without an answer. */
   readonly status: number;
-  /** The whole call. */
+  /** Milliseconds of the whole request. */
   readonly ms: number;
   readonly text: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Asks once; a body makes it a POST. */
+/** Sends one request, by default a POST if it has a body. Never rejects. */
 export function ask(
   port: number,
   { method, path = '/v1/decisions', key, type, body, from, agent }: Ask,
@@ -58,15 +60,16 @@ export function ask(
   });
 }
 
+/** An agent with one connection that is kept open. */
 export const keptAgent = (): Agent => new Agent({ keepAlive: true, maxSockets: 1 });
 
-/** A decision as JSON, with other fields where they are given. */
+/** The body of a decision as JSON; `fields` replace or complete its own. */
 export const decisionText = (fields: Readonly<Record<string, unknown>> = {}): string =>
   JSON.stringify({ model: 'minilm-l6', input: 'x', instruction: 'i', choices: ['a', 'b'], ...fields });
 
 /**
- * Sends these bytes, each some milliseconds after the last, and resolves with all that comes back
- * within `wait` milliseconds.
+ * Sends chunks of bytes, 100 ms apart, and resolves to all that comes back until `wait` milliseconds after the last, or
+ * until the connection is closed.
  */
 export function sendBytes(port: number, chunks: readonly (string | Uint8Array)[], wait = 1000): Promise<string> {
   return new Promise((resolve) => {

@@ -1,11 +1,11 @@
 /**
- * An attack with a key: catalogs whose choices keep the engines busy. Another owner, in another address, makes
- * small ones meanwhile.
+ * An attack with a key: catalogs whose choices keep the engines busy. Another owner, at another address, creates small
+ * ones meanwhile.
  */
 import { Agent, request } from 'node:http';
 import type { Attack } from './attacks.ts';
 
-/** Who makes catalogs: callers at one time, choices of each catalog. */
+/** An owner who creates catalogs: from `callers` loops at a time, with `choices` choices each. */
 interface Maker {
   readonly port: number;
   readonly key: string;
@@ -14,13 +14,13 @@ interface Maker {
   readonly choices: number;
 }
 
-/** One answer. Milliseconds. */
+/** The answer to a creation, and its time in milliseconds. */
 interface Made {
   readonly status: number;
   readonly ms: number;
 }
 
-/** Makes and deletes catalogs of choices that nobody has had before, in `callers` loops until the time is over. */
+/** Creates and deletes catalogs with choices that nobody has had before, until the time is over. */
 async function makeCatalogs({ port, key, localAddress, callers, choices }: Maker, seconds: number): Promise<Made[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: callers });
   const send = (method: string, path: string, body?: string): Promise<number> =>
@@ -50,7 +50,7 @@ async function makeCatalogs({ port, key, localAddress, callers, choices }: Maker
       const status = await send('POST', '/v1/catalogs', JSON.stringify({ id, model: 'minilm-l6', choices: texts }));
       made.push({ status, ms: performance.now() - began });
       if (status === 201) await send('DELETE', `/v1/catalogs/${id}`);
-      // One that is refused tries again at once, but not in the same millisecond.
+      // After a refusal it tries again soon, but not in the same millisecond.
       else await new Promise((resolve) => setTimeout(resolve, 10));
     }
   };
@@ -70,16 +70,17 @@ function inWords(made: readonly Made[]): string {
   return `${counts.join(', ')}, those made in ${at(0.5)}/${at(0.99)} ms`;
 }
 
+/** The attack by name. */
 export const CATALOG_ATTACKS: Readonly<Record<string, Attack>> = {
   async preparation({ port, issueKey }, seconds) {
     const [attacker, other] = [await issueKey('attacker'), await issueKey('other')];
-    // The other's own figures first, as nobody is in his way.
+    // The other owner's figures are taken first without an attack.
     const small = { port, key: other, localAddress: '127.0.0.3', callers: 2, choices: 2 };
     const alone = await makeCatalogs(small, 2);
     const [attacks, others] = await Promise.all([
       makeCatalogs({ port, key: attacker, localAddress: '127.0.0.1', callers: 24, choices: 60 }, seconds),
       makeCatalogs(small, seconds),
     ]);
-    return `catalogs of the attacker: ${inWords(attacks)}; of another owner: ${inWords(others)}; of him alone before: ${inWords(alone)}`;
+    return `catalogs of the attacker: ${inWords(attacks)}; of another owner: ${inWords(others)}; of that owner alone before: ${inWords(alone)}`;
   },
 };

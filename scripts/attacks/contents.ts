@@ -1,14 +1,16 @@
-/** D13 and D14: a store that is full, and text that is none. */
+/** D13 and D14: a full store, and bytes that are not valid text. */
 import { ask } from './calls.ts';
 import { type Scene, type Shown, sleep, until } from './shown.ts';
 
-/** Of the Redis that is filled. */
+/** Options of the Redis that is filled. */
 export const FULL_STORE = ['--maxmemory', '24mb', '--maxmemory-policy', 'noeviction'];
+/** Owners who store catalogs: more than one, since each owner has a bound. */
 const OWNERS = 3;
+/** Catalogs that each owner tries to create: together more than the store holds. */
 const CATALOGS = 24;
 const DECIDE = '/umpire.v1.DecisionService/CreateDecision';
 
-/** D13: catalogs of 1 MiB by one owner, then by others until the store is full; then what must still work. */
+/** D13: one owner, then others create catalogs of 1 MiB until the store is full; then tries what must still work. */
 export async function showFullStore({ target }: Scene): Promise<Shown> {
   const keys: string[] = [];
   for (let owner = 0; owner < OWNERS; owner += 1) keys.push(await target.issueKey(`owner-${owner}`));
@@ -23,7 +25,7 @@ export async function showFullStore({ target }: Scene): Promise<Shown> {
       if (last !== 201) break;
     }
     accepted.push(made);
-    // 503 is the store's own; 429 is the owner's bound, and the next one goes on.
+    // 503 comes from the full store; 429 is the owner's bound, after which the next owner goes on.
     if (last === 503) break;
   }
   const created = (await target.operate(['keys', 'create', '--owner', 'late'])).ok;

@@ -1,6 +1,6 @@
 /**
- * The defects that an audit of the service found, D1 to D18: the attack that shows each, the test that keeps it away,
- * and what a proxy in front lets through of it.
+ * The defects that an audit of the service found, D1 to D18: for each the attack that shows it, the test that guards
+ * against it, and whether a proxy in front would let the attack through.
  */
 import { ATTACKS } from './attacks.ts';
 import { BODY_ATTACKS } from './bodies.ts';
@@ -12,29 +12,30 @@ import { showOracle } from './oracle.ts';
 import { showResets, showUpgrade, showVanished } from './peers.ts';
 import type { Show } from './shown.ts';
 
+/** A defect, and how it is shown. */
 export interface Defect {
   readonly id: string;
-  /** In a few words. */
+  /** The defect in a few words. */
   readonly what: string;
-  /** A file below the root, and a test's title in it or the part of it that stands in the file. */
+  /** A file below the root, and a text in it: the title of a test or a part of it. */
   readonly test: readonly [file: string, title: string];
-  /** Undefined where the test alone shows it. */
+  /** The attack; undefined if the test alone shows the defect. */
   readonly show?: Show;
   /** Whether nginx, as `deploy/` configures it, passes the attack on, and why. */
   readonly proxy: readonly [passes: boolean, why: string];
   /** Whether the attack speaks HTTP/2. */
   readonly http2?: boolean;
-  /** Settings of its service beside the defaults. */
+  /** Settings of the attacked service beside the defaults. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** A Redis of its own, with these options. */
+  /** The service has a Redis of its own, with these options. */
   readonly redis?: readonly string[];
-  /** Nobody reads the service's log. */
+  /** Whether nobody reads the service's log. */
   readonly unreadLog?: boolean;
-  /** The attack ends the service itself, so that nothing can be asked afterwards. */
+  /** Whether the attack itself ends the service, so that nothing can be asked afterwards. */
   readonly ends?: boolean;
 }
 
-/** An attack whose only figure is what it did; the neighbour's tell whether it hurt. */
+/** An attack that reports only what it did; the neighbour's figures show whether it did harm. */
 const plain =
   (name: string): Show =>
   async ({ target }, seconds) => {
@@ -43,27 +44,28 @@ const plain =
     return { figure: await attack(target, seconds), defect: false };
   };
 
-/** D1: how many segments it took to end the process. */
+/** D1: shows how many segments it took to end the process. */
 const showExpect: Show = async ({ target }, seconds) => {
   const did = await ATTACKS['expect-and-reset']?.(target, seconds);
   const dead = target.status !== null;
   return { figure: `${did}: ${dead ? `the process ended with ${target.status}` : 'it lives'}`, defect: dead };
 };
 
-/** D2: engines that were killed because of a text. */
+/** D2: shows how many engine processes were killed because of a text. */
 const showMarks: Show = async ({ target }, seconds) => {
   const did = await BODY_ATTACKS['combining-marks']?.(target, seconds);
   const killed = target.log().split('it made no progress').length - 1;
   return { figure: `bodies of 1 MiB: ${did}; engines killed: ${killed}`, defect: killed > 0 };
 };
 
-/** D16: the other owner's share of refusals. */
+/** D16: shows whether another owner was refused. */
 const showPreparation: Show = async ({ target }, seconds) => {
   const did = (await CATALOG_ATTACKS.preparation?.(target, seconds)) ?? '';
   const other = /of another owner: ([^;]*);/.exec(did)?.[1] ?? '';
   return { figure: did, defect: /\d+ × (503|429|no answer)/.test(other) };
 };
 
+/** The defects in their order. */
 export const DEFECTS: readonly Defect[] = [
   {
     id: 'D1',
@@ -185,7 +187,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     id: 'D14',
-    what: 'Text that is none, over Connect',
+    what: 'Bytes that are not valid text, over Connect',
     show: showLooseText,
     test: ['test/wire/rpc/connect-faults.test.ts', 'invalid UTF-8'],
     proxy: [true, 'it does not look into bodies'],

@@ -1,9 +1,9 @@
 /**
- * Fuzz of bodies: `node scripts/attacks/fuzz-bodies.ts --kind json|protobuf --seconds N [--seed N] [--checkout DIR]`.
- * Bodies are made anew from a seed, which is printed and repeats them. Each is given to this service's reader beside an
- * independent one (JSON.parse, protobuf-es), which must not accept what the other refuses or read it otherwise; and
- * every eighth is sent to a service, over REST, Connect and gRPC's JSON or protobuf, which must answer each with 200 or
- * a 4xx, keep deciding, and not grow. Ends with 1 at the first difference, which it prints.
+ * Fuzzes bodies: `node scripts/attacks/fuzz-bodies.ts --kind json|protobuf --seconds N [--seed N] [--checkout DIR]`.
+ * Bodies are generated from a seed, which is printed and reproduces them. Each is given to this service's reader and to
+ * an independent one (JSON.parse, protobuf-es), and what they make of it is compared. Every eighth is also sent to a
+ * service, as JSON over REST and Connect or as a protobuf over Connect, which must answer each with 200 or a 4xx, go on
+ * deciding, and not grow. Prints the first difference and ends with 1.
  */
 import { randomInt } from 'node:crypto';
 import { Agent, request } from 'node:http';
@@ -27,7 +27,7 @@ const seed = Number(values.seed);
 const DECIDE = '/umpire.v1.DecisionService/CreateDecision';
 console.log(`${values.kind}, seed ${seed}, ${values.seconds} s`);
 
-/** Mulberry32: the same numbers for the same seed. */
+/** The state of Mulberry32, which gives the same numbers for the same seed. */
 let state = seed;
 function below(bound: number): number {
   state = (state + 0x6d2b79f5) | 0;
@@ -80,7 +80,7 @@ const value = (): string =>
   one([text, text, list, () => one(BITS), () => `{${text()}:${text()}}`, () => '['.repeat(below(50))])();
 const name = (): string => `"${below(12) === 0 ? one(WORDS) : below(8) === 0 ? '\\u006dodel' : one(NAMES)}"`;
 
-/** A body near to a request: properties of its names with values of all kinds, then perhaps with bytes changed. */
+/** A body that resembles a request: its properties with values of all kinds, and perhaps some bytes changed. */
 function jsonBody(): Buffer {
   const valid = below(4) === 0;
   const pairs = valid
@@ -119,13 +119,13 @@ function changed(body: Buffer, times: number): Buffer {
     const put = below(3) === 0 ? Buffer.from([below(256)]) : Buffer.from(one(BITS));
     bytes = Buffer.concat([bytes.subarray(0, at), put, bytes.subarray(at + below(4))]);
   }
-  // Now and then a long one.
+  // A few bodies are long.
   return below(200) === 0
     ? Buffer.concat([bytes, Buffer.alloc(below(200_000), bytes.length > 0 ? bytes : ' ')])
     : bytes;
 }
 
-/** What is different between the two readers of this body, or undefined. */
+/** How the two readers differ on a body, or undefined. */
 function difference(body: Buffer): string | undefined {
   return values.kind === 'json' ? jsonDifference(body) : protobufDifference(body);
 }
@@ -140,9 +140,9 @@ function jsonDifference(body: Buffer): string | undefined {
   const valid = typeof theirs === 'object' && theirs !== null && !Array.isArray(theirs);
   try {
     const ours = scanBody(body, shape);
-    // What stopped early may be anything behind that.
+    // If the scan stopped early, the rest of the body may be anything.
     if (ours.kind !== 'object') return undefined;
-    if (!valid) return 'accepted, though it is no JSON object';
+    if (!valid) return 'accepted, though it is not a JSON object';
     for (const [property, found] of Object.entries(theirs as object)) {
       const own = ours.values.get(property);
       const same = own !== undefined && (own.kind === 'other' || JSON.stringify(own.read()) === JSON.stringify(found));
@@ -168,7 +168,7 @@ function protobufDifference(body: Buffer): string | undefined {
     return fields > 4100 ? `${fields} fields passed` : undefined;
   } catch (error) {
     if (!(error instanceof DomainError)) return `threw ${error}`;
-    // The library reads a field of another wire type as if it had the declared one; here it is refused.
+    // protobuf-es reads a field with a wrong wire type as if it had the declared one; the scan refuses it.
     const disguised = /field \d+ with the wire type \d/.test(error.message);
     return body.length < 8192 && !disguised ? `refused, though it has few fields: ${error.message}` : undefined;
   }
@@ -195,7 +195,7 @@ const send = (path: string, type: string, body: Uint8Array): Promise<Answer> =>
         answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(parts).toString() }));
       },
     );
-    // A kept connection may be closed just when it is used again; a service that is gone refuses the next one, too.
+    // A kept connection may be closed just as it is used again. If the service has ended, the next one fails, too.
     sent.on('error', () => resolve(sent.reusedSocket ? send(path, type, body) : { status: 0, text: '' })).end(body);
   });
 const JSON_TYPE = 'application/json';
@@ -236,7 +236,7 @@ while (performance.now() < ends) {
       `answered ${answer.status} ${answer.text}`,
       batch[Math.floor((wrong * batch.length) / outcomes.length)] as Buffer,
     );
-  // What a service keeps is kept after a while.
+  // Memory is compared with what it was once the service had warmed up.
   if (settled === undefined && performance.now() - began > Math.min(60_000, Number(values.seconds) * 400))
     settled = target.memory();
 }

@@ -1,7 +1,7 @@
 /**
- * Mutated bytes for as long as it is told to: `node scripts/attacks/fuzz.ts --protocol http1|http2 --seconds N --seed
- * N`. A number seeds each round, and is printed when something is wrong. What must hold: the process lives, answers
- * others, says nothing but 501 and 503 above 499, and gives back what it held.
+ * Fuzzes the port with mutated bytes: `node scripts/attacks/fuzz.ts --protocol http1|http2 --seconds N --seed N`. Each
+ * round has a seed of its own, which is printed if something is wrong. The process must live, answer others, answer
+ * with no 5xx but 501 and 503, and release what it held.
  */
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
@@ -18,13 +18,14 @@ const { values } = parseArgs({
   },
 });
 
-/** Connections at one time, and milliseconds that each is kept. */
+/** Connections at a time. */
 const PARALLEL = 24;
+/** Milliseconds that a connection is kept after its bytes were sent. */
 const KEPT = 25;
 
 type Random = (below: number) => number;
 
-/** Mulberry32: small, and the same everywhere. */
+/** Mulberry32, a small generator that gives the same numbers everywhere. */
 function seeded(seed: number): Random {
   let state = seed >>> 0;
   return (below) => {
@@ -104,7 +105,7 @@ function http2(random: Random): Buffer {
   const parts: Buffer[] = [];
   for (let left = 1 + random(8); left > 0; left -= 1) {
     const one = Buffer.from(pick(random, FRAMES));
-    // Onto another stream, or with other flags: the header's last four bytes and its fifth.
+    // Changes the stream (the last four bytes of the frame's header), or the flags (its fifth byte).
     if (one.length >= 9 && random(2) === 0) one.writeUInt32BE(random(12), 5);
     if (one.length >= 9 && random(4) === 0) one.writeUInt8(random(256), 4);
     if (random(6) === 0) parts.push(frame(random(12), random(8), Buffer.alloc(random(64), random(256)), random(256)));
@@ -135,7 +136,7 @@ const wrong: string[] = [];
 let seed = first;
 const ends = performance.now() + Number(values.seconds) * 1000;
 
-/** Sends the bytes of one seed, in one to three writes, and looks at the statuses of what comes back. */
+/** Sends the bytes of one seed, in one to three writes, and checks the statuses of the answers. */
 async function round(own: number): Promise<void> {
   const random = seeded(own);
   const bytes = (make as typeof http1)(random);
@@ -180,11 +181,11 @@ await Promise.all(
 clearInterval(look);
 if (target.status !== null)
   wrong.push(`the service ended with ${target.status} about seed ${seed - PARALLEL} to ${seed}`);
-// What nobody reads, or never ends, is given up in 30 s at the latest.
+// The service gives up answers that nobody reads and requests that never end within 30 s.
 await new Promise((resolve) => setTimeout(resolve, 36_000));
 for (const name of ['umpire_requests_open', 'umpire_watches', 'umpire_unread_bytes', 'umpire_connections']) {
   const held = await target.metric(name);
-  // The probe's own connections may still be kept.
+  // The connections of /health/live and /metrics may still be kept.
   if (held > (name === 'umpire_connections' ? 2 : 0)) wrong.push(`${name} is ${held} at the end`);
 }
 const errors = target

@@ -1,6 +1,6 @@
 /**
- * How what is held grows with the size of an attack: 10, 100 and 1,000 of each kind.
- * `node scripts/attacks/growth.ts [--checkout DIR]`. Memory is the serving process's, before, at most, and ten seconds
+ * Shows how what is held grows with the size of an attack, at 10, 100 and 1,000 connections or streams:
+ * `node scripts/attacks/growth.ts [--checkout DIR]`. Memory is the serving process's: before, at most, and ten seconds
  * after the attacker has left.
  */
 import { parseArgs } from 'node:util';
@@ -30,7 +30,7 @@ for (const name of positionals.length > 0 ? positionals : KINDS) {
     const watch = setInterval(() => {
       most = Math.max(most, target.memory() ?? 0);
     }, 200);
-    // Sizes are of streams: a connection carries a hundred.
+    // The size is a number of streams, of which a connection carries a hundred, except for connections-kept.
     const scale = name === 'connections-kept' ? size : Math.ceil(size / 100);
     const attacking = ATTACKS[name]?.(target, Number(values.seconds), scale, Math.min(100, size));
     await sleep(Number(values.seconds) - 1);

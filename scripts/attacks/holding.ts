@@ -5,14 +5,14 @@ import { ATTACKS } from './attacks.ts';
 import { ask, decisionText } from './calls.ts';
 import { type Scene, type Shown, sleep, until } from './shown.ts';
 
-/** Seconds that unread answers are held, longer than the time after which they are given up. */
+/** Seconds that unread answers are held: longer than the time after which the service gives them up. */
 const HELD = 38;
-/** The last seconds of it, in which another caller of the attacker's address is watched. */
+/** The last of these seconds, in which another caller at the attacker's address is watched. */
 const WATCHED = 5;
 
 /**
- * D7: answers of 1 MiB that nobody reads; whether another caller in the attacker's own address gets decisions
- * after half a minute.
+ * D7: leaves answers of 1 MiB unread, and shows whether another caller at the attacker's own address gets decisions
+ * half a minute later.
  */
 export async function showUnread({ target }: Scene): Promise<Shown> {
   const attacking = ATTACKS['unread-http1']?.(target, HELD) as Promise<string>;
@@ -30,7 +30,7 @@ export async function showUnread({ target }: Scene): Promise<Shown> {
   };
 }
 
-/** A catalog whose reading is an answer of about 1 MiB. */
+/** Stores a catalog whose reading gives an answer of about 1 MiB. */
 export async function storeLargeCatalog(port: number, key: string): Promise<void> {
   const choices = Array.from({ length: 42 }, (_, index) => `${index}${'x'.repeat(24_000)}`);
   const body = JSON.stringify({ id: 'large', model: 'minilm-l6', choices });
@@ -39,8 +39,8 @@ export async function storeLargeCatalog(port: number, key: string): Promise<void
 }
 
 /**
- * The growth of D7: `count` sessions without a window, each with two reads of that catalog. Resolves with a function
- * that ends them.
+ * The growth of D7: opens `count` sessions without a window, each with two reads of that catalog. Returns a function
+ * that closes them.
  */
 export function openUnread(port: number, key: string, count: number): () => void {
   const read = (stream: number): Buffer =>
@@ -57,17 +57,16 @@ export function openUnread(port: number, key: string, count: number): () => void
   };
 }
 
-/** Requests whose lines nobody reads, and of them in a second: below what one address may ask. */
+/** Requests, each of which writes a line to the log that nobody reads. */
 const LINES = 40_000;
+/** Requests per second: fewer than one address may send. */
 const PACE = 5_000;
-/**
- * MiB that so many unread lines may add, and seconds after which a process that was told to end is not
- * waited for any more.
- */
+/** MiB that so many unread lines may add to the process's memory. */
 const MOST_GROWTH = 64;
+/** Seconds that a process that was told to end is waited for. */
 const PATIENCE = 15;
 
-/** D12: the log's reader stalls. Ends the service. */
+/** D12: nobody reads the log. Ends the service. */
 export async function showStalledLog({ target }: Scene): Promise<Shown> {
   const before = target.memory() ?? 0;
   const get = 'GET /none HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -79,7 +78,7 @@ export async function showStalledLog({ target }: Scene): Promise<Shown> {
   let sent = 0;
   const start = performance.now();
   await until(LINES / PACE, async () => {
-    // Of what is due by now, each connection writes its share.
+    // Each connection writes its share of the requests that are due by now.
     const share = Math.floor((((performance.now() - start) / 1000) * PACE - sent) / sockets.length);
     for (const socket of sockets) if (!socket.destroyed) socket.write(get.repeat(share));
     sent += share * sockets.length;

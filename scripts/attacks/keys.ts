@@ -1,15 +1,16 @@
-/** D8 and D9: keys that nobody issued, and clocks that are wrong. */
+/** D8 and D9: keys that nobody issued, and wrong clocks. */
 import { connect } from 'node:net';
 import { mintKey } from '../../src/domain/keys.ts';
 import { ask, decisionText } from './calls.ts';
 import { type Scene, type Shown, sleep, until } from './shown.ts';
 
-/** Junk keys with a right check sum, more than a cache of keys may hold. */
+/** Junk keys with a valid checksum: more than a cache of keys may hold. */
 const JUNK = 60_000;
+/** Connections that send them at a time. */
 const SENDERS = 8;
 
 /**
- * Sends requests with a new junk key each, many in a pipeline, and reads what comes; resolves with how many were sent.
+ * Sends pipelined requests, each with a new junk key, and counts the answers. Resolves to how many were sent.
  */
 async function sendJunk(port: number, seconds: number): Promise<number> {
   const ends = performance.now() + seconds * 1000;
@@ -24,7 +25,7 @@ async function sendJunk(port: number, seconds: number): Promise<number> {
       socket.on('data', (part) => {
         const lines = (rest + part.toString('latin1')).split('HTTP/1.1 ');
         answers += lines.length - 1;
-        // A read may end within those characters.
+        // A read may end within these nine characters.
         rest = (lines.at(-1) as string).slice(-8);
       });
       for (let written = 0; written < 2000 && !socket.destroyed && performance.now() < ends && sent < JUNK; ) {
@@ -45,13 +46,15 @@ async function sendJunk(port: number, seconds: number): Promise<number> {
   return sent;
 }
 
-/** Look-ups of keys that Redis answered so far. */
+/** How many look-ups of keys Redis has answered so far. */
 async function lookUps({ redis }: Scene): Promise<number> {
   const text = String(await redis?.command('INFO', 'commandstats'));
   return Number(/cmdstat_hmget:calls=(\d+)/.exec(text)?.[1] ?? 0);
 }
 
-/** D8: junk keys, and then whether a key that was verified before is still believed while Redis stands still. */
+/**
+ * D8: sends junk keys, and then tries whether a key that was verified before is still accepted while Redis is frozen.
+ */
 export async function showJunkKeys(scene: Scene, seconds: number): Promise<Shown> {
   const { target, redis } = scene;
   const key = await target.issueKey('good');
@@ -70,9 +73,9 @@ export async function showJunkKeys(scene: Scene, seconds: number): Promise<Shown
   };
 }
 
-/** How the service's clock and an operator's are set: see stepped-clock.ts. */
+/** Settings of a service whose clock can be changed, as can its operator's: see stepped-clock.ts. */
 export const STEPPED_CLOCK = { NODE_OPTIONS: `--import=${new URL('stepped-clock.ts', import.meta.url).href}` };
-/** Seconds that a key is watched for after it was revoked; 5 are promised. */
+/** Seconds that a key is watched after it was revoked; it is promised to end within 5. */
 const WATCHED = 8;
 
 /** Seconds until a key is refused, or undefined if it is not. */
@@ -89,8 +92,8 @@ async function untilRefused({ target }: Scene, key: string): Promise<number | un
 }
 
 /**
- * D9: a key is revoked by an operator whose clock is a minute ahead; another one after the service's clock was set
- * back by an hour.
+ * D9: revokes a key with an operator's clock that is a minute ahead, and another after the service's clock was set back
+ * by an hour.
  */
 export async function showClocks(scene: Scene): Promise<Shown> {
   const { target } = scene;

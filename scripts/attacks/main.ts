@@ -1,6 +1,6 @@
 /**
- * Runs attacks one after the other, each against a service of its own, and prints how a neighbour
- * fared: see `scripts/attacks.sh`.
+ * Runs attacks one after another, each against a service of its own, and prints how a neighbour fared: see
+ * `scripts/attacks.sh`.
  */
 import { parseArgs } from 'node:util';
 import { ATTACKS as PORT_ATTACKS } from './attacks.ts';
@@ -24,8 +24,9 @@ const ms = (value: number): string => (Number.isNaN(value) ? '-' : value.toFixed
 const cell = ({ answered, asked, p50, p99, gap }: Fare): string =>
   `${answered}/${asked} ${ms(p50)}/${ms(p99)} ms, gap ${(gap / 1000).toFixed(1)} s`;
 
-/** The time that a neighbour may at most be without an answer, seconds, and the lines of those that were longer. */
+/** Seconds that a neighbour may be without an answer. */
 const MOST_GAP = 2;
+/** What did not hold, a line each. */
 const broken: string[] = [];
 
 function print(when: string, fares: Fares, target: Target): void {

@@ -1,5 +1,6 @@
 /**
- * One attack against one checkout: a service of its own, a neighbour before and during the attack, and what it shows.
+ * Measures one attack against one checkout: a service of its own, a neighbour before and during the attack, and what
+ * the attack shows.
  */
 import { startProxy } from '../../test/support/nginx.ts';
 import { startRedis } from '../../test/support/redis.ts';
@@ -8,31 +9,34 @@ import { type Fares, startNeighbour } from './neighbour.ts';
 import { type Shown, sleep } from './shown.ts';
 import { startTarget, type Target } from './target.ts';
 
+/** What was measured. */
 export interface Measured {
   readonly shown: Shown;
   readonly calm: Fares;
   readonly during: Fares;
-  /** Cores that the serving process and the attacker's thread kept busy during the attack. */
+  /** How many cores the serving process and the attacker's thread kept busy during the attack. */
   readonly cores: { readonly serving: number | undefined; readonly attacker: number };
   /** The exit status of a service that ended though the attack does not end it by itself. */
   readonly died: number | undefined;
-  /** What is known long after the attack has begun; the service stays until then. */
+  /** Resolves to what is known only long after the attack has begun; the service runs until then. */
   readonly later: (() => Promise<Shown>) | undefined;
 }
 
+/** The lengths of the parts of a run, seconds. */
 export interface Times {
   readonly warm: number;
   readonly calm: number;
   readonly attack: number;
 }
 
-/** Seconds of a run. */
+/** The lengths of every run. */
 const TIMES: Times = { warm: 1.5, calm: 4, attack: 7 };
-/** Milliseconds between the neighbour's requests of one kind, and those that a service gets to end. */
+/** Milliseconds between the neighbour's requests of one kind. */
 const INTERVAL = 25;
+/** Milliseconds that a service gets to end by itself. */
 const PATIENCE = 5_000;
 
-/** Enough for all that the attacks open, so that nginx's own default is not what is measured. */
+/** Connections of nginx's worker: more than the attacks open, so that nginx's default is not what is measured. */
 const PROXY_CONNECTIONS = 65_536;
 
 /**
@@ -74,7 +78,7 @@ export async function measure(
     await sleep(TIMES.calm * 1000);
     const calm = neighbour.read();
     const [cpu, own, began] = [target.cpu(), process.threadCpuUsage(), performance.now()];
-    // One attack that fails must not lose the others' figures.
+    // An attack that fails must not cost the figures of the others.
     const shown = await show({ target, ...(redis === undefined ? {} : { redis }) }, TIMES.attack).catch(
       (error: unknown): Shown => ({ figure: `not measured: ${String(error)}`, defect: true }),
     );

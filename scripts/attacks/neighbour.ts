@@ -1,7 +1,7 @@
 /**
- * A neighbour in another address, in a thread of its own so that the attack's work does not count as his
- * waiting: decisions on a connection that is kept and on new ones, and probes of liveness on the callers' port
- * and on the operator's.
+ * A neighbour at another address, in a thread of its own, so that the attack's own work does not count as the
+ * neighbour's waiting. It asks for decisions over a kept connection and over new ones, and for liveness on the port of
+ * callers and on the operator's.
  */
 import { Agent, request } from 'node:http';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -16,33 +16,35 @@ export interface Fare {
   readonly gap: number;
 }
 
+/** The kinds of requests that a neighbour makes. */
 export const KINDS = ['decision', 'new connection', 'live', 'probe'] as const;
+/** How all kinds of requests fared. */
 export type Fares = Readonly<Record<(typeof KINDS)[number], Fare>> & {
   /** Decisions on both kinds of connection; the gap is the longer one of the two. */
   readonly decisions: Fare;
 };
 
-/**
- * Milliseconds between requests of one kind unless said otherwise, and those after which one counts as not answered.
- */
+/** Milliseconds between requests of one kind, by default. */
 const INTERVAL = 100;
+/** Milliseconds after which a request counts as not answered. */
 const PATIENCE = 10_000;
 
 interface Sample {
   readonly kind: (typeof KINDS)[number];
   readonly ms: number;
   readonly ok: boolean;
-  /** When it was over. */
+  /** When the request was over, by `now()`. */
   readonly at: number;
 }
 
+/** A neighbour that keeps asking. */
 export interface Neighbour {
-  /** What was seen since the last time. */
+  /** How requests have fared since the last call. */
   read(): Fares;
   stop(): Promise<unknown>;
 }
 
-/** Watches until `stop`. `interval`: milliseconds between requests of one kind. */
+/** Starts a neighbour, which asks until `stop`. `interval`: milliseconds between requests of one kind. */
 export function startNeighbour(
   ports: { readonly port: number; readonly metricsPort: number },
   interval = INTERVAL,
@@ -78,8 +80,8 @@ export function startNeighbour(
 const now = (): number => performance.timeOrigin + performance.now();
 
 /**
- * `begun` and `ends` of the time that was watched count for the gap: who was answered once, and then no more,
- * has a long one.
+ * The fare of samples between `begun` and `ends`, which both count for the gap: a caller who was answered once and then
+ * no more has a long one.
  */
 function fareOf(samples: readonly Sample[], begun: number, ends: number): Fare {
   const good = samples.filter(({ ok }) => ok);
@@ -98,7 +100,7 @@ const BODY = JSON.stringify({
   choices: ['billing', 'shipping', 'technical support'],
 });
 
-/** Asks in a loop: the next a moment after the last was answered or given up. */
+/** Asks in a loop: the next request `interval` milliseconds after the last was answered or given up. */
 async function ask(
   kind: Sample['kind'],
   port: number,

@@ -1,8 +1,8 @@
 /**
- * D6: who has which choices, told by time. A victim stores choices in a private catalog; an attacker asks for decisions
- * with a guess among the choices and sorts the guesses by how long they took. Every phrase is guessed once where it is
- * stored and once where it is not, with another number behind it that has as many tokens, so that nothing but being
- * stored can tell the guesses apart.
+ * D6: tries to learn from times which choices somebody has. A victim stores choices in a private catalog; an attacker
+ * asks for decisions with a guess among the choices and sorts the guesses by how long they took. Every phrase is
+ * guessed twice, with two numbers of equally many tokens after it, one of which is stored and the other not, so that
+ * the two guesses differ in nothing else.
  */
 import type { Agent } from 'node:http';
 import { ask, decisionText, keptAgent } from './calls.ts';
@@ -11,17 +11,18 @@ import type { Scene, Shown } from './shown.ts';
 const ADJECTIVES = ['secret', 'final', 'early', 'hidden', 'major', 'silent', 'double', 'northern', 'former', 'urgent'];
 const NOUNS = ['merger', 'lawsuit', 'layoff', 'recall', 'patent', 'audit', 'strike', 'breach', 'bonus', 'closure'];
 const PHRASES = ADJECTIVES.flatMap((adjective) => NOUNS.map((noun) => `${adjective} ${noun} of the whole company`));
-/** Requests of one guess. */
+/** Requests with one guess. */
 const REPEATED = 3;
 
+/** A guess, and whether it is right. */
 export interface Guess {
   readonly text: string;
   readonly stored: boolean;
 }
 
 /**
- * 200 guesses in an order of chance: each phrase once stored, once not, with the numbers `first` and `first + 1`, each
- * as often stored as not.
+ * 200 guesses in random order: each phrase with the numbers `first` and `first + 1`, one of them stored and one not,
+ * and each number as often stored as not.
  */
 export function makeGuesses(first: number, random: () => number = Math.random): Guess[] {
   const storedFirst = new Set(shuffled(PHRASES, random).slice(0, PHRASES.length / 2));
@@ -38,9 +39,9 @@ function shuffled<T>(list: readonly T[], random: () => number): T[] {
 }
 
 /**
- * How well times tell what is stored: the share of pairs, one stored and one not, of which the stored one took
- * less (ties count half). 0.5 is chance; `chance` is three standard deviations of it, if nothing can be told
- * (Mann and Whitney).
+ * How well times tell what is stored: the share of pairs, one stored and one not, in which the stored one took less
+ * (ties count half). 0.5 is chance; `chance` is three standard deviations of the share if nothing can be told (Mann and
+ * Whitney).
  */
 export function toldApart(stored: readonly number[], others: readonly number[]): { share: number; chance: number } {
   let less = 0;
@@ -55,7 +56,7 @@ interface Guesser {
   readonly key?: string;
 }
 
-/** Milliseconds of one request with this guess: what `Server-Timing` says of the engine, or else the whole call. */
+/** Milliseconds of one request with a guess: those of the engine, by `Server-Timing`, or of the whole request. */
 async function timeOf({ port, agent, key }: Guesser, text: string): Promise<number> {
   const body = decisionText({ input: 'hello', instruction: 'Which?', choices: [text, 'aa', 'bb'] });
   const { status, ms, headers } = await ask(port, { body, agent, ...(key === undefined ? {} : { key }) });
@@ -64,7 +65,7 @@ async function timeOf({ port, agent, key }: Guesser, text: string): Promise<numb
   return infer === undefined ? ms : Number(infer);
 }
 
-/** Guesses 200 times, each with repetition. */
+/** Tries every guess `REPEATED` times. */
 async function guessAll(guesser: Guesser, guesses: readonly Guess[]): Promise<Shown> {
   const times: { readonly stored: boolean; readonly first: number; readonly all: number }[] = [];
   for (const { text, stored } of guesses) {
@@ -86,7 +87,7 @@ async function guessAll(guesser: Guesser, guesses: readonly Guess[]): Promise<Sh
   };
 }
 
-/** Guesses without a key, and with the key of another owner. */
+/** D6: guesses without a key, and with the key of another owner. */
 export async function showOracle({ target }: Scene): Promise<Shown> {
   const { port } = target;
   const agent = keptAgent();

@@ -1,6 +1,6 @@
 /**
- * The page that `attacks.sh table` writes: what was measured, as Markdown, and what is to be said of it, from
- * the figures alone.
+ * The Markdown page that `attacks.sh table` writes: what was measured, and a verdict that follows from the figures
+ * alone.
  */
 import type { Defect } from './defects.ts';
 import type { Measured } from './measure.ts';
@@ -8,12 +8,13 @@ import type { Fare, Fares } from './neighbour.ts';
 import type { ReadCost } from './reader.ts';
 import { BODY_SIZES, type BodyGrowth, type Growth } from './sizes.ts';
 
-/** What was measured before and after the mends. */
+/** What was measured before and after the fixes. */
 export interface Pair<T> {
   readonly before: T;
   readonly after: T;
 }
 
+/** Everything that the page shows. */
 export interface Results {
   readonly head: readonly string[];
   readonly rows: readonly { readonly defect: Defect; readonly measured: Pair<Measured | undefined> }[];
@@ -24,13 +25,13 @@ export interface Results {
   readonly failures: readonly string[];
 }
 
-/** Milliseconds without an answer that nobody may suffer. */
+/** Milliseconds that a neighbour may be without an answer. */
 const MOST_GAP = 2000;
-/** How many times its p99 without the attack a neighbour's may be. */
+/** How far a neighbour's p99 may rise before the page lists it, as a multiple of the p99 without the attack. */
 const MOST_TIMES = 2;
-/** MiB that may be left of what an attack took, ten seconds after it: what a heap grows by without anybody's doing. */
+/** MiB that may still be held ten seconds after an attack: a heap may grow so much by itself. */
 const MOST_LEFT = 64;
-/** Milliseconds that one body of 1 MiB may hold the serving thread. */
+/** Milliseconds that one body of 1 MiB may block the serving thread. */
 const MOST_HELD = 10;
 
 const ms = (value: number): string => (Number.isNaN(value) ? '–' : value < 10 ? value.toFixed(1) : value.toFixed(0));
@@ -58,7 +59,7 @@ function verdictOf({ ends = false }: Defect, measured: Measured): string {
   return wrong.join('; ');
 }
 
-/** What did not hold, one line each; of the service after the mends alone. */
+/** What did not hold after the fixes, a line each. */
 export function brokenPromises({ rows, bodies, connections, readers, failures }: Results): string[] {
   const lines: string[] = [...failures];
   for (const { defect, measured } of rows) {
@@ -83,7 +84,7 @@ export function brokenPromises({ rows, bodies, connections, readers, failures }:
   return lines;
 }
 
-/** Whose p99 rose to more than twice what it was, decisions and probes, and whether nginx lets the attack through. */
+/** The attacks under which a p99 more than doubled, of decisions or probes, and whether nginx lets them through. */
 function slowed({ rows }: Results): string[] {
   const lines: string[] = [];
   for (const { defect, measured } of rows) {
@@ -126,16 +127,16 @@ function verdict(results: Results): string[] {
   return [
     '## Verdict',
     '',
-    `The longest time that a neighbour was without a decision after the mends: ${seconds(longest?.gap ?? 0)} (${longest?.id ?? '–'}); at most ${seconds(MOST_GAP)}.`,
+    `The longest time that a neighbour was without a decision after the fixes: ${seconds(longest?.gap ?? 0)} (${longest?.id ?? '–'}); at most ${seconds(MOST_GAP)}.`,
     ...(unseen.length === 0
-      ? ['Every attack showed its defect before the mends.']
-      : [`Not shown before the mends, on this machine and with these bounds: ${unseen.join(', ')}.`]),
+      ? ['Every attack showed its defect before the fixes.']
+      : [`Not shown before the fixes, on this machine and with these bounds: ${unseen.join(', ')}.`]),
     '',
-    'What did not hold after the mends:',
+    'What did not hold after the fixes:',
     '',
     ...list(brokenPromises(results), 'nothing.'),
     '',
-    `Where the neighbour's p99 rose above ${MOST_TIMES} times its figure without the attack, after the mends. Attacker, neighbour and service share the cores, so this holds the attacker's own work as well:`,
+    `Where the neighbour's p99 rose above ${MOST_TIMES} times its figure without the attack, after the fixes. Attacker, neighbour and service share the cores, so this includes the attacker's own work:`,
     '',
     ...list(slowed(results), 'nowhere.'),
     '',
@@ -165,9 +166,9 @@ function neighbours({ rows }: Results): string[] {
   const cores = ({ cores: { serving, attacker } }: Measured): string =>
     `${serving === undefined ? '–' : serving.toFixed(2)} / ${attacker.toFixed(2)}`;
   return [
-    '## A neighbour in another address',
+    '## A neighbour at another address',
     '',
-    'Decisions answered/asked, p50/p99, the longest time without an answer; p99 of `/health/live` in milliseconds on the port of callers / on that of probes, which there was none of before; cores kept busy by the serving process / by the attacker.',
+    'Decisions answered/asked, p50/p99, the longest time without an answer; p99 of `/health/live` in milliseconds on the port of callers / on that of probes, which did not exist before; cores kept busy by the serving process / by the attacker.',
     '',
     ...table(
       ['', '', 'Decisions without', 'during', 'Live without', 'during', 'Cores'],
@@ -220,11 +221,11 @@ function growth({ bodies, connections }: Results): string[] {
   return [
     '## Growth',
     '',
-    'Until one such body alone was answered:',
+    'Time until one such body by itself was answered:',
     '',
     ...table(['', '', ...BODY_SIZES.map(kib)], sized),
     '',
-    'Memory of the serving process by connections, one size after the other against one service: D4 with 30 health watches on each, D5 with a request on each, D7 with two unread answers of 1 MiB on each.',
+    'Memory of the serving process by connections, one size after another against one service: D4 with 30 health watches on each, D5 with a request on each, D7 with two unread answers of 1 MiB on each.',
     '',
     ...table(
       ['', '', 'Connections', 'MiB before', 'held', '10 s after', "Neighbour's decisions meanwhile", '8 to 10 s after'],
@@ -255,7 +256,7 @@ function readers({ readers: { before, after } }: Results): string[] {
   ];
 }
 
-/** The whole page. */
+/** The page as Markdown. */
 export function writePage(results: Results): string {
   return [
     ...results.head,

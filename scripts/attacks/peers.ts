@@ -1,4 +1,4 @@
-/** D10, D11 and D18: peers that ask for another protocol, that vanish, and that cancel much. */
+/** D10, D11 and D18: peers that ask for another protocol, that vanish, and that cancel many requests. */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { FLAG, frame, headers, PREFACE, request, rst, settings, TYPE } from '../../test/support/http2-frames.ts';
@@ -6,7 +6,8 @@ import { decisionText, sendBytes } from './calls.ts';
 import { type Scene, type Shown, sleep, until } from './shown.ts';
 
 /**
- * D10: what follows a request with `Upgrade` in the same read is the head of a request, and its body comes in the next.
+ * D10: sends a request with `Upgrade` and the head of a second request in one read, and the second request's body in
+ * the next. Shows whether that body is answered as a request.
  */
 export async function showUpgrade({ target }: Scene, seconds: number): Promise<Shown> {
   const body = 'GET /v1/models/smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -37,14 +38,16 @@ const WATCH = Buffer.concat([
   ),
   frame(TYPE.data, 1, Buffer.alloc(5), FLAG.endStream),
 ]);
-/** Connections of peers that say nothing more. */
+/** Connections of peers that fall silent. */
 const VANISHED = 20;
-/** Seconds after which one that vanished must be gone: a ping a minute, and half of one to answer it. */
+/**
+ * Seconds after which the service must have closed a silent connection: a ping each minute, and half a minute for it.
+ */
 const GONE_AFTER = 105;
 
 /**
- * D11, its beginning: peers that watch health and then neither send nor acknowledge anything. The end is told when it
- * is known, long after.
+ * D11: peers that watch health and then neither send nor acknowledge anything. `later` resolves to the outcome, which
+ * is known long after.
  */
 export async function showVanished({ target }: Scene, seconds: number): Promise<Shown & { later(): Promise<Shown> }> {
   const began = performance.now();
@@ -79,8 +82,8 @@ export async function showVanished({ target }: Scene, seconds: number): Promise<
 }
 
 /**
- * Whether the server's end of a connection has a keep-alive timer: state 01 is established, timer
- * 02 keep-alive (proc_net_tcp(5)).
+ * Whether the server's end of a connection has a keep-alive timer: state 01 is established, timer 02 is keep-alive
+ * (proc_net_tcp(5)).
  */
 function keepsAlive(port: number, peer: number): boolean {
   const hex = (number: number): string => `:${number.toString(16).toUpperCase().padStart(4, '0')}`;
@@ -93,10 +96,12 @@ function keepsAlive(port: number, peer: number): boolean {
     );
 }
 
-/** Requests that one session takes back in a second: what a proxy with many callers in a hurry does. */
+/** Requests that one session cancels per second, as a proxy does whose many callers hang up. */
 const RESETS = 250;
 
-/** D18: a session whose callers cancel much also carries a call that nobody cancels. */
+/**
+ * D18: shows whether a session with many cancelled requests is cut off, and whether its other requests are answered.
+ */
 export async function showResets({ target }: Scene, seconds: number): Promise<Shown> {
   const json = [['content-type', 'application/json']] as const;
   const socket = connect({ port: target.port, host: '127.0.0.1', localAddress: '127.0.0.1', noDelay: true });

@@ -1,20 +1,23 @@
 /**
- * What reading a body costs beside `JSON.parse` of the same text, with the reader of a checkout, as JSON on
- * standard output: `node reader.ts CHECKOUT`. A process of its own, so that readers of two checkouts share no heap
- * and no compiled code.
+ * Measures what it costs to read a body with the reader of a checkout, compared with `JSON.parse` of the same text, and
+ * prints it as JSON: `node reader.ts CHECKOUT`. It is a process of its own, so that the readers of two checkouts share
+ * neither heap nor compiled code.
  */
 import { pathToFileURL } from 'node:url';
 import { hostileBodies } from '../../test/support/hostile-bodies.ts';
 
+/** Bytes of the bodies: up to the most that a body may have. */
 const SIZES = [1 << 16, 1 << 18, 1 << 20];
+/** How often each body is read. */
 const ROUNDS = 5;
 
+/** What it costs to read one kind of body. */
 export interface ReadCost {
   readonly body: string;
   readonly hostile: boolean;
-  /** For each size: the least time of the rounds as a multiple of the least of `JSON.parse`. */
+  /** For each size: the least time of the rounds, as a multiple of the least time of `JSON.parse`. */
   readonly ratios: readonly number[];
-  /** For each size: the longest of the rounds, milliseconds, which is how long the thread was held. */
+  /** For each size: the longest time of the rounds, milliseconds, for which the thread was blocked. */
   readonly longest: readonly number[];
 }
 
@@ -23,7 +26,7 @@ const WORDS = 'the customer says that an order which was paid for twice has not 
 );
 const words = (bytes: number): string => `${WORDS.join(' ').repeat(Math.ceil(bytes / 90))}`.slice(0, bytes);
 
-/** Bodies as callers send them, but for their size. */
+/** Bodies such as callers send, except for their size. */
 const ordinary: Readonly<Record<string, (size: number) => Buffer>> = {
   'a text of words': (size) =>
     Buffer.from(JSON.stringify({ model: 'm', input: words(size), instruction: 'i', choices: ['a', 'b'] })),
@@ -38,13 +41,13 @@ const ordinary: Readonly<Record<string, (size: number) => Buffer>> = {
     ),
 };
 
-/** The reader of a checkout: of its JSON, up to the message. */
+/** The reader of a checkout, from JSON to the message. */
 async function readerOf(checkout: string): Promise<(bytes: Buffer) => unknown> {
   const load = (path: string) => import(pathToFileURL(`${checkout}/${path}`).href);
   const { CreateDecisionRequestSchema: schema } = await load('gen/umpire/v1/decision_service_pb.ts');
   const { compileMessageReader } = await load('src/wire/rest/message-reader.ts');
   const none = new Map<string, string>();
-  // Before there was a scanner, a body was parsed as a whole, and its object read into a message.
+  // An older checkout has no scanner: it parses a body as a whole, and reads the object into a message.
   const parser = await load('src/wire/rest/strict-json.ts').catch(() => undefined);
   if (parser === undefined) {
     const read = compileMessageReader(schema);
@@ -57,14 +60,14 @@ async function readerOf(checkout: string): Promise<(bytes: Buffer) => unknown> {
   };
 }
 
-/** Milliseconds of each round. A refusal counts as well. */
+/** Milliseconds of each round, whether the work returns or throws. */
 function time(work: () => unknown): number[] {
   return Array.from({ length: ROUNDS }, () => {
     const began = performance.now();
     try {
       work();
     } catch {
-      // What is timed is how long it takes to refuse it.
+      // A refusal is timed like any other outcome.
     }
     return performance.now() - began;
   });
@@ -78,7 +81,7 @@ for (const [of, hostile] of [
 ] as const) {
   for (const [body, make] of Object.entries(of)) {
     const bytes = SIZES.map((size) => make(size - 256));
-    // Once for the compiler.
+    // The first rounds let the compiler optimise.
     for (const each of bytes) time(() => read(each));
     const parsed = bytes.map((each) => Math.min(...time(() => JSON.parse(each.toString()))));
     const own = bytes.map((each) => time(() => read(each)));

@@ -1,4 +1,7 @@
-/** How attacks grow with their size: D2 and D3 with the bytes of a body, D4, D5 and D7 with connections. */
+/**
+ * How the effect of attacks grows with their size: of D2 and D3 with the bytes of a body, of D4, D5 and D7 with
+ * connections.
+ */
 import { ATTACKS } from './attacks.ts';
 import { COSTLY_BODIES } from './bodies.ts';
 import { ask } from './calls.ts';
@@ -7,30 +10,36 @@ import { startNeighbour } from './neighbour.ts';
 import { sleep } from './shown.ts';
 import { startTarget, type Target } from './target.ts';
 
+/** Bytes of the bodies: up to the most that a body may have. */
 export const BODY_SIZES = [1 << 16, 1 << 18, 1 << 20];
+/** Numbers of connections. */
 const CONNECTIONS = [10, 100, 1000];
-/** Seconds that connections are held, and after which the memory is looked at once they are gone. */
+/** Seconds that connections are held. */
 const HELD = 5;
+/** Seconds after the connections are gone at which the memory is measured again. */
 const AFTER = 10;
+/** Milliseconds that a service gets to end by itself. */
 const PATIENCE = 5_000;
 
+/** What one body of a size cost. */
 export interface BodyGrowth {
   readonly size: number;
-  /** Milliseconds until one such body alone was answered, the median of the rounds, and the answer's status. */
+  /** Milliseconds until one such body by itself was answered, the median of the rounds. */
   readonly ms: number;
+  /** The status of that answer. */
   readonly status: number;
-  /** Engines killed so far. */
+  /** Engine processes killed so far. */
   readonly killed: number;
 }
 
-/** One body at a time of each size, against one service. */
+/** Sends bodies of each size, one at a time, to one service. */
 export async function measureBodies(kind: keyof typeof COSTLY_BODIES, checkout: string): Promise<BodyGrowth[]> {
   const target = await startTarget(checkout);
   const grown: BodyGrowth[] = [];
   try {
     for (const size of BODY_SIZES) {
       const answers = [];
-      // A body that takes seconds takes them every time.
+      // A body that takes seconds is not repeated.
       for (let round = 0; round < 3 && (answers[0]?.ms ?? 0) < 1000; round += 1)
         answers.push(await ask(target.port, { body: COSTLY_BODIES[kind](size) }));
       const sorted = answers.toSorted((a, b) => a.ms - b.ms);
@@ -43,22 +52,23 @@ export async function measureBodies(kind: keyof typeof COSTLY_BODIES, checkout: 
   return grown;
 }
 
+/** What a number of connections cost. */
 export interface Growth {
   readonly connections: number;
   /** MiB of the serving process: before, while the connections are held, and ten seconds after they are gone. */
   readonly memory: readonly [before: number, held: number, after: number];
-  /** The neighbour's decisions while they are held, and in the last seconds after. */
+  /** The neighbour's decisions while the connections are held; `after`: 8 to 10 s after they are gone. */
   readonly held: string;
   readonly after: string;
-  /** Milliseconds without an answer, while they are held. */
+  /** The neighbour's longest time without an answer while the connections are held, milliseconds. */
   readonly gap: number;
-  /** Whether decisions were refused ten seconds after. */
+  /** Whether decisions were not answered 8 to 10 s after they are gone. */
   readonly refused: boolean;
 }
 
 type Hold = (target: Target, count: number, key: string) => Promise<unknown>;
 
-/** What holds so many connections, for the seconds that they are held. */
+/** The functions that hold so many connections for `HELD` seconds. */
 const HOLDS: Readonly<Record<'D4' | 'D5' | 'D7', Hold>> = {
   D4: (target, count) => ATTACKS.watches?.(target, HELD, count, 30) as Promise<string>,
   D5: (target, count) => ATTACKS['connections-kept']?.(target, HELD, count) as Promise<string>,
@@ -69,7 +79,7 @@ const HOLDS: Readonly<Record<'D4' | 'D5' | 'D7', Hold>> = {
   },
 };
 
-/** Holds 10, 100 and 1,000 connections one after the other against one service. */
+/** Holds 10, 100 and 1,000 connections, one number after another, against one service. */
 export async function measureConnections(kind: keyof typeof HOLDS, checkout: string): Promise<Growth[]> {
   const target = await startTarget(checkout);
   const neighbour = startNeighbour(target, 50);

@@ -1,9 +1,9 @@
 /**
- * Every attack of D1 to D18 against another checkout and this one, in turns, on one Markdown page: `node
- * scripts/attacks/table.ts --before CHECKOUT [--out FILE] [--through-nginx] [D1 D2 …]`. With names it runs those alone,
- * without growth and readers; `growth` and `readers` are names, too. With `--through-nginx` attacker and neighbour call
- * through a real nginx with the configuration of `deploy/`, and only the attacks run that it passes on. The checkout
- * needs its `node_modules`. Exits with 1 if something did not hold in this checkout.
+ * Runs the attacks of D1 to D18 against another checkout and this one, in turns, and writes a Markdown page: `node
+ * scripts/attacks/table.ts --before CHECKOUT [--out FILE] [--through-nginx] [NAME…]`. A name is that of a defect,
+ * `growth` or `readers`; without names it runs everything. With `--through-nginx` attacker and neighbour call through a
+ * real nginx with the configuration of `deploy/`, and only the attacks run that it passes on. The other checkout needs
+ * its `node_modules`. Exits with 1 if something did not hold in this checkout.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -49,10 +49,10 @@ const wanted = (name: string): boolean => {
 const began = performance.now();
 const say = (text: string): void => console.error(`${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
 
-/** What could not be measured at all: the other figures are kept. */
+/** What could not be measured, a line each; the other figures are kept. */
 const failures: string[] = [];
 
-/** One after the other, never both at one time; `none` stands for what failed. */
+/** Does work on both checkouts, one after the other. `none`: the result of work that failed. */
 async function inTurns<T>(what: string, none: T, work: (checkout: string) => Promise<T>): Promise<Pair<T>> {
   const one = async (when: keyof Pair<T>): Promise<T> => {
     say(`${what}, ${when}`);
@@ -77,7 +77,7 @@ async function commitOf(checkout: string): Promise<string> {
   return stdout.trim();
 }
 
-/** What takes a minute to be known is begun first, and asked for at the end. */
+/** D11, whose outcome is known only after more than a minute, is begun first and asked for at the end. */
 const order = DEFECTS.toSorted((a, b) => Number(b.id === 'D11') - Number(a.id === 'D11'));
 const measured = new Map<string, Pair<Measured | undefined>>();
 for (const defect of order.filter(({ id }) => wanted(id)))
@@ -102,7 +102,7 @@ const rows = [];
 for (const defect of DEFECTS) {
   const pair = measured.get(defect.id);
   if (pair === undefined) continue;
-  // Both at one time: what is waited for does nothing.
+  // Both are awaited together, since nothing is measured meanwhile.
   const [first, second] = await Promise.all([ended(pair.before), ended(pair.after)]);
   rows.push({ defect, measured: { before: first, after: second } });
 }

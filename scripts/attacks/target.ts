@@ -1,6 +1,6 @@
 /**
  * The service that is attacked: `src/main.ts` of a checkout in a process of its own, with the default limits, one
- * engine and one model.
+ * engine process and one model.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,31 +10,32 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+/** A running service that is attacked. */
 export interface Target {
-  /** The serving process. */
+  /** The pid of the serving process. */
   readonly pid: number;
   readonly port: number;
   /** The port of metrics and probes. */
   readonly metricsPort: number;
-  /** MiB that the serving process keeps in memory; undefined once it has ended. */
+  /** Resident MiB of the serving process; undefined once it has ended. */
   memory(): number | undefined;
-  /** Seconds of CPU time that the serving process took so far; undefined once it has ended. */
+  /** Seconds of CPU time that the serving process has used so far; undefined once it has ended. */
   cpu(): number | undefined;
   /** The exit status, if it has ended. */
   readonly status: number | null;
-  /** One sample of the metrics; 0 where there is no such one. */
+  /** One sample of the metrics; 0 if it does not exist. */
   metric(name: string): Promise<number>;
-  /** Its log so far. */
+  /** The service's log so far. */
   log(): string;
-  /** A new key of this owner, made by the operator's command. */
+  /** Creates a key of this owner with the operator's command. */
   issueKey(owner: string): Promise<string>;
-  /** The operator's command, with more of an environment and an input: its output, and whether it ended with 0. */
+  /** Runs the operator's command. Resolves to its output and whether it ended with 0. */
   operate(args: readonly string[], more?: Operation): Promise<{ readonly out: string; readonly ok: boolean }>;
-  /** Ends it, by force once `patience` is over, milliseconds. */
+  /** Ends the service, by force after `patience` milliseconds. */
   stop(patience?: number): Promise<void>;
 }
 
-/** What an operator's command has beside its arguments. */
+/** What an operator's command gets beside its arguments. */
 export interface Operation {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
@@ -42,19 +43,20 @@ export interface Operation {
 
 /** How a service is started. */
 export interface Starting {
-  /** Whether somebody reads its log; otherwise the pipe fills up. */
+  /** Whether its log is read; if not, the pipe fills up. */
   readonly readLog?: boolean;
 }
 
+/** The folder of this checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
-// A script that is interrupted takes its services along.
+// An interrupted script ends its services, by the handler of 'exit'.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
 
-/** Starts one and waits until it is ready. */
+/** Starts a service and waits until it is ready. */
 export async function startTarget(
   checkout: string = ROOT,
   settings: Readonly<Record<string, string>> = {},
@@ -81,7 +83,7 @@ export async function startTarget(
   let log = '';
   if (readLog) {
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      // The first lines and the last: in an attack there are many.
+      // Of a long log only the end is kept: an attack can cause very many lines.
       log = log.length > 4_000_000 ? log.slice(-2_000_000) + text : log + text;
     });
   }
@@ -130,8 +132,8 @@ export async function startTarget(
     log: () => log,
     cpu() {
       try {
-        // Behind the name in parentheses, which may hold spaces: utime and stime in hundredths of
-        // a second (proc_pid_stat(5)).
+        // After the name in parentheses, which may have spaces, come utime and stime among others, in hundredths of a
+        // second (proc_pid_stat(5)).
         const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
         return (Number(fields[11]) + Number(fields[12])) / 100;
       } catch {
@@ -141,7 +143,7 @@ export async function startTarget(
     async issueKey(owner) {
       const { out, ok } = await operate(['keys', 'create', '--owner', owner]);
       if (!ok) throw new Error(`no key was made for ${owner}`);
-      // The last line is the key.
+      // The key is the last line of the output.
       return out.trim().split('\n').at(-1) as string;
     },
     operate,
@@ -156,7 +158,7 @@ export async function startTarget(
 }
 
 /**
- * Two ports that nobody listens on. Both are held until both are known: one that is free again may be given out again.
+ * Two free ports. Both are held until both are known, since the system may give out a released port again.
  */
 async function freePorts(): Promise<readonly [number, number]> {
   const servers = [createServer(), createServer()] as const;

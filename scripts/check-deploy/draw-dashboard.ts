@@ -1,13 +1,14 @@
-/** A dashboard's panels as one SVG: plain, but what Grafana would show of the same answers. */
+/** Draws a dashboard's panels as one SVG: plainly, but with what Grafana would show of the same answers. */
 import { layLegend } from './legend.ts';
 
 /** One line, band or row of a panel. */
 export interface Series {
   readonly name: string;
-  /** Seconds since the epoch, and values; what was not finite is left out. */
+  /** Times in seconds since the epoch, with their values; values that are not finite are left out. */
   readonly points: readonly (readonly [at: number, value: number])[];
 }
 
+/** A panel with its answers. */
 export interface DrawnPanel {
   readonly type: string;
   readonly title: string;
@@ -17,7 +18,9 @@ export interface DrawnPanel {
   readonly series: readonly Series[];
 }
 
+/** Pixels of a column of Grafana's grid, which has 24. */
 const COLUMN = 48;
+/** Pixels of a row of that grid. */
 const ROW = 22;
 const COLOURS = [
   '#1f6f8b',
@@ -32,7 +35,7 @@ const COLOURS = [
   '#b56576',
 ];
 
-/** Draws all panels of a time from `start` to `end`, in seconds. */
+/** Draws all panels for the time from `start` to `end`, in seconds since the epoch. */
 export function drawDashboard(title: string, panels: readonly DrawnPanel[], start: number, end: number): string {
   const height = Math.max(...panels.map(({ gridPos }) => gridPos.y + gridPos.h)) * ROW + 40;
   return [
@@ -69,7 +72,7 @@ function drawPanel(panel: DrawnPanel, width: number, height: number, start: numb
   return `${frame}${times.join('')}${body}`;
 }
 
-/** Rows of names under a panel. */
+/** Rows of a panel's legend. */
 const LEGEND_ROWS = 2;
 
 interface Plot {
@@ -120,7 +123,7 @@ function drawLines({ series, unit, stacked }: DrawnPanel, plot: Plot, x: (at: nu
   return [...grid, ...lines, ...legend].join('');
 }
 
-/** Buckets count what is below their bound, so a row is the difference to the one before. */
+/** Draws a heatmap. Buckets count everything below their bound, so a row is the difference from the one before. */
 function drawHeatmap({ series, unit }: DrawnPanel, plot: Plot, x: (at: number) => number): string {
   const bounds = [...series].sort((a, b) => boundOf(a) - boundOf(b));
   const rows = bounds.map(({ points }, i) => {

@@ -1,4 +1,4 @@
-"""Reads envoy.yaml as the messages that Envoy's own protos describe: a word that they do not know is refused.
+"""Reads envoy.yaml into the messages of Envoy's own protos, which refuse a field that they do not know.
 
     python check.py envoy.yaml
 
@@ -10,7 +10,7 @@ import sys
 
 import yaml
 
-# Whoever reads an Any must know its type.
+# To read an Any, the library must know its type.
 for module in (
     "filters.network.http_connection_manager.v3",
     "filters.http.router.v3",
@@ -23,7 +23,7 @@ from envoy_data_plane.envoy.config.bootstrap.v3 import Bootstrap  # noqa: E402
 
 
 def read(text):
-    """The configuration as Envoy's message; whatever the library throws at a word that it does not know."""
+    """Returns the configuration as Envoy's message. The library raises an error for an unknown field."""
     return Bootstrap.from_dict(yaml.safe_load(text))
 
 
@@ -34,7 +34,7 @@ assert bootstrap.static_resources.clusters[0].health_checks
 for word in ("connect_timeout", "use_remote_address", "retry_on", "alpn_protocols", "use_downstream_protocol_config"):
     try:
         read(text.replace(word, word + "x"))
-    except Exception:  # The library has no one class for it.
+    except Exception:  # The library has no common class for these errors.
         continue
     sys.exit(f"a broken configuration was accepted: {word}x")
 print("envoy.yaml: ok")

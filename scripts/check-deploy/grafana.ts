@@ -1,5 +1,5 @@
 /**
- * Checks the dashboard against Grafana's own types, strictly: a word that its schema does not know, or a wrong value,
+ * Checks the dashboard strictly against Grafana's own types: a field that its schema does not know, or a wrong value,
  * is an error. @grafana/schema is installed into a folder of its own, .venv/grafana.
  */
 import { equal, notEqual } from 'node:assert/strict';
@@ -26,7 +26,7 @@ if (!existsSync(types)) {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  // JSON has the words of an enum, which TypeScript takes from a union alone.
+  // JSON has the values of an enum, which TypeScript accepts only for a union.
   for (const file of readdirSync(types, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.d.ts'),
   )) {
@@ -42,7 +42,7 @@ if (!existsSync(types)) {
   }
 }
 
-/** What the compiler says to a dashboard. */
+/** The compiler's errors for a dashboard; empty if there are none. */
 function faultsOf(text: string): string {
   const { panels }: { readonly panels: readonly Panel[] } = JSON.parse(text);
   const shown = panels.filter(({ type }) => type !== 'row');
@@ -62,7 +62,7 @@ function faultsOf(text: string): string {
     }),
   ];
   const file = join(folder, 'dashboard.ts');
-  // The package lists other entries than these.
+  // The package does not export these files, so they are imported by their paths.
   writeFileSync(file, lines.join('\n').replaceAll("'@grafana/schema/dist", "'./node_modules/@grafana/schema/dist"));
   const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'esnext', '--moduleResolution', 'bundler'];
   const { stdout } = spawnSync(root('node_modules/.bin/tsc'), [...options, '--ignoreConfig', file], {

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Builds the image of deploy/Dockerfile with buildah, without a container engine, and starts what it made. Needs root, buildah and debootstrap, both
-# from Debian. Where the official Node image cannot be fetched, one that is made here from Debian and the pinned Node stands in for it.
+# Builds the image of deploy/Dockerfile with buildah, without a container engine, and starts it. Needs root, and buildah
+# and debootstrap from Debian. In place of the official Node image, which may not be reachable, it makes one from Debian
+# and the pinned Node.
 set -eu
 cd "$(dirname "$0")/../.."
-# With CHECK_FOLDER what was made is kept there, and the next check is quicker.
+# If CHECK_FOLDER is set, the images are kept there, and the next check is quicker.
 work="${CHECK_FOLDER:-$(mktemp -d)}"
 mkdir -p "$work"
 export BUILDAH_ISOLATION=chroot
@@ -24,7 +25,7 @@ if ! buildah $store inspect --type image umpire-node >/dev/null 2>&1; then
   buildah $store copy --quiet "$base" "$node_home/bin/node" /usr/local/bin/node
   buildah $store copy --quiet "$base" "$npm_home" /usr/local/lib/node_modules/npm
   buildah $store run "$base" -- ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
-  # The registry's certificate authority, where this machine has its own.
+  # This machine may have a certificate authority of its own for the registry.
   if [ -n "${NODE_EXTRA_CA_CERTS:-}" ]; then
     buildah $store copy --quiet "$base" "$NODE_EXTRA_CA_CERTS" /etc/ssl/extra.pem
     buildah $store config --env NODE_EXTRA_CA_CERTS=/etc/ssl/extra.pem "$base"

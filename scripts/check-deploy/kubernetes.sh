@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds both overlays with kustomize and validates what comes out against the schemas of Kubernetes, strictly, in the oldest and the newest version
-# that is meant to run them. Needs kubectl or kustomize; kubernetes-validate is installed into a folder of its own, .venv/kubernetes.
+# Builds both overlays with kustomize and validates the manifests strictly against the schemas of the oldest and the
+# newest version of Kubernetes that should run them. Needs kubectl or kustomize; kubernetes-validate is installed into a
+# folder of its own, .venv/kubernetes.
 set -eu
 cd "$(dirname "$0")/../.."
 tool=.venv/kubernetes
@@ -17,12 +18,12 @@ for overlay in embedded redis; do
     "$tool/bin/kubernetes-validate" --strict --no-warn --quiet --kubernetes-version "$version" "$built/$overlay.yaml"
   done
   echo "overlay $overlay: ok"
-  # Everything that the restricted level of pod security asks for.
+  # All that the restricted level of pod security requires.
   for line in 'runAsNonRoot: true' 'readOnlyRootFilesystem: true' 'allowPrivilegeEscalation: false' 'type: RuntimeDefault' '- ALL'; do
     grep -q -- "$line" "$built/$overlay.yaml" || { echo "$overlay lacks '$line'" >&2; exit 1; }
   done
 done
-# A manifest with a word that Kubernetes does not know is refused, so the check can fail.
+# The check can fail: a manifest with a field that Kubernetes does not know is refused.
 sed 's/readinessProbe/readynessProbe/' "$built/redis.yaml" >"$built/broken.yaml"
 if "$tool/bin/kubernetes-validate" --strict --no-warn --quiet "$built/broken.yaml" >/dev/null 2>&1; then
   echo 'a broken manifest was accepted' >&2

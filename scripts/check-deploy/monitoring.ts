@@ -1,8 +1,8 @@
 /**
- * Alerts and dashboard against a real Prometheus: `node scripts/check-deploy/monitoring.ts [SECONDS]`. Two servers with
- * a Redis and an inference server are loaded and scraped; then every rule must be healthy, and every query of the
- * dashboard and of prometheus-adapter must have an answer. The answers are drawn into docs/dashboard.svg. Needs
- * prometheus, promtool and redis-server, from Debian.
+ * Checks the alerts and the dashboard with a real Prometheus: `node scripts/check-deploy/monitoring.ts [SECONDS]`. Two
+ * servers with a Redis and an inference server are under load and scraped; then every rule must be healthy, and every
+ * query of the dashboard and of prometheus-adapter must have an answer. The answers are drawn into docs/dashboard.svg.
+ * Needs prometheus, promtool and redis-server from Debian.
  */
 import { equal, ok } from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -25,8 +25,9 @@ import { makeVariedLoad } from './varied-load.ts';
 const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const monitoring = root('deploy/monitoring');
 const seconds = Number(process.argv[2] ?? 90);
+/** Seconds between two scrapes, and between two points of a query. */
 const STEP = 2;
-/** Short enough to see the load begin. */
+/** The window of rates: short enough to see the load begin. */
 const WINDOW = '10s';
 
 for (const args of [
@@ -62,13 +63,13 @@ interface Answer {
   readonly values: readonly (readonly [number, string])[];
 }
 
-// Whoever was started ends with this process, also when it is interrupted.
+// Everything that was started ends with this process, also when it is interrupted.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 const folder = mkdtempSync(join(tmpdir(), 'umpire-monitoring-'));
 const redis = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always']);
 const metricsPorts = [await freePort(), await freePort()];
-// One after the other: a model's limits are measured when it is loaded, and one that has to share its
-// core may fail them.
+// The servers start one after the other: a model's speed is measured when it is loaded, and a model that shares its
+// core may miss its limits.
 const servers: ServerProcess[] = [];
 const models = modelsDir('minilm-l6');
 const cleanUps: (() => unknown)[] = [];
@@ -95,7 +96,7 @@ const newKey = (...options: readonly string[]): string =>
     .split('\n')
     .at(-1) ?? '';
 
-// The shipped configuration, with addresses in place of the name, and looks as often as a short run needs.
+// The shipped configuration, but with addresses in place of the name, and with scrapes as often as a short run needs.
 const config = parse(readFileSync(join(monitoring, 'prometheus.yml'), 'utf8'));
 config.global = { scrape_interval: `${STEP}s`, evaluation_interval: `${STEP}s` };
 config.scrape_configs[0].dns_sd_configs = undefined;

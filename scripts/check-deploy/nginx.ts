@@ -1,7 +1,7 @@
 /**
  * Calls a service through a real nginx with the configuration of deploy/nginx:
- * `node scripts/check-deploy/nginx.ts PORT`, the port of a service that trusts 127.0.0.1 as its proxy. REST over
- * HTTP/1.1 and HTTP/2, gRPC and Connect, all on one name with TLS; then without a replica.
+ * `node scripts/check-deploy/nginx.ts PORT`, with the port of a service that trusts 127.0.0.1 as its proxy. It calls
+ * REST over HTTP/1.1 and HTTP/2, gRPC and Connect, all under one name with TLS; then the same without a replica.
  */
 import { deepEqual, equal, match, notEqual } from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -22,7 +22,7 @@ const body = JSON.stringify({
   choices: ['billing', 'shipping', 'technical support'],
 });
 
-/** One request by curl; status 0 if there was no answer. */
+/** Makes one request with curl; the status is 0 if there was no answer. */
 function curl({ port, certificate }: TestProxy, path: string, ...options: readonly string[]) {
   const format = '\n%{http_version} %{http_code} %header{retry-after} %header{x-request-id} %header{grpc-status}';
   const all = ['--silent', '--cacert', certificate.certFile, '--write-out', format, ...options];
@@ -43,7 +43,7 @@ const grpc = ({ port, certificate }: TestProxy): string =>
     stdio: 'pipe',
   });
 
-// The first of the replicas is away: nothing of it shows.
+// Two of the three replicas are away, which callers must not notice.
 const away = `127.0.0.1:${await freePort()}`;
 const proxy = await startProxy([away, `127.0.0.1:${servicePort}`, away]);
 try {
@@ -88,7 +88,7 @@ try {
     proxy.certificate.certFile,
   ];
   execFileSync('node', kit, { cwd: root('.'), stdio: 'inherit' });
-  console.log('every promise that needs no key, tried through the proxy: ok');
+  console.log('every promise that can be tested without a key, through the proxy: ok');
 } finally {
   await proxy.stop();
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Starts the root file system of an image as the image's user, with everything read-only but /data and /tmp: `start-image.sh ROOT`. Asks it for a
-# decision, checks its health the image's way, makes a key, and ends it with SIGTERM. Needs root, unshare and setpriv.
+# Starts the service in the root file system of an image, as the image's user and with everything read-only but /data
+# and /tmp: `start-image.sh ROOT`. Checks its health as the image does, creates a key, asks for a decision, and ends the
+# service with SIGTERM. Needs root, unshare and setpriv.
 set -eu
 root="$1"
 port=$((20000 + $$ % 20000))
@@ -12,7 +13,7 @@ unshare --mount sh -euc '
   mount -t tmpfs -o uid=1000,gid=1000 tmpfs "$root/data"
   mount -t proc proc "$root/proc"
   mount -o remount,bind,ro "$root"
-  # Takes the place of the shell that calls it, so that a signal reaches Node itself.
+  # Replaces the shell that calls it, so that a signal reaches Node itself.
   in_place() {
     exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin NODE_ENV=production UMPIRE_DATA_DIR=/data PORT="$port" UMPIRE_ENGINES=1 UMPIRE_DRAIN_DELAY=1 \
       chroot "$root" setpriv --reuid 1000 --regid 1000 --clear-groups --bounding-set -all --no-new-privs sh -c "cd /app && exec $1"

@@ -1,4 +1,7 @@
-/** Some of everything that callers and operators do, so that each panel of a dashboard has something to show. */
+/**
+ * Makes a load with some of everything that callers and operators do, so that each panel of a dashboard shows
+ * something.
+ */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@connectrpc/connect';
@@ -16,18 +19,19 @@ const INPUTS = [
 const INSTRUCTION = 'Which team should handle this?';
 const CHOICES = ['billing', 'shipping', 'technical support', 'feedback'];
 
-/** Who asks what. */
+/** The servers under load, and the keys of their callers. */
 export interface LoadTargets {
   readonly servers: readonly ServerProcess[];
   readonly redis: TestRedis;
-  /** A key without limits, and one with a small rate. */
+  /** A key without limits. */
   readonly key: string;
+  /** A key with a low rate. */
   readonly limitedKey: string;
 }
 
 /**
- * Makes the load for so many seconds. On the way one engine is killed, and Redis is restarted. Resolves with the
- * requests that were sent.
+ * Makes the load for so many seconds, in which an engine process is killed and Redis is restarted. Resolves to the
+ * number of requests.
  */
 export async function makeVariedLoad(
   { servers, redis, key, limitedKey }: LoadTargets,
@@ -59,7 +63,7 @@ export async function makeVariedLoad(
       createClient(DecisionService, createConnectTransport({ baseUrl, httpVersion: '1.1' })),
     ];
   });
-  /** One kind of caller: a request each `pause` milliseconds, whatever comes of it. */
+  /** A kind of caller: asks again `pause` milliseconds after each answer, whatever it is. */
   const caller = async (pause: number, ask: () => Promise<unknown>): Promise<void> => {
     while (performance.now() < until) {
       sent += 1;
@@ -96,7 +100,7 @@ export async function makeVariedLoad(
     await sleep(seconds * 500);
     const [server] = servers;
     const children = readFileSync(`/proc/${server?.pid}/task/${server?.pid}/children`, 'utf8').trim().split(' ');
-    // The engine is the one with the models in it; what asks inference servers is smaller.
+    // The largest child is the engine process with the models; the one that asks inference servers is smaller.
     const pages = (pid: string): number => Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]);
     const [engine] = children.sort((a, b) => pages(b) - pages(a));
     process.kill(Number(engine), 'SIGKILL');

@@ -1,5 +1,6 @@
 /**
- * Which declarations of a module are constants: plain data that stands in its text, so that its name is `UPPER_CASE`.
+ * Finds the constants of a module: declarations of plain data that is written out in its text, whose names are
+ * `UPPER_CASE`.
  */
 import { type Node, SyntaxKind } from 'typescript/unstable/ast';
 
@@ -19,8 +20,8 @@ export function misnamedConstants(statement: Node): readonly Node[] {
 }
 
 /**
- * Whether an expression is data: a primitive literal, a regular expression, a list or a table of values. What begins
- * empty is state that fills, a table of functions has behaviour, and what is awaited is a result.
+ * Whether an expression is data: a primitive literal, a regular expression, a list or a table of values. An empty list
+ * is state that fills, a table of functions has behaviour, and an awaited value is a result.
  */
 function isData(expression: Node): boolean {
   const node = bare(expression);
@@ -56,6 +57,7 @@ const LITERALS: ReadonlySet<SyntaxKind> = new Set([
   SyntaxKind.FalseKeyword,
 ]);
 
+/** Expressions around another that do not change its value. */
 const WRAPPERS: ReadonlySet<SyntaxKind> = new Set([
   SyntaxKind.AsExpression,
   SyntaxKind.SatisfiesExpression,
@@ -86,6 +88,7 @@ function behaves(member: Node): boolean {
     : METHODS.has(member.kind);
 }
 
+/** Members of an object that are functions. */
 const METHODS: ReadonlySet<SyntaxKind> = new Set([
   SyntaxKind.MethodDeclaration,
   SyntaxKind.GetAccessor,

@@ -1,10 +1,10 @@
 /**
- * The way of one decision through the files, seen by the inspector. A service of the checkout makes a few decisions
- * with the same choices, each on a connection of its own; of one, V8's coverage says which functions ran in the serving
- * process and in the engine process, less those that run in an idle second as well. Then a breakpoint in each such
- * function of the serving process says, for one more decision, who called it. A call over a layer's border is a pair of
- * a function and its nearest caller in another layer, each pair counted once; returns, and what goes on after an
- * `await`, are not calls.
+ * The way of one decision through the files, as Node's inspector shows it. A service of the checkout makes a few
+ * decisions with the same choices, each on a connection of its own. V8's coverage of one of them shows which functions
+ * ran in the serving process and in the engine process; those that also run while the service is idle are left out.
+ * Then, for one more decision, a breakpoint in each such function of the serving process shows who called it. A call
+ * over a layer's border is a pair of a function and its nearest caller in another layer; each pair counts once.
+ * Returns, and what goes on after an `await`, are not calls.
  */
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -15,11 +15,12 @@ import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { startTarget } from '../attacks/target.ts';
 import { attach, type Inspector } from './inspector.ts';
 
-/** How a decision can be asked for. */
+/** The protocols over which a decision is followed. */
 export const PROTOCOLS = ['REST', 'gRPC'] as const;
+/** One of them. */
 export type Protocol = (typeof PROTOCOLS)[number];
 
-/** What one decision passes. Files are paths from the root of the checkout. */
+/** What one decision passes through. Files are paths from the root of the checkout. */
 export interface DecisionWay {
   readonly protocol: Protocol;
   /** Files entered in the serving process. */
@@ -32,13 +33,15 @@ export interface DecisionWay {
   readonly crossings: readonly string[];
 }
 
+/** The port of the serving process's inspector. */
 const SERVER_PORT = 9338;
-/** Where Node opens the inspector of a process that was told nothing, as an engine process is not. */
+/** The port of the engine process's inspector: Node's default, since an engine process is given none. */
 const ENGINE_PORT = 9229;
+/** Decisions before the one that is followed, which fill caches. */
 const WARM_UPS = 3;
-/** Milliseconds in which whatever runs by the clock has run. */
+/** Milliseconds without a decision, in which everything that runs by a timer runs. */
 const IDLE = 2_000;
-/** Milliseconds after an answer in which the log line and the metrics follow. */
+/** Milliseconds after an answer, in which its log line and its metrics are written. */
 const AFTER = 500;
 
 const QUESTION = {
@@ -69,7 +72,7 @@ async function decide(protocol: Protocol, port: number): Promise<void> {
   });
 }
 
-/** A function that ran: its script and where it begins and ends there. */
+/** A function that ran: its script, and where in it the function begins and ends. */
 interface Ran {
   readonly scriptId: string;
   readonly file: string;
@@ -77,7 +80,7 @@ interface Ran {
   readonly end: number;
 }
 
-/** Follows a decision through a service of this checkout. */
+/** Follows a decision through a service of a checkout. */
 export async function followDecision(checkout: string, protocol: Protocol): Promise<DecisionWay> {
   const target = await startTarget(checkout, { NODE_OPTIONS: `--inspect-port=127.0.0.1:${SERVER_PORT}` });
   const prefix = `file://${checkout}/`;
@@ -124,7 +127,7 @@ export async function followDecision(checkout: string, protocol: Protocol): Prom
   }
 }
 
-/** The functions of `src` that ran since the last time. */
+/** The functions of `src` that ran since the last call. */
 async function coverage(inspector: Inspector, prefix: string): Promise<readonly Ran[]> {
   interface Coverage {
     readonly result: readonly {
@@ -154,12 +157,12 @@ interface Place {
   readonly columnNumber: number;
 }
 
-/** The layer of a file; none for those at the root of `src`, which put the layers together. */
+/** The layer of a file; undefined for files at the root of `src`, which put the layers together. */
 const layerOf = (file: string): string | undefined => /^src\/(\w+)\//.exec(file)?.[1];
 
 /**
- * Runs `action` with a breakpoint in each function, and returns the calls from another layer. The breakpoints'
- * condition notes the stack and is false, so that nothing ever stops: a decision that stopped would miss its deadline.
+ * Runs `action` with a breakpoint in each function, and returns the calls from another layer. A breakpoint's condition
+ * records the stack and is false, so that nothing stops: a decision that stopped would miss its deadline.
  */
 async function callsOverBorders(
   inspector: Inspector,
@@ -178,7 +181,7 @@ async function callsOverBorders(
   const stacks: readonly string[] = JSON.parse((await evaluate('JSON.stringify([...houseStacks])')).result.value);
   const calls = new Set<string>();
   for (const stack of stacks) {
-    // Frames after an await are named `async …`: they wait for what runs and did not call it.
+    // Frames named `async …` await what runs, and did not call it.
     const [called, caller] = [...stack.matchAll(/^ +at (?!async )(?:([^(\n]*) \()?file:\/\/([^:]*):\d+:\d+\)?$/gm)]
       .map(([, name = '(anonymous)', path = '']) => ({ name, file: path.slice(prefix.length - 'file://'.length) }))
       .filter(({ file }) => layerOf(file) !== undefined);
@@ -188,7 +191,7 @@ async function callsOverBorders(
   return [...calls].sort();
 }
 
-/** Sets a breakpoint at the first place of a function where it can stop. */
+/** Sets a breakpoint at the first place in a function that can have one. */
 async function breakIn(inspector: Inspector, { scriptId, start, end }: Ran): Promise<void> {
   const { scriptSource } = await inspector.send<{ scriptSource: string }>('Debugger.getScriptSource', { scriptId });
   const at = (offset: number): Place => {
@@ -200,7 +203,7 @@ async function breakIn(inspector: Inspector, { scriptId, start, end }: Ran): Pro
     end: at(end),
   });
   const [first] = locations;
-  // Two functions may begin at one place: `(a) => (b) => …`.
+  // Two functions may begin at the same place, as in `(a) => (b) => …`; the second breakpoint is refused.
   if (first !== undefined) {
     const condition = 'houseStacks.add(new Error().stack), false';
     await inspector.send('Debugger.setBreakpoint', { location: first, condition }).catch(() => {});

@@ -1,24 +1,24 @@
 /** The graph of imports: its circles, and how far it is from running one way. */
 import { dirname } from 'node:path';
 
-/** One file imports another; both by their path from the root of the checkout. */
+/** An import of one file by another; both are paths from the root of the checkout. */
 export interface Import {
   readonly from: string;
   readonly to: string;
 }
 
-/** The folder of a file, or the file itself where it lies at the root of `src`, of a layer or of the kit. */
+/** The folder of a file, or the file itself if it lies at the root of `src`, of a layer or of the kit. */
 function roomOf(file: string): string {
   const depth = file.split('/').length;
   return depth <= (file.startsWith('src/') ? 3 : 2) ? file : dirname(file);
 }
 
-/** The imports between rooms, as imports of rooms. */
+/** The imports between different rooms, as imports of rooms. */
 export function betweenRooms(imports: readonly Import[]): readonly Import[] {
   return imports.map(({ from, to }) => ({ from: roomOf(from), to: roomOf(to) })).filter(({ from, to }) => from !== to);
 }
 
-/** The groups of two or more nodes each of which can be reached from each other. */
+/** The groups of two or more nodes in which each can be reached from every other. */
 export function circlesOf(imports: readonly Import[]): readonly (readonly string[])[] {
   const next = Map.groupBy(imports, ({ from }) => from);
   const reachedFrom = (start: string): ReadonlySet<string> => {
@@ -40,7 +40,7 @@ export function circlesOf(imports: readonly Import[]): readonly (readonly string
   return [...new Map(circles.map((circle) => [circle.join(), circle])).values()];
 }
 
-/** The imports between rooms that run up in the order of rooms in which the fewest do. */
+/** How many imports between rooms run up, in the order of rooms in which the fewest do. */
 export function arrowsUp(imports: readonly Import[]): number {
   const arrows = betweenRooms(imports);
   return circlesOf(arrows)
@@ -49,8 +49,8 @@ export function arrowsUp(imports: readonly Import[]): number {
 }
 
 /**
- * The same within one circle: for each set of rooms, the fewest arrows up that any order of them has, from the
- * smallest sets on.
+ * The same within one circle. Computes for each set of rooms, from the smallest on, the fewest imports up that any
+ * order of them has.
  */
 function fewestUp(rooms: readonly string[], arrows: readonly Import[]): number {
   if (rooms.length > 20) throw new Error(`a circle of ${rooms.length} rooms is too large to try its orders`);

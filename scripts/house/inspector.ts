@@ -3,17 +3,17 @@ import { once } from 'node:events';
 
 /** A process under inspection. */
 export interface Inspector {
-  /** Sends a command and resolves with its result. @throws Error with the inspector's own message. */
+  /** Sends a command and resolves to its result. @throws Error with the inspector's own message. */
   send<T>(method: string, params?: object): Promise<T>;
-  /** Calls `listener` for each event of this name. */
+  /** Calls `listener` with each event of this name. */
   on<T>(event: string, listener: (params: T) => void): void;
   close(): void;
 }
 
-/** Milliseconds that opening the inspector may take on a busy machine. */
+/** Milliseconds that it may take to open the inspector, on a busy machine, too. */
 const PATIENCE = 20_000;
 
-/** Opens the inspector of a process of this machine, at the port that its `--inspect-port` says. */
+/** Opens the inspector of a process on this machine, at the port of its `--inspect-port`. */
 export async function attach(pid: number, port: number): Promise<Inspector> {
   process.kill(pid, 'SIGUSR1');
   const socket = new WebSocket(await addressOf(port));

@@ -1,5 +1,5 @@
 /**
- * The TypeScript files of a checkout, read by the compiler's own parser: their size, imports, exports and functions.
+ * Reads the TypeScript files of a checkout with the compiler's own parser: their size, imports, exports and functions.
  */
 import { globSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -8,36 +8,36 @@ import { API } from 'typescript/unstable/sync';
 import { misnamedConstants } from './constants.ts';
 import type { Import } from './imports.ts';
 
-/** Lines of the longest function that is still read without scrolling. */
+/** Lines that a function may have: more cannot be read without scrolling. */
 export const MAX_FUNCTION_LINES = 80;
 
 /** A function, method or accessor with a body. */
 export interface FunctionShape {
-  /** Its own name or that of what it is assigned to. */
+  /** Its own name, or the name of the variable or property that it is the value of. */
   readonly name: string;
   /** `file:line`. */
   readonly place: string;
-  /** From its first line, the doc comment left out, to its last. */
+  /** Lines from its first, without the doc comment, to its last. */
   readonly lines: number;
 }
 
-/** One file. */
+/** What is read of one file. */
 export interface Source {
   /** Its path from the root of the checkout. */
   readonly file: string;
   /** The folder at the root: `src`, `test` and so on. */
   readonly layer: string;
-  /** The folder that it is counted in; two levels below `src` in the layers that have rooms, one elsewhere. */
+  /** The folder in which it is counted: two levels below `src` in the layers that have rooms, one level elsewhere. */
   readonly room: string;
   readonly lines: number;
-  /** Imports of other files of the checkout, those of types and those at run time included. */
+  /** Imports of other files of the checkout, including those of types and those at run time. */
   readonly imports: readonly Import[];
   /**
-   * Names of the values that it declares and exports; types are left out, which readers of a signature
-   * may want to name.
+   * Names of the values that it declares and exports. Types are left out: they are exported so that callers can name
+   * the parts of a signature.
    */
   readonly exportedValues: readonly string[];
-  /** What it imports by name, as `file#name`; `file#*` where it may be any name. */
+  /** What it imports by name, as `file#name`; `file#*` if it may be any name. */
   readonly taken: readonly string[];
   /** Names of its constants that are not `UPPER_CASE`. */
   readonly misnamedConstants: readonly string[];
@@ -49,10 +49,12 @@ export interface Source {
 /** The folders of the service and its tests. */
 const SERVICE = ['src', 'test', 'conformance'];
 
-/** Programs that the compiler's project leaves out: they are compiled against a client that is generated for them. */
+/** Programs that are not part of the compiler's project, since they are compiled with a generated client. */
 const OTHER_PROJECTS = 'scripts/sdk/**';
 
-/** Reads all files of these folders of a checkout. @throws Error if the compiler does not know one of them. */
+/**
+ * Reads all files in these folders of a checkout. @throws Error if one of them is not part of the compiler's project.
+ */
 export function readSources(checkout: string, layers: readonly string[] = SERVICE): readonly Source[] {
   const api = new API({ cwd: checkout });
   try {
@@ -109,6 +111,7 @@ function readSource(checkout: string, file: string, parsed: SourceFile): Source 
   };
 }
 
+/** Kinds of nodes that are functions. */
 const FUNCTIONS: ReadonlySet<SyntaxKind> = new Set([
   SyntaxKind.FunctionDeclaration,
   SyntaxKind.FunctionExpression,
@@ -119,7 +122,7 @@ const FUNCTIONS: ReadonlySet<SyntaxKind> = new Set([
   SyntaxKind.SetAccessor,
 ]);
 
-/** What an import, a re-export or a call of `import()` names. */
+/** The module that an import, a re-export or a call of `import()` names. */
 function importedBy(node: Node): string | undefined {
   if (node.kind === SyntaxKind.ImportDeclaration || node.kind === SyntaxKind.ExportDeclaration) {
     return /['"]([^'"]+)['"];?$/.exec(node.getText().trim())?.[1];
@@ -127,10 +130,10 @@ function importedBy(node: Node): string | undefined {
   return node.kind === SyntaxKind.CallExpression ? /^import\('([^']+)'\)$/.exec(node.getText())?.[1] : undefined;
 }
 
-/** The names that an import, a re-export or a call of `import()` takes of a file; `*` where it may be any. */
+/** The names that an import, a re-export or a call of `import()` takes from a file; `*` if it may be any name. */
 function namesTaken(node: Node): readonly string[] {
   const isCall = node.kind === SyntaxKind.CallExpression;
-  // Of `const { a, b } = await import(…)` and `(await import(…)).a`, what stands around the call says it.
+  // In `const { a, b } = await import(…)` and `(await import(…)).a` the text around the call has the names.
   const text = isCall ? node.parent.parent.parent.getText() : node.getText();
   const member = /^\(await import\([^)]*\)\)\.(\w+)$/.exec(text)?.[1];
   if (member !== undefined) return [member];
@@ -143,6 +146,7 @@ function exportsValue(statement: Node): boolean {
   return isExported(statement) && !TYPES.has(statement.kind);
 }
 
+/** Kinds of declarations that have no value at run time. */
 const TYPES: ReadonlySet<SyntaxKind> = new Set([SyntaxKind.InterfaceDeclaration, SyntaxKind.TypeAliasDeclaration]);
 
 function isExported(statement: Node): boolean {
@@ -150,16 +154,16 @@ function isExported(statement: Node): boolean {
   return modifiers?.some(({ kind }) => kind === SyntaxKind.ExportKeyword) ?? false;
 }
 
-/** The names that a declaration declares, several in `const [A, B] = …`. */
+/** The names that a declaration declares; `const [A, B] = …` has several. */
 function namesOf(statement: Node): readonly string[] {
   return nameOf(statement).match(/\w+/g) ?? [];
 }
 
-/** Whether a statement declares something, exports it and says nothing of it. */
+/** Whether a statement is an export without a doc comment. */
 function isBareExport(statement: Node): boolean {
   if (!isExported(statement)) return false;
   const before = statement.getSourceFile().text.slice(statement.pos, statement.getStart());
-  // Above an empty line it is the comment of the file.
+  // A comment that is followed by an empty line belongs to the file.
   return !/^\/\*\*[\s\S]*?\*\/\n(?!\n)/.test(before.slice(before.lastIndexOf('/**')));
 }
 

@@ -1,15 +1,16 @@
-/** `sh scripts/kill-learning.sh [--rounds N] [--store sqlite|redis]`: see there. */
+/** Kills learning, as scripts/kill-learning.sh describes. */
 import { parseArgs } from 'node:util';
 import { type Kill, killLearning, STEPS, type Victim } from '../../test/support/kill-learning.ts';
 
+/** What is killed, by the kind of store. */
 const VICTIMS: Readonly<Record<'sqlite' | 'redis', readonly Victim[]>> = {
   sqlite: ['command', 'interrupt', 'server'],
   redis: ['command', 'interrupt', 'server', 'store'],
 };
-/** Delays after a step: soon, and later by turns. */
+/** Milliseconds between a step and the kill, used in turn. */
 const DELAYS = [0, 1, 2, 4, 8, 16, 32, 64];
 
-// Servers that were started end with this process, if it ends by itself.
+// The handlers of 'exit' end the servers that were started; a signal by itself would not run them.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 const { values } = parseArgs({

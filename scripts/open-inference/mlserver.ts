@@ -1,4 +1,6 @@
-/** Runs Umpire against MLServer, as scripts/mlserver.sh says. The argument is the folder of the installed programs. */
+/**
+ * Runs Umpire against MLServer, as scripts/mlserver.sh describes. Its argument is the folder of the installed programs.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +15,7 @@ const work = await mkdtemp(join(tmpdir(), 'umpire-mlserver-'));
 const delayFile = join(work, 'delay');
 const package_ = join(root, 'models', 'minilm-l6', 'r1');
 
-// MLServer's folder: the server's settings, the model's, and the runtime.
+// MLServer's folder has the settings of the server and of the model, and the runtime.
 const [grpcPort, httpPort] = [await freePort(), await freePort()];
 const folder = join(work, 'mlserver');
 await mkdir(join(folder, 'encoder'), { recursive: true });
@@ -40,7 +42,7 @@ const startServer = (): ChildProcess =>
     stdio: ['ignore', 'ignore', 'ignore'],
   });
 
-// Umpire's models: the shipped package, and one of the same tokenizer and numbers that names the server.
+// Umpire's models are the shipped package, and one with the same tokenizer and temperature that asks the server.
 const models = join(work, 'models');
 await cp(package_, join(models, 'minilm-l6', 'r1'), { recursive: true });
 const manifest = JSON.parse(await readFile(join(package_, 'model.json'), 'utf8'));
@@ -75,7 +77,7 @@ await writeFile(
   }),
 );
 
-/** Fields of our protos that the server's do not have, and any that differ. */
+/** Compares Umpire's protos with the server's: the fields that the server lacks. @throws Error if a field differs. */
 function compareProtos(): { readonly absent: readonly string[]; readonly compared: number } {
   const program =
     'import json\nfrom mlserver.grpc import dataplane_pb2 as d\n' +
@@ -182,7 +184,7 @@ try {
   );
   if (others > 0 || largest > 1e-6 + 1e-12) process.exitCode = 1;
 
-  /** Decides on both models until it is stopped; what callers saw of the remote one, and the slowest local answer. */
+  /** Asks both models until the returned function is called, which resolves to what callers saw, in words. */
   const watch = () => {
     const seen: Record<string, number> = {};
     let slowest = 0;

@@ -1,6 +1,6 @@
-"""A runtime for MLServer: an ONNX encoder, token ids in, one embedding a row out.
+"""A runtime for MLServer: an ONNX encoder that turns rows of token ids into one embedding per row.
 
-Each row is a run of its own, so rows do not depend on each other.
+Each row is run by itself, so that rows do not depend on each other.
 """
 
 import os
@@ -26,8 +26,8 @@ class OnnxEncoder(MLModel):
         return True
 
     async def predict(self, payload: InferenceRequest) -> InferenceResponse:
-        """The embeddings of a request's rows."""
-        # The checks write seconds into this file to have answers delayed.
+        """Returns the embeddings of a request's rows."""
+        # mlserver.ts writes seconds into this file to delay answers.
         delay = os.environ.get("DELAY_FILE")
         if delay and os.path.exists(delay):
             with open(delay) as file:

@@ -1,4 +1,4 @@
-/** The protos' comments as texts for readers of the REST contract. */
+/** Reads the protos' comments and words them for readers of the REST contract. */
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { fromBinary } from '@bufbuild/protobuf';
@@ -6,14 +6,14 @@ import { type FileDescriptorProto, FileDescriptorSetSchema } from '@bufbuild/pro
 import { ERROR_TABLE } from '../../src/domain/errors.ts';
 
 /**
- * Comments by the full name of what they stand at: `umpire.v1.Decision`, `umpire.v1.Decision.id`,
+ * Comments by the full name of what they describe: `umpire.v1.Decision`, `umpire.v1.Decision.id`,
  * `umpire.v1.DecisionService.CreateDecision`.
  */
 export type Comments = ReadonlyMap<string, string>;
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-// Field numbers of google.protobuf's descriptors, by which a comment's place is written.
+// Field numbers of google.protobuf's descriptors, of which a comment's path consists.
 const MESSAGE = 4;
 const ENUM = 5;
 const SERVICE = 6;
@@ -57,7 +57,8 @@ function readFile(file: FileDescriptorProto, comments: Map<string, string>): voi
 }
 
 /**
- * One paragraph, with HTTP's statuses in place of gRPC's and the codes of the envelope in place of the enum's names.
+ * A comment as one paragraph, with HTTP's statuses in place of gRPC's and the envelope's codes in place of the enum's
+ * names.
  */
 function forRest(comment: string): string {
   return comment
@@ -67,7 +68,7 @@ function forRest(comment: string): string {
     .replaceAll(/\b[A-Z]+_[A-Z_]+\b/g, (name) => httpOf(name) ?? name);
 }
 
-/** The one HTTP status of a gRPC status, if there is one. */
+/** The HTTP status of a gRPC status, if all its errors have the same one. */
 function httpOf(status: string): string | undefined {
   const rows = Object.values(ERROR_TABLE).filter((row) => row.status === status);
   return rows.length > 0 && new Set(rows.map((row) => row.http)).size === 1 ? String(rows[0]?.http) : undefined;

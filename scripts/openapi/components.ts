@@ -1,4 +1,4 @@
-/** What the document's operations share: the envelope, headers, the key, and the bodies of the health paths. */
+/** What the document's operations share: the error envelope, headers, the key, and the bodies of the health paths. */
 import type { Schema } from './constraints.ts';
 import { ERROR_TYPES } from './faults.ts';
 
@@ -36,7 +36,7 @@ function healthBody(status: string): Schema {
   return { type: 'object', properties: { status: { const: status } }, required: ['status'] };
 }
 
-/** Response headers. */
+/** The response headers. */
 export const HEADERS: Readonly<Record<string, Schema>> = {
   'X-Request-ID': {
     description: 'A correlation identifier, new for every response. Keep it for support and tracing.',
@@ -69,7 +69,7 @@ export const HEADERS: Readonly<Record<string, Schema>> = {
   },
 };
 
-/** The key. */
+/** How callers authenticate: by a key. */
 export const SECURITY_SCHEMES: Readonly<Record<string, Schema>> = {
   key: {
     type: 'http',

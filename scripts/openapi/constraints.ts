@@ -1,4 +1,4 @@
-/** What the protos state of each field, beyond its type, in the words of JSON Schema. */
+/** The protos' rules for fields, beyond their types, as JSON Schema. */
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { type Constraints, constraintsOf, exclusiveFields } from '../../src/domain/field-rules.ts';
 
@@ -10,9 +10,9 @@ export function fieldConstraints(field: DescField): Schema {
   return schemaOf(constraintsOf(field));
 }
 
-// Lists are without `uniqueItems`, which generators make a set of, and the order of a catalog's choices is promised;
-// `wholeConstraints` says it for requests. `version` is without `default`, which generators of types take for "always
-// there"; the descriptions say it.
+// Lists have no `uniqueItems`: code generators make sets of such lists, and the order of a catalog's choices is
+// promised. `wholeConstraints` has it for requests. `version` has no `default`, which generators of types take for
+// "always there"; its description states the default.
 function schemaOf({ string = {}, repeated, int32, double, map }: Constraints): Schema {
   const number = int32 ?? double;
   return defined({
@@ -32,8 +32,8 @@ function schemaOf({ string = {}, repeated, int32, double, map }: Constraints): S
 }
 
 /**
- * What a request must be as a whole. In `if` and `then`, which code generators leave alone: a `oneOf` of `required`
- * makes them forget the fields.
+ * The rules of a request as a whole. They are written with `if` and `then`, which code generators ignore: a `oneOf` of
+ * `required` makes them drop the fields.
  */
 export function wholeConstraints(message: DescMessage): Schema {
   const unique = message.fields.find((field) => constraintsOf(field).repeated?.unique === true)?.name;
@@ -51,7 +51,7 @@ export function wholeConstraints(message: DescMessage): Schema {
   return unique === undefined ? {} : { if: { required: [unique] }, then: uniqueItems };
 }
 
-/** A pattern that is anchored at both ends, without these values; `.` and `..` are `\.{1,2}`. */
+/** A pattern, anchored at both ends, that does not match these values; `.` and `..` are excluded as `\.{1,2}`. */
 function without(pattern: string, values: readonly string[]): string {
   const [unit = ''] = values;
   if (unit === '') return pattern;

@@ -1,4 +1,4 @@
-/** The OpenAPI document, put together from the routes that the service serves. */
+/** Puts the OpenAPI document together from the routes that the service serves. */
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { constraintsOf } from '../../src/domain/field-rules.ts';
 import { createCatalogService } from '../../src/service/catalog-service.ts';
@@ -18,7 +18,7 @@ const DESCRIPTION = `A text, a question and 2 to ${MAX_CHOICES} allowed answers 
 
 All bodies are JSON in UTF-8. A property that is not named here is refused. Every response carries \`X-Request-ID\`. HEAD is answered where GET is; another method of a path gets 405 \`method_not_allowed\` with \`Allow\`, another path 404 \`route_not_found\`, both as an ErrorResponse.`;
 
-/** The procedures as they are served, for what can be read off them; they cannot be called. */
+/** The procedures of the service, for their properties; they cannot be called. */
 export function procedures(): readonly Procedure[] {
   const uncalled = {} as never;
   return [
@@ -28,7 +28,7 @@ export function procedures(): readonly Procedure[] {
   ];
 }
 
-/** Makes the document. @throws Error if a route or a field has no place in it. */
+/** The whole document. @throws Error if a route or a field cannot be represented in it. */
 export function createDocument(comments: Comments): Schema {
   const paths: Record<string, Record<string, Schema>> = {};
   const schemas: Record<string, Schema> = {};

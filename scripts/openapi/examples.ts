@@ -1,6 +1,6 @@
 /**
- * Example calls with their answers, in an order in which they can be made one after the other. A test makes them and
- * compares; only the identifier of a decision is new every time.
+ * Example calls with their answers, in an order in which they can be made one after another. A test makes them and
+ * compares the answers, in which only the id of a decision is new each time.
  */
 
 /** One call and its answer. */
@@ -8,13 +8,13 @@ export interface Example {
   readonly name: string;
   readonly summary: string;
   readonly operation: string;
-  /** Values of the path's variables. */
+  /** The values of the path's variables. */
   readonly path?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   /** Whether the call carries a key. */
   readonly keyed?: boolean;
   readonly status: number;
-  /** Absent where the answer has no content. */
+  /** Absent if the answer has no content. */
   readonly answer?: unknown;
 }
 
@@ -53,7 +53,7 @@ const fault = (type: string, code: string, param: string | null, message: string
   error: { message, type, code, param },
 });
 
-/** The examples. */
+/** The examples, in the order in which they are called. */
 export const EXAMPLES: readonly Example[] = [
   {
     name: 'live',

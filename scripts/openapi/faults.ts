@@ -1,11 +1,11 @@
-/** Which reasons each operation can fail with, and how the document shows them. */
+/** The reasons for which each operation can fail, and how the document shows them. */
 import { ERROR_TABLE, type ErrorReason } from '../../src/domain/errors.ts';
 import type { Procedure } from '../../src/service/procedure.ts';
 import type { Comments } from './comments.ts';
 import type { Schema } from './constraints.ts';
 import { schemaRef } from './schemas.ts';
 
-/** What any HTTP request can be answered, whatever its path. */
+/** Reasons for which any HTTP request can fail, whatever its path. */
 const TRANSPORT: readonly ErrorReason[] = [
   'MALFORMED_REQUEST',
   'REQUEST_TIMEOUT',
@@ -13,7 +13,7 @@ const TRANSPORT: readonly ErrorReason[] = [
   'HEADERS_TOO_LARGE',
   'INTERNAL',
 ];
-/** A key that is present is judged everywhere but at the health paths. */
+/** Reasons of the gate, which every request but those for health passes, with a key or without. */
 const KEYS: readonly ErrorReason[] = [
   'AUTHENTICATION_REQUIRED',
   'RATE_LIMIT_EXCEEDED',
@@ -21,6 +21,7 @@ const KEYS: readonly ErrorReason[] = [
   'DEADLINE_EXCEEDED',
   'STORAGE_CORRUPT',
 ];
+/** Reasons of requests with a body. */
 const BODY: readonly ErrorReason[] = [
   'INVALID_JSON',
   'UNKNOWN_FIELD',
@@ -40,6 +41,7 @@ const BODY: readonly ErrorReason[] = [
   'UNSUPPORTED_MEDIA_TYPE',
   'UNSUPPORTED_ENCODING',
 ];
+/** Further reasons, by procedure. */
 const OWN: Readonly<Record<string, readonly ErrorReason[]>> = {
   CreateDecision: [
     'CHOICES_OR_CATALOG',
@@ -55,26 +57,26 @@ const OWN: Readonly<Record<string, readonly ErrorReason[]>> = {
   DeleteCatalog: ['CATALOG_NOT_FOUND', 'OVERLOADED', 'STORE_WRITE_UNCONFIRMED'],
 };
 
-/** The reasons of a procedure's failures over REST. */
+/** The reasons for which a procedure can fail over REST. */
 export function reasonsOf({ method }: Procedure, hasBody: boolean): readonly ErrorReason[] {
   return [...TRANSPORT, ...KEYS, ...(hasBody ? BODY : []), ...(OWN[method.name] ?? [])];
 }
 
-/** The reasons of a health path. */
+/** The reasons for which a health path can fail. */
 export const HEALTH_REASONS = {
   live: TRANSPORT,
   ready: [...TRANSPORT, 'NOT_READY', 'DRAINING'],
 } as const satisfies Readonly<Record<string, readonly ErrorReason[]>>;
 
 /**
- * Responses by status. Each names the codes that it can carry, for readers in its description and for programs in
- * `x-error-codes`: a code is not part of the schema, since more may come.
+ * Error responses by status. Each lists the codes that it can carry, for readers in its description and for programs in
+ * `x-error-codes`; they are not part of the schema, since codes may be added.
  */
 export function errorResponses(reasons: readonly ErrorReason[], comments: Comments): Readonly<Record<string, Schema>> {
   const statuses = [...new Set(reasons.map((reason) => ERROR_TABLE[reason].http))].sort();
   return Object.fromEntries(
     statuses.map((status) => {
-      // In the order of the table, each once.
+      // Each reason once, in the order of the table.
       const rows = Object.entries(ERROR_TABLE).filter(
         ([reason, { http }]) => http === status && reasons.includes(reason as ErrorReason),
       );
@@ -100,7 +102,7 @@ export function errorResponses(reasons: readonly ErrorReason[], comments: Commen
   );
 }
 
-/** Which field an error names, where it is always the same one or one of several. */
+/** The field that an example names, for errors that name one. */
 const PARAMS: Readonly<Partial<Record<ErrorReason, string>>> = {
   UNKNOWN_FIELD: 'colour',
   DUPLICATE_FIELD: 'model',
@@ -124,7 +126,7 @@ const PARAMS: Readonly<Partial<Record<ErrorReason, string>>> = {
 };
 
 /**
- * An error as it looks on the wire, in words of the document's own: messages are for logs, and their
+ * An example of an error as it looks on the wire. Its message is from the protos' comments, since the service's own
  * wording may change.
  */
 function exampleOf(reason: ErrorReason, type: string, comments: Comments): [string, Schema] {

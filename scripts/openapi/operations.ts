@@ -1,4 +1,4 @@
-/** One operation of the document for each route. */
+/** The operations of the document, one for each route. */
 import type { DescService } from '@bufbuild/protobuf';
 import type { Route } from '../../src/wire/rest/routes.ts';
 import type { Comments } from './comments.ts';
@@ -7,7 +7,7 @@ import { EXAMPLES, type Example } from './examples.ts';
 import { errorResponses, HEALTH_REASONS, reasonsOf } from './faults.ts';
 import { fieldSchema, schemaName, schemaRef } from './schemas.ts';
 
-/** An operation over a route of the service. */
+/** The operation of a route of the service. */
 export function operationOf(route: Route, comments: Comments): Schema {
   const { procedure, hasBody } = route;
   const { method } = procedure;
@@ -31,7 +31,7 @@ export function operationOf(route: Route, comments: Comments): Schema {
   };
 }
 
-/** The two health paths, which are no RPCs. */
+/** The operations of the two health paths, which are not RPCs. */
 export function healthOperations(comments: Comments): Readonly<Record<string, Schema>> {
   const operation = (
     operationId: string,
@@ -119,7 +119,7 @@ function success(route: Route): Schema {
   };
 }
 
-/** Puts the examples' answers at their statuses, before those that every error of the table has. */
+/** Adds the examples' answers to the responses of their statuses, before the generated examples of errors. */
 function withExamples(responses: Readonly<Record<string, Schema>>, own: readonly Example[]): Schema {
   return Object.fromEntries(
     Object.entries(responses).map(([status, response]) => {
@@ -138,7 +138,7 @@ function withExamples(responses: Readonly<Record<string, Schema>>, own: readonly
   );
 }
 
-/** A code that a real answer shows needs no made one. */
+/** All examples of a response, without a generated one where a real one shows the same code. */
 function examplesOf(content: Readonly<Record<string, Schema>>, real: Readonly<Record<string, Schema>>): Schema {
   const codeOf = (example: Schema): unknown =>
     (example.value as { error?: { code?: string } } | undefined)?.error?.code;
@@ -151,18 +151,20 @@ function headerRef(name: string): Schema {
   return { $ref: `#/components/headers/${name}` };
 }
 
-/** `DecisionService` is shown as `Decisions`. */
+/** The tag of a service: `Decisions` for `DecisionService`. */
 export function tagOf(service: DescService): string {
   return service.name.replace(/Service$/, 's');
 }
 
-/** Comments begin with their subject's name, as is the custom in protos: `GetModel returns …` becomes `Returns …`. */
+/**
+ * A comment without its subject's name, with which comments in protos begin: `GetModel returns …` becomes `Returns …`.
+ */
 export function withoutName(comment: string, name: string): string {
   const rest = comment.startsWith(`${name} `) ? comment.slice(name.length + 1) : comment;
   return rest.charAt(0).toUpperCase() + rest.slice(1);
 }
 
-/** The first sentence, and what stands behind it: pages of tools show both. */
+/** The first sentence as the summary, and the rest as the description: tools show both. */
 function summaryAndRest(text: string): Schema {
   const end = text.search(/\.(\s|$)/);
   const rest = end < 0 ? '' : text.slice(end + 1).trim();

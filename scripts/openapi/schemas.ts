@@ -1,13 +1,13 @@
 /**
- * JSON Schemas of the messages, as REST reads and writes them: names of the proto, every response field there, no
- * other in a request.
+ * JSON Schemas of the messages as REST reads and writes them: with the proto's names, with every field in a response,
+ * and with no unknown field in a request.
  */
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { constraintsOf } from '../../src/domain/field-rules.ts';
 import type { Comments } from './comments.ts';
 import { fieldConstraints, type Schema, wholeConstraints } from './constraints.ts';
 
-/** The contract's own names of messages, where they differ from the proto's. */
+/** The contract's names of messages, where they differ from the proto's. */
 const NAMES: Readonly<Record<string, string>> = {
   CreateDecisionRequest: 'DecisionRequest',
   CreateCatalogRequest: 'CatalogRequest',
@@ -35,8 +35,8 @@ export function requestSchema(message: DescMessage, comments: Comments): Schema 
 }
 
 /**
- * The schemas of a response body and of all that it holds, by name. All fields are always there; a later
- * version may add some.
+ * The schemas of a response body and of all messages in it, by name. All fields are always present; a later version may
+ * add some.
  */
 export function responseSchemas(message: DescMessage, comments: Comments): Readonly<Record<string, Schema>> {
   const schemas: Record<string, Schema> = {};

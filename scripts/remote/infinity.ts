@@ -1,6 +1,6 @@
 /**
- * Runs Umpire against Infinity, as infinity.sh says. Arguments: the folder of the installed programs, and that
- * of the checkpoints.
+ * Runs Umpire against Infinity, as infinity.sh describes. Its arguments are the folder of the installed programs and
+ * the folder of the checkpoints.
  */
 import { join } from 'node:path';
 import { RealServer, withServer } from './real-server.ts';
@@ -41,7 +41,7 @@ const SAMPLE: readonly Asked[] = TEXTS.flatMap((input) =>
 
 const [FIRST] = SAMPLE as readonly [Asked];
 
-/** Numbers of the checkpoints without a server, for each line that is asked. */
+/** The checkpoints' numbers without a server, for each value that is asked. */
 async function numbersOf(asked: readonly unknown[]): Promise<readonly unknown[]> {
   const program = [join(bin, 'python'), 'infinity_direct.py', checkpoints];
   return await runPython(program, asked, { HF_HUB_OFFLINE: '1' });
@@ -50,7 +50,7 @@ async function numbersOf(asked: readonly unknown[]): Promise<readonly unknown[]>
 const query = ({ input, instruction }: Asked): string => `${instruction} ${input}`;
 
 /**
- * The checkpoints' own numbers for the sample: logits of the reranker for each decision, then vectors of the encoder.
+ * The checkpoints' own numbers for the sample: the reranker's logits for each decision, then the encoder's vectors.
  */
 async function numbersOfSample(): Promise<readonly unknown[]> {
   const pairs = SAMPLE.map((asked) => ({ pairs: asked.choices.map((choice) => [query(asked), choice]) }));
@@ -85,7 +85,10 @@ async function compare(umpire: Umpire, numbers: readonly unknown[]): Promise<voi
   }
 }
 
-/** The server cuts silently: the limits of the package decide. */
+/**
+ * Shows that texts which the server would silently cut are refused, and that a package without a tokenizer is not
+ * served.
+ */
 async function tooLong(umpire: Umpire): Promise<void> {
   for (const model of ['reranker', 'encoder']) {
     const { outcome, message } = await umpire.decide(model, { ...FIRST, input: 'a '.repeat(2000) });
@@ -116,10 +119,10 @@ function serverOn(port: number): RealServer {
   }));
 }
 
-/** Writes the packages `reranker`, `encoder` and `untold`, which has no tokenizer; the folder of the first. */
+/** Writes the packages `reranker`, `encoder` and `untold`, which has no tokenizer. Returns the folder of the first. */
 async function writePackages(models: string, port: number, choice: string): Promise<string> {
   const common = {
-    // Small, so that a machine which does much beside is done with a batch in time.
+    // The limits are small, so that a busy machine is done with a batch in time.
     limits: { input_tokens: 64, candidate_tokens: 8, choices: 8 },
     tokenizer: true,
     beside: { token: KEY },

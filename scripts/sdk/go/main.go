@@ -1,4 +1,4 @@
-// Calls a service with what openapi-generator made for Go: `main BASE_URL`, with API_KEY in the environment.
+// Calls a service with the client that openapi-generator made for Go: `main BASE_URL`, with API_KEY in the environment.
 package main
 
 import (

@@ -8,7 +8,7 @@ import org.openapitools.client.model.CatalogRequest;
 import org.openapitools.client.model.Decision;
 import org.openapitools.client.model.DecisionRequest;
 
-/** Calls a service with what openapi-generator made for Java: `Call BASE_URL`, with API_KEY in the environment. */
+/** Calls a service with the client of openapi-generator for Java: `Call BASE_URL`, with API_KEY in the environment. */
 public final class Call {
   private static DecisionRequest question() {
     return new DecisionRequest()

@@ -1,4 +1,4 @@
-"""Calls a service with what openapi-generator made for Python: `call_openapi_generator.py BASE_URL`, with API_KEY in
+"""Calls a service with openapi-generator's client for Python: `call_openapi_generator.py BASE_URL`, with API_KEY in
 the environment.
 """
 

@@ -1,4 +1,4 @@
-"""Calls a service with what openapi-python-client generated: `call_openapi_python_client.py BASE_URL`, with API_KEY in
+"""Calls a service with the client of openapi-python-client: `call_openapi_python_client.py BASE_URL`, with API_KEY in
 the environment.
 """
 

@@ -15,7 +15,7 @@ const question = {
   input: 'I was charged twice for my order',
   instruction: 'Which team should handle this?',
 };
-// The order of a list is its own: an array, and no set.
+// The type must be an array and not a set, since the order of a catalog's choices is promised.
 const choices: components['schemas']['CatalogRequest']['choices'] = ['shipping', 'billing', 'technical support'];
 
 const decided = await anonymous.POST('/v1/decisions', { body: { ...question, choices } });
@@ -26,7 +26,7 @@ const neither = await anonymous.POST('/v1/decisions', { body: question });
 assert.equal(neither.response.status, 400);
 assert.equal(neither.error?.error.code, 'choices_or_catalog');
 assert.equal(neither.error.error.type satisfies string, 'invalid_request_error');
-// @ts-expect-error: a request without an instruction is no request.
+// @ts-expect-error: a request must have an instruction.
 const wrong: components['schemas']['DecisionRequest'] = { model: 'a', input: 'b', choices };
 assert.ok(wrong);
 
