@@ -78,7 +78,10 @@ def settle_b(workshop: Workshop, held: dict[str, list[Decision]]) -> None:
     model = copy.deepcopy(origin)
     set_rounding(model, checkpoint["done"]["channels"])
     shares = workshop.options.shares if workshop.start_from else B_SHARES[-1:]
-    for which, share in itertools.product(("average", "kept"), shares):
+    # Where the last weights are those that were kept they need not be tried twice: it takes minutes.
+    done = checkpoint["done"]
+    whiches = ("average",) if done["kept_rows"] == done["rows"] else ("average", "kept")
+    for which, share in itertools.product(whiches, shares):
         name = f"{which} {share}"
         trained = checkpoint[which]
         states[name] = {key: torch.lerp(value, trained[key], share) for key, value in origin.state_dict().items()}
