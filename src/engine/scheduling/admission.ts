@@ -32,7 +32,7 @@ export interface AdmissionCase {
   /** Cost that is served before the job or with it, on all engines together: queued and in flight. */
   readonly ahead: number;
   /** Jobs that the serving engines work on at a time, at least 1. */
-  readonly engines: number;
+  readonly atOnce: number;
   /** The time until an engine serves, if none does now. */
   readonly outage: number;
   /** The time until the job's deadline. */
@@ -48,9 +48,9 @@ export type Verdict = { readonly kind: 'admitted' } | { readonly kind: 'refused'
 
 /** Admits a job if it can probably be done before its deadline and the queue has room for it. */
 export function admit(job: AdmissionCase): Verdict {
-  const { keyed, bytes, cost, ahead, engines, outage, timeLeft, all, anonymous, maxJobs, maxBytes } = job;
+  const { keyed, bytes, cost, ahead, atOnce, outage, timeLeft, all, anonymous, maxJobs, maxBytes } = job;
   const share = keyed ? 1 : ANONYMOUS_SHARE;
-  const wait = outage + ahead / engines;
+  const wait = outage + ahead / atOnce;
   const room = share * (timeLeft - cost);
   if (wait > room || cost > timeLeft) return refused(wait - Math.max(0, room));
   const hasRoom = (backlog: Backlog, part: number): boolean =>
@@ -74,7 +74,7 @@ export interface Admission {
   crowded(terms: CallerTerms): number | undefined;
 }
 
-type Candidate = Pick<AdmissionCase, 'keyed' | 'bytes' | 'cost' | 'timeLeft'> & Pick<CallerTerms, 'tenant'>;
+type Newcomer = Pick<AdmissionCase, 'keyed' | 'bytes' | 'cost' | 'timeLeft'> & Pick<CallerTerms, 'tenant'>;
 
 /** The admission before a queue whose jobs go to the processes of these slots. */
 export function createAdmission(
@@ -84,14 +84,14 @@ export function createAdmission(
 ): Admission {
   const refusals = createRecentRefusals();
 
-  const judge = (candidate: Candidate, engines: readonly EngineProcess[]): Verdict => {
+  const judge = (newcomer: Newcomer, engines: readonly EngineProcess[]): Verdict => {
     const outage = engines.length > 0 ? 0 : Math.min(...slots.map(({ restartsIn }) => restartsIn)) + TYPICAL_START;
     const inFlight = engines.reduce((sum, process) => sum + process.remaining(), 0);
     const atOnce = engines.reduce((sum, { concurrency }) => sum + concurrency, 0);
     return admit({
-      ...candidate,
-      ahead: inFlight + queue.costAhead(candidate.tenant, candidate.keyed, 0),
-      engines: Math.max(1, atOnce),
+      ...newcomer,
+      ahead: inFlight + queue.costAhead(newcomer.tenant, newcomer.keyed, 0),
+      atOnce: Math.max(1, atOnce),
       outage,
       all: queue.backlog('all'),
       anonymous: queue.backlog('anonymous'),

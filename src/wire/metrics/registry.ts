@@ -10,8 +10,8 @@ import { VERSION } from '../../version.ts';
 import { readingsIn } from './readings.ts';
 import { addCounts, addDistributions, type Count, type Distribution, type Labelled } from './tallies.ts';
 
-/** Upper bounds in seconds, from a cached answer to the deadline of a call whose caller states none. */
-const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Upper bounds in seconds, from a cached answer to the longest deadline that a caller may state. */
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const SHARES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 
 /** The metrics that requests are counted in, by their label values. */
