@@ -4,6 +4,7 @@
  */
 import type { ModelQuality } from './run.ts';
 
+/** The colours of the models, in their order. */
 const COLOURS = ['#1f6f8b', '#c8553d', '#588157', '#6d597a'];
 const FONT = 'font-family="sans-serif" font-size="12"';
 

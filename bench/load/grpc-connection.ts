@@ -24,6 +24,7 @@ const END_HEADERS = 4;
 const FRAME_HEAD = 9;
 /** Streams that the service allows on one connection. */
 const MAX_STREAMS = 100;
+/** Bytes of the largest window that HTTP/2 allows. */
 const MAX_WINDOW = 2 ** 31 - 1;
 
 function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {

@@ -8,11 +8,13 @@ export interface Line {
   readonly points: readonly (readonly [x: number, y: number])[];
 }
 
+// The plot's size and its margins, in pixels.
 const WIDTH = 640;
 const HEIGHT = 360;
 const MARGIN = { left: 60, right: 130, top: 40, bottom: 50 };
 /** Pixels between the lines of two labels, for the size of the font. */
 const LABEL_GAP = 14;
+/** The colours of the lines, in their order. */
 const COLOURS = ['#1f6f8b', '#c8553d', '#588157', '#6d597a'];
 
 /** Writes a plot with both axes from zero. */

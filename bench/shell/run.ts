@@ -41,6 +41,7 @@ const CALLERS = 8;
 /** Requests of the round that only warms up, at least. */
 const WARM_UP = 3000;
 
+/** All rows, in the order in which they are printed. */
 const ALL: readonly Row[] = [
   { name: 'node:http echo, 5 choices', server: 'echo', body: SMALL, send: rest },
   {

@@ -17,6 +17,7 @@ import { loadGraph } from '../../src/engine/worker/runtime.ts';
 import { median, quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
+// The instruction, and the words of which 300 choices and the input are made.
 const INSTRUCTION = 'Which of these does the customer want?';
 const THINGS = ['order', 'card', 'account', 'refund', 'address', 'invoice', 'ticket', 'password', 'parcel', 'booking'];
 const VERBS = ['change', 'cancel', 'check', 'report', 'open', 'close', 'move', 'renew', 'find', 'share'];

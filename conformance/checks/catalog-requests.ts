@@ -26,6 +26,7 @@ interface WrongCatalog {
   readonly refusal: Omit<Refusal, 'status'>;
 }
 
+/** The wrong catalogs, in the order in which they are tried. */
 const ROWS: readonly WrongCatalog[] = [
   ...(['id', 'model', 'choices'] as const).map(
     (name): WrongCatalog => ({

@@ -11,7 +11,9 @@ const FORGOTTEN = 2_000;
 /** Milliseconds between two decisions that look for this. */
 const LOOK = 200;
 
+/** What reading or deleting a catalog gets that the caller does not have. */
 const NOT_FOUND: Refusal = { status: 404, code: 'catalog_not_found', param: 'id' };
+/** What a decision gets that names such a catalog. */
 const UNKNOWN: Refusal = { status: 400, code: 'unknown_catalog', param: 'catalog' };
 /** Choices that are not in code-unit order, and that something on the way might change: spaces, two forms of é. */
 const CHOICES = ['shipping', 'billing', ' billing', 'caf\u00e9', 'cafe\u0301', '10', '__proto__'];

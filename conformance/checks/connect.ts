@@ -12,6 +12,7 @@ import { wrongTexts } from './json-bodies.ts';
 import { WRONG_KEYS } from './keys.ts';
 
 const GET_CATALOG = rpcOf(CatalogService.method.getCatalog);
+/** The error of a missing or a wrong key: UNAUTHENTICATED. */
 const KEY_MISSING = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
 
 /** The checks of the contract over the Connect protocol. */

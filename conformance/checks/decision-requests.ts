@@ -29,9 +29,7 @@ const without = (question: Question, name: keyof Question): object => {
 /** Characters of a text that is sent: a longer one could exceed the 1 MiB of a body and get another error. */
 const MAX_TEXT = 900_000;
 
-/**
- * A text of more tokens than a limit, in any tokenizer that does not drop the word. Throws Skipped if it is too long.
- */
+/** A text of more tokens than a limit, in any tokenizer that keeps its word. Throws Skipped if no body holds it. */
 export function tooLong(limit: number): string {
   const text = 'word '.repeat(limit + 1);
   if (text.length > MAX_TEXT) throw new Skipped(`${limit} tokens do not fit into a request`);
@@ -44,6 +42,7 @@ const unservedNames = (id: string): readonly string[] => [
   ...['NO MODEL', '__proto__', 'constructor', '-', '\u{1f600}', 'm'.repeat(100_000)],
 ];
 
+/** The wrong requests that differ only in the field that is wrong. */
 const FIELD_ROWS = (['model', 'input', 'instruction'] as const).flatMap((name): readonly WrongQuestion[] => [
   {
     id: `requests.missing-${name}`,

@@ -15,6 +15,7 @@ import { wrongCatalogs } from './catalog-requests.ts';
 import { wrongQuestions } from './decision-requests.ts';
 import { WRONG_KEYS } from './keys.ts';
 
+// The RPCs that the checks call.
 const LIST_MODELS = rpcOf(ModelService.method.listModels);
 const GET_MODEL = rpcOf(ModelService.method.getModel);
 const CREATE_CATALOG = rpcOf(CatalogService.method.createCatalog);
@@ -22,7 +23,9 @@ const GET_CATALOG = rpcOf(CatalogService.method.getCatalog);
 const DELETE_CATALOG = rpcOf(CatalogService.method.deleteCatalog);
 const CHECK_HEALTH = rpcOf(Health.method.check);
 
+/** The form of a request id. */
 const REQUEST_ID = /^req_[A-Za-z0-9_-]+$/;
+/** The error of a missing or a wrong key: UNAUTHENTICATED. */
 const KEY_MISSING = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
 
 /** The statuses of models, as REST writes them. */

@@ -4,6 +4,7 @@ import type { Check } from '../check.ts';
 import { hasStatus, holds, matches, refuses, same } from '../expect.ts';
 import { bearer, type Kit } from '../kit.ts';
 
+/** The form of a request id. */
 const REQUEST_ID = /^req_[A-Za-z0-9_-]+$/;
 /** The types of errors that the contract has. */
 const TYPES = ['invalid_request_error', 'authentication_error', 'rate_limit_error', 'model_error', 'server_error'];

@@ -13,8 +13,10 @@ interface WrongBody {
   readonly refusal: Refusal;
 }
 
+/** What a body gets that is not a JSON object in UTF-8. */
 const INVALID: Refusal = { status: 400, code: 'invalid_json' };
 
+/** The wrong bodies, in the order in which they are tried. */
 const ROWS: readonly WrongBody[] = [
   {
     id: 'bodies.json',

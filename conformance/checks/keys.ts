@@ -3,6 +3,7 @@ import type { Call } from '../call.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, type Refusal, refuses, same } from '../expect.ts';
 
+/** What a missing or a wrong key gets. */
 const REFUSAL: Refusal = { status: 401, code: 'authentication_required' };
 /** A text in the form of a key, with a wrong checksum. */
 const FALSE_KEY = `ump_live_${'0'.repeat(49)}`;
@@ -13,6 +14,7 @@ export const WRONG_KEYS: readonly string[] = [
   ...[`Bearer ${FALSE_KEY} ${FALSE_KEY}`, `Bearer ${'x'.repeat(4_000)}`],
 ];
 
+/** A request of each kind for which a key is needed. */
 const CATALOG_CALLS: readonly Call[] = [
   { path: '/v1/catalogs', body: '{"id":"a","model":"b","choices":["c","d"]}' },
   { path: '/v1/catalogs/any' },

@@ -3,7 +3,9 @@ import { jsonOf, show } from '../answer.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, holds, matches, refuses, same } from '../expect.ts';
 
+/** The form of a model's id. */
 const ID = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+/** The statuses that the contract has. */
 const STATUSES = ['ready', 'unavailable', 'disabled'];
 
 /** The checks of model discovery. */

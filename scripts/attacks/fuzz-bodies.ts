@@ -40,6 +40,7 @@ const one = <T>(of: readonly T[]): T => of[below(of.length)] as T;
 const NAMES = ['model', 'input', 'instruction', 'choices', 'catalog'];
 const shape: ObjectShape = new Map(NAMES.map((name) => [name, name === 'choices' ? 'strings' : 'string']));
 const scan = compileMessageScan(CreateDecisionRequestSchema);
+/** What is put into bodies: signs of JSON, parts of escapes, odd numbers and characters. */
 const BITS = [
   '{',
   '}',

@@ -39,6 +39,7 @@ function seeded(seed: number): Random {
 const pick = <T>(random: Random, list: readonly T[]): T => list[random(list.length)] as T;
 
 const BODY = '{"model":"minilm-l6","input":"a","instruction":"b","choices":["c","d"]}';
+/** The valid requests that are mutated. */
 const HEADS = [
   'GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n',
   'GET /health/ready HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
@@ -49,6 +50,7 @@ const HEADS = [
   'CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n',
   'POST /umpire.v1.ModelService/ListModels HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}',
 ].map((text) => Buffer.from(text));
+/** What mutations insert: texts that mean something to a parser of HTTP. */
 const TOKENS = [
   '\r\n',
   '\n',

@@ -47,6 +47,7 @@ function isData(expression: Node): boolean {
   }
 }
 
+/** Literals that are data by themselves. */
 const LITERALS: ReadonlySet<SyntaxKind> = new Set([
   SyntaxKind.StringLiteral,
   SyntaxKind.NumericLiteral,

@@ -22,6 +22,7 @@ import {
 
 const [, , bin = '', checkpoints = ''] = process.argv;
 const KEY = 'infinity-key-of-a-script';
+/** The temperatures of the two packages. */
 const TEMPERATURES = { reranker: 1, encoder: 0.05 };
 
 const TEXTS = [

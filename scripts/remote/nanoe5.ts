@@ -29,6 +29,7 @@ const { values, positionals } = parseArgs({
 });
 const [bin = ''] = positionals;
 const rowsOfEach = Number(values.rows);
+/** The temperature of the package. */
 const TEMPERATURE = 0.02;
 
 const packageAt = (port: number) => ({

@@ -31,6 +31,7 @@ const REPLACE = {
   forget: FORGET_OPTION,
 } as const;
 const ENVIRONMENT = [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'];
+/** The paragraph about learned state on the help pages of both commands. */
 const LEARNS_ANEW =
   'What was learned belongs to the choices as they were read before: it is learned anew from kept examples (learn --keep-examples). Without them --forget is needed, and the catalog decides zero-shot until it learns.';
 

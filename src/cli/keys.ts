@@ -224,6 +224,7 @@ function stateText(record: KeyRecord): string {
   return `${verb} ${new Date(endsAt).toISOString()}`;
 }
 
+/** The state of an ended key, by what ended it. */
 const PAST = { rotation: 'rotated', revocation: 'revoked' } as const;
 
 /** A key in the JSON that `--json` prints. */

@@ -15,7 +15,9 @@ export interface Line {
 
 /** Bytes of a line that is read. A request's body has at most 1 MiB, which escapes (six bytes for one) may multiply. */
 const MOST_BYTES = 8 * 1024 * 1024;
+/** The byte that ends a line. */
 const LINE_FEED = 0x0a;
+/** What some programs write at the beginning of a text. */
 const BYTE_ORDER_MARK = '\ufeff';
 
 /** The lines of a text in UTF-8. A byte order mark is left out. */
