@@ -11,7 +11,8 @@ export interface Call {
   /** Sent with its length, and as JSON unless the headers say otherwise. */
   readonly body?: string | Uint8Array;
   /**
-   * Sends it once even if the answer says when to try again, since the check is about that answer. Limits still wait.
+   * Sends it once even if the answer says when to try again, since the check is about that answer. A request that
+   * a limit refused is sent again all the same.
    */
   readonly once?: boolean;
 }

@@ -29,7 +29,7 @@ export interface Times {
   readonly attack: number;
 }
 
-/** The lengths of every run. */
+/** The times of every run. */
 const TIMES: Times = { warm: 1.5, calm: 4, attack: 7 };
 /** Milliseconds between the neighbour's requests of one kind. */
 const INTERVAL = 25;

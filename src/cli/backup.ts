@@ -29,7 +29,7 @@ type Entry =
   | { readonly kind: 'key'; readonly record: KeyRecord }
   | { readonly kind: 'catalog'; readonly owner: string; readonly record: CatalogRecord; readonly examples: string };
 
-/** `umpire backup` and `umpire restore`. */
+/** The commands `umpire backup` and `umpire restore`. */
 export const BACKUP_COMMANDS: readonly Command[] = [
   {
     name: 'backup',

@@ -32,7 +32,7 @@ const OPTIONS = {
   },
 } as const;
 
-/** The most that `--at-once` may ask for, requests in progress: no more records are read ahead. */
+/** Requests in progress, at most, that `--at-once` may ask for: no more records than this are read ahead. */
 const MOST_AT_ONCE = 512;
 
 /** The command `umpire decide`. */

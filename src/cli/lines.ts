@@ -13,7 +13,7 @@ export interface Line {
   readonly whole: boolean;
 }
 
-/** Bytes of a line that is read. A request's body has at most 1 MiB, which escapes (six bytes for one) may multiply. */
+/** Bytes of a line that is read: more than the 1 MiB of a request's body, even if escapes take six bytes for each. */
 const MOST_BYTES = 8 * 1024 * 1024;
 /** The byte that ends a line. */
 const LINE_FEED = 0x0a;

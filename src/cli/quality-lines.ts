@@ -19,7 +19,7 @@ export function figureLines({ accuracy, macroF1, logLoss, ece }: AnswerQuality):
   ];
 }
 
-/** The table of thresholds: from which confidence on answers are right how often. */
+/** The table of thresholds: for each target accuracy, the lowest confidence at which it is reached. */
 export function thresholdLines({ thresholds }: AnswerQuality): readonly string[] {
   return [
     'to be right  act at or above  share of texts  right there',

@@ -5,7 +5,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The store did not answer, or refused for now. Nothing was written. */
+/** The store did not answer, or refused for now. No write was made, except perhaps a change that may be made twice. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
   /** Whole seconds after which a retry is sensible, at least 1. */
