@@ -12,6 +12,9 @@ export interface Answer {
   readonly trailers: IncomingHttpHeaders;
 }
 
+/** The form of a request id. */
+export const REQUEST_ID = /^req_[A-Za-z0-9_-]+$/;
+
 /** Characters of a value that a message shows: two lines of a terminal of 80 columns. */
 const SHOWN = 160;
 

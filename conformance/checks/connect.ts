@@ -9,11 +9,9 @@ import { callConnect, connectRefuses, rpcOf } from '../rpc.ts';
 import { CREATE_DECISION, protoDecided, questionMessages } from '../rpc-decisions.ts';
 import { wrongQuestions } from './decision-requests.ts';
 import { wrongTexts } from './json-bodies.ts';
-import { WRONG_KEYS } from './keys.ts';
+import { RPC_REFUSAL, WRONG_KEYS } from './keys.ts';
 
 const GET_CATALOG = rpcOf(CatalogService.method.getCatalog);
-/** The error of a missing or a wrong key: UNAUTHENTICATED. */
-const KEY_MISSING = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
 
 /** The checks of the contract over the Connect protocol. */
 export const CONNECT_CHECKS: readonly Check[] = [
@@ -58,7 +56,7 @@ export const CONNECT_CHECKS: readonly Check[] = [
     tried: 'every wrong question that REST is sent and a message can express',
     async run(kit) {
       for (const { request, status, ...refusal } of await wrongQuestions(kit)) {
-        const code = status === 401 ? KEY_MISSING.code : 3;
+        const code = status === 401 ? RPC_REFUSAL.code : 3;
         connectRefuses(await callConnect(kit, CREATE_DECISION, { json: request }), status, { code, ...refusal });
       }
     },
@@ -81,10 +79,10 @@ export const CONNECT_CHECKS: readonly Check[] = [
     promise: 'a missing and a wrong key are 401 unauthenticated, and the answer names the scheme',
     tried: 'GetCatalog without a key, decisions with wrong ones',
     async run(kit) {
-      connectRefuses(await callConnect(kit, GET_CATALOG, { json: { id: 'any' } }), 401, KEY_MISSING);
+      connectRefuses(await callConnect(kit, GET_CATALOG, { json: { id: 'any' } }), 401, RPC_REFUSAL);
       for (const authorization of WRONG_KEYS) {
         const answer = await kit.http1({ path: CREATE_DECISION.path, body: '{', headers: { authorization } });
-        connectRefuses(answer, 401, KEY_MISSING);
+        connectRefuses(answer, 401, RPC_REFUSAL);
         same('WWW-Authenticate', answer.headers['www-authenticate'], 'Bearer');
       }
     },

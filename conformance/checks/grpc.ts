@@ -4,7 +4,7 @@ import { Health, HealthCheckResponse_ServingStatus } from '../../gen/health/v1/h
 import { CatalogService } from '../../gen/umpire/v1/catalog_service_pb.ts';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { type ModelSchema, ModelService, ModelStatus } from '../../gen/umpire/v1/model_service_pb.ts';
-import { jsonOf } from '../answer.ts';
+import { jsonOf, REQUEST_ID } from '../answer.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, holds, matches, same } from '../expect.ts';
 import type { ListedModel } from '../kit.ts';
@@ -13,7 +13,7 @@ import { callGrpc, frameOf, grpcMessage, grpcRefuses, retrySeconds, rpcOf } from
 import { CREATE_DECISION, grpcDecided, questionMessage, questionMessages } from '../rpc-decisions.ts';
 import { wrongCatalogs } from './catalog-requests.ts';
 import { wrongQuestions } from './decision-requests.ts';
-import { WRONG_KEYS } from './keys.ts';
+import { RPC_REFUSAL, WRONG_KEYS } from './keys.ts';
 
 // The RPCs that the checks call.
 const LIST_MODELS = rpcOf(ModelService.method.listModels);
@@ -22,11 +22,6 @@ const CREATE_CATALOG = rpcOf(CatalogService.method.createCatalog);
 const GET_CATALOG = rpcOf(CatalogService.method.getCatalog);
 const DELETE_CATALOG = rpcOf(CatalogService.method.deleteCatalog);
 const CHECK_HEALTH = rpcOf(Health.method.check);
-
-/** The form of a request id. */
-const REQUEST_ID = /^req_[A-Za-z0-9_-]+$/;
-/** The error of a missing or a wrong key: UNAUTHENTICATED. */
-const KEY_MISSING = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
 
 /** The statuses of models, as REST writes them. */
 const STATUSES: Readonly<Record<number, string>> = {
@@ -114,7 +109,7 @@ export const GRPC_CHECKS: readonly Check[] = [
     tried: 'every wrong question that REST is sent and a message can express',
     async run(kit) {
       for (const { request, status, ...refusal } of await wrongQuestions(kit)) {
-        const code = status === 401 ? KEY_MISSING.code : 3;
+        const code = status === 401 ? RPC_REFUSAL.code : 3;
         grpcRefuses(await callGrpc(kit, CREATE_DECISION, request), { code, ...refusal });
       }
     },
@@ -173,10 +168,10 @@ export const GRPC_CHECKS: readonly Check[] = [
     promise: 'a missing and a wrong key are UNAUTHENTICATED',
     tried: 'GetCatalog without a key, decisions with wrong ones',
     async run(kit) {
-      grpcRefuses(await callGrpc(kit, GET_CATALOG, { id: 'any' }), KEY_MISSING);
+      grpcRefuses(await callGrpc(kit, GET_CATALOG, { id: 'any' }), RPC_REFUSAL);
       for (const authorization of WRONG_KEYS) {
         const answer = await callGrpc(kit, CREATE_DECISION, await questionMessage(kit), { headers: { authorization } });
-        grpcRefuses(answer, KEY_MISSING);
+        grpcRefuses(answer, RPC_REFUSAL);
       }
     },
   },

@@ -1,11 +1,9 @@
 /** Contract 2.9, 4 and 7: health, the routes with their methods, and what every answer carries. */
-import { type Answer, jsonOf, objectAt } from '../answer.ts';
+import { type Answer, jsonOf, objectAt, REQUEST_ID } from '../answer.ts';
 import type { Check } from '../check.ts';
 import { hasStatus, holds, matches, refuses, same } from '../expect.ts';
 import { bearer, type Kit } from '../kit.ts';
 
-/** The form of a request id. */
-const REQUEST_ID = /^req_[A-Za-z0-9_-]+$/;
 /** The types of errors that the contract has. */
 const TYPES = ['invalid_request_error', 'authentication_error', 'rate_limit_error', 'model_error', 'server_error'];
 /** A text without the form of a key: the deployment can refuse it without looking it up. */

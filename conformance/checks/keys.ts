@@ -5,6 +5,8 @@ import { hasStatus, type Refusal, refuses, same } from '../expect.ts';
 
 /** What a missing or a wrong key gets. */
 const REFUSAL: Refusal = { status: 401, code: 'authentication_required' };
+/** The same over RPC: UNAUTHENTICATED. */
+export const RPC_REFUSAL = { code: 16, reason: 'AUTHENTICATION_REQUIRED' } as const;
 /** A text in the form of a key, with a wrong checksum. */
 const FALSE_KEY = `ump_live_${'0'.repeat(49)}`;
 /** Authorization headers without a valid key. The first has not even the form of a key. */

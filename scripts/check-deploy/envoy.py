@@ -1,6 +1,6 @@
 """Reads envoy.yaml into the messages of Envoy's own protos, which refuse a field that they do not know.
 
-    python check.py envoy.yaml
+    python scripts/check-deploy/envoy.py deploy/envoy/envoy.yaml
 
 Needs envoy-data-plane and PyYAML.
 """

@@ -42,7 +42,7 @@ export function overview(commands: readonly Command[]): readonly string[] {
     ...wrap(
       'Commands that use the store find it as the server does: by REDIS_URL, or UMPIRE_DATA_DIR. They work beside a running server or without one, and say on standard error which store it is.',
     ),
-    'Exit status: 0 done, 1 failed, 2 bad arguments.',
+    'Exit status: 0 done, 1 failed, 2 bad arguments, 130 interrupted with Ctrl-C.',
   ];
 }
 
