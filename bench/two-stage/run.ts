@@ -54,9 +54,12 @@ async function measurePackage(modelsDir: string, found: ListedPackage, rounds: n
   if (loaded.kind === 'load_failed') throw new Error(loaded.problems.join('; '));
   // A decision is compared with the larger encoder: that of stage B, if it has weights of its own.
   const { stageBWeights } = options;
-  const larger = stageBWeights !== undefined;
+  const larger = stageBWeights.length > 0;
   const encoder = larger
-    ? await loadGraph(join(folder, options.stageB), join(folder, stageBWeights))
+    ? await loadGraph(
+        join(folder, options.stageB),
+        stageBWeights.map((file) => join(folder, file)),
+      )
     : await loadGraph(join(folder, options.stageA));
   const asked = (await loadTokenizer(join(folder, options.tokenizer))).ids(INSTRUCTION).length;
   const input = Array.from({ length: tokens - 3 - asked }, (_, i) => VERBS[i % VERBS.length]).join(' ');

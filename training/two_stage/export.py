@@ -1,11 +1,13 @@
 """Both stages as ONNX graphs, with what is large in files of their own.
 
 Stages of one shape hold their word table [vocabulary, ...] and the scales of its rows as external data in one file, so
-that a package carries it once. A larger stage B keeps its words itself and its layers' weights in a file of five-bit
-codes. The encoder graph of stage A is the one of `minilm-l6`; see `training/minilm/encoder_graph.py`.
+that a package carries it once. A larger stage B keeps all of its larger constants in files of their own, in an entropy
+code. The encoder graph of stage A is the one of `minilm-l6`; see `training/minilm/encoder_graph.py`.
 """
 
 import sys
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +20,11 @@ import encoder_graph
 
 from . import stage_b_graph
 from .encoder import MINILM, Encoder
-from .rounding import numbers_of, packed_numbers
 from .stage_b import StageB
 
-WORDS_FILE, WEIGHTS_FILE = "words.bin", "stage-b.bits"
+WORDS_FILE, WEIGHTS_FILE = "words.bin", "stage-b.{}.bits"
+# In bytes, of a constant that stands in such a file, and of all in one before they are coded.
+LEAST_APART, MOST_A_FILE = 65_536, 70_000_000
 BERT_LAYER = {
     "query": "attention.self.query",
     "key": "attention.self.key",
@@ -86,33 +89,50 @@ def outside(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> No
         entry.key, entry.value = key, value
 
 
-def weights_apart(graph: bytes) -> tuple[bytes, bytes]:
-    """A packed graph with the weights of its quantised products as external data, and the bytes of WEIGHTS_FILE: their
-    codes.
+def weights_apart(graph: bytes) -> tuple[bytes, dict[str, bytes]]:
+    """A graph with its larger constants as external data, and the files of these by name.
+
+    Each file has eight bytes with the length of its constants, and these one after another in an entropy code: weights
+    of five bits, kept in bytes, take 4.3 bits so.
     """
     model = onnx.load_from_string(graph)
-    products = {node.input[1] for node in model.graph.node if node.op_type == "DynamicQuantizeMatMul"}
-    numbers, offset = [], 0
+    parts: list[bytearray] = []
     for tensor in model.graph.initializer:
-        if tensor.name in products:
-            values = numpy_helper.to_array(tensor).ravel()
-            outside(tensor, WEIGHTS_FILE, offset, len(values))
-            numbers.append(values)
-            offset += len(values)
-    return model.SerializeToString(deterministic=True), packed_numbers(np.concatenate(numbers))
+        data = b"" if tensor.data_location == TensorProto.EXTERNAL else content_of(tensor)
+        if len(data) >= LEAST_APART:
+            if not parts or len(parts[-1]) + len(data) > MOST_A_FILE:
+                parts.append(bytearray())
+            outside(tensor, WEIGHTS_FILE.format(len(parts)), len(parts[-1]), len(data))
+            parts[-1] += data
+    files = {WEIGHTS_FILE.format(number): coded(bytes(part)) for number, part in enumerate(parts, start=1)}
+    return model.SerializeToString(deterministic=True), files
 
 
-def weights_within(graph: Path, weights: Path) -> bytes:
-    """The graph of `weights_apart` with its weights inside again."""
+def coded(data: bytes) -> bytes:
+    """A file of coded weights."""
+    # Matches of weights are chance, and looking for them would take minutes.
+    coder = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_HUFFMAN_ONLY)
+    return len(data).to_bytes(8, "little") + coder.compress(data) + coder.flush()
+
+
+def content_of(tensor: TensorProto) -> bytes:
+    """The bytes of a constant; four bits as they are packed."""
+    return tensor.raw_data or numpy_helper.to_array(tensor).tobytes()
+
+
+def weights_within(graph: Path, weights: Sequence[Path]) -> bytes:
+    """The graph of `weights_apart` with all that it has of other files inside again."""
     model = onnx.load(str(graph), load_external_data=False)
-    numbers = numbers_of(weights.read_bytes())
+    files = {path.name: zlib.decompress(path.read_bytes()[8:]) for path in weights if path.suffix == ".bits"}
     for tensor in model.graph.initializer:
         if tensor.data_location == TensorProto.EXTERNAL:
             place = {entry.key: entry.value for entry in tensor.external_data}
-            start = int(place["offset"])
+            name, start = place["location"], int(place["offset"])
+            if name not in files:
+                files[name] = (graph.parent / name).read_bytes()
             tensor.ClearField("external_data")
             tensor.data_location = TensorProto.DEFAULT
-            tensor.raw_data = numbers[start : start + int(place["length"])].tobytes()
+            tensor.raw_data = files[name][start : start + int(place["length"])]
     return model.SerializeToString()
 
 
@@ -122,7 +142,7 @@ def without_words(graph: bytes, file: str = WORDS_FILE, vocabulary: int = MINILM
     by_rows = [t for t in model.graph.initializer if list(t.dims)[:1] == [vocabulary]]
     parts, offset = [], 0
     for tensor in sorted(by_rows, key=lambda t: -t.dims[1]):
-        data = tensor.raw_data or numpy_helper.to_array(tensor).tobytes()  # four bits as they are packed
+        data = content_of(tensor)
         outside(tensor, file, offset, len(data))
         parts.append(data)
         offset += len(data)

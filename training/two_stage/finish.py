@@ -69,7 +69,11 @@ def write(workshop: Workshop, folder: Path, encoder: Encoder, model: StageB, typ
     else:
         large = torch.load(workshop.work / "stage_b_settled.pt", map_location="cpu")["channels"]
     texts = package.Texts(workshop.tokenizer_json, workshop.reader.symbols)
-    package.write(folder, package.Stages(encoder, model, large, large_a, kept_a), texts, segments)
+    beside = workshop.options.beside
+    stages = package.Stages(
+        encoder, model, large, large_a, kept_a, beside and (beside / "stage-b.onnx", workshop.options.beside_share)
+    )
+    package.write(folder, stages, texts, segments)
 
 
 def quality(stack: Stack, scored: dict[str, list[Scored]], opposites: Sequence[Scored]) -> dict[str, dict[str, float]]:
@@ -96,6 +100,7 @@ def quality(stack: Stack, scored: dict[str, list[Scored]], opposites: Sequence[S
 def report(workshop: Workshop, measured: dict[str, dict[str, float]]) -> dict:
     """`training.json`: what the stages came from, what they were trained with, and what they reach."""
     work, start_from, teacher = workshop.work, workshop.start_from, workshop.options.teacher
+    beside = workshop.options.beside
 
     def kept(name: str) -> dict:
         return json.loads((work / name).read_text())
@@ -110,6 +115,7 @@ def report(workshop: Workshop, measured: dict[str, dict[str, float]]) -> dict:
         "reader": workshop.options.reader,
         "started_from": started,
         "teacher": teacher and teacher.name,
+        "beside": beside and {"package": f"{beside.parent.name}@{beside.name}", "share": workshop.options.beside_share},
         "stage_a": stage_a,
         "stage_b": {**kept("settings.json"), **kept("stage_b.json"), "done": done},
         "held_out": measured,

@@ -133,7 +133,9 @@ def main() -> None:
     if worst > MOST_DIFFERENCE:
         raise SystemExit("the graphs do not agree with PyTorch")
     asked = [*requests_of(package), *long_requests(reads_many(package.reader.tokenizer))]
+    limits = json.loads((arguments.package / "model.json").read_text())["limits"]
     decisions = [decision_case(package, *request) for request in asked]
+    decisions = [case for case in decisions if case["tokens"] <= limits["input_tokens"]]
     for name, content in (("texts", texts), ("packs", layouts), ("decisions", decisions)):
         written = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
         (arguments.out / f"{name}.json").write_text(written, encoding="utf-8")

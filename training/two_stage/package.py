@@ -10,6 +10,7 @@ import numpy as np
 from . import export, multilingual
 from .encoder import E5_READER, MINILM, SHAPES, Encoder
 from .finder import Finder
+from .joined import joined
 from .stack import BEST, FEATURES, Stack
 from .stage_b import PACK_TOKENS, StageB
 from .tokens import CLS, MASK, SEP, UNK
@@ -52,7 +53,8 @@ class Stages:
     """Both stages as they are written.
 
     `large`: of stage B what `stage_b_graph.build` wants of its large channels; `large_a`: the same of a stage A with a
-    prefix; `kept_a`: the graph of stage A if it is the one of another package. The same weights give the same bytes,
+    prefix; `beside`: another package's graph of stage B and how much of its scores is added, see joined.py; `kept_a`:
+    the graph of stage A if it is the one of another package. The same weights give the same bytes,
     but for a graph that was read back, whose scales are rounded once more: that one is copied.
     """
 
@@ -61,6 +63,7 @@ class Stages:
     large: dict
     large_a: dict | None = None
     kept_a: Path | None = None
+    beside: tuple[Path, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,13 @@ def write(folder: Path, stages: Stages, texts: Texts, finder: Finder) -> None:
             raise ValueError("the stages do not share their word embeddings")
         weights = {}
     else:
-        stage_b, codes = export.weights_apart(export.stage_b(stages.b, "packed", stages.large))
-        weights = {export.WEIGHTS_FILE: codes}
+        stage_b = export.stage_b(stages.b, "packed", stages.large)
+        if stages.beside:
+            graph, share = stages.beside
+            if (graph.parent / export.WORDS_FILE).read_bytes() != words:
+                raise ValueError(f"{graph.parent} has other word embeddings")
+            stage_b = joined(stage_b, graph, share)
+        stage_b, weights = export.weights_apart(stage_b)
     files = {
         "stage-a.onnx": stages.kept_a.read_bytes() if stages.kept_a else stage_a,
         "stage-b.onnx": stage_b,
@@ -100,12 +108,11 @@ def write(folder: Path, stages: Stages, texts: Texts, finder: Finder) -> None:
     describe(folder, UNFITTED, next(name for name, shape in SHAPES.items() if shape == stages.b.encoder.shape))
 
 
-# All that a package may have beside `model.json`.
+# All that a package may have beside `model.json` and files of coded weights.
 FILES = (
     "stage-a.onnx",
     "stage-b.onnx",
     "words.bin",
-    export.WEIGHTS_FILE,
     "tokenizer.json",
     "symbols.json",
     "finder.json",
@@ -116,7 +123,8 @@ IDS = {"minilm": "umpire-mini", "mpnet": "umpire-base", "e5": "umpire-multi"}
 
 def describe(folder: Path, stack: Stack, reader: str) -> dict:
     """Writes model.json over the files that are there; returns its content."""
-    files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).exists()}
+    weights = sorted(path.name for path in folder.glob(export.WEIGHTS_FILE.format("*")))
+    files = {name: (folder / name).read_bytes() for name in (*FILES, *weights) if (folder / name).exists()}
     manifest = {
         "schema": 1,
         "id": IDS[reader],
@@ -124,7 +132,7 @@ def describe(folder: Path, stack: Stack, reader: str) -> dict:
         "family": "two-stage",
         "owned_by": "umpire",
         "status": "ready",
-        **({"default": True} if reader in ("minilm", "e5") else {}),
+        "default": True,
         "limits": LIMITS[reader],
         "files": {
             name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in files.items()
@@ -133,7 +141,7 @@ def describe(folder: Path, stack: Stack, reader: str) -> dict:
             "graphs": {
                 "stage_a": "stage-a.onnx",
                 "stage_b": "stage-b.onnx",
-                **({"stage_b_weights": export.WEIGHTS_FILE} if export.WEIGHTS_FILE in files else {}),
+                **({"stage_b_weights": [*weights, export.WORDS_FILE]} if weights else {}),
             },
             "tokenizer": "tokenizer.json",
             "symbols": "symbols.json",

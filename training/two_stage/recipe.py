@@ -100,6 +100,8 @@ def arguments() -> argparse.Namespace:
         "--keep-stage-a", action="store_true", help="leave stage A as that package has it, not tuned and not averaged"
     )
     parser.add_argument("--stage-a-of", type=Path, help="the package whose stage A and finder are taken as they are")
+    parser.add_argument("--beside", type=Path, help="a package whose stage B reads beside this one: see joined.py")
+    parser.add_argument("--beside-share", type=float, default=1.0, help="how much of its scores is added")
     parser.add_argument("--teacher", type=Path, help="a package or a work folder whose stage B this one learns from")
     parser.add_argument(
         "--base-weights",

@@ -65,9 +65,9 @@ class Package:
         self.model = json.loads((folder / "model.json").read_text())
         options = self.model["options"]
         self.a = session(stage_a or folder / options["graphs"]["stage_a"])
-        weights = options["graphs"].get("stage_b_weights")
+        weights = options["graphs"].get("stage_b_weights", [])
         own_b = folder / options["graphs"]["stage_b"]
-        self.b = session(stage_b or (weights_within(own_b, folder / weights) if weights else own_b))
+        self.b = session(stage_b or (weights_within(own_b, [folder / name for name in weights]) if weights else own_b))
         tokenizer = Tokenizer.from_file(str(folder / options["tokenizer"]))
         self.reader = Reader(tokenizer, json.loads((folder / options["symbols"]).read_text(encoding="utf-8")))
         rule = options["stack"]

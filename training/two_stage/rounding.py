@@ -12,7 +12,6 @@ While stage B is trained its weights are rounded in the forward pass and the gra
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -46,27 +45,6 @@ def codes_of(weight: Tensor, scale: Tensor, bits: int) -> Tensor:
 def rounded(weight: Tensor, scale: Tensor, bits: int) -> Tensor:
     """The weights that the codes stand for."""
     return (2 * codes_of(weight, scale, bits) - (2**bits - 1)) * scale
-
-
-def packed_numbers(numbers: np.ndarray) -> bytes:
-    """A file of the codes of odd numbers: the low four bits, two codes in a byte and the first in its lower half, then
-    the fifth bits, eight in a byte and the first lowest.
-    """
-    if len(numbers) % 8:
-        raise ValueError("the codes do not fill their bytes")
-    codes = ((numbers.astype(np.int16) + 2**LAYER_BITS - 1) // 2).astype(np.uint8)
-    low = codes & 15
-    return (low[0::2] | low[1::2] << 4).tobytes() + np.packbits(codes >> 4, bitorder="little").tobytes()
-
-
-def numbers_of(packed: bytes) -> np.ndarray:
-    """The odd numbers of such a file, int8."""
-    data = np.frombuffer(packed, np.uint8)
-    low, high = np.split(data, [len(data) * 4 // 5])
-    codes = np.empty(2 * len(low), np.uint8)
-    codes[0::2], codes[1::2] = low & 15, low >> 4
-    codes |= np.unpackbits(high, bitorder="little") << 4
-    return (2 * codes.astype(np.int16) - (2**LAYER_BITS - 1)).astype(np.int8)
 
 
 def rounded_words(table: Tensor) -> Tensor:

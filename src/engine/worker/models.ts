@@ -24,6 +24,7 @@ import { sharedTokenizer, type TextTokenizer } from '../text/tokenizer.ts';
 import { canaryProblem } from './canary.ts';
 import { loadFamily } from './load-family.ts';
 import type { JobResult, LoadMessage, PrepareMessage, ScoreMessage } from './messages.ts';
+import { contentOf, sharedGraph } from './shared-graphs.ts';
 
 /** The outcome of a load. */
 export type Loaded =
@@ -165,7 +166,8 @@ function partsOf(
       const path = pathOf(file);
       // Imported only when a graph is loaded: the runtime is the larger part of a process's memory.
       const { loadGraph } = await import('./runtime.ts');
-      return await loadGraph(path, weights && pathOf(weights));
+      const content = await contentOf(path, file, manifest.files);
+      return await sharedGraph(content, () => loadGraph(path, weights?.map(pathOf)));
     },
     local: (family, options, limits) =>
       loadFamily(family, partsOf(folder, { files: manifest.files, options, limits }, unready)),

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { InferenceSession, Tensor as RuntimeTensor } from 'onnxruntime-node';
 import type { Graph, Tensor } from '../families/family.ts';
-import { unpackFiveBits } from './five-bit-weights.ts';
+import { decodeWeights } from './coded-weights.ts';
 
 const SESSION_OPTIONS: InferenceSession.SessionOptions = {
   executionProviders: ['cpu'],
@@ -22,11 +22,11 @@ const SESSION_OPTIONS: InferenceSession.SessionOptions = {
 };
 
 /**
- * Loads a graph. `weights` is a file of five-bit weights: the graph has their numbers as external data under the name
- * of this file. Rejects with the runtime's error if the file is not a graph that it can run.
+ * Loads a graph. `weights` are all files that the graph names as external data, if one of them is coded (`.bits`): its
+ * data is what the file decodes to. Rejects with the runtime's error if the file is not a graph that it can run.
  */
-export async function loadGraph(path: string, weights?: string): Promise<Graph> {
-  const session = await (weights === undefined
+export async function loadGraph(path: string, weights: readonly string[] = []): Promise<Graph> {
+  const session = await (weights.length === 0
     ? InferenceSession.create(path, SESSION_OPTIONS)
     : createWithWeights(path, weights));
   return {
@@ -47,16 +47,25 @@ export async function loadGraph(path: string, weights?: string): Promise<Graph> 
   };
 }
 
-async function createWithWeights(path: string, weights: string): Promise<InferenceSession> {
-  const packed = await readFile(weights);
-  const data = unpackFiveBits(packed);
-  const options = { ...SESSION_OPTIONS, externalData: [{ path: basename(weights), data }] };
-  try {
-    return await InferenceSession.create(path, options);
-  } finally {
-    // The runtime has its own copy by now. Both are large, and the next garbage collection may be far off.
-    for (const { buffer } of [packed, data]) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+async function createWithWeights(path: string, weights: readonly string[]): Promise<InferenceSession> {
+  const externalData = [];
+  for (const file of weights) {
+    const content = await readFile(file);
+    const isCoded = file.endsWith('.bits');
+    externalData.push({ path: basename(file), data: isCoded ? decodeWeights(content) : content });
+    if (isCoded) release(content);
   }
+  try {
+    return await InferenceSession.create(path, { ...SESSION_OPTIONS, externalData });
+  } finally {
+    // The runtime has its own copy by now.
+    for (const { data } of externalData) release(data);
+  }
+}
+
+/** Gives large memory back at once: the next garbage collection may be far off. */
+function release({ buffer }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 function tensorOf(data: Tensor['data'], dims: readonly number[]): RuntimeTensor {

@@ -26,8 +26,8 @@ export interface WindowOptions {
 export interface TwoStageOptions {
   readonly stageA: string;
   readonly stageB: string;
-  /** The file of stage B's five-bit weights; undefined if its graph holds its weights itself. */
-  readonly stageBWeights: string | undefined;
+  /** All files that stage B's graph names, if its weights are coded; none if the runtime can read them itself. */
+  readonly stageBWeights: readonly string[];
   readonly tokenizer: string;
   readonly symbols: string;
   readonly special: SpecialTokens;
@@ -56,7 +56,7 @@ function optionsOf(fields: Checker): TwoStageOptions {
   const options = {
     stageA: graphs.text('stage_a', /./u),
     stageB: graphs.text('stage_b', /./u),
-    stageBWeights: graphs.value('stage_b_weights') === undefined ? undefined : graphs.text('stage_b_weights', /./u),
+    stageBWeights: graphs.value('stage_b_weights') === undefined ? [] : graphs.texts('stage_b_weights', 1),
     tokenizer: fields.text('tokenizer', /./u),
     symbols: fields.text('symbols', /./u),
     special: {

@@ -1,0 +1,47 @@
+"""A second reader beside the first: the graph of another package's stage B, whose scores are added to its own.
+
+Both read the same packs, so that they can be one graph, and an engine need not know of it. A large reader that has seen
+few rows and a small one that has seen many are right about different kinds of decision.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+# What the names of the second reader's nodes and constants begin with.
+SECOND = "second."
+
+
+def joined(first: bytes, second: Path, share: float) -> bytes:
+    """The graph with `first`'s scores and `share` of those of `second`, whose word embeddings stay in their file: both
+    packages must have the same ones.
+    """
+    model, other = onnx.load_from_string(first), onnx.load(str(second), load_external_data=False)
+    if [(o.domain, o.version) for o in model.opset_import] != [(o.domain, o.version) for o in other.opset_import]:
+        raise ValueError(f"{second} is of other operators than the first reader")
+    shared = {"", *(value.name for value in other.graph.input)}
+
+    def named(name: str) -> str:
+        return name if name in shared else SECOND + name
+
+    for node in model.graph.node:
+        if node.output[0] == "scores":
+            node.output[0] = "first_scores"
+    for node in other.graph.node:
+        node.name = SECOND + node.name
+        node.input[:] = [named(name) for name in node.input]
+        node.output[:] = [named(name) for name in node.output]
+    for tensor in other.graph.initializer:
+        tensor.name = named(tensor.name)
+    weight = numpy_helper.from_array(np.array(share, np.float32), f"{SECOND}share")
+    model.graph.initializer.extend([*other.graph.initializer, weight])
+    model.graph.node.extend(
+        [
+            *other.graph.node,
+            helper.make_node("Mul", [f"{SECOND}scores", weight.name], [f"{SECOND}shared"], name=f"{SECOND}shared"),
+            helper.make_node("Add", ["first_scores", f"{SECOND}shared"], ["scores"], name=f"{SECOND}sum"),
+        ]
+    )
+    return model.SerializeToString(deterministic=True)
