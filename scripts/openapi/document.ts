@@ -14,7 +14,7 @@ import { requestSchema, responseSchemas, schemaName } from './schemas.ts';
 
 const MAX_CHOICES = constraintsOf(CreateDecisionRequestSchema.field.choices).repeated?.maxItems;
 
-const DESCRIPTION = `A text, a question and 2 to ${MAX_CHOICES} allowed answers go in; exactly one of them comes out, with a calibrated probability for each. umpire-multi reads many languages (trained on 36, measured in 17); umpire-mini and minilm-l6 read English only: a text in another language gets an answer from them as well, and it is chance.
+const DESCRIPTION = `A text, a question and 2 to ${MAX_CHOICES} allowed answers go in; exactly one of them comes out, with a calibrated probability for each. umpire-multi reads many languages (trained on 36, measured in 17); umpire-mini, umpire-base and minilm-l6 read English only: a text in another language gets an answer from them as well, and it is chance.
 
 All bodies are JSON in UTF-8. A property that is not named here is refused. Every response carries \`X-Request-ID\`. HEAD is answered where GET is; another method of a path gets 405 \`method_not_allowed\` with \`Allow\`, another path 404 \`route_not_found\`, both as an ErrorResponse.`;
 
