@@ -7,6 +7,7 @@ import { basename } from 'node:path';
 import { InferenceSession, Tensor as RuntimeTensor } from 'onnxruntime-node';
 import type { Graph, Tensor } from '../families/family.ts';
 import { decodeWeights } from './coded-weights.ts';
+import { release } from './release.ts';
 
 const SESSION_OPTIONS: InferenceSession.SessionOptions = {
   executionProviders: ['cpu'],
@@ -61,11 +62,6 @@ async function createWithWeights(path: string, weights: readonly string[]): Prom
     // The runtime has its own copy by now.
     for (const { data } of externalData) release(data);
   }
-}
-
-/** Gives large memory back at once: the next garbage collection may be far off. */
-function release({ buffer }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 function tensorOf(data: Tensor['data'], dims: readonly number[]): RuntimeTensor {

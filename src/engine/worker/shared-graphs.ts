@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Graph } from '../families/family.ts';
 import type { Manifest } from '../packages/manifest.ts';
+import { release } from './release.ts';
 
 interface SharedGraph {
   readonly loading: Promise<Graph>;
@@ -50,5 +51,6 @@ export async function sharedGraph(content: string, load: () => Promise<Graph>): 
 export async function contentOf(path: string, file: string, files: Manifest['files']): Promise<string> {
   const graph = await readFile(path);
   const named = [...files].filter(([name]) => name === file || graph.includes(name));
+  release(graph);
   return named.map(([, { sha256 }]) => sha256).join();
 }
