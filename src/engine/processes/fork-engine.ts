@@ -40,7 +40,12 @@ export function forkEngine(name: string, settings: EngineSettings): ChildProcess
   return fork(workerEntry, [String(choiceCacheBytes), String(priority), name], {
     serialization: 'advanced',
     // Not the parent's own arguments: a debugger's port or a test runner's loader is not for the engines.
-    execArgv: [`--max-old-space-size=${heap}`, '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'],
+    execArgv: [
+      `--max-old-space-size=${heap}`,
+      '--max-semi-space-size=4',
+      '--expose-gc',
+      '--disable-warning=ExperimentalWarning',
+    ],
     env: {
       ...Object.fromEntries(
         [...ENVIRONMENT, ...variables].flatMap((key) =>

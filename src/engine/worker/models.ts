@@ -102,7 +102,10 @@ export function createLoadedModels(
         if (family.server !== undefined) cache.forget(key);
         const found = await family.server?.connect();
         if (found !== undefined && found.problems.length > 0) return { kind: 'load_failed', ...found };
-        return { kind: 'loaded', profile: profile ?? (await family.profile()) };
+        const measured = profile ?? (await family.profile());
+        // A load leaves tens of MiB behind, which an engine that decides little would not collect for long.
+        globalThis.gc?.();
+        return { kind: 'loaded', profile: measured };
       } catch (error) {
         await unload(key);
         return { kind: 'load_failed', problems: error instanceof InvalidOptions ? error.problems : [reasonOf(error)] };
