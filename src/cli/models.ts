@@ -1,6 +1,7 @@
 /** `umpire models …`: lists the packages in the folder of models, and checks whether they work on this machine. */
 import { MODEL_SETTINGS } from '../config.ts';
 import { readSettings } from '../domain/settings.ts';
+import { DEFAULT_DEADLINE } from '../engine/options.ts';
 import {
   checkPackage,
   type ListedPackage,
@@ -94,7 +95,9 @@ export function printSpeed(terminal: Terminal, { remote, decisions, choice, wors
     terminal.out(`  ${tokens} tokens, 8 choices: ${milliseconds.toFixed(1)} ms ${where}`);
   }
   if (choice > 0) terminal.out(`  each choice that is not cached: ${choice.toFixed(1)} ms`);
-  terminal.out(`  the largest request that its limits allow: ${worst.toFixed(0)} ms`);
+  const slow =
+    worst > DEFAULT_DEADLINE ? `: longer than a caller waits who sets no deadline, ${DEFAULT_DEADLINE} ms` : '';
+  terminal.out(`  the largest request that its limits allow: ${worst.toFixed(0)} ms${slow}`);
   terminal.out(`  an engine with this package alone takes ${Math.ceil(resident / 2 ** 20)} MiB`);
 }
 

@@ -2,6 +2,9 @@
 import { fileURLToPath } from 'node:url';
 import type { EngineLogger } from './logger.ts';
 
+/** Milliseconds that a decision may take whose caller sets no deadline. */
+export const DEFAULT_DEADLINE = 10_000;
+
 /** Settings of an engine; all but the first three have defaults. Times in milliseconds, sizes in bytes. */
 export interface EngineOptions {
   /** The folder of the model packages. */
@@ -12,6 +15,8 @@ export interface EngineOptions {
   /** Which packages of the folder are served: `<id>` or `<id>@<revision>`; all of them if the list is empty. */
   readonly models?: readonly string[];
   /** A package whose largest legal request takes longer than this on one core is refused. */
+  readonly largestRequestMs?: number;
+  /** One whose largest legal request takes longer than this is served, and the log says so. */
   readonly defaultDeadlineMs?: number;
   /** An engine process whose resident memory is larger than this is replaced. */
   readonly engineMemoryBytes?: number;
@@ -37,7 +42,7 @@ export interface EngineOptions {
   readonly modelRetryMs?: number;
   /** The longest such wait. */
   readonly longestRetryMs?: number;
-  /** The wait before a model is tried again whose largest request took more than twice `defaultDeadlineMs` here. */
+  /** The wait before a model is tried again whose largest request took more than twice `largestRequestMs` here. */
   readonly tooSlowRetryMs?: number;
   /** How much the engines' niceness exceeds the parent's. */
   readonly niceness?: number;
@@ -57,7 +62,8 @@ export interface EngineSettings extends Required<EngineOptions> {
 export function engineSettings(options: EngineOptions): EngineSettings {
   return {
     models: [],
-    defaultDeadlineMs: 10_000,
+    largestRequestMs: 30_000,
+    defaultDeadlineMs: DEFAULT_DEADLINE,
     engineMemoryBytes: 450 * 2 ** 20,
     recycleAfterMs: 30_000,
     choiceCacheBytes: 32 * 2 ** 20,

@@ -98,7 +98,7 @@ test.serial('a model that was too slow once is measured again before ready is sa
   await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(6), manifest: { limits } });
   const checked = await checkPackage({ modelsDir, logger: SILENT_LOGGER }, 'zz', 'r1');
   const deadline = checked.kind === 'sound' ? checked.speed.worst / 1.4 : Number.NaN;
-  const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: deadline, modelRetryMs: 50 }, 'started');
+  const engine = await startEngine(t, { modelsDir, largestRequestMs: deadline, modelRetryMs: 50 }, 'started');
   await eventually(() => engine.ready());
   const failures = engine.log.filter(({ message }) => message === 'a model cannot be served');
   t.true(failures.length >= 3, `${failures.length}`);
@@ -112,7 +112,7 @@ test.serial(
     const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
     await writePackage(modelsDir, { manifest: { limits } });
     await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(10), manifest: { limits } });
-    const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 8, modelRetryMs: 50 }, 'started');
+    const engine = await startEngine(t, { modelsDir, largestRequestMs: 8, modelRetryMs: 50 }, 'started');
     const failures = () => failuresOf(engine, 'zz@r1');
     await eventually(() => engine.ready());
     t.is(failures(), 1);
@@ -135,7 +135,7 @@ for (const place of ['at the start', 'beside an engine that serves']) {
     };
     if (place === 'at the start') await writeBoth(modelsDir);
     else await writePackage(modelsDir, { manifest: { limits } });
-    const options = { defaultDeadlineMs: 8, modelRetryMs: 1, tooSlowRetryMs: 1 };
+    const options = { largestRequestMs: 8, modelRetryMs: 1, tooSlowRetryMs: 1 };
     const engine = await startEngine(t, { modelsDir, ...options }, 'started');
     if (place !== 'at the start') {
       await eventually(() => engine.ready());

@@ -5,7 +5,7 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { ModelUnavailable } from '../../src/engine/errors.ts';
+import { DeadlineTooShort, ModelUnavailable } from '../../src/engine/errors.ts';
 import { SLOW, statusOf } from '../support/slow-package.ts';
 import { eventually, job, probabilitiesOf, startEngine, terms } from './support/engine.ts';
 import { encoderGraph, listed, modelsFolder, TINY, writePackage } from './support/packages.ts';
@@ -45,11 +45,25 @@ test.serial('broken packages are unavailable with the reason in the log, and the
 });
 
 test.serial('limits that cannot be served in time are refused', async (t) => {
-  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW), defaultDeadlineMs: 50 }, 'started');
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW), largestRequestMs: 50 }, 'started');
   await eventually(() => engine.log.some(({ level }) => level === 'error'));
   t.is(statusOf(engine, 'slow'), 'unavailable');
   t.regex(JSON.stringify(engine.log), /the largest legal request takes \d+ ms on one core/);
 });
+
+test.serial(
+  'a model whose largest request outlasts the default deadline decides what can be done in time',
+  async (t) => {
+    const engine = await startEngine(t, { modelsDir: await modelsFolder(t, SLOW), defaultDeadlineMs: 50 });
+    t.is(statusOf(engine, 'slow'), 'ready');
+    const warnings = engine.log.filter(({ message }) => message === 'a model is slow here');
+    t.is(warnings.length, 1);
+    t.regex(JSON.stringify(warnings), /slow@r1.*the largest legal request takes \d+ ms on one core.*more than 50 ms/);
+    const request = job({ model: 'slow' });
+    t.truthy(probabilitiesOf(request, await engine.score(request, terms())));
+    await t.throwsAsync(engine.score(request, terms({ within: 1 })), { instanceOf: DeadlineTooShort });
+  },
+);
 
 test.serial('an unavailable model comes back by itself when it is mended', async (t) => {
   const modelsDir = await modelsFolder(t, TINY);

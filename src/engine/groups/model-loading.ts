@@ -49,12 +49,12 @@ export class ModelLoading {
 
   /** Why an engine that has loaded a revision is too slow to serve it. */
   misfit({ models }: EngineProcess, { key, manifest }: Revision): Misfit | undefined {
-    const { defaultDeadlineMs } = this.#options.settings;
+    const { largestRequestMs } = this.#options.settings;
     const profile = models.get(key);
     if (profile === undefined) return undefined;
-    const problem = limitsProblem(profile, manifest, defaultDeadlineMs);
+    const problem = limitsProblem(profile, manifest, largestRequestMs);
     if (problem === undefined) return undefined;
-    return { problem, excess: worstCost(profile, manifest.limits) / defaultDeadlineMs };
+    return { problem, excess: worstCost(profile, manifest.limits) / largestRequestMs };
   }
 
   /** Loads what is new, in one engine after the other, so that the others go on deciding. */
@@ -86,6 +86,9 @@ export class ModelLoading {
     const profile = process.models.get(revision.key);
     // It was retired while it was being loaded.
     if (profile === undefined) return;
+    const slow = limitsProblem(profile, revision.manifest, settings.defaultDeadlineMs);
+    if (slow !== undefined && revision.state !== 'ready')
+      settings.logger.warn({ model: revision.name, problems: [slow] }, 'a model is slow here');
     revisions.succeeded(revision, profile);
     served();
   }

@@ -138,7 +138,7 @@ export async function checkPackage(
     return { kind: 'broken', problems: outcome.kind === 'failed' ? outcome.problems : [] };
   }
   const { limits } = found.manifest;
-  const problem = limitsProblem(profile, found.manifest, settings.defaultDeadlineMs);
+  const problem = limitsProblem(profile, found.manifest, settings.largestRequestMs);
   if (problem !== undefined) return { kind: 'broken', problems: [problem], tooLarge: true };
   const sizes = { choices: 8, uncached: profile.choicesCached ? 0 : 8, choiceTokens: 8 };
   const decisions = [16, 64, 256, limits.inputTokens]

@@ -25,20 +25,14 @@ export function worstCost(profile: CostProfile, limits: ModelLimits): number {
   });
 }
 
-/**
- * Why a model cannot be served with its limits: its largest legal request must be done within `deadline` milliseconds.
- * Undefined if it can.
- */
+/** What a model's largest legal request takes, if that is more than `bound` milliseconds. Undefined if it is not. */
 export function limitsProblem(
   profile: CostProfile,
   { limits, family }: Pick<Manifest, 'limits' | 'family'>,
-  deadline: number,
+  bound: number,
 ): string | undefined {
   const worst = worstCost(profile, limits);
-  if (worst <= deadline) return undefined;
+  if (worst <= bound) return undefined;
   const where = isRemote(family) ? 'by its inference server, one batch at a time' : 'on one core of this machine';
-  return (
-    `limits: the largest legal request takes ${Math.round(worst)} ms ${where}, ` +
-    `more than the default deadline of ${deadline} ms`
-  );
+  return `limits: the largest legal request takes ${Math.round(worst)} ms ${where}, more than ${bound} ms`;
 }

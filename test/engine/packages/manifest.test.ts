@@ -148,8 +148,8 @@ test('the operator lists and checks packages', async (t) => {
     ],
   );
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
-  const check = (revision: string, defaultDeadlineMs = 10_000) => {
-    return checkPackage({ modelsDir, logger, defaultDeadlineMs }, 'tiny', revision);
+  const check = (revision: string, largestRequestMs = 10_000) => {
+    return checkPackage({ modelsDir, logger, largestRequestMs }, 'tiny', revision);
   };
   const sound = await check('r1');
   t.is(sound.kind, 'sound');

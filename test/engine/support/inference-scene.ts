@@ -26,7 +26,7 @@ export async function startScene(
   const server = await startInferenceServer(t, { graph: encoderGraph(), output: 'embedding', ...served });
   const modelsDir = await modelsFolder(t);
   await writeInferencePackage(modelsDir, server.address, { options });
-  const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 600_000 }, until);
+  const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 }, until);
   return { engine, server, modelsDir, status: () => engine.models()[0]?.status };
 }
 

@@ -89,6 +89,6 @@ export async function startRemoteScene(
   before(server);
   const modelsDir = await modelsFolder(t);
   const folder = await writeRemotePackage(modelsDir, server.address, source);
-  const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 600_000 }, until);
+  const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 }, until);
   return { engine, server, folder, status: () => engine.models()[0]?.status };
 }

@@ -205,7 +205,7 @@ test.serial('a wrong canary keeps a model from being served', async (t) => {
   const modelsDir = await modelsFolder(t);
   const canary = { input: 'abcabc', instruction: 'abc', choices: ['xyz', 'abc'], choice: 'xyz' };
   await writeInferencePackage(modelsDir, server.address, { manifest: { canary } });
-  const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 600_000 }, 'started');
+  const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 }, 'started');
   await eventually(() => /the canary chose/.test(problemsIn(engine, 'a model cannot be served')));
   t.is(engine.models()[0]?.status, 'unavailable');
 });

@@ -68,6 +68,6 @@ test.serial('a package that is moved elsewhere gets its server from the operator
     ['remote', 'nowhere.example:2'],
     ['remote@r1', server.address],
   ]);
-  const engine = await startEngine(t, { modelsDir, inferenceServers, defaultDeadlineMs: 600_000 });
+  const engine = await startEngine(t, { modelsDir, inferenceServers, largestRequestMs: 600_000 });
   t.like(await engine.score(job({ model: 'remote' }), terms()), { kind: 'scored' });
 });

@@ -17,7 +17,7 @@ test.serial('a token goes along with every call, and is read anew when it was re
     manifest: { family: 'remote', options: { ...options, server: { address: server.address, token_file: 'token' } } },
   });
   await writeFile(join(folder, 'token'), 'first-token\n');
-  const engine = await startEngine(t, { modelsDir, defaultDeadlineMs: 600_000 });
+  const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 });
   const request = job({ model: 'remote' });
   const outcome = await engine.score({ ...request, vector: true }, terms());
   t.is(outcome.kind === 'scored' ? outcome.vector?.length : 0, 8, 'a catalog can learn by its vectors');

@@ -47,7 +47,7 @@ async function startScene(t: ExecutionContext<unknown>, graph = encoderGraph()):
     graph,
     options: { batch: { choices: CAP, independent: true }, shortlist: TINY_STAGE },
   });
-  return { engine: await startEngine(t, { modelsDir, defaultDeadlineMs: 600_000 }), server };
+  return { engine: await startEngine(t, { modelsDir, largestRequestMs: 600_000 }), server };
 }
 
 async function decide({ engine }: Scene, model: string, choices: readonly string[], input = 'abc abd') {
@@ -205,7 +205,7 @@ test.serial('a model that is shipped picks for the server', async (t) => {
     },
     manifest: { limits: { input_tokens: 60, candidate_tokens: 40, choices: 300 } },
   });
-  const scene = { engine: await startEngine(t, { modelsDir, defaultDeadlineMs: 600_000 }), server };
+  const scene = { engine: await startEngine(t, { modelsDir, largestRequestMs: 600_000 }), server };
   const things = ['card', 'loan', 'transfer', 'refund', 'password', 'address', 'cheque', 'fee', 'limit', 'currency'];
   const choices = things.flatMap((thing) =>
     ['lost', 'late', 'new', 'blocked', 'wrong', 'foreign'].map((how) => `${how} ${thing}`),
