@@ -39,18 +39,33 @@ interface Experience {
    * Elapsed time divided by the CPU time of the profile: above 1 when engines share their cores or wait for the pool.
    */
   slowness: number;
+  /** When a job was last observed, in milliseconds of the clock. */
+  at: number;
 }
 
 const LEARNING_RATE = 0.05;
 // Assumed before a model has run: four characters make a token, and the profile is right.
-const INEXPERIENCED: Experience = { density: 0.25, slowness: 1 };
+const INEXPERIENCED: Omit<Experience, 'at'> = { density: 0.25, slowness: 1 };
+// Milliseconds without an observation after which half of the slowness is forgotten. What is refused for its estimated
+// cost is not observed, so without this a stall that has passed could refuse large jobs for ever.
+const SLOWNESS_HALF_LIFE = 5_000;
 // Milliseconds to tokenise a character, also of a text that turns out to be too long.
 const PER_CHARACTER = 0.0004;
 const UNKNOWN_COST = 50;
 
-/** Estimates without experience. What they learn about a model is forgotten with its revision. */
-export function createEstimates(): Estimates {
+/**
+ * Estimates without experience. What they learn about a model is forgotten with its revision. `clock` gives
+ * milliseconds.
+ */
+export function createEstimates(clock: () => number = () => performance.now()): Estimates {
   const experiences = new WeakMap<Revision, Experience>();
+
+  const remembered = (revision: Revision): Omit<Experience, 'at'> => {
+    const known = experiences.get(revision);
+    if (known === undefined) return INEXPERIENCED;
+    const { density, slowness, at } = known;
+    return { density, slowness: 1 + (slowness - 1) * 0.5 ** ((clock() - at) / SLOWNESS_HALF_LIFE) };
+  };
 
   const sizeOf = (
     { revision, choices, choicesLength }: JobShape,
@@ -70,7 +85,7 @@ export function createEstimates(): Estimates {
       const { profile } = revision;
       if (choices === 0) return readingCost(shape, 0);
       if (profile === undefined) return UNKNOWN_COST;
-      const { density, slowness } = experiences.get(revision) ?? INEXPERIENCED;
+      const { density, slowness } = remembered(revision);
       const misses = encoded && profile.choicesCached ? 0 : choices;
       const size = sizeOf(shape, premiseLength * density, misses, density);
       return slowness * (jobCost(profile, size) + readingCost(shape, misses));
@@ -80,14 +95,16 @@ export function createEstimates(): Estimates {
       const profile: CostProfile | undefined = revision.profile;
       // A job that only reads says nothing about what decisions take.
       if (profile === undefined || choices === 0) return;
-      const known = experiences.get(revision) ?? { ...INEXPERIENCED };
+      const known = remembered(revision);
       const misses = profile.choicesCached ? encoded : choices;
       const predicted =
         jobCost(profile, sizeOf(shape, inputTokens, misses, known.density)) + readingCost(shape, misses);
-      known.density += LEARNING_RATE * (inputTokens / premiseLength - known.density);
       const slowness = Math.min(50, Math.max(0.2, occupied / predicted));
-      known.slowness += LEARNING_RATE * (slowness - known.slowness);
-      experiences.set(revision, known);
+      experiences.set(revision, {
+        density: known.density + LEARNING_RATE * (inputTokens / premiseLength - known.density),
+        slowness: known.slowness + LEARNING_RATE * (slowness - known.slowness),
+        at: clock(),
+      });
     },
   };
 }

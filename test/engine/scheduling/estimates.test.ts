@@ -3,7 +3,7 @@ import test from 'ava';
 import { type CostProfile, costAt } from '../../../src/engine/cost-profile.ts';
 import type { TwoStageProfile } from '../../../src/engine/families/two-stage/pack-cost.ts';
 import { readManifest } from '../../../src/engine/packages/manifest.ts';
-import { createRevision } from '../../../src/engine/packages/revisions.ts';
+import { createRevision, type Revision } from '../../../src/engine/packages/revisions.ts';
 import { createEstimates } from '../../../src/engine/scheduling/estimates.ts';
 import { jobCost, worstCost } from '../../../src/engine/scheduling/job-cost.ts';
 
@@ -61,19 +61,38 @@ test('runs over packs are counted, and once more without a text where question a
   t.is(cost(500, 8, 0, 9), 3 * 2 * (30 + 7 * 10), 'no room for the first one');
 });
 
-test('estimates learn the density of texts and the speed of the machine', (t) => {
+const scored = { kind: 'scored', probabilities: new Float64Array(2), encoded: 0, waited: 0, tokenize: 0 } as const;
+
+function createProfiledRevision(): Revision {
   const { value: manifest } = readManifest('{}', 'm', 'r1');
   const found = { folder: '', manifest: { ...manifest, limits: LIMITS }, problems: [], signature: '' };
-  const revision = { ...createRevision(found, 1), profile: PROFILE };
+  return { ...createRevision(found, 1), profile: PROFILE };
+}
+
+test('estimates learn the density of texts and the speed of the machine', (t) => {
+  const revision = createProfiledRevision();
   const estimates = createEstimates();
   const shape = { revision, premiseLength: 400, choices: 2, choicesLength: 8 };
   const before = estimates.cost(shape, true);
   t.true(estimates.cost(shape, false) > before);
   for (let i = 0; i < 200; i++) {
-    const scored = { kind: 'scored', probabilities: new Float64Array(2), encoded: 0, waited: 0, tokenize: 0 } as const;
     estimates.observe(shape, { ...scored, inputTokens: 200, infer: 1 }, 2 * costAt(PROFILE.premise, 200));
   }
   const after = estimates.cost(shape, true);
   const real = 2 * costAt(PROFILE.premise, 200);
   t.true(Math.abs(after - real) < 0.05 * real, `${before} → ${after}, real ${real}`);
+});
+
+test('a stall is forgotten while nothing is observed: what it refuses is admitted again', (t) => {
+  let now = 0;
+  const estimates = createEstimates(() => now);
+  const shape = { revision: createProfiledRevision(), premiseLength: 400, choices: 2, choicesLength: 8 };
+  const cost = (): number => estimates.cost(shape, true);
+  const before = cost();
+  for (let i = 0; i < 100; i++) {
+    estimates.observe(shape, { ...scored, inputTokens: 100, infer: 1 }, 30 * costAt(PROFILE.premise, 100));
+  }
+  t.true(cost() > 25 * before, `${cost()}`);
+  now += 60_000;
+  t.true(cost() < 1.05 * before, `${cost()}`);
 });
