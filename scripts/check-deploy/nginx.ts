@@ -5,7 +5,9 @@
  */
 import { deepEqual, equal, match, notEqual } from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -112,6 +114,24 @@ try {
   for (const socket of held) socket.destroy();
   await until(async () => (await fetch(`http://127.0.0.1:${bounded.port}/v1/models`)).ok);
   console.log('more than 1,024 requests of one address in progress: 429 in the envelope: ok');
+  const session = connectHttp2(`http://127.0.0.1:${bounded.http2Port}`);
+  const watch = async (): Promise<IncomingHttpHeaders> => {
+    const call = session.request({
+      ':method': 'POST',
+      ':path': '/grpc.health.v1.Health/Watch',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
+    // One empty message: flags and length.
+    call.end(Buffer.alloc(5));
+    const [answer] = (await once(call, 'response')) as [IncomingHttpHeaders];
+    return answer;
+  };
+  for (let watches = 0; watches < 32; watches += 1) equal((await watch())['grpc-status'], undefined);
+  equal((await watch())['grpc-status'], '8');
+  equal((await fetch(`http://127.0.0.1:${bounded.port}/v1/models`)).status, 200);
+  session.destroy();
+  console.log('more than 32 watches of one address: RESOURCE_EXHAUSTED: ok');
 } finally {
   await bounded.stop();
 }

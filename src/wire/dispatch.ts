@@ -25,7 +25,8 @@ export function createDispatch(options: {
   const { rest, rpc, holdings, logger, observers } = options;
   return (request, response) => {
     const connection = holdings.find(request);
-    if (connection?.ending === true) return;
+    // What comes behind the last answer of a connection is not wanted.
+    if (connection?.ending === true || (!isHttp2(request) && request.socket.writableEnded)) return;
     const exchange = new Exchange(request, response);
     let over = false;
     const end = (): void => {

@@ -1,7 +1,7 @@
 /** Writes responses that are complete: status, headers and body at once. */
 import type { Exchange } from './exchange.ts';
 import { isHttp2 } from './messages.ts';
-import { throwRestAway } from './unwanted.ts';
+import { hasLargeRest, throwRestAway } from './unwanted.ts';
 
 /** A response; `body` null for none. */
 export interface WholeResponse {
@@ -17,7 +17,7 @@ export function respond(exchange: Exchange, { status, headers, body }: WholeResp
   // Over HTTP/2, flow control keeps what nobody reads with the sender.
   if (!isHttp2(request) && !request.complete) throwRestAway(request);
   const head: Record<string, string | number> = { 'x-request-id': exchange.requestId, ...headers };
-  if (closing && !isHttp2(request)) head.connection = 'close';
+  if (!isHttp2(request) && (closing || hasLargeRest(request))) head.connection = 'close';
   if (body === null) {
     response.writeHead(status, head);
     response.end();

@@ -1,13 +1,14 @@
 /**
- * What is left of a refused request is read slowly where it is large, whoever sends it, and its
- * connection is used again.
+ * What is left of a refused request is read slowly where it is large, whoever sends it. The answer says that the
+ * connection closes, arrives whatever the caller has still to send, and is the last one.
  */
 
 import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import test from 'ava';
 import { throwRestAway } from '../../../src/wire/http/unwanted.ts';
+import { parseAnswers } from '../../support/http.ts';
 import { startService } from '../../support/service.ts';
 
 const MIB = 1024 * 1024;
@@ -104,4 +105,45 @@ test('the service reads what it has refused at that pace, and answers others mea
   agent.destroy();
   // The kernel holds a few MiB of it.
   t.true(performance.now() - began > (1000 * 14 * MIB) / PACE);
+});
+
+test('an answer before a large rest is the last of its connection, and is not lost', async (t) => {
+  const service = await startService();
+  t.teardown(() => service.stop());
+  const socket = connect(service.port, '127.0.0.1').pause();
+  const body = Buffer.alloc(8 * MIB, 'x');
+  const next = 'POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
+  socket.write(`POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n`);
+  // Nothing is read until all of it has been taken.
+  await new Promise<void>((resolve) => socket.write(Buffer.concat([body, Buffer.from(next)]), () => resolve()));
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk)).resume();
+  await once(socket, 'close');
+  const answers = parseAnswers(Buffer.concat(chunks));
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [404],
+  );
+  t.is(answers[0]?.headers.connection, 'close');
+  t.deepEqual(
+    service.log.flatMap(({ msg, route }) => (msg === 'request' ? [route] : [])),
+    ['unmatched'],
+  );
+});
+
+test('a connection with a small rest is used again', async (t) => {
+  const service = await startService();
+  t.teardown(() => service.stop());
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const ports = new Set<number | undefined>();
+  for (let each = 0; each < 3; each += 1) {
+    const sent = request({ port: service.port, host: '127.0.0.1', path: '/nowhere', method: 'POST', agent });
+    sent.on('socket', (socket) => socket.once('connect', () => ports.add(socket.localPort)));
+    sent.setHeader('content-length', AT_ONCE).end(Buffer.alloc(AT_ONCE));
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    t.not(answer.headers.connection, 'close');
+    await once(answer.resume(), 'close');
+  }
+  t.is(ports.size, 1);
+  agent.destroy();
 });
