@@ -3,7 +3,8 @@
 `python -m two_stage.evaluate --package FOLDER --sets FOLDER [--rows N] [--only a,b]`: a line a set, then the means, as
 JSON with `--out`. Beside the package's own accuracy stand those of each stage alone (`a`, `b`: B decides among the 32
 choices that A finds best). With `--train FOLDER` (data/train) it also hides texts of held-out sets in filler
-(`--hidden-in` tokens) and asks for them.
+(`--hidden-in` tokens) and asks for them. With `--fp32 WORK`, after `golden` has written the fp32 graphs of that work
+folder, the same rule over these decides as well: `fp32` is its accuracy, `same` the share of rows answered alike.
 """
 
 import argparse
@@ -86,8 +87,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--train", type=Path)
     parser.add_argument("--hidden-in", type=int, default=3900)
+    parser.add_argument("--fp32", type=Path, help="the work folder of the package")
     arguments = parser.parse_args()
     package = Package(arguments.package)
+    exact = arguments.fp32 and Package(
+        arguments.package, arguments.fp32 / "stage-a.fp32.onnx", arguments.fp32 / "stage-b.fp32.onnx"
+    )
     result = {}
     for name, rows in read_folder(arguments.sets, [n for n in arguments.only.split(",") if n] or None).items():
         if arguments.rows and len(rows) > arguments.rows:
@@ -98,10 +103,18 @@ def main() -> None:
             for place, stage in ((1, "a"), (2, "b"))
         }
         result[name] = measure([p for p, _, _ in answers], labels) | alone | {"rows": len(rows)}
+        if exact:
+            others = [decide(exact, row)[0] for row in rows]
+            result[name] |= {
+                "fp32": measure(others, labels)["accuracy"],
+                "same": float(
+                    np.mean([a.argmax() == o.argmax() for (a, _, _), o in zip(answers, others, strict=True)])
+                ),
+            }
         print(name, {k: round(v, 3) for k, v in result[name].items()}, flush=True)
     result["mean"] = {
         k: float(np.mean([m[k] for m in result.values()]))
-        for k in ("accuracy", "a", "b", "ece", "brier", "wrong_and_sure")
+        for k in ("accuracy", "a", "b", "ece", "brier", "wrong_and_sure", *(("fp32", "same") if exact else ()))
     }
     print("mean", result["mean"], flush=True)
     if not arguments.only:
