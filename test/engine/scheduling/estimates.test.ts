@@ -61,7 +61,7 @@ test('runs over packs are counted, and once more without a text where question a
   t.is(cost(500, 8, 0, 9), 3 * 2 * (30 + 7 * 10), 'no room for the first one');
 });
 
-const scored = { kind: 'scored', probabilities: new Float64Array(2), encoded: 0, waited: 0, tokenize: 0 } as const;
+const SCORED = { kind: 'scored', probabilities: new Float64Array(2), encoded: 0, waited: 0, tokenize: 0 } as const;
 
 function createProfiledRevision(): Revision {
   const { value: manifest } = readManifest('{}', 'm', 'r1');
@@ -76,7 +76,7 @@ test('estimates learn the density of texts and the speed of the machine', (t) =>
   const before = estimates.cost(shape, true);
   t.true(estimates.cost(shape, false) > before);
   for (let i = 0; i < 200; i++) {
-    estimates.observe(shape, { ...scored, inputTokens: 200, infer: 1 }, 2 * costAt(PROFILE.premise, 200));
+    estimates.observe(shape, { ...SCORED, inputTokens: 200, infer: 1 }, 2 * costAt(PROFILE.premise, 200));
   }
   const after = estimates.cost(shape, true);
   const real = 2 * costAt(PROFILE.premise, 200);
@@ -90,7 +90,7 @@ test('a stall is forgotten while nothing is observed: what it refuses is admitte
   const cost = (): number => estimates.cost(shape, true);
   const before = cost();
   for (let i = 0; i < 100; i++) {
-    estimates.observe(shape, { ...scored, inputTokens: 100, infer: 1 }, 30 * costAt(PROFILE.premise, 100));
+    estimates.observe(shape, { ...SCORED, inputTokens: 100, infer: 1 }, 30 * costAt(PROFILE.premise, 100));
   }
   t.true(cost() > 25 * before, `${cost()}`);
   now += 60_000;

@@ -78,7 +78,7 @@ async function answeredBefore(port: number, connections: number): Promise<number
 test('a caller whose connection comes behind many of another address is answered before these have begun', async (t) => {
   const { port, stop } = await startService({ LOG_LEVEL: 'warn' }, { engine: createScriptedEngine() });
   t.teardown(stop);
-  // The connections must arrive within the milliseconds for which none begins. On a busy machine one try may take longer.
+  // The connections must arrive within the milliseconds for which none begins; on a busy machine they may not.
   const tries: number[] = [];
   while (tries.length < 5 && !tries.some((before) => before < 10)) tries.push(await answeredBefore(port, 20));
   t.true((tries.at(-1) ?? 20) < 10, `of 20 had begun: ${tries}`);
