@@ -13,7 +13,7 @@ const DEFAULT_LIMITS = { 'input-tokens': '512', 'candidate-tokens': '128', choic
 const SHIPPED: Readonly<Record<string, ModelLimits>> = {
   'umpire-mini@r5': { inputTokens: 4096, candidateTokens: 72, choices: 300 },
   'umpire-base@r1': { inputTokens: 2048, candidateTokens: 48, choices: 300 },
-  'umpire-multi@r1': { inputTokens: 4096, candidateTokens: 32, choices: 300 },
+  'umpire-multi@r2': { inputTokens: 4096, candidateTokens: 76, choices: 300 },
   'minilm-l6@r1': { inputTokens: 500, candidateTokens: 96, choices: 300 },
 };
 /** The models of a mock that is given no `--model`. */

@@ -21,7 +21,7 @@ from .wordings import ANSWERS, RESIDUAL
 LIMITS = {
     "minilm": {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300},
     "mpnet": {"input_tokens": 2048, "candidate_tokens": 48, "choices": 300},
-    "e5": {"input_tokens": 4096, "candidate_tokens": 32, "choices": 300},
+    "e5": {"input_tokens": 4096, "candidate_tokens": 76, "choices": 300},
 }
 # The word that makes a choice the opposite of another, as in "urgent" and "not urgent".
 NEGATION = "not"
