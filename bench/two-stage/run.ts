@@ -19,6 +19,8 @@ import { printTable } from '../report/table.ts';
 
 // The instruction, and the words of which 300 choices and the input are made.
 const INSTRUCTION = 'Which of these does the customer want?';
+/** What an English vocabulary cuts the instruction into. */
+const INSTRUCTION_TOKENS = 8;
 const THINGS = ['order', 'card', 'account', 'refund', 'address', 'invoice', 'ticket', 'password', 'parcel', 'booking'];
 const VERBS = ['change', 'cancel', 'check', 'report', 'open', 'close', 'move', 'renew', 'find', 'share'];
 const KINDS = ['', 'business ', 'second '];
@@ -35,17 +37,17 @@ const BOUNDS: readonly (readonly [choices: number, atMost: number])[] = [
 ];
 
 /**
- * Runs the benchmark and prints a table for each model. `--rounds N`; `--tokens N` of the premise, special ones
- * included. The models folder is `UMPIRE_MODELS_DIR` or `models`.
+ * Runs the benchmark and prints a table for each model. `--rounds N`; `--tokens N` of the premise by an English
+ * vocabulary, special ones included; other vocabularies cut the same words into more tokens, which are shown. The models folder is `UMPIRE_MODELS_DIR` or `models`.
  */
 export async function run({ rounds = 60, tokens = 64 }: Record<string, number>): Promise<void> {
   const modelsDir = process.env.UMPIRE_MODELS_DIR ?? fileURLToPath(new URL('../../models', import.meta.url));
   const found = (await listPackages(modelsDir)).filter(({ family, isDefault }) => family === 'two-stage' && isDefault);
   if (found.length === 0) throw new Error(`${modelsDir} has no two-stage package`);
-  for (const each of found) await measurePackage(modelsDir, each, rounds, tokens);
+  for (const each of found) await measurePackage(modelsDir, each, rounds, tokens - 3);
 }
 
-async function measurePackage(modelsDir: string, found: ListedPackage, rounds: number, tokens: number): Promise<void> {
+async function measurePackage(modelsDir: string, found: ListedPackage, rounds: number, words: number): Promise<void> {
   const folder = join(modelsDir, found.id, found.revision);
   const { value: manifest } = readManifest(readFileSync(join(folder, 'model.json'), 'utf8'), found.id, found.revision);
   const options = readTwoStageOptions(manifest.options);
@@ -61,8 +63,9 @@ async function measurePackage(modelsDir: string, found: ListedPackage, rounds: n
         stageBWeights.map((file) => join(folder, file)),
       )
     : await loadGraph(join(folder, options.stageA));
-  const asked = (await loadTokenizer(join(folder, options.tokenizer))).ids(INSTRUCTION).length;
-  const input = Array.from({ length: tokens - 3 - asked }, (_, i) => VERBS[i % VERBS.length]).join(' ');
+  const tokenizer = await loadTokenizer(join(folder, options.tokenizer));
+  const input = Array.from({ length: words - INSTRUCTION_TOKENS }, (_, i) => VERBS[i % VERBS.length]).join(' ');
+  const tokens = tokenizer.ids(INSTRUCTION).length + tokenizer.ids(input).length + 3;
   const ids = Array.from({ length: tokens }, (_, i) => 2000 + i);
   const feeds = larger
     ? packFeeds([], ids.slice(0, tokens - 4), [[]], options.special)
