@@ -17,10 +17,10 @@ import { loadGraph } from '../../src/engine/worker/runtime.ts';
 import { median, quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
+// What an English vocabulary cuts the instruction into.
+const INSTRUCTION_TOKENS = 8;
 // The instruction, and the words of which 300 choices and the input are made.
 const INSTRUCTION = 'Which of these does the customer want?';
-/** What an English vocabulary cuts the instruction into. */
-const INSTRUCTION_TOKENS = 8;
 const THINGS = ['order', 'card', 'account', 'refund', 'address', 'invoice', 'ticket', 'password', 'parcel', 'booking'];
 const VERBS = ['change', 'cancel', 'check', 'report', 'open', 'close', 'move', 'renew', 'find', 'share'];
 const KINDS = ['', 'business ', 'second '];
@@ -38,7 +38,8 @@ const BOUNDS: readonly (readonly [choices: number, atMost: number])[] = [
 
 /**
  * Runs the benchmark and prints a table for each model. `--rounds N`; `--tokens N` of the premise by an English
- * vocabulary, special ones included; other vocabularies cut the same words into more tokens, which are shown. The models folder is `UMPIRE_MODELS_DIR` or `models`.
+ * vocabulary, special ones included; other vocabularies cut the same words into more tokens, which are shown. The
+ * models folder is `UMPIRE_MODELS_DIR` or `models`.
  */
 export async function run({ rounds = 60, tokens = 64 }: Record<string, number>): Promise<void> {
   const modelsDir = process.env.UMPIRE_MODELS_DIR ?? fileURLToPath(new URL('../../models', import.meta.url));
