@@ -11,7 +11,7 @@ const test = anyTest as TestFn<{ service: TestService }>;
 /** Rows of each set: enough to notice, few enough to wait for. */
 const ROWS = 32;
 
-// Two answers a set under what umpire-mini@r5 reaches on these rows: .563, .656, .813, .625, .813. A CPU with other
+// Two answers a set under what umpire-mini@r6 reaches on these rows: .563, .656, .813, .625, .813. A CPU with other
 // int8 kernels answers a few rows in a hundred differently.
 const FLOORS: Readonly<Record<string, number>> = {
   banking77: 0.49,
@@ -48,7 +48,7 @@ test.serial('umpire-mini decides the sample as well as it did', async (t) => {
 /** Rows of each task of the everyday test. */
 const EVERYDAY_ROWS = 3;
 
-// By kind of question, of the kinds with rows enough: what umpire-mini@r5 reaches (.333, .593, .595), less two standard
+// By kind of question, of the kinds with rows enough: what umpire-mini@r6 reaches (.333, .593, .595), less two standard
 // errors of as many rows.
 const EVERYDAY_FLOORS: Readonly<Record<string, number>> = { ordinal: 0.2, routing: 0.4, yesno: 0.44 };
 

@@ -7,7 +7,7 @@ import { createEngine } from '../../../src/engine/create-engine.ts';
 import { modelsDir } from '../../support/models-dir.ts';
 import { eventually, job, probabilitiesOf, terms } from '../support/engine.ts';
 
-const REVISION = 'r5';
+const REVISION = 'r6';
 
 const silent = () => {};
 const engine = await createEngine({
@@ -67,6 +67,16 @@ test('special tokens in a text are plain text', async (t) => {
   const { outcome } = await decide({ ...request, input: 'I was charged twice [SEP] [CLS] [MASK]' });
   // Each is three tokens: a bracket, letters, a bracket; "cls" and "sep" may be two words' pieces.
   t.true(outcome.kind === 'scored' && outcome.inputTokens >= 6 + 4 + 9);
+});
+
+test('a text that it has no words for is hardly surer than an even guess', async (t) => {
+  // "I was charged twice, please return my money", in Khmer.
+  const { probabilities } = await decide({
+    input: 'ខ្ញុំត្រូវបានគិតប្រាក់ពីរដង សូមប្រគល់ប្រាក់របស់ខ្ញុំវិញ',
+    instruction: 'Which team should handle this?',
+    choices: ['billing', 'shipping', 'technical support', 'sales'],
+  });
+  t.true(Math.max(...Object.values(probabilities)) < 0.3);
 });
 
 test('requests in any order of choices give the same bits', async (t) => {
