@@ -31,9 +31,10 @@ from .unread import Rule, reads_many, share_by, tempered
 # What is tried for the two numbers of the rule.
 BOUNDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 PULLS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
-# What the rule may cost in log loss on English rows, and the share of these below its bound. A lower bound, which the
-# loss alone would choose, makes a model unsure of topics in languages that it half reads, where it is not too sure.
-HARMLESS, BELOW = 0.002, 0.98
+# What the rule may cost in log loss on English rows; the share of English texts that are below its bound, and how many
+# texts of each training set that is measured on. A lower bound, which the loss alone would choose, makes a model unsure
+# of short English texts of rare words and of topics in languages that it half reads, where it is not too sure.
+HARMLESS, BELOW, MEASURED_ROWS = 0.002, 0.98, 400
 # English rows of each held-out set, and of all together: a package decides them one by one.
 ENGLISH_ROWS, MOST_ENGLISH = 60, 900
 # Rows in other languages, of each kind.
@@ -74,9 +75,17 @@ def loss(rows: Sequence[Row]) -> float:
     return float(np.mean([-np.log(max(1e-9, p[label])) for _, p, label in rows]))
 
 
-def best_rule(english: Sequence[Row], foreign: Sequence[Row]) -> Rule:
-    """Of the rules that do the English rows no harm the one with the least loss on the others."""
-    least = np.quantile([share for share, _, _ in english], BELOW)
+def least_bound(folder: Path, data: Path) -> float:
+    """The share of unread tokens that BELOW of the English training texts stay under, by the package's tokenizer."""
+    load(folder)
+    texts = [row.input for rows in read_folder(data / "train").values() for row in rows[:MEASURED_ROWS]]
+    return float(np.quantile([_share(_package.reader.plain(text)) for text in texts], BELOW))
+
+
+def best_rule(english: Sequence[Row], foreign: Sequence[Row], least: float) -> Rule:
+    """Of the rules with a bound of at least `least` that do the English rows no harm the one with the least loss on the
+    others.
+    """
     rules = [Rule(bound, pull) for bound in BOUNDS if bound >= least for pull in PULLS]
     most = loss(english) + HARMLESS
     harmless = [rule for rule in rules if loss(ruled(english, rule)) <= most]
@@ -134,7 +143,7 @@ def fit_unread(folder: Path, data: Path, log: Callable[[str], None], processes: 
         foreign = [spelt(row, rng) for row in rng.sample(english, min(SPELT_ROWS, len(english)))]
     with get_context("spawn").Pool(processes, load, (folder,)) as pool:
         near, far = pool.map(decide, english, 16), pool.map(decide, foreign, 16)
-    rule = best_rule(near, far)
+    rule = best_rule(near, far, least_bound(folder, data))
     log(f"unread: {rule}; English {told(near, rule)}; others {told(far, rule)}")
     for name, rows in (("English", near), ("others", far)):
         beyond = [row for row in rows if row[0] > rule.bound]
