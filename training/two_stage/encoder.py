@@ -80,14 +80,14 @@ class Product(nn.Linear):
     """
 
     rounding = None
-    # What was rounded last: the version of the weights, and the result, while nothing is learned.
+    # What was rounded last: the version of the weights, and the result, while they are not learned.
     rounded = (-1, None)
 
     def forward(self, x: Tensor) -> Tensor:
         """x [..., in] -> [..., out], by the weights as they are rounded, if they are."""
         if self.rounding is None:
             return super().forward(x)
-        if not torch.is_grad_enabled():
+        if not torch.is_grad_enabled() or not self.weight.requires_grad:
             if self.rounded[0] != self.weight._version:
                 self.rounded = (self.weight._version, self.rounding(self.weight))
             return F.linear(x, self.rounded[1], self.bias)

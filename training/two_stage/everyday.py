@@ -27,7 +27,7 @@ ORDINAL = "ordinal"
 OF_A_FIELD = ("routing", "described", "ids", "tools", "nextstep", "none")
 # Kinds of questions as they are fitted and reported: several of the writers' kinds each.
 FITTED_KINDS = {
-    "everyday_routing": ("routing", "ids", "described", "tools", "nextstep", "none"),
+    "everyday_routing": ("routing", "ids", "described", "tools", "nextstep", "none", "topic"),
     "everyday_ordinal": ("ordinal",),
     "everyday_yes_no": ("yesno", "entail"),
     "everyday_reading": ("passage", "needle", "samequestion", "tone", "moderation"),

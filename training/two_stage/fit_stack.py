@@ -17,6 +17,7 @@ import numpy as np
 
 from .everyday import FITTED_KINDS, OPEN
 from .held_out import FAR_KINDS, KINDS
+from .sheets import KINDS as SHEETS
 from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, features, fit
 
 # What is tried for each number of the rule.
@@ -107,7 +108,7 @@ def best_share(
     sets = {name: prepared(rows) for name, rows in scored.items() if name not in (*NOISY, OPEN)}
     kinds = {
         kind: [n for n in names if n in sets]
-        for kind, names in {**KINDS, **FAR_KINDS, **{kind: [kind] for kind in FITTED_KINDS}}.items()
+        for kind, names in {**KINDS, **FAR_KINDS, **{kind: [kind] for kind in (*FITTED_KINDS, *SHEETS)}}.items()
     }
     kinds = {kind: names for kind, names in kinds.items() if names} | {"opposites": []}
     denied = prepared(opposites)

@@ -6,13 +6,14 @@ stage A thinks.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from .everyday import BLANKS, Corpus
 from .pool import Pool, Similarity, is_residual
 from .records import CROSSED, EVEN, TEACHER, Decision
+from .sheets import Sheet
 from .tasks import claims, corpus, feelings, freely, intents, questions, topics
 from .wordings import NAMES, RESIDUAL, respelled
 
@@ -20,7 +21,7 @@ from .wordings import NAMES, RESIDUAL, respelled
 # Everyday passages are longer than the sets' texts.
 LONGEST_INPUT, LONGEST_EVERYDAY = 700, 1400
 # The tasks of the everyday corpus, by their share of what is drawn from it.
-EVERYDAY = {"everyday": 0.84, "everyday_proposal": 0.08, "everyday_open": 0.08}
+EVERYDAY = {"everyday": 0.5, "everyday_proposal": 0.05, "everyday_open": 0.07, "sheet": 0.38}
 # Of all rows, where there is another stage B to learn from.
 CROSSED_SHARE = 0.25
 # Of rows: with choices spelled otherwise. Of texts that answer nothing: those that say nothing at all.
@@ -61,8 +62,9 @@ class Mix:
         sets: dict[str, list[Decision]],
         label_similarity: Similarity | None = None,
         corpus: Corpus | None = None,
+        sheets: Sequence[Sheet] = (),
     ):
-        self.pool = Pool(sets, label_similarity, corpus)
+        self.pool = Pool(sets, label_similarity, corpus, sheets)
         self.tasks = self.build()
 
     @staticmethod

@@ -106,12 +106,19 @@ def side(rng: random.Random) -> tuple[str, str]:
     return rng.choice(SIDE_DENIED).format(bad), form.format(bad)
 
 
-def pair(row: Decision, question: str, opposite: str, truth: bool, rng: random.Random) -> Decision:
+def pair(
+    row: Decision,
+    question: str,
+    opposite: str,
+    truth: bool,
+    rng: random.Random,
+    names: tuple[str, str] | None = None,
+) -> Decision:
     """The row with one of both questions, and the other as its `opposite`.
 
-    `truth`: whether `question` is answered with yes.
+    `truth`: whether `question` is answered with yes. `names`: of yes and no; drawn if they are not given.
     """
-    yes, no = rng.choice(YES_NO)
+    yes, no = names or rng.choice(YES_NO)
     first = replace(row, instruction=question, choices=(yes, no), label=yes if truth else no)
     second = replace(row, instruction=opposite, choices=(yes, no), label=no if truth else yes)
     return replace(first, opposite=second) if rng.random() < 0.5 else replace(second, opposite=first)

@@ -5,12 +5,13 @@ lay out a row's choices.
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from .everyday import Corpus
 from .records import Decision
 from .services import read_requests
+from .sheets import Sheet
 from .wordings import INSTRUCTIONS, KINDS_WANTED, NAMES, POLARITY_OF, RESIDUAL, TOPICS, renamed
 
 # Sets that no stage is trained on: what the rule that joins the stages is fitted on, and the training watched by.
@@ -102,8 +103,14 @@ class Pool:
     alone.
     """
 
-    def __init__(self, sets: dict[str, list[Decision]], similarity: Similarity | None, corpus: Corpus | None):
-        self.corpus = corpus
+    def __init__(
+        self,
+        sets: dict[str, list[Decision]],
+        similarity: Similarity | None,
+        corpus: Corpus | None,
+        sheets: Sequence[Sheet] = (),
+    ):
+        self.corpus, self.sheets = corpus, sheets
         self.sets = {name: rows[KEPT_BACK.get(name, 0) :] for name, rows in sets.items() if name not in HELD_OUT}
         self.sets["sgd_intent"] = [replace(r, input=r.input.removeprefix("User: ")) for r in self.sets["sgd_intent"]]
         self.similarity = similarity

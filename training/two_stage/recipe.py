@@ -61,7 +61,7 @@ RATES = {
         "head_rate": 8e-5,
         "layer_decay": 0.95,
         "frozen": 6,
-        "rounded_from": 0.0,
+        "rounded_from": 0.75,
     },
     ("mpnet", "base", "cuda"): {
         "learning_rate": 1e-4,

