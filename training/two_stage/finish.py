@@ -13,8 +13,9 @@ import torch
 from . import everyday, finder, package
 from .chunks import packed
 from .encoder import Encoder
-from .fit_stack import fit_stack
+from .fit_stack import best_lean, fit_stack
 from .fit_unread import fit_unread
+from .joined import at_share
 from .metrics import measure
 from .outliers import divisors
 from .records import Decision
@@ -35,11 +36,15 @@ def finish(workshop: Workshop, folder: Path) -> None:
     settle_b(workshop, held)
     settle_a(workshop, held)
     encoder, model = final_stages(workshop.work, workshop.base)
-    write(workshop, folder, encoder, model, [row for rows in held.values() for row in rows[:TYPICAL_ROWS]])
-    opposites = [row.opposite for row in held["negated"]]
-    found = iter(score(folder, [row for rows in held.values() for row in rows] + opposites))
-    scored = {name: [next(found) for _ in rows] for name, rows in held.items()}
-    others = list(found)
+    typical = [row for rows in held.values() for row in rows[:TYPICAL_ROWS]]
+    beside, shares = workshop.options.beside, workshop.options.beside_shares
+    write(workshop, folder, encoder, model, typical, shares[0])
+    rows = [row for rows in held.values() for row in rows] + [row.opposite for row in held["negated"]]
+    found, share = score(folder, rows), shares[0]
+    if beside and len(shares) > 1:
+        share, found = settle_share(held, found, score(beside, rows), shares)
+        write(workshop, folder, encoder, model, typical, share)
+    scored, others = by_set(held, found)
     with open(workshop.work / "held_out_scores.pickle", "wb") as file:
         pickle.dump((scored, others), file)
     log("held-out sets are scored")
@@ -47,14 +52,42 @@ def finish(workshop: Workshop, folder: Path) -> None:
     manifest = package.describe(folder, stack, workshop.options.reader)
     measured = quality(stack, scored, others)
     fit_unread(folder, workshop.data, log)
-    (folder / "training.json").write_text(json.dumps(report(workshop, measured), indent=1) + "\n")
+    (folder / "training.json").write_text(json.dumps(report(workshop, measured, share), indent=1) + "\n")
     size = sum(f["bytes"] for f in manifest["files"].values()) / 1e6
     accuracies = ", ".join(f"{n} {q.get('accuracy', q.get('confidence')):.3f}" for n, q in measured.items())
     log(f"package of {size:.1f} MB; held out: {accuracies}")
 
 
-def write(workshop: Workshop, folder: Path, encoder: Encoder, model: StageB, typical: Sequence[Decision]) -> None:
-    """Writes the package with a rule that is still to be fitted; its large channels are those of the typical rows."""
+def by_set(held: dict[str, list[Decision]], found: Sequence[Scored]) -> tuple[dict[str, list[Scored]], list[Scored]]:
+    """Scores of the held-out rows by their sets, and those of the opposites, which stand behind them."""
+    rest = iter(found)
+    return {name: [next(rest) for _ in rows] for name, rows in held.items()}, list(rest)
+
+
+def settle_share(
+    held: dict[str, list[Decision]], both: Sequence[Scored], second: Sequence[Scored], shares: Sequence[float]
+) -> tuple[float, Sequence[Scored]]:
+    """The share of the second reader that is the most accurate on kinds left out, and the scores with it.
+
+    `both`: with the first of the shares; `second`: of the second reader alone.
+    """
+    tried = {}
+    for share in shares:
+        found = at_share(both, second, shares[0], share)
+        lean, left_out = best_lean(*by_set(held, found))
+        log(f"share {share} of the second reader: lean {lean}, kinds left out {left_out:.4f}")
+        tried[share] = left_out, found
+    share = max(tried, key=lambda share: tried[share][0])
+    return share, tried[share][1]
+
+
+def write(
+    workshop: Workshop, folder: Path, encoder: Encoder, model: StageB, typical: Sequence[Decision], share: float
+) -> None:
+    """Writes the package with a rule that is still to be fitted; its large channels are those of the typical rows.
+
+    `share`: of the scores of a second reader, if there is one.
+    """
     reader, plain = workshop.options.reader, workshop.reader.plain
     given = workshop.options.stage_a_of or (workshop.start_from if workshop.keep_a else None)
     if given:  # the finder reads stage A's vectors alone, so it stays as well
@@ -71,7 +104,7 @@ def write(workshop: Workshop, folder: Path, encoder: Encoder, model: StageB, typ
     texts = package.Texts(workshop.tokenizer_json, workshop.reader.symbols)
     beside = workshop.options.beside
     stages = package.Stages(
-        encoder, model, large, large_a, kept_a, beside and (beside / "stage-b.onnx", workshop.options.beside_share)
+        encoder, model, large, large_a, kept_a, (beside / "stage-b.onnx", share) if beside and share else None
     )
     package.write(folder, stages, texts, segments)
 
@@ -97,8 +130,10 @@ def quality(stack: Stack, scored: dict[str, list[Scored]], opposites: Sequence[S
     return found
 
 
-def report(workshop: Workshop, measured: dict[str, dict[str, float]]) -> dict:
-    """`training.json`: what the stages came from, what they were trained with, and what they reach."""
+def report(workshop: Workshop, measured: dict[str, dict[str, float]], share: float) -> dict:
+    """`training.json`: what the stages came from, what they were trained with, and what they reach; `share`: of the
+    second reader, if there is one.
+    """
     work, start_from, teacher = workshop.work, workshop.start_from, workshop.options.teacher
     beside = workshop.options.beside
 
@@ -115,7 +150,7 @@ def report(workshop: Workshop, measured: dict[str, dict[str, float]]) -> dict:
         "reader": workshop.options.reader,
         "started_from": started,
         "teacher": teacher and teacher.name,
-        "beside": beside and {"package": f"{beside.parent.name}@{beside.name}", "share": workshop.options.beside_share},
+        "beside": beside and {"package": f"{beside.parent.name}@{beside.name}", "share": share},
         "stage_a": stage_a,
         "stage_b": {**kept("settings.json"), **kept("stage_b.json"), "done": done},
         "held_out": measured,

@@ -4,11 +4,15 @@ Both read the same packs, so that they can be one graph, and an engine need not 
 few rows and a small one that has seen many are right about different kinds of decision.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+
+from .stack import Scored
 
 # What the names of the second reader's nodes and constants begin with.
 SECOND = "second."
@@ -45,3 +49,16 @@ def joined(first: bytes, second: Path, share: float) -> bytes:
         ]
     )
     return model.SerializeToString(deterministic=True)
+
+
+def at_share(both: Sequence[Scored], second: Sequence[Scored], share: float, other: float) -> list[Scored]:
+    """What two readers in one graph would say of some rows with the share `other` of the second one, by what they say
+    with `share` of it (`both`) and what it says alone (`second`): scores are sums, and the stage A is the same.
+    """
+    result = []
+    for one, two in zip(both, second, strict=True):
+        if not np.array_equal(one.best, two.best):
+            raise ValueError("the readers did not read the same choices")
+        more = other - share
+        result.append(replace(one, b=one.b + more * two.b, leaning=one.leaning + more * two.leaning))
+    return result

@@ -23,6 +23,8 @@ from .workshop import A_MINUTES, SEED, Workshop
 
 # Rows of each set that the rule is fitted on: an accuracy of one half then has a standard error of 3 points.
 HELD_ROWS = 240
+# Shares of a second reader that are tried.
+BESIDE_SHARES = (0.5, 0.25, 0.0, 0.75, 1.0, 1.5)
 # What a run from the base weights learns with, and one that goes on from a package; a GPU's batches are larger, and so
 # are its rates.
 RATES = {
@@ -101,7 +103,13 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--stage-a-of", type=Path, help="the package whose stage A and finder are taken as they are")
     parser.add_argument("--beside", type=Path, help="a package whose stage B reads beside this one: see joined.py")
-    parser.add_argument("--beside-share", type=float, default=1.0, help="how much of its scores is added")
+    parser.add_argument(
+        "--beside-shares",
+        type=float,
+        nargs="+",
+        default=BESIDE_SHARES,
+        help="how much of its scores is added: the best of these on kinds left out",
+    )
     parser.add_argument("--teacher", type=Path, help="a package or a work folder whose stage B this one learns from")
     parser.add_argument(
         "--base-weights",

@@ -34,7 +34,7 @@ GPU = DEVICE == "cuda"
 WATCH_EVERY, SAVE_EVERY = (45, 150) if GPU else (1200, 300)  # seconds; a look reads as much as minutes of learning do
 # What bounds a run on a CPU is its rows: small batches are more steps, and get more out of them. A GPU is idle with
 # small batches.
-TOKENS_A_BATCH = 20_480 if GPU else 768
+TOKENS_A_BATCH = 20_480 if GPU else 1536
 # Processes that draw chunks ahead: on a GPU the cores have nothing else to do.
 PROCESSES = max(1, len(os.sched_getaffinity(0)) - 1) if GPU else 0
 WEIGHT_DECAY = 0.01
