@@ -5,7 +5,6 @@ held-out sets.
 import copy
 import itertools
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -87,23 +86,20 @@ def settle_b(workshop: Workshop, held: dict[str, list[Decision]]) -> None:
         states[f"{which} {share}"] = {
             key: torch.lerp(value, trained[key], share) for key, value in origin.state_dict().items()
         }
-    # A trial takes minutes: where there is nothing to choose from, none is made.
-    if len(states) == 1:
-        (chosen,) = states
-    else:
-        chosen = best_of(states, model, lambda each: tried(workshop, encoder, each, held), found)
+    if len(states) > 1:  # a trial takes minutes: where there is nothing to choose from, none is made
+        for name, state in states.items():
+            model.load_state_dict(state)
+            found[name] = tried(workshop, encoder, model, held)
+            log(f"stage B, {name} of new weights: {found[name]}")
+    chosen = best_of(found) if found else next(iter(states))
     report = {"share": chosen, "tried": {name: asdict(trial) for name, trial in found.items()}}
     (workshop.work / "stage_b.json").write_text(json.dumps(report))
     settled = {"model": states[chosen], "reader": checkpoint["reader"], "channels": checkpoint["done"]["channels"]}
     torch.save(settled, path)
 
 
-def best_of(states: dict[str, dict], model: StageB, try_out: Callable[[StageB], Trial], found: dict[str, Trial]) -> str:
-    """The name of the best weights, by the trial of each, which is put into `found`."""
-    for name, state in states.items():
-        model.load_state_dict(state)
-        found[name] = try_out(model)
-        log(f"stage B, {name} of new weights: {found[name]}")
+def best_of(found: dict[str, Trial]) -> str:
+    """The name of the best trial."""
     least = max(trial.left_out for trial in found.values()) - AS_GOOD
     good = {name: trial for name, trial in found.items() if trial.left_out >= least}
     least = max(trial.opposite for trial in good.values()) - AS_OPPOSITE

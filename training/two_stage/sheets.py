@@ -60,17 +60,17 @@ class Sheet:
 
 
 def read_sheet(writer: str, field: str, text: str, lines: list[str]) -> Sheet:
-    """The sheet of a text and the lines behind it."""
+    """The sheet of a text and the lines behind it; a ValueError names a line that is not of the form or has no text."""
     asked, claims, answered = [], [], []
     for line in lines:
         mark, rest = line[0], line[2:].strip()
-        if mark in "+-":
-            question, *opposite = rest.split(" // ")
-            asked.append((question, opposite[0] if opposite else None, mark == "+"))
-        elif mark in CLAIMS:
+        question, *answers = (part.strip() for part in rest.split(" | "))
+        if text and mark in "+-" and rest.count(" // ") < 2:
+            question, _, opposite = rest.partition(" // ")
+            asked.append((question, opposite or None, mark == "+"))
+        elif text and mark in CLAIMS:
             claims.append((rest, CLAIMS.index(mark)))
-        elif mark == "?":
-            question, *answers = (part.strip() for part in rest.split(" | "))
+        elif text and mark == "?" and len(set(answers)) == len(answers) > 1:
             answered.append((question, tuple(answers)))
         else:
             raise ValueError(f"{writer}: {line[:60]!r} is not of the form")
@@ -84,7 +84,7 @@ def read_sheets(folder: Path = SHEETS) -> list[Sheet]:
         field, text, lines = "", "", []
         for line in [*filter(str.strip, path.read_text(encoding="utf-8").splitlines()), "> "]:
             if line[0] in "@>":
-                if text:
+                if text or lines:
                     sheets.append(read_sheet(path.stem, field, text, lines))
                 text, lines = "", []
             if line[0] == "@":
@@ -114,7 +114,8 @@ def part(sheets: list[Sheet], share: float) -> list[Sheet]:
 def drawn(sheets: list[Sheet], rng: random.Random) -> Decision:
     """A question of one of the sheets."""
     sheet = rng.choice(sheets)
-    ways = {"yes_no": sheet.asked, "claim": sheet.claims, "which": which(sheet), "answer": sheet.answered}
+    choices = which(sheet)
+    ways = {"yes_no": sheet.asked, "claim": sheet.claims, "which": choices, "answer": sheet.answered}
     there = {name: ASKED[name] for name, items in ways.items() if items}
     way = rng.choices(list(there), list(there.values()))[0]
     if way == "yes_no":
@@ -122,7 +123,6 @@ def drawn(sheets: list[Sheet], rng: random.Random) -> Decision:
     if way == "claim":
         return claim(sheet, rng)
     if way == "which":
-        choices = which(sheet)
         return sheet.row(rng.choice(FOLLOWS), choices, choices[0])
     question, answers = rng.choice(sheet.answered)
     return sheet.row(question, answers, answers[0])
