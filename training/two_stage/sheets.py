@@ -24,7 +24,7 @@ from .records import Decision
 from .wordings import FOLLOWS, STATEMENTS, VERDICTS, YES_NO
 
 SHEETS = FOLDER / "sheets"
-# Of the sheets, by their hashes, one in so many is held out.
+# Of the sheets, by the hashes of their first questions, one in so many is held out.
 EVERY_HELD_OUT = 8
 # The letters of claims, in the order of VERDICTS.
 CLAIMS = "fcu"
@@ -74,6 +74,8 @@ def read_sheet(writer: str, field: str, text: str, lines: list[str]) -> Sheet:
             answered.append((question, tuple(answers)))
         else:
             raise ValueError(f"{writer}: {line[:60]!r} is not of the form")
+    if not asked:
+        raise ValueError(f"{writer}: {text[:60]!r} has no yes/no question")
     return Sheet(writer, field, text.replace("\\n", "\n"), tuple(asked), tuple(claims), tuple(answered))
 
 
@@ -97,10 +99,10 @@ def read_sheets(folder: Path = SHEETS) -> list[Sheet]:
 
 
 def split(sheets: list[Sheet]) -> tuple[list[Sheet], list[Sheet]]:
-    """(trained, held out)."""
+    """(trained, held out). Twins stay together where they share their first question, whose hash decides."""
 
     def held(sheet: Sheet) -> bool:
-        return int(hashlib.sha256(sheet.text.encode()).hexdigest()[:8], 16) % EVERY_HELD_OUT == 0
+        return int(hashlib.sha256(sheet.asked[0][0].encode()).hexdigest()[:8], 16) % EVERY_HELD_OUT == 0
 
     return [s for s in sheets if not held(s)], [s for s in sheets if held(s)]
 
