@@ -8,7 +8,7 @@ is found where the model is (`similar`), and `collate` lays any of its rows out 
 import os
 import random
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 
@@ -247,9 +247,20 @@ def batches(chunk: Chunk, tokens_a_batch: int, seed: int) -> list[np.ndarray]:
 
 
 class Source:
-    """Chunks in order from a number on, drawn by so many processes ahead of their use (0: when they are asked for)."""
+    """Chunks in order from a number on, drawn by so many processes ahead of their use (0: when they are asked for).
 
-    def __init__(self, mix: Mix, reader: Reader, weights: dict[str, float], rows: int, seed: int, processes: int):
+    `weights`: those of the tasks for the chunk of a number.
+    """
+
+    def __init__(
+        self,
+        mix: Mix,
+        reader: Reader,
+        weights: Callable[[int], dict[str, float]],
+        rows: int,
+        seed: int,
+        processes: int,
+    ):
         self.mix, self.reader, self.weights, self.rows, self.seed, self.processes = (
             mix,
             reader,
@@ -262,7 +273,7 @@ class Source:
     def draw(self, number: int) -> Chunk:
         """The chunk of this number."""
         return flattened(
-            [row for _, row in self.mix.rows(self.rows, self.seed * 10007 + number, self.weights)], self.reader
+            [row for _, row in self.mix.rows(self.rows, self.seed * 10007 + number, self.weights(number))], self.reader
         )
 
     def chunks(self, first: int) -> Iterator[Chunk]:

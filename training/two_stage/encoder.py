@@ -119,7 +119,9 @@ class Layer(nn.Module):
         def split(x: Tensor) -> Tensor:
             return x.view(batch, tokens, self.heads, width // self.heads).transpose(1, 2)
 
-        query, key, value = split(self.query(hidden)), split(self.key(hidden)), split(self.value(hidden))
+        # In 16 bits once, not for each of the three products.
+        read = hidden.to(torch.get_autocast_dtype(DEVICE)) if torch.is_autocast_enabled(DEVICE) else hidden
+        query, key, value = split(self.query(read)), split(self.key(read)), split(self.value(read))
         if hidden.is_cuda:
             attended = F.scaled_dot_product_attention(query, key, value, bias.to(query.dtype))
         else:
@@ -169,7 +171,7 @@ class Encoder(nn.Module):
                 self.shape.buckets,
             )
         )
-        return table[apart + self.shape.positions - 1].permute(0, 3, 1, 2)
+        return table[apart + self.shape.positions - 1].permute(0, 3, 1, 2).contiguous()
 
 
 def bucket_of(apart: Tensor, buckets: int) -> Tensor:

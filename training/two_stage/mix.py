@@ -22,6 +22,27 @@ from .wordings import NAMES, RESIDUAL, respelled
 LONGEST_INPUT, LONGEST_EVERYDAY = 700, 1400
 # The tasks of the everyday corpus, by their share of what is drawn from it.
 EVERYDAY = {"everyday": 0.5, "everyday_proposal": 0.05, "everyday_open": 0.07, "sheet": 0.38}
+# What a large reader learns first, in two phases, by the weights of their tasks: claims about a text, and then what has
+# to be read as well, but in pairs of opposite questions. Pairs that come first teach it nothing: what it could learn of
+# a text without the question is wrong in one of the two, and they pay for every answer that is not even.
+FIRST = (
+    {"mnli": 3, "cad_nli": 4, "conjnli": 3, "follows": 1, "boolq": 1.5, "everyday": 1, "sheet": 2},
+    {
+        "mnli": 2,
+        "cad_nli": 3,
+        "conjnli": 2,
+        "follows": 1,
+        "boolq": 1.5,
+        "claim_pair": 4,
+        "contrast_pair": 3,
+        "figure_pair": 1,
+        "world_pair": 1.5,
+        "passage_pair": 1.5,
+        "answer_pair": 1,
+        "everyday": 4,
+        "sheet": 12,
+    },
+)
 # Of all rows, where there is another stage B to learn from.
 CROSSED_SHARE = 0.25
 # Of rows: with choices spelled otherwise. Of texts that answer nothing: those that say nothing at all.

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from .chunks import Batch, Chunk, Source, batches, collate, packed, shortlisted
 from .encoder import DEVICE, SHAPES, Encoder
-from .mix import Mix
+from .mix import FIRST, Mix
 from .objective import loss_of, scored
 from .records import Decision
 from .rounding import large_channels, set_rounding
@@ -31,7 +31,7 @@ from .watch import RATIOS, watch
 # Drawn at once, so that a batch is of rows of like length.
 ROWS_A_CHUNK = 3000
 GPU = DEVICE == "cuda"
-WATCH_EVERY, SAVE_EVERY = (45, 150) if GPU else (1200, 300)  # seconds; a look reads as much as minutes of learning do
+WATCH_EVERY, SAVE_EVERY = (45, 150) if GPU else (240, 300)  # seconds; a look reads as much as minutes of learning do
 # What bounds a run on a CPU is its rows: small batches are more steps, and get more out of them. A GPU is idle with
 # small batches.
 TOKENS_A_BATCH = 20_480 if GPU else 1536
@@ -223,7 +223,13 @@ class Trainer:
         """The weights that were kept, after the whole way."""
         mix, settings = self.rows.mix, self.settings
         weights = mix.weights(settings.everyday, settings.without, self.stages.teacher is not None)
-        source = Source(mix, self.rows.reader, weights, ROWS_A_CHUNK, settings.seed, PROCESSES)
+        # Of each chunk of the first phases, its tasks' weights.
+        first = [FIRST[phase] for phase, rows in enumerate(settings.first_rows) for _ in range(rows // ROWS_A_CHUNK)]
+
+        def weights_of(chunk: int) -> dict[str, float]:
+            return first[chunk] if chunk < len(first) else weights
+
+        source = Source(mix, self.rows.reader, weights_of, ROWS_A_CHUNK, settings.seed, PROCESSES)
         for chunk in source.chunks(self.done["chunk"]):
             if not self.learn(chunk):
                 break
