@@ -31,7 +31,7 @@ from .watch import RATIOS, watch
 # Drawn at once, so that a batch is of rows of like length.
 ROWS_A_CHUNK = 3000
 GPU = DEVICE == "cuda"
-WATCH_EVERY, SAVE_EVERY = (45, 150) if GPU else (240, 300)  # seconds; a look reads as much as minutes of learning do
+WATCH_EVERY, SAVE_EVERY = (45, 150) if GPU else (600, 300)  # seconds; a look reads as much as minutes of learning do
 # What bounds a run on a CPU is its rows: small batches are more steps, and get more out of them. A GPU is idle with
 # small batches.
 TOKENS_A_BATCH = 20_480 if GPU else 1536
