@@ -43,7 +43,8 @@ def finish(workshop: Workshop, folder: Path) -> None:
     found, share = score(folder, rows), shares[0]
     if beside and len(shares) > 1:
         share, found = settle_share(held, found, score(beside, rows), shares)
-        write(workshop, folder, encoder, model, typical, share)
+        if share != shares[0]:
+            write(workshop, folder, encoder, model, typical, share)
     scored, others = by_set(held, found)
     with open(workshop.work / "held_out_scores.pickle", "wb") as file:
         pickle.dump((scored, others), file)

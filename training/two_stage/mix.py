@@ -198,6 +198,13 @@ class Mix:
         of_corpus = {name: share * everyday * total / rest for name, share in EVERYDAY.items() if name not in without}
         return {**weights, **of_corpus, **({"crossed": crossed * total / rest} if crossed else {})}
 
+    def first_weights(self, without: tuple[str, ...] = ()) -> list[dict[str, float]]:
+        """The weight of each task in the phases of FIRST, of those that there are."""
+        return [
+            {name: weight for name, weight in phase.items() if name in self.tasks and name not in without}
+            for phase in FIRST
+        ]
+
     def rows(self, count: int, seed: int, weights: dict[str, float] | None = None) -> list[tuple[str, Decision]]:
         """`count` (task, decision) pairs in random order, by the tasks' weights or by `weights`."""
         rng = random.Random(seed)

@@ -18,6 +18,7 @@ import torch
 
 from .encoder import DEVICE, SHAPES
 from .finish import finish
+from .mix import FIRST
 from .settings import Settings
 from .settle import B_SHARES
 from .workshop import A_MINUTES, SEED, Workshop
@@ -131,9 +132,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--first-rows",
         type=int,
-        nargs="*",
+        nargs=len(FIRST),
         default=(),
-        help="so many draws at first are of the tasks of each phase of mix.FIRST",
+        help="so many draws at first are of the tasks of each phase of mix.FIRST, in whole chunks of 3,000",
     )
     parser.add_argument("--learning-rate", type=float, help="instead of the one in RATES")
     parser.add_argument("--everyday", type=float, default=0.3, help="the share of rows from the everyday corpus")

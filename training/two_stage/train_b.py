@@ -18,7 +18,7 @@ from torch import Tensor
 
 from .chunks import Batch, Chunk, Source, batches, collate, packed, shortlisted
 from .encoder import DEVICE, SHAPES, Encoder
-from .mix import FIRST, Mix
+from .mix import Mix
 from .objective import loss_of, scored
 from .records import Decision
 from .rounding import large_channels, set_rounding
@@ -103,7 +103,7 @@ class Trainer:
         }
         self.kept = self.average.state_dict()
         if self.checkpoint.exists():
-            self.resume()
+            self.resume([group["rate"] for group in rates])
         # Vectors of choices by their texts and of inputs by their ids: 1.5 KB each, 300 MB of a run's 200,000 rows.
         self.cache: dict[str | bytes, np.ndarray] = {}
         self.held_similar = {
@@ -113,12 +113,14 @@ class Trainer:
         self.losses: list[Tensor] = []
         self.last = self.saved_at = self.watched_at = time.time()
 
-    def resume(self) -> None:
-        """Goes on from the checkpoint."""
+    def resume(self, rates: Sequence[float]) -> None:
+        """Goes on from the checkpoint, with the rates that are asked for now."""
         saved = torch.load(self.checkpoint, map_location=DEVICE)
         self.model.load_state_dict(saved["model"])
         self.average.load_state_dict(saved["average"])
         self.optimiser.load_state_dict(saved["optimiser"])
+        for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
+            group["rate"] = rate
         self.done, self.kept = saved["done"], saved["kept"]
         for each in (self.model, self.average):
             set_rounding(each, self.done["channels"])
@@ -223,8 +225,9 @@ class Trainer:
         """The weights that were kept, after the whole way."""
         mix, settings = self.rows.mix, self.settings
         weights = mix.weights(settings.everyday, settings.without, self.stages.teacher is not None)
+        phases = zip(mix.first_weights(settings.without), settings.first_rows, strict=False)
         # Of each chunk of the first phases, its tasks' weights.
-        first = [FIRST[phase] for phase, rows in enumerate(settings.first_rows) for _ in range(rows // ROWS_A_CHUNK)]
+        first = [phase for phase, rows in phases for _ in range(rows // ROWS_A_CHUNK)]
 
         def weights_of(chunk: int) -> dict[str, float]:
             return first[chunk] if chunk < len(first) else weights
