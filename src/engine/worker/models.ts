@@ -24,6 +24,7 @@ import { sharedTokenizer, type TextTokenizer } from '../text/tokenizer.ts';
 import { canaryProblem } from './canary.ts';
 import { loadFamily } from './load-family.ts';
 import type { JobResult, LoadMessage, PrepareMessage, ScoreMessage } from './messages.ts';
+import { releaseSpare } from './release.ts';
 import { contentOf, sharedGraph } from './shared-graphs.ts';
 
 /** The outcome of a load. */
@@ -103,8 +104,7 @@ export function createLoadedModels(
         const found = await family.server?.connect();
         if (found !== undefined && found.problems.length > 0) return { kind: 'load_failed', ...found };
         const measured = profile ?? (await family.profile());
-        // A load leaves tens of MiB behind, which an engine that decides little would not collect for long.
-        globalThis.gc?.();
+        await releaseSpare();
         return { kind: 'loaded', profile: measured };
       } catch (error) {
         await unload(key);
