@@ -47,7 +47,7 @@ build_go() {
 (build_go)
 sh scripts/with-service.sh sh -euc '
   cd "$COPY"
-  expect="billing 0.532273 minilm-l6@r1"
+  expect="billing 0.532273 minilm-l6@r2"
   check() { printf "%s: %s\n" "$1" "$2"; test "$2" = "$expect"; }
   refuse() {
     if said="$(API_KEY=wrong "$@" 2>&1)"; then exit 1; fi

@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 node -e '
   const document = JSON.parse(require("node:fs").readFileSync("gen/openapi.json", "utf8"));
   for (const name of ["DecisionRequest", "CatalogRequest"]) {
-    document.components.schemas[name].properties.model.enum = name === "DecisionRequest" ? ["minilm-l6", "minilm-l6@r1"] : ["minilm-l6"];
+    document.components.schemas[name].properties.model.enum = name === "DecisionRequest" ? ["minilm-l6", "minilm-l6@r2"] : ["minilm-l6"];
   }
   require("node:fs").writeFileSync(process.argv[1], JSON.stringify(document));
 ' "$work/openapi.json"

@@ -8,7 +8,7 @@ import { INSTRUCTION } from '../load/requests.ts';
 import type { BareResult } from './bare-loop.ts';
 
 /** The shipped package that the benchmarks use. */
-export const packageFolder = fileURLToPath(new URL('../../models/minilm-l6/r1', import.meta.url));
+export const packageFolder = fileURLToPath(new URL('../../models/minilm-l6/r2', import.meta.url));
 
 const script = fileURLToPath(new URL('./bare-loop.ts', import.meta.url));
 const { options } = JSON.parse(readFileSync(join(packageFolder, 'model.json'), 'utf8'));

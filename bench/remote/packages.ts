@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The folder of the local model's package. */
-export const LOCAL = fileURLToPath(new URL('../../models/minilm-l6/r1', import.meta.url));
+export const LOCAL = fileURLToPath(new URL('../../models/minilm-l6/r2', import.meta.url));
 
 /** A temporary models folder. */
 export interface ModelsFolder {
@@ -16,7 +16,7 @@ export interface ModelsFolder {
 /** Writes the folder; the server is at `address` and takes `cap` choices. */
 export function writeModels(address: string, cap: number): ModelsFolder {
   const path = mkdtempSync(join(tmpdir(), 'umpire-bench-models-'));
-  cpSync(LOCAL, join(path, 'minilm-l6', 'r1'), { recursive: true });
+  cpSync(LOCAL, join(path, 'minilm-l6', 'r2'), { recursive: true });
   const folder = join(path, 'shortlisted', 'r1');
   mkdirSync(folder, { recursive: true });
   const manifest = JSON.parse(readFileSync(join(LOCAL, 'model.json'), 'utf8'));

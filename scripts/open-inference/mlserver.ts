@@ -13,7 +13,7 @@ import { freePort, pause, root, say, until } from '../remote/umpire.ts';
 const bin = process.argv[2] ?? '';
 const work = await mkdtemp(join(tmpdir(), 'umpire-mlserver-'));
 const delayFile = join(work, 'delay');
-const package_ = join(root, 'models', 'minilm-l6', 'r1');
+const package_ = join(root, 'models', 'minilm-l6', 'r2');
 
 // MLServer's folder has the settings of the server and of the model, and the runtime.
 const [grpcPort, httpPort] = [await freePort(), await freePort()];
@@ -44,7 +44,7 @@ const startServer = (): ChildProcess =>
 
 // Umpire's models are the shipped package, and one with the same tokenizer and temperature that asks the server.
 const models = join(work, 'models');
-await cp(package_, join(models, 'minilm-l6', 'r1'), { recursive: true });
+await cp(package_, join(models, 'minilm-l6', 'r2'), { recursive: true });
 const manifest = JSON.parse(await readFile(join(package_, 'model.json'), 'utf8'));
 const { cls, sep } = manifest.options.special_tokens;
 await mkdir(join(models, 'remote', 'r1'), { recursive: true });

@@ -27,7 +27,7 @@ const CHOICES = ['billing', 'shipping', 'technical support'];
 const DECISION = {
   id: 'dec_kFNyNVecNy8SKJjWJIupbw',
   object: 'decision',
-  model: 'minilm-l6@r1',
+  model: 'minilm-l6@r2',
   output: {
     choice: 'billing',
     confidence: 0.532273,
@@ -109,7 +109,7 @@ export const EXAMPLES: readonly Example[] = [
     name: 'revision',
     summary: 'A certain revision of a model',
     operation: 'CreateDecision',
-    body: { ...QUESTION, model: 'minilm-l6@r1', choices: CHOICES },
+    body: { ...QUESTION, model: 'minilm-l6@r2', choices: CHOICES },
     status: 200,
     answer: DECISION,
   },

@@ -118,7 +118,7 @@ export interface RemotePackage {
   readonly beside?: Readonly<Record<string, string>>;
 }
 
-const shipped = join(root, 'models', 'minilm-l6', 'r1');
+const shipped = join(root, 'models', 'minilm-l6', 'r2');
 
 /** Writes a package into a folder of models. Resolves to the package's folder. */
 export async function writeRemotePackage(models: string, source: RemotePackage): Promise<string> {
@@ -142,7 +142,7 @@ export async function writeRemotePackage(models: string, source: RemotePackage):
 
 /** Copies the shipped encoder `minilm-l6` into a folder of models, as the local model beside the remote one. */
 export async function writeLocalPackage(models: string): Promise<void> {
-  await cp(shipped, join(models, 'minilm-l6', 'r1'), { recursive: true });
+  await cp(shipped, join(models, 'minilm-l6', 'r2'), { recursive: true });
 }
 
 async function startUmpire(models: string, ready: readonly string[]): Promise<Umpire> {

@@ -14,7 +14,7 @@ const SHIPPED: Readonly<Record<string, ModelLimits>> = {
   'umpire-mini@r6': { inputTokens: 4096, candidateTokens: 72, choices: 300 },
   'umpire-base@r2': { inputTokens: 2048, candidateTokens: 48, choices: 300 },
   'umpire-multi@r2': { inputTokens: 4096, candidateTokens: 76, choices: 300 },
-  'minilm-l6@r1': { inputTokens: 500, candidateTokens: 96, choices: 300 },
+  'minilm-l6@r2': { inputTokens: 500, candidateTokens: 96, choices: 300 },
 };
 /** The models of a mock that is given no `--model`. */
 const DEFAULT_MODELS = Object.keys(SHIPPED);

@@ -1,4 +1,4 @@
-"""Writes the package's generated files, model.onnx, tokenizer.json and model.json, to models/minilm-l6/r1.
+"""Writes the package's generated files, model.onnx, tokenizer.json and model.json, to models/minilm-l6/r2.
 
 The result depends on the base weights, this folder's code and fitted.json alone: a second run writes the same bytes.
 MODEL_CARD.md, NOTICE and LICENSE beside them are kept by hand.
@@ -12,7 +12,7 @@ import base_model
 import encoder_graph
 
 HERE = Path(__file__).resolve().parent
-PACKAGE = HERE.parents[1] / "models" / "minilm-l6" / "r1"
+PACKAGE = HERE.parents[1] / "models" / "minilm-l6" / "r2"
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     manifest = {
         "schema": 1,
         "id": "minilm-l6",
-        "revision": "r1",
+        "revision": "r2",
         "family": "bi-encoder",
         "owned_by": "umpire",
         "status": "ready",
@@ -44,6 +44,7 @@ def main() -> None:
             "temperature": fitted["temperature"],
             "special_tokens": {"cls": 101, "sep": 102, "unk": 100},
         },
+        "unread": fitted["unread"],
         "canary": {
             "input": "I was charged twice for my order",
             "instruction": "Which team should handle this?",

@@ -10,7 +10,7 @@ import { streamSafe } from '../../../src/engine/text/stream-safe.ts';
 import { loadTokenizer } from '../../../src/engine/text/tokenizer.ts';
 import { shippedModels } from '../support/engine.ts';
 
-const path = join(shippedModels, 'minilm-l6', 'r1', 'tokenizer.json');
+const path = join(shippedModels, 'minilm-l6', 'r2', 'tokenizer.json');
 const definition = JSON.parse(await readFile(path, 'utf8'));
 const library = new Tokenizer(definition, {});
 const own = await loadTokenizer(path);

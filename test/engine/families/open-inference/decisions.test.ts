@@ -27,7 +27,7 @@ const REQUESTS = [
 ];
 
 test.serial('a model that is shipped, at a server: the same to 1e-6', async (t) => {
-  const folder = join(shippedModels, 'minilm-l6', 'r1');
+  const folder = join(shippedModels, 'minilm-l6', 'r2');
   const manifest = JSON.parse(await readFile(join(folder, 'model.json'), 'utf8'));
   const graph = await readFile(join(folder, 'model.onnx'));
   const server = await startInferenceServer(t, { graph, output: 'embedding' });
@@ -35,7 +35,7 @@ test.serial('a model that is shipped, at a server: the same to 1e-6', async (t) 
   const { cls, sep } = manifest.options.special_tokens;
   const tokenizer = await readFile(join(folder, 'tokenizer.json'));
   const files = { 'tokenizer.json': tokenizer, 'model.onnx': graph };
-  await writePackage(modelsDir, { id: 'minilm-l6', graph, files, manifest });
+  await writePackage(modelsDir, { id: 'minilm-l6', graph, files, manifest: { ...manifest, revision: 'r1' } });
   await writeInferencePackage(modelsDir, server.address, {
     files: { 'tokenizer.json': tokenizer },
     options: {
@@ -51,6 +51,7 @@ test.serial('a model that is shipped, at a server: the same to 1e-6', async (t) 
     },
     manifest: {
       limits: { ...manifest.limits, input_tokens: 100, candidate_tokens: 32, choices: 60 },
+      unread: manifest.unread,
       canary: manifest.canary,
     },
   });

@@ -179,7 +179,7 @@ test.serial('a server that fails leaves the local model whole', async (t) => {
 });
 
 test.serial('a model that is shipped picks for the server', async (t) => {
-  const folder = join(shippedModels, 'minilm-l6', 'r1');
+  const folder = join(shippedModels, 'minilm-l6', 'r2');
   const { options, ...manifest } = JSON.parse(await readFile(join(folder, 'model.json'), 'utf8'));
   const [graph, tokenizer] = [
     await readFile(join(folder, 'model.onnx')),
@@ -191,7 +191,7 @@ test.serial('a model that is shipped picks for the server', async (t) => {
     id: 'minilm-l6',
     graph,
     files: { 'tokenizer.json': tokenizer },
-    manifest: { ...manifest, options },
+    manifest: { ...manifest, options, revision: 'r1' },
   });
   await writeInferencePackage(modelsDir, server.address, {
     files: { 'local.onnx': graph, 'local.json': tokenizer },
