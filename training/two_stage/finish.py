@@ -4,16 +4,17 @@ tells how it was made.
 
 import json
 import pickle
+import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from . import everyday, finder, package
+from . import everyday, finder, fit_stack, package
 from .chunks import packed
 from .encoder import Encoder
-from .fit_stack import best_lean, fit_stack
 from .fit_unread import fit_unread
 from .joined import at_share
 from .metrics import measure
@@ -21,7 +22,7 @@ from .outliers import divisors
 from .records import Decision
 from .scoring import score
 from .settle import final_stages, settle_a, settle_b
-from .stack import Scored, Stack
+from .stack import Scored, Share, Stack
 from .stage_a import framed, vectors
 from .stage_b import StageB, scores
 from .workshop import A_ROWS, SEED, Workshop, log
@@ -49,7 +50,7 @@ def finish(workshop: Workshop, folder: Path) -> None:
     with open(workshop.work / "held_out_scores.pickle", "wb") as file:
         pickle.dump((scored, others), file)
     log("held-out sets are scored")
-    stack = fit_stack(scored, others, log)
+    stack = fit_stack.fit_stack(scored, others, log)
     manifest = package.describe(folder, stack, workshop.options.reader)
     measured = quality(stack, scored, others)
     fit_unread(folder, workshop.data, log)
@@ -57,6 +58,28 @@ def finish(workshop: Workshop, folder: Path) -> None:
     size = sum(f["bytes"] for f in manifest["files"].values()) / 1e6
     accuracies = ", ".join(f"{n} {q.get('accuracy', q.get('confidence')):.3f}" for n, q in measured.items())
     log(f"package of {size:.1f} MB; held out: {accuracies}")
+
+
+def refit(workshop: Workshop, before: Path, folder: Path) -> None:
+    """Writes a package with the graphs of the package `before`, and its share of the stages; only how sure it is, is
+    fitted again. So it gives the same answers, with other probabilities.
+    """
+    made = json.loads((before / "training.json").read_text())
+    manifest = json.loads((before / "model.json").read_text())
+    rule = manifest["options"]["stack"]
+    held = workshop.held(workshop.options.held_rows, 5)
+    rows = [row for rows in held.values() for row in rows] + [row.opposite for row in held["negated"]]
+    scored, others = by_set(held, score(before, rows))
+    upright, _ = fit_stack.upright(scored, others, rule["lean"])
+    stack = replace(fit_stack.fit_scale(upright, Share.of(rule), log), lean=rule["lean"])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in manifest["files"]:
+        shutil.copy(before / name, folder / name)
+    manifest["revision"], manifest["limits"] = folder.name, package.LIMITS[workshop.options.reader]
+    rule |= package.numbers(stack)
+    (folder / "model.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    made |= {"refitted_from": before.name, "held_out": quality(stack, scored, others)}
+    (folder / "training.json").write_text(json.dumps(made, indent=1) + "\n")
 
 
 def by_set(held: dict[str, list[Decision]], found: Sequence[Scored]) -> tuple[dict[str, list[Scored]], list[Scored]]:
@@ -75,7 +98,7 @@ def settle_share(
     tried = {}
     for share in shares:
         found = at_share(both, second, shares[0], share)
-        lean, left_out = best_lean(*by_set(held, found))
+        lean, left_out = fit_stack.best_lean(*by_set(held, found))
         log(f"share {share} of the second reader: lean {lean}, kinds left out {left_out:.4f}")
         tried[share] = left_out, found
     share = max(tried, key=lambda share: tried[share][0])
@@ -108,6 +131,7 @@ def write(
         encoder, model, large, large_a, kept_a, (beside / "stage-b.onnx", share) if beside and share else None
     )
     package.write(folder, stages, texts, segments)
+    package.describe(folder, package.UNFITTED, reader)
 
 
 def quality(stack: Stack, scored: dict[str, list[Scored]], opposites: Sequence[Scored]) -> dict[str, dict[str, float]]:

@@ -197,10 +197,13 @@ def fit_stack(scored: dict[str, list[Scored]], opposites: list[Scored], log: Cal
     log(f"lean {lean}: kinds left out {left_out:.4f}")
     scored, opposites = upright(scored, opposites, lean)
     share, *_ = best_share(scored, opposites, log)
+    return replace(fit_scale(scored, share, log), lean=lean)
+
+
+def fit_scale(scored: dict[str, list[Scored]], share: Share, log: Callable[[str], None]) -> Stack:
+    """The rule with this share, its scale fitted on upright scores of held-out sets by name."""
     kept = {
         name: rows for name, rows in scored.items() if name == OPEN or (name not in NOISY and above_chance(rows, share))
     }
     log(f"scale fitted on {sorted(kept)}")
-    return replace(
-        fit([s for rows in kept.values() for s in rows], [FEATURES.index(name) for name in SCALE], share), lean=lean
-    )
+    return fit([s for rows in kept.values() for s in rows], [FEATURES.index(name) for name in SCALE], share)

@@ -8,6 +8,7 @@ it; the rows of its word table are brought into BERT's order here, its special o
 import hashlib
 import importlib.metadata
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 from safetensors.torch import load_file
@@ -53,8 +54,8 @@ def weights_file(folder: Path) -> Path:
     return path
 
 
-def load_mpnet(path: Path) -> Encoder:
-    """The encoder with the weights of a `model.safetensors` of all-mpnet-base-v2."""
+def load_mpnet(path: Path, layers: int = MPNET.layers) -> Encoder:
+    """The encoder with the weights of a `model.safetensors` of all-mpnet-base-v2, of so many of its lowest layers."""
     weights = load_file(str(path))
     theirs = weights["embeddings.word_embeddings.weight"]
     words = theirs[SHIFT : SHIFT + MPNET.vocabulary].clone()
@@ -69,4 +70,4 @@ def load_mpnet(path: Path) -> Encoder:
         "norm.weight": weights["embeddings.LayerNorm.weight"],
         "norm.bias": weights["embeddings.LayerNorm.bias"],
     }
-    return filled(Encoder(MPNET), renamed, weights, NAMES)
+    return filled(Encoder(replace(MPNET, layers=layers)), renamed, weights, NAMES)

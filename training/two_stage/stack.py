@@ -83,6 +83,17 @@ class Share:
     by_verdicts: float
     by_residual: float
 
+    @staticmethod
+    def of(rule: dict) -> "Share":
+        """The share in the `stack` of a `model.json`."""
+        tilt = {
+            name: one - other
+            for name, one, other in zip(*(rule[k] for k in ("features", "alpha", "beta")), strict=True)
+        }
+        names = ("ln_n", "closeness", "about", "verdicts", "residual")
+        ln_n, *others = (tilt.get(name, 0.0) for name in names)
+        return Share(float(np.exp(tilt["one"])), ln_n, *(-weight for weight in others))
+
     def tilt(self) -> dict[int, float]:
         """ln(alpha / beta) as weights by feature."""
         return {

