@@ -244,7 +244,7 @@ test.serial('models are listed and checked; a broken one ends with status 1', as
   const list = await run({}, 'models list');
   t.is(list.status, 0);
   t.true(
-    list.out.some((line) => /^minilm-l6 +r1 .* complete /.test(line)),
+    list.out.some((line) => /^minilm-l6 +r2 .* complete /.test(line)),
     list.out.join('\n'),
   );
   t.like(JSON.parse((await run({}, 'models list --json')).out.join('')), [{ id: 'minilm-l6', state: 'complete' }]);

@@ -44,7 +44,7 @@ test('Connect’s own client, over Connect and gRPC, in protobuf and JSON', asyn
       { ...VALID_BODY, choices: [...VALID_BODY.choices] },
       { onHeader: (headers) => (requestId = headers.get('x-request-id')) },
     );
-    t.like(decision, { object: 'decision', model: 'minilm-l6@r1' });
+    t.like(decision, { object: 'decision', model: 'minilm-l6@r2' });
     t.is(decision?.output?.choice, rest.output.choice);
     t.is(decision?.output?.confidence, rest.output.confidence);
     t.deepEqual({ ...decision?.output?.probabilities }, rest.output.probabilities);
