@@ -250,7 +250,7 @@ test.serial('models are listed and checked; a broken one ends with status 1', as
   t.like(JSON.parse((await run({}, 'models list --json')).out.join('')), [{ id: 'minilm-l6', state: 'complete' }]);
   const check = await run({}, 'models check minilm-l6');
   t.is(check.status, 0, check.err.join('\n'));
-  t.regex(check.out.join('\n'), /^minilm-l6@r1: sound, loaded in \d+ ms\n.*8 choices: [\d.]+ ms/);
+  t.regex(check.out.join('\n'), /^minilm-l6@r2: sound, loaded in \d+ ms\n.*8 choices: [\d.]+ ms/);
   t.regex(check.out.join('\n'), /an engine with this package alone takes [1-9]\d+ MiB$/m);
   t.is((await run({}, 'models check nobody')).status, 1);
   const folder = temporaryFolder();
