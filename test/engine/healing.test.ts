@@ -1,6 +1,7 @@
 /** Engines that die, hang or grow. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { EngineFailed, JobAbandoned, JobCanceled, JobDeadlinePassed } from '../../src/engine/errors.ts';
@@ -164,6 +165,22 @@ test.serial('an engine that grew too large is replaced without a failed request'
   t.like(engine.stats(), { replacements: 1, restarts: 0 });
 });
 
+test.serial('an engine that is too large only by what it does not use gives that back and stays', async (t) => {
+  const modelsDir = await modelsFolder(t, TINY);
+  const engine = await startEngine(t, {
+    modelsDir,
+    workerEntry: growingWorker,
+    engineMemoryBytes: 350 * 2 ** 20,
+    recycleAfterMs: 100,
+  });
+  const [pid] = enginesOf();
+  await engine.score(job({ input: 'litter' }), terms());
+  t.true(mebibytes(pid, 'VmHWM') > 400);
+  await eventually(() => mebibytes(pid, 'VmRSS') < 250);
+  t.deepEqual(enginesOf(), [pid]);
+  t.is(engine.stats().replacements, 0);
+});
+
 test.serial('engines whose models alone are too large are replaced for what they grow by', async (t) => {
   const modelsDir = await modelsFolder(t, TINY);
   const engine = await startEngine(t, {
@@ -205,6 +222,11 @@ test.serial('engines end with their parent, however it ends', async (t) => {
   host.kill('SIGKILL');
   await eventually(() => pids.every((pid) => !isAlive(pid)));
 });
+
+/** The most resident memory that a process has had (`VmHWM`), or what it has now (`VmRSS`). */
+function mebibytes(pid: number | undefined, field: 'VmHWM' | 'VmRSS'): number {
+  return Number(new RegExp(`${field}:\\s*(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+}
 
 function isAlive(pid: number): boolean {
   try {

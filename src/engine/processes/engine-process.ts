@@ -14,7 +14,8 @@ import { createConcurrentWork, createSerialWork, type WorkInFlight } from './wor
 export interface EngineEvents {
   /** `occupied`: milliseconds for which the job kept the process from the next one, messages included. */
   finished(job: number, result: JobResult, occupied: number): void;
-  memory(resident: number): void;
+  /** Resident bytes; `released`: it has just given back what it does not use. */
+  memory(resident: number, released: boolean): void;
   /** A model that was loaded cannot serve for now. */
   unready(key: string, problems: readonly string[]): void;
   calls(calls: InferenceCalls): void;
@@ -158,6 +159,11 @@ export class EngineProcess {
     this.#post(message);
   }
 
+  /** Lets it give back the memory that it does not use, when the jobs that it has are done. */
+  release(): void {
+    this.#post({ kind: 'release' });
+  }
+
   /** Stops a job between two graph runs; it still finishes, as canceled. */
   cancel(job: number): void {
     this.#post({ kind: 'cancel', job });
@@ -186,9 +192,10 @@ export class EngineProcess {
     // No progress: a process that hangs in a job may still report its size.
     if (message.kind !== 'memory') this.#lastSign = performance.now();
     switch (message.kind) {
+      case 'released':
       case 'memory':
         this.#resident = message.resident;
-        this.#events.memory(message.resident);
+        this.#events.memory(message.resident, message.kind === 'released');
         break;
       case 'finished':
         if (this.#reading === message.job) this.#reading = undefined;

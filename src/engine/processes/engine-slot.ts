@@ -127,7 +127,7 @@ export class EngineSlot {
   #start(): ProcessRun {
     const { name, settings, concurrency, hooks } = this.#options;
     const run: ProcessRun = new ProcessRun(name, settings, concurrency, hooks, {
-      memory: (resident) => this.#measured(run, resident),
+      memory: (resident, released) => this.#measured(run, resident, released),
       gone: (death, lost) => this.#gone(run, death, lost),
     });
     this.#open.add(run);
@@ -260,11 +260,13 @@ export class EngineSlot {
     if (this.#open.size === 0) this.#allEnded?.();
   }
 
-  #measured(run: ProcessRun, resident: number): void {
+  #measured(run: ProcessRun, resident: number, released: boolean): void {
     const { name, settings, spare } = this.#options;
     if (run !== this.#current || run.state !== 'serving' || this.#isClosing() || spare.taken) return;
     const { loadedBytes: loaded, lived } = run;
-    if (!this.#recycling.due({ resident, loaded, lived }, performance.now())) return;
+    const due = this.#recycling.due({ resident, loaded, lived, released }, performance.now());
+    if (due === 'release') run.process.release();
+    if (due !== 'replacement') return;
     const fields = { engine: name, resident, loaded, limit: settings.engineMemoryBytes };
     settings.logger.warn(fields, 'an engine is too large and is replaced');
     void spare.use(() => this.#refresh(true));

@@ -24,7 +24,7 @@ const STUCK: Death = { cause: 'stuck', reason: 'killed: it made no progress' };
 
 /** What a run tells its slot. */
 export interface RunEvents {
-  memory(resident: number): void;
+  memory(resident: number, released: boolean): void;
   gone(death: Death, lost: readonly number[]): void;
 }
 
@@ -52,7 +52,7 @@ export class ProcessRun {
     this.#hooks = hooks;
     this.process = new EngineProcess(name, settings, concurrency, {
       finished: (job, result, occupied) => hooks.finished(this.process, job, result, occupied),
-      memory: (resident) => events.memory(resident),
+      memory: (resident, released) => events.memory(resident, released),
       unready: (key, problems) => hooks.unready(key, problems),
       calls: (calls) => hooks.calls(calls),
       passable: () => hooks.passable(),

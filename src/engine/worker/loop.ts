@@ -9,6 +9,7 @@ import { JobStopped, type RunControl } from '../families/family.ts';
 import { isRemote } from '../packages/family-names.ts';
 import { type FromEngine, PASSING_LENGTH, type PrepareMessage, type ScoreMessage, type ToEngine } from './messages.ts';
 import { createLoadedModels, type LoadedModels } from './models.ts';
+import { releaseSpare } from './release.ts';
 
 /** Milliseconds between two reports of progress in one job. */
 const PROGRESS_INTERVAL = 100;
@@ -107,6 +108,10 @@ export class WorkerLoop {
         this.#send({ kind: 'canary_made', key: task.key, problem, resident: this.#resident() });
         break;
       }
+      case 'release':
+        await releaseSpare();
+        this.#send({ kind: 'released', resident: this.#resident() });
+        break;
       default:
         this.#lastProgress = performance.now();
         await this.#run(task, this.#lastProgress - arrived, 'passable');

@@ -2,11 +2,12 @@
  * The messages between the pool and an engine process. They are structured-cloned over the child's IPC channel, which
  * keeps their order.
  *
- * An engine does one thing at a time, in the order of arrival: load, unload, canary, score, prepare; jobs that a server
- * scores run at the same time. Between `reading` and `read` or `finished` of a job the engine pauses to make short
- * decisions that have arrived meanwhile. `cancel` and `drain` are read between two graph runs. Every `score` and
- * `prepare` gets exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one `canary_made`.
- * `key` names one loaded package: two generations of one revision have different keys. Times are milliseconds.
+ * An engine does one thing at a time, in the order of arrival: load, unload, canary, score, prepare, release; jobs that
+ * a server scores run at the same time. Between `reading` and `read` or `finished` of a job the engine pauses to make
+ * short decisions that have arrived meanwhile. `cancel` and `drain` are read between two graph runs. Every `score` and
+ * `prepare` gets exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one `canary_made`,
+ * every `release` one `released`. `key` names one loaded package: two generations of one revision have different keys.
+ * Times are milliseconds.
  */
 import type { CostProfile } from '../cost-profile.ts';
 import type { InferenceCalls, Unread } from '../engine.ts';
@@ -25,6 +26,8 @@ export type ToEngine =
   | { readonly kind: 'canary'; readonly key: string }
   | ScoreMessage
   | PrepareMessage
+  /** Asks it to give back the memory that it does not use. */
+  | { readonly kind: 'release' }
   | { readonly kind: 'cancel'; readonly job: number }
   | { readonly kind: 'drain' };
 
@@ -98,8 +101,8 @@ export type FromEngine =
   | { readonly kind: 'calls'; readonly calls: InferenceCalls }
   /** The work goes on: sent between graph runs, at most every 100 ms, and while a server is waited for. */
   | { readonly kind: 'progress' }
-  /** Resident bytes, about once a second. */
-  | { readonly kind: 'memory'; readonly resident: number };
+  /** Resident bytes, about once a second, and once what was not used has been given back. */
+  | { readonly kind: 'memory' | 'released'; readonly resident: number };
 
 /** What became of a job. */
 export type JobResult =

@@ -1,8 +1,9 @@
-/** When an engine process is replaced for its size. */
+/** When an engine process gives memory back, and when it is replaced for its size. */
 import test from 'ava';
 import { createRecycling } from '../../../src/engine/processes/recycling.ts';
 
-const OLD = { lived: 1e9 };
+const OLD = { lived: 1e9, released: true };
+const LARGE = { ...OLD, resident: 200, loaded: 60 };
 
 test('an engine whose models fit is replaced above the limit, another one a quarter above its models', (t) => {
   const cases: readonly (readonly [resident: number, loaded: number | undefined, due: boolean])[] = [
@@ -17,29 +18,43 @@ test('an engine whose models fit is replaced above the limit, another one a quar
     [101, undefined, true],
   ];
   for (const [resident, loaded, due] of cases) {
-    t.is(createRecycling(100, 30).due({ ...OLD, resident, loaded }, 0), due, `${resident} of ${loaded}`);
+    t.is(
+      createRecycling(100, 30).due({ ...OLD, resident, loaded }, 0),
+      due ? 'replacement' : 'nothing',
+      `${resident} of ${loaded}`,
+    );
   }
 });
 
 test('a young engine is not replaced', (t) => {
   const recycling = createRecycling(100, 30);
-  t.false(recycling.due({ resident: 200, loaded: 60, lived: 29 }, 1000));
-  t.true(recycling.due({ resident: 200, loaded: 60, lived: 30 }, 1001));
+  t.is(recycling.due({ ...LARGE, lived: 29 }, 1000), 'nothing');
+  t.is(recycling.due({ ...LARGE, lived: 30 }, 1001), 'replacement');
+});
+
+test('an engine gives memory back first, not too often, and is replaced if it is still too large', (t) => {
+  const recycling = createRecycling(100, 30);
+  const working = { ...LARGE, released: false };
+  t.is(recycling.due(working, 0), 'release');
+  t.is(recycling.due(working, 1000), 'nothing');
+  t.is(recycling.due({ ...LARGE, resident: 100 }, 1001), 'nothing');
+  t.is(recycling.due(working, 4999), 'nothing');
+  t.is(recycling.due(working, 5000), 'release');
+  t.is(recycling.due(LARGE, 5001), 'replacement');
 });
 
 test('replacements that do not help become rare, and one that helps ends that', (t) => {
   const recycling = createRecycling(100, 30);
-  const large = { ...OLD, resident: 200, loaded: 60 };
   let last = 0;
   const waits: number[] = [];
-  t.true(recycling.due(large, 0));
+  t.is(recycling.due(LARGE, 0), 'replacement');
   for (let now = 0; waits.length < 7; now++) {
-    if (!recycling.due(large, now)) continue;
+    if (recycling.due(LARGE, now) === 'nothing') continue;
     waits.push(now - last);
     last = now;
   }
   t.deepEqual(waits, [30, 60, 120, 240, 480, 480, 480]);
-  t.true(recycling.due(large, last + 2000));
-  t.false(recycling.due(large, last + 2029));
-  t.true(recycling.due(large, last + 2030));
+  t.is(recycling.due(LARGE, last + 2000), 'replacement');
+  t.is(recycling.due(LARGE, last + 2029), 'nothing');
+  t.is(recycling.due(LARGE, last + 2030), 'replacement');
 });
