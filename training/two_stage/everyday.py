@@ -47,6 +47,8 @@ BLANKS = ["", *_LISTS.words("blanks")]
 LETTERS = _LISTS.entries("letters")
 # A text whose vector is at most so near to each choice's does not answer the question.
 UNRELATED = 0.16
+# So many groups, those whose texts are nearest on average, have questions that may be asked of a text.
+NEAR = 30
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ class Corpus:
             tasks[group.task].append(group)
         self.tasks = [tasks[name] for name in sorted(tasks)]
         self.of_a_field = [g for g in groups if g.kind in OF_A_FIELD]
+        self.centres = np.array([np.mean([vectors[text] for text, _ in g.rows], 0) for g in groups])
 
     def group(self, rng: random.Random) -> Group:
         """A group: any task, and of its groups one by how many rows they have."""
@@ -152,6 +155,11 @@ class Corpus:
         """A group, and the text and label of one of its rows."""
         group = self.group(rng)
         return group, *rng.choice(group.rows)
+
+    def near(self, text: str, rng: random.Random) -> Group:
+        """A group with texts like this one."""
+        nearest = np.argsort(self.centres @ self.vectors[text])[-NEAR:]
+        return self.groups[rng.choice(nearest)]
 
     def foreign(self, rng: random.Random) -> tuple[Group, str]:
         """A group and a text of another field that has nothing to do with its question."""

@@ -44,7 +44,7 @@ FIRST = (
     },
 )
 # Of all rows, where there is another stage B to learn from.
-CROSSED_SHARE = 0.25
+CROSSED_SHARE = 0.3
 # Of rows: with choices spelled otherwise. Of texts that answer nothing: those that say nothing at all.
 RESPELLED, BLANK_UNRELATED, BLANK_OPEN = 0.2, 0.25, 0.5
 # Tasks whose question an encyclopaedia's sentence does not answer.

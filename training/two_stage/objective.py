@@ -4,8 +4,8 @@ It is taken on z = alpha * a + b with the scores `a` of a fixed stage A and a ra
 and beside A: cross-entropy + 0.5 Brier. `echo` rows have stage A's distribution as their target, and rows whose text
 answers nothing an even one. A row with an opposite is trained with it in one batch, and pays for every bit by which the
 two answers fail to be each other's mirror. Of twins, one question about a line and about the same line in another
-language, the other's reading is drawn to the English one's. With a teacher, another stage B, half of a row's loss is
-how far its distribution is from the teacher's, and rows that nobody labelled have that alone.
+language, the other's reading is drawn to the English one's. Rows that nobody labelled are drawn to the distribution of
+a teacher, another stage B.
 """
 
 import numpy as np
@@ -21,8 +21,8 @@ from .stage_b import StageB
 ALPHAS = (0.0, 8.0, 16.0)
 # What makes a distribution of stage A's cosines: the scale that it is tuned with.
 TEACHER_SCALE = 20.0
-# Of a row with a label beside a teacher's distribution, and what both distributions are flattened by.
-TAUGHT, FLATTENED = 0.6, 1.5
+# What a teacher's distribution and that of who learns from it are flattened by.
+FLATTENED = 1.5
 # Added where there is no option; the least logarithm, so that it times 0 is 0; the most that a pair pays, in nats.
 CLOSED, LEAST_LOG, MOST_OF_A_PAIR = -1e9, -1e4, 4.0
 
@@ -41,7 +41,9 @@ def scored(model: StageB, batch: Batch) -> Tensor:
 def loss_of(
     b: Tensor, batch: Batch, rng: np.random.Generator, consistency: float, taught: Tensor | None = None
 ) -> Tensor:
-    """The mean loss of a batch's rows; `consistency`: the weight of what pairs pay; `taught`: the teacher's b."""
+    """The mean loss of a batch's rows; `consistency`: the weight of what pairs pay; `taught`: the teacher's b of rows
+    that are CROSSED.
+    """
     labels, there, a, targets = (
         torch.from_numpy(x).to(DEVICE) for x in (batch.labels, batch.there, batch.similar, batch.targets)
     )
@@ -55,13 +57,11 @@ def loss_of(
     # Less its own entropy, so that a distribution that is met costs nothing.
     row_losses = (torch.xlogy(targets, targets) - targets * logs.clamp(min=LEAST_LOG)).sum(-1)
     row_losses = row_losses + has_label * 0.5 * (logs.exp() - targets).square().sum(-1)
-    if taught is None:
-        row_losses = torch.where(labels == TARGETS[CROSSED], 0.0, row_losses)
-    else:
+    learnt = 0.0
+    if taught is not None:
         theirs, ours = (torch.log_softmax(x / FLATTENED + closed, -1) for x in (taught, b))
         learnt = FLATTENED**2 * (theirs.exp() * (theirs - ours.clamp(min=LEAST_LOG))).sum(-1)
-        share = torch.where(labels == TARGETS[CROSSED], 1.0, torch.where(has_label, TAUGHT, 0.0))
-        row_losses = (1 - share) * row_losses + share * learnt
+    row_losses = torch.where(labels == TARGETS[CROSSED], learnt, row_losses)
     total = row_losses.sum()
     for part in of_pairs(b, closed, batch):
         total = total + consistency * part

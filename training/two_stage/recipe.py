@@ -33,7 +33,7 @@ BESIDE_SHARES = (0.5, 0.25, 0.0, 0.75, 1.0, 1.5)
 # are its rates.
 RATES = {
     ("minilm", "base", "cpu"): {"learning_rate": 1e-4, "head_rate": 4e-4},
-    ("minilm", "package", "cpu"): {"learning_rate": 6e-5, "head_rate": 1.2e-4},
+    ("minilm", "package", "cpu"): {"learning_rate": 6e-5, "head_rate": 1.2e-4, "layer_decay": 0.9, "frozen": 0},
     ("minilm", "base", "cuda"): {"learning_rate": 3e-4, "head_rate": 1e-3, "dropout": 0.1, "average": 0.99},
     ("minilm", "package", "cuda"): {"learning_rate": 2e-4, "head_rate": 4e-4, "dropout": 0.05, "average": 0.99},
     ("e5", "base", "cpu"): {"learning_rate": 1e-4, "head_rate": 4e-4, "layer_decay": 0.9, "frozen": 3},

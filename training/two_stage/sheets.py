@@ -130,6 +130,13 @@ def drawn(sheets: list[Sheet], rng: random.Random) -> Decision:
     return sheet.row(question, answers, answers[0])
 
 
+def lent(sheets: list[Sheet], rng: random.Random) -> tuple[str, Decision]:
+    """A text, and a question that was asked of another one of its field, if there is one."""
+    sheet = rng.choice(sheets)
+    others = [s for s in sheets if s.field == sheet.field and s.text != sheet.text]
+    return sheet.text, drawn(others or sheets, rng)
+
+
 def yes_no(sheet: Sheet, rng: random.Random) -> Decision:
     """One of the yes/no questions, with its opposite if it has one."""
     question, opposite, true = rng.choice(sheet.asked)

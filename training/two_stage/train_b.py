@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .chunks import Batch, Chunk, Source, batches, collate, packed, shortlisted
+from .chunks import TARGETS, Batch, Chunk, Source, batches, collate, packed, shortlisted
 from .encoder import DEVICE, Encoder
 from .mix import Mix
 from .objective import loss_of, scored
-from .records import Decision
+from .records import CROSSED, Decision
 from .rounding import large_channels, set_rounding
 from .settings import Settings, freeze, groups, learned
 from .similarities import similar, similarities
@@ -166,15 +166,24 @@ class Trainer:
         kept = sum(map(len, self.done["channels"].values()))
         self.log(f"stage B: weights are rounded from here on; channels kept: {kept}")
 
-    def step(self, batch: Batch, progress: float) -> None:
-        """Learns from one batch."""
+    def taught(self, chunk: Chunk, a: np.ndarray, chosen: np.ndarray) -> Tensor | None:
+        """The teacher's b [rows, options] of rows of a chunk, 0 where they have a label: a large teacher takes as long
+        as the learning.
+        """
+        crossed = np.flatnonzero(chunk.labels[chosen] == TARGETS[CROSSED])
+        if self.stages.teacher is None or not len(crossed):
+            return None
+        with torch.no_grad():
+            theirs = scored(self.stages.teacher, collate(chunk, a, chosen[crossed]))
+        result = torch.zeros(len(chosen), int(chunk.options.lengths[chosen].max()), device=DEVICE)
+        result[torch.from_numpy(crossed).to(DEVICE), : theirs.shape[1]] = theirs
+        return result
+
+    def step(self, batch: Batch, taught: Tensor | None, progress: float) -> None:
+        """Learns from one batch; `taught`: the teacher's b of it."""
         settings, done = self.settings, self.done
         for group in self.optimiser.param_groups:
             group["lr"] = group["rate"] * min(1.0, progress / settings.warm_up + 0.01) * (1 - progress)
-        taught = None
-        if self.stages.teacher is not None:
-            with torch.no_grad():
-                taught = scored(self.stages.teacher, batch)
         rng = np.random.default_rng(done["steps"])
         loss = loss_of(scored(self.model, batch), batch, rng, settings.consistency, taught)
         self.optimiser.zero_grad()
@@ -215,7 +224,7 @@ class Trainer:
             if progress >= self.settings.rounded_from and done["channels"] is None:
                 self.start_rounding()
             batch = collate(chunk, a, parts[number])
-            self.step(batch, progress)
+            self.step(batch, self.taught(chunk, a, parts[number]), progress)
             done["batch"], done["rows"] = number + 1, done["rows"] + len(batch.labels)
             self.tell(progress)
         done["chunk"], done["batch"] = done["chunk"] + 1, 0

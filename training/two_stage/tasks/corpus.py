@@ -65,12 +65,17 @@ def sheet(pool: Pool, rng: random.Random) -> Decision:
 
 
 def crossed(pool: Pool, rng: random.Random) -> Decision:
-    """Any text under any question, which nobody answered: for a teacher's distributions."""
+    """A text under a question that nobody answered for it, for a teacher's distributions: mostly one that was asked of
+    like texts.
+    """
     draw = rng.random()
-    if draw < 0.6:
+    if draw < 0.3 and pool.sheets:
+        text, asked = sheets.lent(pool.sheets, rng)
+        return replace(asked, input=text, label=CROSSED, opposite=None, set="everyday/crossed")
+    if draw < 0.75:
         _, text, _ = pool.corpus.row(rng)
+        group = pool.corpus.near(text, rng) if draw < 0.6 else pool.corpus.group(rng)
     else:
-        text = rng.choice(pool.chatter if draw < 0.8 else pool.texts)
-    group = pool.corpus.group(rng)
+        text, group = rng.choice(pool.chatter if draw < 0.85 else pool.texts), pool.corpus.group(rng)
     question, choices = rng.choice(group.instructions), rng.choice(group.choices)
     return Decision(text, question, choices, CROSSED, "everyday/crossed", group.task)
