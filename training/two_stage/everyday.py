@@ -21,6 +21,8 @@ from .records import Decision
 from .wordings import RESIDUAL
 
 FOLDER = Path(__file__).resolve().parents[1] / "everyday"
+# Each part is split by itself, so that what an earlier model was trained on is not held out for a later one.
+PARTS = (FOLDER, FOLDER / "more", FOLDER / "moderation")
 # The kind whose choices are steps of a scale.
 ORDINAL = "ordinal"
 # Kinds whose questions are about some field, so that a text of another field does not answer them.
@@ -116,6 +118,12 @@ def split(groups: list[Group]) -> tuple[list[Group], list[Group]]:
     return [g for g in groups if g.task not in held], [g for g in groups if g.task in held]
 
 
+def split_parts() -> tuple[list[Group], list[Group]]:
+    """(trained, held out) of all English parts."""
+    trained, held = zip(*(split(read_groups(folder)) for folder in PARTS), strict=True)
+    return [g for groups in trained for g in groups], [g for groups in held for g in groups]
+
+
 def part(groups: list[Group], share: float) -> list[Group]:
     """A share of the tasks, the same ones for every run, a smaller share inside a greater."""
     tasks = sorted({g.task for g in groups}, key=lambda task: hashlib.sha256(f"part {task}".encode()).hexdigest())
@@ -144,6 +152,9 @@ class Corpus:
             tasks[group.task].append(group)
         self.tasks = [tasks[name] for name in sorted(tasks)]
         self.of_a_field = [g for g in groups if g.kind in OF_A_FIELD]
+        self.of_kind = defaultdict(list)
+        for group in groups:
+            self.of_kind[group.kind].append(group)
         self.centres = np.array([np.mean([vectors[text] for text, _ in g.rows], 0) for g in groups])
 
     def group(self, rng: random.Random) -> Group:

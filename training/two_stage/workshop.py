@@ -98,15 +98,13 @@ class Workshop:
             self.reader = Reader(tokenizer)
             self.base = load_base(base / "model.safetensors").eval()
         self.sets = read_folder(self.data / "train")
-        # Each folder is split by itself, so that what an earlier model was trained on is not held out for a later one.
-        trained, held = everyday.split(everyday.read_groups())
-        more, held_more = everyday.split(everyday.read_groups(everyday.FOLDER / "more"))
+        trained, held = everyday.split_parts()
         far, held_far = everyday.split(everyday.read_groups(everyday.FOLDER / "multi") if self.many else [])
         read, self.held_sheets = sheets.split(sheets.read_sheets())
         share = options.corpus_share
-        corpus = self.corpus(everyday.part([*trained, *more, *far], share)) if share else None
+        corpus = self.corpus(everyday.part([*trained, *far], share)) if share else None
         self.mix = Mix(self.sets, corpus=corpus, sheets=sheets.part(read, share))
-        self.held_corpus, self.held_far = self.corpus([*held, *held_more]), self.corpus(held_far)
+        self.held_corpus, self.held_far = self.corpus(held), self.corpus(held_far)
         self.mix.pool.similarity = self.label_similarity()
         self.languages = Multilingual(self.mix, others) if self.many else None
         if self.languages:
@@ -244,7 +242,7 @@ class Workshop:
 
     def stage_b(self, settings: Settings) -> None:
         """Trains stage B; what it is trained with and on stands in `settings.json`."""
-        folders = [self.data / "train", everyday.FOLDER, everyday.FOLDER / "more", sheets.SHEETS]
+        folders = [self.data / "train", *everyday.PARTS, sheets.SHEETS]
         if self.many:
             folders += [everyday.FOLDER / "multi", everyday.FOLDER / "parallel"]
         hashes = {name: digest for folder in folders for name, digest in file_hashes(folder).items()}

@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 from .. import negation, sheets
-from ..everyday import OF_A_FIELD, open_question, residual
+from ..everyday import OF_A_FIELD, ORDINAL, Group, open_question, residual
 from ..pool import Pool
 from ..records import CROSSED, EVEN, Decision
 from ..wordings import RESIDUAL
@@ -15,7 +15,28 @@ def everyday(pool: Pool, rng: random.Random) -> Decision:
 
     Some have fewer choices, some "none of these" beside the others or in the right one's place.
     """
-    group, text, label = pool.corpus.row(rng)
+    return written(*pool.corpus.row(rng), rng)
+
+
+def scale(pool: Pool, rng: random.Random) -> Decision:
+    """A row whose choices are steps of a scale."""
+    return of_kind(pool, rng, ORDINAL)
+
+
+def moderation(pool: Pool, rng: random.Random) -> Decision:
+    """A row about what people may say to each other."""
+    return of_kind(pool, rng, "moderation")
+
+
+def of_kind(pool: Pool, rng: random.Random, kind: str) -> Decision:
+    """A row of one kind, or any if the corpus has none of it."""
+    groups = pool.corpus.of_kind[kind]
+    group = rng.choice(groups) if groups else pool.corpus.group(rng)
+    return written(group, *rng.choice(group.rows), rng)
+
+
+def written(group: Group, text: str, label: int | None, rng: random.Random) -> Decision:
+    """A row of a group; see `everyday`."""
     instruction = rng.choice(group.instructions)
     names = rng.choice(group.choices) if rng.random() < 0.5 else group.choices[0]
     row = group.decision(text, label, instruction, names, EVEN)
