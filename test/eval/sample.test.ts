@@ -11,14 +11,14 @@ const test = anyTest as TestFn<{ service: TestService }>;
 /** Rows of each set: enough to notice, few enough to wait for. */
 const ROWS = 32;
 
-// Two answers a set under what umpire-mini@r6 reaches on these rows: .563, .656, .813, .625, .813. A CPU with other
+// Two answers a set under what umpire-mini@r7 reaches on these rows: .563, .625, .813, .656, .688. A CPU with other
 // int8 kernels answers a few rows in a hundred differently.
 const FLOORS: Readonly<Record<string, number>> = {
   banking77: 0.49,
-  clinc150: 0.59,
+  clinc150: 0.56,
   clinc150_oos: 0.74,
-  metatool: 0.56,
-  negations: 0.74,
+  metatool: 0.59,
+  negations: 0.62,
 };
 
 const folder = (name: string): string => fileURLToPath(new URL(`../../bench/eval/${name}`, import.meta.url));
@@ -48,9 +48,9 @@ test.serial('umpire-mini decides the sample as well as it did', async (t) => {
 /** Rows of each task of the everyday test. */
 const EVERYDAY_ROWS = 3;
 
-// By kind of question, of the kinds with rows enough: what umpire-mini@r6 reaches (.333, .593, .595), less two standard
+// By kind of question, of the kinds with rows enough: what umpire-mini@r7 reaches (.521, .741, .762), less two standard
 // errors of as many rows.
-const EVERYDAY_FLOORS: Readonly<Record<string, number>> = { ordinal: 0.2, routing: 0.4, yesno: 0.44 };
+const EVERYDAY_FLOORS: Readonly<Record<string, number>> = { ordinal: 0.37, routing: 0.57, yesno: 0.63 };
 
 test.serial('umpire-mini decides everyday questions as well as it did', async (t) => {
   t.timeout(400_000);
@@ -64,7 +64,7 @@ test.serial('umpire-mini decides everyday questions as well as it did', async (t
   }
   const { accuracy = 0, wrongAndSure = 1, refused = 1 } = result?.pooled ?? {};
   t.log(`accuracy ${accuracy.toFixed(3)}, wrong and sure ${wrongAndSure.toFixed(3)}`);
-  t.true(accuracy >= 0.37, `accuracy: ${accuracy}`);
-  t.true(wrongAndSure <= 0.05, `wrong and sure: ${wrongAndSure}`);
+  t.true(accuracy >= 0.48, `accuracy: ${accuracy}`);
+  t.true(wrongAndSure <= 0.03, `wrong and sure: ${wrongAndSure}`);
   t.is(refused, 0);
 });
