@@ -74,8 +74,8 @@ test('every command runs, in the order of the page, on what the quick start serv
     t.is(JSON.parse(withCatalog ?? '').output.choice, 'shipping');
     t.deepEqual(JSON.parse(read ?? ''), JSON.parse(created ?? ''));
     t.is(deleted, '');
-    // The figures are the real ones, but for one of the 60 answers: what a model says, and what is learned from it, differs
-    // in the last digits from one kind of processor to another, and thresholds by more.
+    // The figures are the real ones, but for one of the 60 answers. What is learned differs in the last digits from one
+    // kind of processor to another, and thresholds by more.
     const rights = [...(learned ?? '').matchAll(/right answers: ([\d.]+) %/g)].map(([, right]) => Number(right));
     for (const [, figure = ''] of readme.matchAll(/^\| (?:by the names|learned from).*?\| ([\d.]+) %/gm))
       t.true(
