@@ -85,12 +85,14 @@ function assertMeaning(request: HttpRequest): void {
 
 /**
  * RFC 9112, 6.1: `chunked` comes last and once, or the end of the body is unknown; other codings are legal, but none is
- * decoded here.
+ * decoded here. The RFC's 501 would be a fault of the server's, which nothing that a caller sends may cause.
  */
 function assertCodings(codings: string): void {
   const names = codings.split(',').map((name) => name.trim().toLowerCase());
   if (names.indexOf('chunked') !== names.length - 1) {
     throw new DomainError('MALFORMED_REQUEST', 'of the transfer codings the last must be chunked, and no other');
   }
-  if (names.length > 1) throw new DomainError('UNIMPLEMENTED', 'the only transfer coding that is decoded is chunked');
+  if (names.length > 1) {
+    throw new DomainError('UNSUPPORTED_ENCODING', 'the only transfer coding that is decoded is chunked');
+  }
 }

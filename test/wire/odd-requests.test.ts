@@ -73,7 +73,7 @@ const CASES: Readonly<Record<string, readonly [request: string | Uint8Array, num
   'chunks that are not last': [post('Transfer-Encoding: chunked, gzip\r\n', '0\r\n\r\n'), MALFORMED],
   'chunks of what is compressed': [
     post('Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n'),
-    { status: 501, code: 'unimplemented', param: null },
+    { status: 415, code: 'unsupported_encoding', param: null },
   ],
   'an unknown transfer coding': [post('Transfer-Encoding: xchunked\r\n', '0\r\n\r\n'), MALFORMED],
   'chunks over HTTP/1.0': [
