@@ -9,16 +9,16 @@ import { startService, type TestService } from '../support/service.ts';
 const test = anyTest as TestFn<{ service: TestService }>;
 
 /** Rows of each set: enough to notice, few enough to wait for. */
-const ROWS = 32;
+const ROWS = 160;
 
-// Two answers a set under what umpire-mini@r7 reaches on these rows: .563, .625, .813, .656, .688. A CPU with other
-// int8 kernels answers a few rows in a hundred differently.
+// Two answers a set or more under what umpire-mini@r7 reaches on these rows, of which only the negations have more than
+// 60: .533, .650, .783, .650, .775. A CPU with other int8 kernels answers a few rows in a hundred differently.
 const FLOORS: Readonly<Record<string, number>> = {
   banking77: 0.49,
-  clinc150: 0.56,
+  clinc150: 0.59,
   clinc150_oos: 0.74,
   metatool: 0.59,
-  negations: 0.62,
+  negations: 0.74,
 };
 
 const folder = (name: string): string => fileURLToPath(new URL(`../../bench/eval/${name}`, import.meta.url));

