@@ -32,7 +32,7 @@ test('a question of an owner is new to everybody else', async (t) => {
   const engine = await startEngine(t, { modelsDir: shippedModels });
   const question = job({
     model: 'umpire-mini',
-    revision: 'r7',
+    revision: 'r8',
     choices: ['billing', 'shipping'],
     instruction: 'Which team?',
   });

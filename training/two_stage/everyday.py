@@ -22,23 +22,25 @@ from .wordings import RESIDUAL
 
 FOLDER = Path(__file__).resolve().parents[1] / "everyday"
 # Each part is split by itself, so that what an earlier model was trained on is not held out for a later one.
-PARTS = (FOLDER, FOLDER / "more", FOLDER / "moderation")
+PARTS = (FOLDER, *(FOLDER / part for part in ("more", "moderation", "third", "fourth")))
 # The kind whose choices are steps of a scale.
 ORDINAL = "ordinal"
 # Kinds whose questions are about some field, so that a text of another field does not answer them.
 OF_A_FIELD = ("routing", "described", "ids", "tools", "nextstep", "none")
 # Kinds of questions as they are fitted and reported: several of the writers' kinds each.
 FITTED_KINDS = {
-    "everyday_routing": ("routing", "ids", "described", "tools", "nextstep", "none", "topic"),
+    "everyday_routing": ("routing", "ids", "described", "tools", "nextstep", "none", "topic", "answer_kind"),
     "everyday_ordinal": ("ordinal",),
     "everyday_yes_no": ("yesno", "entail"),
-    "everyday_reading": ("passage", "needle", "samequestion", "tone", "moderation"),
+    "everyday_reading": ("passage", "needle", "samequestion", "tone", "moderation", "knowledge"),
 }
 # Of these, kinds that ask about the text, which stage A does not read; and their names in other languages.
 READ_KINDS = ("everyday_yes_no", "everyday_reading")
 FAR = tuple(f"far_{kind}" for kind in FITTED_KINDS)
 # The set of questions that nothing answers.
 OPEN = "everyday_open"
+# Kinds that no teacher is asked about: umpire-base decides them no better than umpire-mini.
+UNTAUGHT = (ORDINAL, "moderation")
 # Of the tasks of a kind, in the order of their hashes, every so many-th is held out.
 EVERY_HELD_OUT = 8
 _LISTS = Lists("everyday")
@@ -155,7 +157,8 @@ class Corpus:
         self.of_kind = defaultdict(list)
         for group in groups:
             self.of_kind[group.kind].append(group)
-        self.centres = np.array([np.mean([vectors[text] for text, _ in g.rows], 0) for g in groups])
+        self.taught = [g for g in groups if g.kind not in UNTAUGHT]
+        self.centres = np.array([np.mean([vectors[text] for text, _ in g.rows], 0) for g in self.taught])
 
     def group(self, rng: random.Random) -> Group:
         """A group: any task, and of its groups one by how many rows they have."""
@@ -168,9 +171,9 @@ class Corpus:
         return group, *rng.choice(group.rows)
 
     def near(self, text: str, rng: random.Random) -> Group:
-        """A group with texts like this one."""
+        """A group with texts like this one, that a teacher may be asked about."""
         nearest = np.argsort(self.centres @ self.vectors[text])[-NEAR:]
-        return self.groups[rng.choice(nearest)]
+        return self.taught[rng.choice(nearest)]
 
     def foreign(self, rng: random.Random) -> tuple[Group, str]:
         """A group and a text of another field that has nothing to do with its question."""

@@ -14,6 +14,7 @@ import torch
 
 from . import everyday, finder, fit_stack, package
 from .chunks import packed
+from .compensated import compensated
 from .encoder import Encoder
 from .fit_unread import fit_unread
 from .joined import at_share
@@ -122,7 +123,9 @@ def write(
     if workshop.many:
         large_a = divisors(encoder, lambda: vectors(encoder, [framed(plain(row.input)) for row in typical]))
     if reader in ("minilm", "e5"):
-        large = divisors(model.encoder, lambda: scores(model, [packed(row, workshop.reader) for row in typical]))
+        packs = [packed(row, workshop.reader) for row in typical]
+        large = divisors(model.encoder, lambda: scores(model, packs))
+        model = compensated(model, large, lambda: scores(model, packs))
     else:
         large = torch.load(workshop.work / "stage_b_settled.pt", map_location="cpu")["channels"]
     texts = package.Texts(workshop.tokenizer_json, workshop.reader.symbols)

@@ -7,7 +7,7 @@ import { createEngine } from '../../../src/engine/create-engine.ts';
 import { modelsDir } from '../../support/models-dir.ts';
 import { eventually, job, probabilitiesOf, terms } from '../support/engine.ts';
 
-const REVISION = 'r7';
+const REVISION = 'r8';
 
 const silent = () => {};
 const engine = await createEngine({

@@ -9,6 +9,9 @@ from ..pool import Pool
 from ..records import CROSSED, EVEN, Decision
 from ..wordings import RESIDUAL
 
+# The kinds of `reading`.
+READING = ("needle", "passage", "samequestion", "tone", "answer_kind", "knowledge")
+
 
 def everyday(pool: Pool, rng: random.Random) -> Decision:
     """A row as it was written, with one of its wordings and lists of names.
@@ -20,18 +23,28 @@ def everyday(pool: Pool, rng: random.Random) -> Decision:
 
 def scale(pool: Pool, rng: random.Random) -> Decision:
     """A row whose choices are steps of a scale."""
-    return of_kind(pool, rng, ORDINAL)
+    return of_kinds(pool, rng, ORDINAL)
 
 
 def moderation(pool: Pool, rng: random.Random) -> Decision:
     """A row about what people may say to each other."""
-    return of_kind(pool, rng, "moderation")
+    return of_kinds(pool, rng, "moderation")
 
 
-def of_kind(pool: Pool, rng: random.Random, kind: str) -> Decision:
-    """A row of one kind, or any if the corpus has none of it."""
-    groups = pool.corpus.of_kind[kind]
-    group = rng.choice(groups) if groups else pool.corpus.group(rng)
+def described(pool: Pool, rng: random.Random) -> Decision:
+    """A row whose choices say what belongs to them."""
+    return of_kinds(pool, rng, "described", "ids")
+
+
+def reading(pool: Pool, rng: random.Random) -> Decision:
+    """A row whose text or question has to be understood, and whose choices' names do not give the answer away."""
+    return of_kinds(pool, rng, *READING)
+
+
+def of_kinds(pool: Pool, rng: random.Random, *kinds: str) -> Decision:
+    """A row of some kinds, each as often as another, or any if the corpus has none of them."""
+    groups = [group for kind in kinds for group in pool.corpus.of_kind[kind]]
+    group = rng.choices(groups, [len(g.rows) for g in groups])[0] if groups else pool.corpus.group(rng)
     return written(group, *rng.choice(group.rows), rng)
 
 
@@ -95,8 +108,8 @@ def crossed(pool: Pool, rng: random.Random) -> Decision:
         return replace(asked, input=text, label=CROSSED, opposite=None, set="everyday/crossed")
     if draw < 0.75:
         _, text, _ = pool.corpus.row(rng)
-        group = pool.corpus.near(text, rng) if draw < 0.6 else pool.corpus.group(rng)
+        group = pool.corpus.near(text, rng) if draw < 0.6 else rng.choice(pool.corpus.taught)
     else:
-        text, group = rng.choice(pool.chatter if draw < 0.85 else pool.texts), pool.corpus.group(rng)
+        text, group = rng.choice(pool.chatter if draw < 0.85 else pool.texts), rng.choice(pool.corpus.taught)
     question, choices = rng.choice(group.instructions), rng.choice(group.choices)
     return Decision(text, question, choices, CROSSED, "everyday/crossed", group.task)
