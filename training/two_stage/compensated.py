@@ -14,7 +14,7 @@ from torch import Tensor
 
 from encoder_graph import WEIGHT_LEVELS
 
-from .encoder import Encoder, Product
+from .encoder import Encoder, products, watch_inputs
 from .stage_b import StageB
 
 # Added to the diagonal of a product's second moments, as a share of its mean: inputs that typical rows never have.
@@ -29,9 +29,7 @@ def compensated(model: StageB, large: dict[str, np.ndarray], run: Callable[[], o
     """
     result = copy.deepcopy(model)
     found = moments(model.encoder, run)
-    for name, part in result.encoder.named_modules():
-        if not isinstance(part, Product):
-            continue
+    for name, part in products(result.encoder).items():
         first = name.rsplit(".", 1)[0] + ".query" if name.endswith((".key", ".value")) else name
         channels = torch.from_numpy(large.get(f"encoder.{first}", np.ones(part.in_features))).double()
         moment = found[name] / channels[:, None] / channels
@@ -43,21 +41,10 @@ def moments(encoder: Encoder, run: Callable[[], object]) -> dict[str, Tensor]:
     """The second moments [in, in] of every product's inputs by its name while `run` runs the encoder."""
     found: dict[str, Tensor] = {}
 
-    def watch(name: str):
-        def hook(_, inputs):
-            x = inputs[0].detach().flatten(0, -2).double()
-            found[name] = found.get(name, 0) + x.T @ x
+    def see(name: str, x: Tensor) -> None:
+        found[name] = found.get(name, 0) + x.double().T @ x.double()
 
-        return hook
-
-    hooks = [
-        part.register_forward_pre_hook(watch(name))
-        for name, part in encoder.named_modules()
-        if isinstance(part, Product)
-    ]
-    run()
-    for hook in hooks:
-        hook.remove()
+    watch_inputs(products(encoder), run, see)
     return found
 
 

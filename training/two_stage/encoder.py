@@ -6,6 +6,7 @@ buckets that grow with the distance, the same for all layers. On a CPU attention
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -94,6 +95,35 @@ class Product(nn.Linear):
         with torch.no_grad():
             error = self.rounding(self.weight) - self.weight
         return F.linear(x, self.weight + error, self.bias)
+
+
+def watch_inputs(parts: dict[str, nn.Module], run: Callable[[], object], see: Callable[[str, Tensor], None]) -> None:
+    """Gives `see` the name of each part and what goes into it [rows, in], every time that it is used while `run` runs."""
+
+    def hook_of(name: str):
+        return lambda _, inputs: see(name, inputs[0].detach().flatten(0, -2))
+
+    hooks = [part.register_forward_pre_hook(hook_of(name)) for name, part in parts.items()]
+    run()
+    for hook in hooks:
+        hook.remove()
+
+
+def greatest_inputs(parts: dict[str, nn.Module], run: Callable[[], object]) -> dict[str, Tensor]:
+    """The greatest magnitude of each input channel [in] of the parts by their names while `run` runs."""
+    greatest: dict[str, Tensor] = {}
+
+    def see(name: str, x: Tensor) -> None:
+        most = x.abs().amax(0).float()
+        greatest[name] = torch.maximum(greatest.get(name, most), most)
+
+    watch_inputs(parts, run, see)
+    return greatest
+
+
+def products(model: nn.Module) -> dict[str, nn.Module]:
+    """The products of a model by their names."""
+    return {name: part for name, part in model.named_modules() if isinstance(part, Product)}
 
 
 class Layer(nn.Module):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .encoder import Product
+from .encoder import greatest_inputs, products
 
 # Bits of a layer's weight and of a word embedding's number, and how many of the latter share a scale.
 LAYER_BITS, WORD_BITS, WORD_GROUP = 5, 4, 64
@@ -88,9 +88,8 @@ def without(weight: Tensor, kept: Sequence[int]) -> Tensor:
 
 def set_rounding(model: torch.nn.Module, kept: dict[str, list[int]] | None) -> None:
     """Rounds all layers from now on, or none. `kept`: the input channels kept by the name of a layer."""
-    for name, part in model.named_modules():
-        if isinstance(part, Product):
-            part.rounding = None if kept is None else Rounding(kept.get(name, []))
+    for name, part in products(model).items():
+        part.rounding = None if kept is None else Rounding(kept.get(name, []))
 
 
 def large_channels(model: torch.nn.Module, run) -> dict[str, list[int]]:
@@ -98,23 +97,8 @@ def large_channels(model: torch.nn.Module, run) -> dict[str, list[int]]:
 
     Query, key and value have the same.
     """
-    greatest: dict[str, Tensor] = {}
-
-    def watch(name: str):
-        def hook(_, inputs):
-            most = inputs[0].detach().abs().flatten(0, -2).amax(0).float()
-            greatest[name] = torch.maximum(greatest.get(name, most), most)
-
-        return hook
-
-    hooks = [
-        part.register_forward_pre_hook(watch(name)) for name, part in model.named_modules() if isinstance(part, Product)
-    ]
-    run()
-    for hook in hooks:
-        hook.remove()
     found = {}
-    for name, most in greatest.items():
+    for name, most in greatest_inputs(products(model), run).items():
         large = (most > LARGE * most.median()).nonzero()[:, 0].tolist()
         found[name] = sorted(large, key=lambda channel: -float(most[channel]))[:MOST_LARGE]
     return found
