@@ -41,16 +41,16 @@ test.serial('umpire-mini decides the sample as well as it did', async (t) => {
   }
   const { accuracy = 0, wrongAndSure = 1 } = result?.mean ?? {};
   t.log(`mean accuracy ${accuracy.toFixed(3)}, wrong and sure ${wrongAndSure.toFixed(3)}`);
-  t.true(accuracy >= 0.65, `mean accuracy: ${accuracy}`);
+  t.true(accuracy >= 0.66, `mean accuracy: ${accuracy}`);
   t.true(wrongAndSure <= 0.06, `wrong and sure: ${wrongAndSure}`);
 });
 
 /** Rows of each task of the everyday test. */
 const EVERYDAY_ROWS = 3;
 
-// By kind of question, of the kinds with rows enough: what umpire-mini@r8 reaches (.583, .704, .643), less two standard
-// errors of as many rows.
-const EVERYDAY_FLOORS: Readonly<Record<string, number>> = { ordinal: 0.44, routing: 0.52, yesno: 0.49 };
+// By kind of question, of the kinds with rows enough: what umpire-mini@r8 reaches (.583, .704, .643), less three
+// answers, which is more than CPUs differ by.
+const EVERYDAY_FLOORS: Readonly<Record<string, number>> = { ordinal: 0.52, routing: 0.57, yesno: 0.57 };
 
 test.serial('umpire-mini decides everyday questions as well as it did', async (t) => {
   t.timeout(400_000);
@@ -64,7 +64,7 @@ test.serial('umpire-mini decides everyday questions as well as it did', async (t
   }
   const { accuracy = 0, wrongAndSure = 1, refused = 1 } = result?.pooled ?? {};
   t.log(`accuracy ${accuracy.toFixed(3)}, wrong and sure ${wrongAndSure.toFixed(3)}`);
-  t.true(accuracy >= 0.48, `accuracy: ${accuracy}`);
+  t.true(accuracy >= 0.52, `accuracy: ${accuracy}`);
   t.true(wrongAndSure <= 0.03, `wrong and sure: ${wrongAndSure}`);
   t.is(refused, 0);
 });
