@@ -29,7 +29,7 @@ test('200 guesses at the choices of a private catalog find none, however often t
 });
 
 test('a question of an owner is new to everybody else', async (t) => {
-  const engine = await startEngine(t, { modelsDir: shippedModels });
+  const engine = await startEngine(t, { modelsDir: shippedModels, models: ['umpire-mini'] });
   const question = job({
     model: 'umpire-mini',
     revision: 'r8',
