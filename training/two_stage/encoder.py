@@ -98,7 +98,7 @@ class Product(nn.Linear):
 
 
 def watch_inputs(parts: dict[str, nn.Module], run: Callable[[], object], see: Callable[[str, Tensor], None]) -> None:
-    """Gives `see` the name of each part and what goes into it [rows, in], every time that it is used while `run` runs."""
+    """Gives `see` the name of each part and what goes into it [rows, in], each time it is used while `run` runs."""
 
     def hook_of(name: str):
         return lambda _, inputs: see(name, inputs[0].detach().flatten(0, -2))

@@ -5,7 +5,7 @@ tells how it was made.
 import json
 import pickle
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,15 +39,9 @@ def finish(workshop: Workshop, folder: Path) -> None:
     settle_a(workshop, held)
     encoder, model = final_stages(workshop.work, workshop.base)
     typical = [row for rows in held.values() for row in rows[:TYPICAL_ROWS]]
-    beside, shares = workshop.options.beside, workshop.options.beside_shares
-    write(workshop, folder, encoder, model, typical, shares[0])
-    rows = [row for rows in held.values() for row in rows] + [row.opposite for row in held["negated"]]
-    found, share = score(folder, rows), shares[0]
-    if beside and len(shares) > 1:
-        share, found = settle_share(held, found, score(beside, rows), shares)
-        if share != shares[0]:
-            write(workshop, folder, encoder, model, typical, share)
-    scored, others = by_set(held, found)
+    scored, others, share = settled(
+        workshop, folder, held, lambda share: write(workshop, folder, encoder, model, typical, share)
+    )
     with open(workshop.work / "held_out_scores.pickle", "wb") as file:
         pickle.dump((scored, others), file)
     log("held-out sets are scored")
@@ -61,23 +55,49 @@ def finish(workshop: Workshop, folder: Path) -> None:
     log(f"package of {size:.1f} MB; held out: {accuracies}")
 
 
+def settled(
+    workshop: Workshop, folder: Path, held: dict[str, list[Decision]], written: Callable[[float], None]
+) -> tuple[dict[str, list[Scored]], list[Scored], float]:
+    """The package's scores of the held-out rows and of the opposites, and the share of a second reader; `written`
+    writes the package with a share.
+    """
+    beside, shares = workshop.options.beside, workshop.options.beside_shares
+    rows = [row for rows in held.values() for row in rows] + [row.opposite for row in held["negated"]]
+    written(shares[0])
+    found, share = score(folder, rows), shares[0]
+    if beside and len(shares) > 1:
+        share, found = settle_share(held, found, score(beside, rows), shares)
+        if share != shares[0]:
+            written(share)
+    return *by_set(held, found), share
+
+
 def refit(workshop: Workshop, before: Path, folder: Path) -> None:
     """Writes a package with the graphs of the package `before`, and its share of the stages; only how sure it is, is
     fitted again. So it gives the same answers, with other probabilities.
+
+    With a reader beside it, that one takes the place of the second reader, and the whole rule is fitted again.
     """
     made = json.loads((before / "training.json").read_text())
     manifest = json.loads((before / "model.json").read_text())
-    rule = manifest["options"]["stack"]
+    rule, beside = manifest["options"]["stack"], workshop.options.beside
     held = workshop.held(workshop.options.held_rows, 5)
-    rows = [row for rows in held.values() for row in rows] + [row.opposite for row in held["negated"]]
-    scored, others = by_set(held, score(before, rows))
-    upright, _ = fit_stack.upright(scored, others, rule["lean"])
-    stack = replace(fit_stack.fit_scale(upright, Share.of(rule), log), lean=rule["lean"])
     folder.mkdir(parents=True, exist_ok=True)
-    for name in manifest["files"]:
+    for name in ("model.json", *manifest["files"]):
         shutil.copy(before / name, folder / name)
-    manifest["revision"], manifest["limits"] = folder.name, package.LIMITS[workshop.options.reader]
-    rule |= package.numbers(stack)
+
+    def written(share: float) -> None:
+        if beside:
+            package.rejoin(folder, beside, share)
+
+    scored, others, share = settled(workshop, folder, held, written)
+    if beside:
+        stack = fit_stack.fit_stack(scored, others, log)
+        made["beside"] = {"package": f"{beside.parent.name}@{beside.name}", "share": share}
+    else:
+        upright, _ = fit_stack.upright(scored, others, rule["lean"])
+        stack = replace(fit_stack.fit_scale(upright, Share.of(rule), log), lean=rule["lean"])
+    manifest |= package.describe(folder, stack, workshop.options.reader)
     (folder / "model.json").write_text(json.dumps(manifest, indent=2) + "\n")
     made |= {"refitted_from": before.name, "held_out": quality(stack, scored, others)}
     (folder / "training.json").write_text(json.dumps(made, indent=1) + "\n")

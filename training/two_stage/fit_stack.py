@@ -10,7 +10,7 @@
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -45,8 +45,11 @@ SHAPES = {
 # What two points or shapes may differ by and still be as good: about two standard errors of the mean over kinds for
 # shapes, one for points.
 AS_GOOD, RIDGE = 0.01, 0.004
-# The features that beta, how sure the answer is, may depend on.
-SCALE = ("one", "ln_n", "a_spread", "b_spread", "verdicts", "residual")
+# The features that beta, how sure the answer is, may depend on; those are taken that do best on kinds left out.
+SCALES = (
+    ("one", "ln_n", "b_spread", "residual"),
+    ("one", "ln_n", "a_spread", "b_spread", "verdicts", "residual"),
+)
 # Sets whose labels a person could not give.
 NOISY = ("ms_va", "xed_en")
 
@@ -98,6 +101,13 @@ def chosen_share(means: np.ndarray, grid: list[Share], sets: dict) -> Share:
     return max(deaf, key=lambda share: share.by_verdicts)
 
 
+def kinds_of(sets: Collection[str]) -> dict[str, list[str]]:
+    """The sets of each kind of decision."""
+    every = {**KINDS, **FAR_KINDS, **{kind: [kind] for kind in (*FITTED_KINDS, *SHEETS)}}
+    kinds = {kind: [name for name in names if name in sets] for kind, names in every.items()}
+    return {kind: names for kind, names in kinds.items() if names}
+
+
 def best_share(
     scored: dict[str, list[Scored]], opposites: list[Scored], log: Callable[[str], None]
 ) -> tuple[Share, dict[str, float], float]:
@@ -106,11 +116,7 @@ def best_share(
     that are answered the other way counts as one more kind.
     """
     sets = {name: prepared(rows) for name, rows in scored.items() if name not in (*NOISY, OPEN)}
-    kinds = {
-        kind: [n for n in names if n in sets]
-        for kind, names in {**KINDS, **FAR_KINDS, **{kind: [kind] for kind in (*FITTED_KINDS, *SHEETS)}}.items()
-    }
-    kinds = {kind: names for kind, names in kinds.items() if names} | {"opposites": []}
+    kinds = kinds_of(sets) | {"opposites": []}
     denied = prepared(opposites)
 
     def measured(names: list[str], share: Share) -> np.floating:
@@ -206,4 +212,21 @@ def fit_scale(scored: dict[str, list[Scored]], share: Share, log: Callable[[str]
         name: rows for name, rows in scored.items() if name == OPEN or (name not in NOISY and above_chance(rows, share))
     }
     log(f"scale fitted on {sorted(kept)}")
-    return fit([s for rows in kept.values() for s in rows], [FEATURES.index(name) for name in SCALE], share)
+    losses = {names: scale_left_out(kept, share, names) for names in SCALES}
+    for names, loss in losses.items():
+        log(f"scale by {', '.join(names)}: log loss of kinds left out {loss:.4f}")
+    return scaled(kept.values(), share, min(losses, key=losses.get))
+
+
+def scaled(sets: Iterable[list[Scored]], share: Share, names: Sequence[str]) -> Stack:
+    """The rule whose scale is fitted over the features `names` on these sets."""
+    return fit([s for rows in sets for s in rows], [FEATURES.index(name) for name in names], share)
+
+
+def scale_left_out(sets: dict[str, list[Scored]], share: Share, names: Sequence[str]) -> float:
+    """The log loss of kinds left out, each by the rule whose scale is fitted on the others; the mean over kinds."""
+    losses = []
+    for kind in kinds_of(sets).values():
+        stack = scaled([rows for name, rows in sets.items() if name not in kind], share, names)
+        losses.append(np.mean([np.mean([stack.log_loss(s) for s in sets[name]]) for name in kind]))
+    return float(np.mean(losses))

@@ -51,6 +51,20 @@ def joined(first: bytes, second: Path, share: float) -> bytes:
     return model.SerializeToString(deterministic=True)
 
 
+def alone(both: bytes) -> bytes:
+    """The graph of the first reader in one of `joined`."""
+    model = onnx.load_from_string(both)
+    graph = model.graph
+    for kept in (graph.node, graph.initializer):
+        first = [part for part in kept if not part.name.startswith(SECOND)]
+        del kept[:]
+        kept.extend(first)
+    for node in graph.node:
+        if node.output[0] == "first_scores":
+            node.output[0] = "scores"
+    return model.SerializeToString(deterministic=True)
+
+
 def at_share(both: Sequence[Scored], second: Sequence[Scored], share: float, other: float) -> list[Scored]:
     """What two readers in one graph would say of some rows with the share `other` of the second one, by what they say
     with `share` of it (`both`) and what it says alone (`second`): scores are sums, and the stage A is the same.

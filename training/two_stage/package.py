@@ -10,7 +10,7 @@ import numpy as np
 from . import export, multilingual
 from .encoder import E5_READER, MINILM, Encoder
 from .finder import Finder
-from .joined import joined
+from .joined import alone, joined
 from .stack import BEST, FEATURES, Stack
 from .stage_b import PACK_TOKENS, StageB
 from .tokens import CLS, MASK, SEP, UNK
@@ -89,10 +89,7 @@ def write(folder: Path, stages: Stages, texts: Texts, finder: Finder) -> None:
     else:
         stage_b = export.stage_b(stages.b, "packed", stages.large)
         if stages.beside:
-            graph, share = stages.beside
-            if (graph.parent / export.WORDS_FILE).read_bytes() != words:
-                raise ValueError(f"{graph.parent} has other word embeddings")
-            stage_b = joined(stage_b, graph, share)
+            stage_b = beside(stage_b, *stages.beside, words)
         stage_b, weights = export.weights_apart(stage_b)
     files = {
         "stage-a.onnx": stages.kept_a.read_bytes() if stages.kept_a else stage_a,
@@ -105,6 +102,22 @@ def write(folder: Path, stages: Stages, texts: Texts, finder: Finder) -> None:
     for name, data in files.items():
         (folder / name).write_bytes(data)
     finder.save(folder / "finder.json")
+
+
+def beside(first: bytes, second: Path, share: float, words: bytes) -> bytes:
+    """A graph of stage B and a share of another package's, which has to have the word embeddings `words`."""
+    if (second.parent / export.WORDS_FILE).read_bytes() != words:
+        raise ValueError(f"{second.parent} has other word embeddings")
+    return joined(first, second, share)
+
+
+def rejoin(folder: Path, second: Path, share: float) -> None:
+    """Gives the package in `folder` another second reader, of the package `second`."""
+    words = (folder / export.WORDS_FILE).read_bytes()
+    first = alone(export.weights_within(folder / "stage-b.onnx", sorted(folder.glob(export.WEIGHTS_FILE.format("*")))))
+    stage_b, weights = export.weights_apart(beside(first, second / "stage-b.onnx", share, words))
+    for name, data in {"stage-b.onnx": stage_b, **weights}.items():
+        (folder / name).write_bytes(data)
 
 
 # All that a package may have beside `model.json` and files of coded weights.

@@ -36,6 +36,8 @@ FEATURES = (
 BEST = 32
 # Bounds of ln alpha and ln beta, so that no request is answered by a feature that is out of all proportion.
 ALPHA_BOUNDS, BETA_BOUNDS = (-5, 4.5), (-5, 2)
+# Of a label, for its log loss.
+LEAST_PROBABILITY = 1e-12
 # ln T_A to begin with: cosines differ by hundredths.
 LN_TEMPERATURE = np.log(0.05)
 LN_N, CLOSENESS, ABOUT, VERDICTS, RESIDUAL = (
@@ -213,6 +215,10 @@ class Stack:
         whole = self.a_alone(s.a)
         whole[s.best] = whole[s.best].sum() * softmax(alpha * s.a[s.best] + beta * s.b)
         return whole
+
+    def log_loss(self, s: Scored) -> float:
+        """-ln P of the label of a request that has one."""
+        return float(-np.log(max(self.probabilities(s)[s.label], LEAST_PROBABILITY)))
 
 
 def softmax(z: np.ndarray) -> np.ndarray:
