@@ -11,7 +11,7 @@ const test = anyTest as TestFn<{ service: TestService }>;
 /** Rows of each set: enough to notice, few enough to wait for. */
 const ROWS = 160;
 
-// Two answers a set or more under what umpire-mini@r8 reaches on these rows, of which only the negations have more than
+// Two answers a set or more under what umpire-mini@r9 reaches on these rows, of which only the negations have more than
 // 60: .500, .650, .800, .667, .763. A CPU with other int8 kernels answers a few rows in a hundred differently.
 const FLOORS: Readonly<Record<string, number>> = {
   banking77: 0.46,
@@ -48,7 +48,7 @@ test.serial('umpire-mini decides the sample as well as it did', async (t) => {
 /** Rows of each task of the everyday test. */
 const EVERYDAY_ROWS = 3;
 
-// By kind of question, of the kinds with rows enough: what umpire-mini@r8 reaches (.583, .704, .643), less three
+// By kind of question, of the kinds with rows enough: what umpire-mini@r9 reaches (.583, .704, .643), less three
 // answers, which is more than CPUs differ by.
 const EVERYDAY_FLOORS: Readonly<Record<string, number>> = { ordinal: 0.52, routing: 0.57, yesno: 0.57 };
 
