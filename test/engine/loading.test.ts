@@ -96,8 +96,12 @@ test.serial('a model that was too slow once is measured again before ready is sa
   const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
   await writePackage(modelsDir, { manifest: { limits } });
   await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(6), manifest: { limits } });
-  const checked = await checkPackage({ modelsDir, logger: SILENT_LOGGER }, 'zz', 'r1');
-  const deadline = checked.kind === 'sound' ? checked.speed.worst / 1.4 : Number.NaN;
+  // The lesser of two, since a machine that is busy for a moment makes the model look slow.
+  const worst = async (): Promise<number> => {
+    const checked = await checkPackage({ modelsDir, logger: SILENT_LOGGER }, 'zz', 'r1');
+    return checked.kind === 'sound' ? checked.speed.worst : Number.NaN;
+  };
+  const deadline = Math.min(await worst(), await worst()) / 1.4;
   const engine = await startEngine(t, { modelsDir, largestRequestMs: deadline, modelRetryMs: 50 }, 'started');
   await eventually(() => engine.ready());
   const failures = engine.log.filter(({ message }) => message === 'a model cannot be served');
