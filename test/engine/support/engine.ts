@@ -40,7 +40,7 @@ export async function startEngine(
   const engine = await createEngine({ engines: 1, logger, niceness: 0, ...options });
   t.teardown(() => engine.close());
   if (until === 'ready')
-    await eventually(() => engine.ready() && engine.models().every(({ status }) => status !== 'unavailable'), 90_000);
+    await eventually(() => engine.ready() && engine.models().every(({ status }) => status !== 'unavailable'));
   return { ...engine, log };
 }
 
