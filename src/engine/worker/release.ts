@@ -14,6 +14,8 @@ export function release({ buffer, byteLength }: Uint8Array): void {
  */
 export async function releaseSpare(): Promise<void> {
   globalThis.gc?.();
+  // The memory of buffers that were garbage is freed by another thread; the next collection waits for that.
+  globalThis.gc?.();
   trim ??= findTrim();
   (await trim)?.(0n);
 }
