@@ -54,13 +54,15 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   });
   local = engines;
   const begun = createBeginning(revisions, groups);
-  const checks = setInterval(
-    () => {
-      begun();
-      for (const group of groups()) group.check();
-    },
-    Math.min(CHECK_INTERVAL, settings.stuckAfterMs / 4),
-  );
+  const interval = Math.min(CHECK_INTERVAL, settings.stuckAfterMs / 4);
+  let lastCheck = performance.now();
+  const checks = setInterval(() => {
+    begun();
+    const now = performance.now();
+    const heldUp = Math.max(0, now - lastCheck - interval);
+    lastCheck = now;
+    for (const group of groups()) group.check(heldUp);
+  }, interval);
 
   /** The pool for a job. A model that no process serves is refused by any pool, hence by the local one. */
   const poolOf = ({ model, revision }: Pick<ScoreJob, 'model' | 'revision'>) => {

@@ -8,7 +8,7 @@ import { EngineFailed, JobAbandoned, JobCanceled, JobDeadlinePassed } from '../.
 import { SLOW, statusOf } from '../support/slow-package.ts';
 import { eventually, job, startEngine, terms } from './support/engine.ts';
 import { enginesOf } from './support/engine-processes.ts';
-import { modelsFolder, TINY } from './support/packages.ts';
+import { modelsFolder, TINY, writePackage } from './support/packages.ts';
 
 /** Takes 400 MiB more for each text that says so. */
 const growingWorker = fileURLToPath(new URL('support/growing-worker/main.ts', import.meta.url));
@@ -55,6 +55,34 @@ test.serial('a stuck engine is killed and replaced', async (t) => {
   t.false(enginesOf().includes(pid ?? 0));
   t.true(engine.log.some(({ fields }) => String(fields.reason).includes('no progress')));
 });
+
+test.serial('time in which the service itself stood still is no silence of an engine', async (t) => {
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, TINY), stuckAfterMs: 400 });
+  const [pid] = enginesOf();
+  const waiting = engine.score(job(), terms());
+  process.kill(pid ?? 0, 'SIGSTOP');
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
+  // Looked at once more before the engine can answer.
+  setTimeout(() => process.kill(pid ?? 0, 'SIGCONT'), 150);
+  t.is((await waiting).kind, 'scored');
+  t.deepEqual(enginesOf(), [pid]);
+});
+
+test.serial(
+  'an engine whose place was taken and that does not end is killed, and the next one gets its turn',
+  async (t) => {
+    const modelsDir = await modelsFolder(t, TINY);
+    const engine = await startEngine(t, { modelsDir, engines: 2, stuckAfterMs: 400 });
+    await eventually(() => engine.stats().engines.length === 2);
+    const before = enginesOf();
+    for (const pid of before) process.kill(pid, 'SIGSTOP');
+    await writePackage(modelsDir, { id: 'zz' });
+    await eventually(() => statusOf(engine, 'zz') === 'ready');
+    await eventually(() => enginesOf().length === 2 && !enginesOf().some((pid) => before.includes(pid)));
+    t.is(engine.stats().restarts, 0, 'they were told to end');
+    t.is((await engine.score(job({ model: 'zz' }), terms())).kind, 'scored');
+  },
+);
 
 test.serial(
   'what ran in an engine that got stuck or crashed is given to no other one; what it had not begun is',

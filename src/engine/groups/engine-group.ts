@@ -53,8 +53,8 @@ export interface EngineGroup {
   backlog(): Pick<Backlog, 'jobs' | 'cost'>;
   /** Whether a live process has made the canary decision of at least one model, and what waits is being done. */
   ready(): boolean;
-  /** Looks for stuck processes; called often. */
-  check(): void;
+  /** See `EngineSlot.check`. */
+  check(heldUp: number): void;
   /** Refuses new jobs, finishes the accepted ones, ends the processes. */
   close(): Promise<void>;
 }
@@ -124,8 +124,8 @@ export function createEngineGroup({
     ready: () =>
       slots.some(({ process }) => process !== undefined && process.models.size > 0) &&
       pool.standstill() < settings.unreadyAfterMs,
-    check() {
-      for (const slot of slots) slot.check();
+    check(heldUp) {
+      for (const slot of slots) slot.check(heldUp);
     },
     async close() {
       loading.close();

@@ -13,6 +13,12 @@ export interface Death {
   readonly reason: string;
 }
 
+/** The death of a process that made no progress. */
+export const STUCK: Death = { cause: 'stuck', reason: 'killed: it made no progress' };
+
+/** The death of a process that was told to end, had nothing else to do, and did not. */
+export const OVERDUE: Death = { cause: 'drained', reason: 'killed: it did not end in time' };
+
 /** The death behind a child process's `exit` event. `asked`: why its owner killed it, if it did. */
 export function deathOf(code: number | null, signal: NodeJS.Signals | null, asked: Death | undefined): Death {
   if (asked !== undefined) return asked;

@@ -74,6 +74,7 @@ export class EngineProcess {
   #reading: number | undefined;
   /** When it last showed progress. */
   #lastSign = performance.now();
+  #draining = false;
   #resident = 0;
 
   /** Starts a process that works on `concurrency` jobs at a time. `name` is for the log. */
@@ -116,6 +117,11 @@ export class EngineProcess {
     return this.#work.size;
   }
 
+  /** Whether it was told to end and has nothing else to do. */
+  get ending(): boolean {
+    return this.#draining && !this.#hasWork();
+  }
+
   /** Whether decisions may pass the job that it has. */
   get passable(): boolean {
     return this.#reading !== undefined;
@@ -126,9 +132,17 @@ export class EngineProcess {
     return this.#work.remaining(performance.now());
   }
 
-  /** Milliseconds since the last sign of progress while there is work; 0 without work. */
+  /**
+   * Milliseconds since the last sign of progress while there is work, or since it was told to end; 0 without anything
+   * to do.
+   */
   silence(): { readonly loading: boolean; readonly milliseconds: number } {
     return { loading: this.#loads.size > 0, milliseconds: this.#isIdle() ? 0 : performance.now() - this.#lastSign };
+  }
+
+  /** Takes `milliseconds` out of its silence. */
+  excuse(milliseconds: number): void {
+    this.#lastSign = Math.min(performance.now(), this.#lastSign + milliseconds);
   }
 
   /** Verifies and loads a model and makes its canary decision, which may be tried three times. Never rejects. */
@@ -171,6 +185,8 @@ export class EngineProcess {
 
   /** Lets the process end when its work is done. */
   drain(): void {
+    if (this.#isIdle()) this.#lastSign = performance.now();
+    this.#draining = true;
     this.#post({ kind: 'drain' });
   }
 
@@ -179,8 +195,13 @@ export class EngineProcess {
     this.#child.kill('SIGKILL');
   }
 
+  #hasWork(): boolean {
+    return this.#loads.size + this.#work.size > 0;
+  }
+
+  /** Whether it has nothing to do: no work, and no end. */
   #isIdle(): boolean {
-    return this.#loads.size + this.#work.size === 0;
+    return !this.#draining && !this.#hasWork();
   }
 
   #post(message: ToEngine): void {

@@ -9,7 +9,7 @@
  */
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
-import type { Death } from './deaths.ts';
+import { type Death, OVERDUE } from './deaths.ts';
 import type { EngineProcess } from './engine-process.ts';
 import { ProcessRun } from './process-run.ts';
 import { createRecycling, type Recycling } from './recycling.ts';
@@ -94,10 +94,13 @@ export class EngineSlot {
     this.#letGo();
   }
 
-  /** Looks for a stuck process; called often. */
-  check(): void {
+  /**
+   * Looks for a stuck process; called often. `heldUp`: milliseconds by which the call comes late, because the serving
+   * process or the whole machine stood still.
+   */
+  check(heldUp: number): void {
     this.#letGo();
-    for (const run of this.#open) run.killIfStuck();
+    for (const run of this.#open) run.check(heldUp);
   }
 
   /** Drains and ends the process for good; kills it after `grace` milliseconds. */
@@ -114,8 +117,7 @@ export class EngineSlot {
     }
     return new Promise((resolve) => {
       const killer = setTimeout(() => {
-        for (const { process } of this.#open)
-          process.kill({ cause: 'drained', reason: 'killed: it did not end in time' });
+        for (const { process } of this.#open) process.kill(OVERDUE);
       }, grace);
       this.#allEnded = () => {
         clearTimeout(killer);

@@ -4,7 +4,7 @@
  */
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
-import type { Death } from './deaths.ts';
+import { type Death, OVERDUE, STUCK } from './deaths.ts';
 import { EngineProcess } from './engine-process.ts';
 import { processUsage } from './process-usage.ts';
 import type { SlotHooks } from './slot-hooks.ts';
@@ -18,9 +18,6 @@ import type { SlotHooks } from './slot-hooks.ts';
  * - `ended`.
  */
 export type RunState = 'loading' | 'serving' | 'leaving' | 'dismissed' | 'ended';
-
-/** The death of a process that made no progress. */
-const STUCK: Death = { cause: 'stuck', reason: 'killed: it made no progress' };
 
 /** What a run tells its slot. */
 export interface RunEvents {
@@ -154,18 +151,14 @@ export class ProcessRun {
     this.#ended.resolve();
   }
 
-  /** Ends the process if it is stuck. */
-  killIfStuck(): void {
-    if (!this.#isStuck()) return;
-    const again = (): void => {
-      if (this.#state !== 'ended' && this.#isStuck()) this.process.kill(STUCK);
-    };
-    // If the serving process itself was held up, messages of the engine may lie unread; they are read before the engine
-    // is judged again.
-    setImmediate(() => setImmediate(again));
+  /** Ends the process if it is stuck, in its work or in its end. `heldUp`: see `EngineSlot.check`. */
+  check(heldUp: number): void {
+    // Meanwhile the process could not be heard, and perhaps could not run: that is no silence of its own.
+    this.process.excuse(heldUp);
+    if (this.#isStuck()) this.process.kill(this.process.ending ? OVERDUE : STUCK);
   }
 
-  /** Whether the process has work, can have a core and makes no progress. */
+  /** Whether the process has something to do, can have a core and makes no progress. */
   #isStuck(): boolean {
     const { loading, milliseconds } = this.process.silence();
     const bound = loading ? this.#settings.loadStuckAfterMs : this.#settings.stuckAfterMs;
