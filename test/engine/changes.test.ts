@@ -2,37 +2,9 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { eventually, job, probabilitiesOf, startEngine, type TestEngine, terms } from './support/engine.ts';
+import { eventually, job, startEngine, type TestEngine, terms } from './support/engine.ts';
+import { keepDeciding } from './support/keep-deciding.ts';
 import { encoderGraph, modelsFolder, slowEncoderGraph, TINY, writePackage } from './support/packages.ts';
-
-/** Decides on and on until it is told to stop; gives the failures and the different answers that there were. */
-function keepDeciding(engine: TestEngine, revision = 'r1') {
-  const failures: unknown[] = [];
-  const answers = new Set<string>();
-  let stopped = false;
-  let made = 0;
-  const loop = async (): Promise<void> => {
-    while (!stopped) {
-      try {
-        const request = job({ revision });
-        answers.add(JSON.stringify(probabilitiesOf(request, await engine.score(request, terms()))));
-        made++;
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-  };
-  const done = Promise.all([loop(), loop(), loop()]);
-  return {
-    answers,
-    failures,
-    made: () => made,
-    async stop() {
-      stopped = true;
-      await done;
-    },
-  };
-}
 
 const listed = (engine: TestEngine) =>
   engine
@@ -42,7 +14,7 @@ const listed = (engine: TestEngine) =>
 test('packages come, change and go without a failed request', async (t) => {
   const modelsDir = await modelsFolder(t, TINY);
   const engine = await startEngine(t, { modelsDir, engines: 2 });
-  const deciding = keepDeciding(engine);
+  const deciding = keepDeciding(t, engine, () => job());
 
   // Written elsewhere and moved in at once, and written in place.
   const staging = await modelsFolder(t, { id: 'moved' });
