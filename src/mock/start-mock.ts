@@ -12,6 +12,7 @@ import type { ModelLimits } from '../engine/engine.ts';
 import type { Logger } from '../logger.ts';
 import { createStoreBudget } from '../stores/budget.ts';
 import { createStores } from '../stores/create-stores.ts';
+import { CALM_VITALS } from '../wire/watchdog.ts';
 import { type ChanceFault, withFaults } from './faults.ts';
 import { createMockEngine, type MockModel } from './mock-engine.ts';
 import { NO_LIMITS } from './no-limits.ts';
@@ -70,7 +71,13 @@ export async function startMock(options: MockOptions): Promise<Mock> {
         await stores.keys.add(record, createStoreBudget(10_000));
       }
       const engine = createMockEngine(models, limits);
-      const app = await createApp(config, logger, { engine, stores, gate: (gate) => withFaults(gate, faults, seed) });
+      const app = await createApp(config, logger, {
+        engine,
+        stores,
+        // Its answers are predictable: no fault but those that were asked for.
+        vitals: CALM_VITALS,
+        gate: (gate) => withFaults(gate, faults, seed),
+      });
       const port = await app.start();
       const host =
         config.host === '0.0.0.0' ? '127.0.0.1' : config.host.includes(':') ? `[${config.host}]` : config.host;

@@ -40,6 +40,9 @@ export interface Watchdog {
   close(): void;
 }
 
+/** Vitals that are never near a bound: for a service that must not depend on how busy the machine is. */
+export const CALM_VITALS: Vitals = { memory: () => 0, loopDelay: () => 0, close() {} };
+
 /** The process's own vitals. */
 export function processVitals(): Vitals {
   const histogram = monitorEventLoopDelay({ resolution: 10 });
@@ -69,9 +72,13 @@ export function createWatchdog(options: {
 }): Watchdog {
   const { memoryLimit, vitals, closeIdle, changed } = options;
   let refused: Refused = 'nobody';
+  let lastDelayMs = 0;
   const look = (): void => {
     const memory = vitals.memory();
-    const loopDelayMs = vitals.loopDelay();
+    const delayMs = vitals.loopDelay();
+    // A single delay is over when it is seen, and what came meanwhile can be answered: only one that lasts counts.
+    const loopDelayMs = Math.min(lastDelayMs, delayMs);
+    lastDelayMs = delayMs;
     const [size, delay] = [memory / memoryLimit, loopDelayMs / MAX_LOOP_DELAY];
     const pressure = Math.max(size, delay);
     if (pressure >= IDLE_AT) closeIdle();

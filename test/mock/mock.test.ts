@@ -56,6 +56,15 @@ test('the choice whose words stand in the input is chosen, always with the same 
   });
 });
 
+test('a process near its bounds is no fault that was asked for', async (t) => {
+  const mock = await start({ env: { PORT: '0', UMPIRE_MEMORY: '128' } });
+  t.teardown(() => mock.stop());
+  t.true(process.memoryUsage.rss() > 128 * 2 ** 20);
+  // Two looks of the watchdog, if there were one.
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  t.is((await decide(mock.port, QUESTION)).status, 200);
+});
+
 const ERRORS: readonly (readonly [spec: string, status: number, code: string, grpc: number, retry?: number])[] = [
   ['429', 429, 'rate_limit_exceeded', 8, 1],
   ['429; retry-after=7', 429, 'rate_limit_exceeded', 8, 7],

@@ -3,7 +3,7 @@ import { type App, createApp, type Overrides } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/logger.ts';
 import { NO_LIMITS } from '../../src/mock/no-limits.ts';
-import type { Vitals } from '../../src/wire/watchdog.ts';
+import { CALM_VITALS } from '../../src/wire/watchdog.ts';
 import { lightModel } from './light-model.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -17,9 +17,6 @@ export interface TestService {
   readonly log: readonly Record<string, unknown>[];
   stop(): Promise<void>;
 }
-
-/** A busy machine must not make a test's service refuse work. */
-const calm: Vitals = { memory: () => 0, loopDelay: () => 0, close() {} };
 
 /**
  * Starts one with `env` over the settings that tests share: one engine, one light model, no limits, no waiting.
@@ -38,7 +35,7 @@ export async function startService(env: Record<string, string> = {}, overrides: 
   });
   const log: Record<string, unknown>[] = [];
   const logger = createLogger(config.logLevel, { write: (line) => log.push(JSON.parse(line)) });
-  const app = await createApp(config, logger, { vitals: calm, ...overrides });
+  const app = await createApp(config, logger, { vitals: CALM_VITALS, ...overrides });
   const port = await app.start();
   await untilReady(app, log);
   return {

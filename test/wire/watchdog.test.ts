@@ -21,7 +21,7 @@ function settable() {
   };
 }
 
-test('closes idle connections from 92 % of a bound, refuses from 95 %, callers with a key last, and takes work again below', (t) => {
+test('closes idle connections from 92 % of a bound, refuses from 95 %, callers with a key last, and takes work again below; a delay counts when it lasts', (t) => {
   const vitals = settable();
   const changes: string[] = [];
   let closed = 0;
@@ -38,12 +38,15 @@ test('closes idle connections from 92 % of a bound, refuses from 95 %, callers w
     [950, 0, 2, 'anonymous'],
     [951, 0, 3, 'anonymous'],
     [949, 0, 4, 'nobody'],
+    [0, 2000, 4, 'nobody'],
     [0, 480, 5, 'anonymous'],
     [0, 999, 6, 'anonymous'],
-    [0, 1000, 7, 'everybody'],
-    [1000, 0, 8, 'everybody'],
-    [999, 0, 9, 'anonymous'],
-    [0, 0, 9, 'nobody'],
+    [0, 1000, 7, 'anonymous'],
+    [0, 1000, 8, 'everybody'],
+    [1000, 0, 9, 'everybody'],
+    [999, 0, 10, 'anonymous'],
+    [0, 2000, 10, 'nobody'],
+    [0, 0, 10, 'nobody'],
   ] as const) {
     vitals.bytes = bytes;
     vitals.delay = delay;
