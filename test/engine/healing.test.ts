@@ -78,8 +78,14 @@ test.serial(
     for (const pid of before) process.kill(pid, 'SIGSTOP');
     await writePackage(modelsDir, { id: 'zz' });
     await eventually(() => statusOf(engine, 'zz') === 'ready');
-    await eventually(() => enginesOf().length === 2 && !enginesOf().some((pid) => before.includes(pid)));
-    t.is(engine.stats().restarts, 0, 'they were told to end');
+    const killed = () =>
+      engine.log.flatMap(({ level, message, fields }) =>
+        level === 'warn' && message === 'an engine did not end when it was told to' ? [fields.pid] : [],
+      );
+    await eventually(() => killed().length === before.length);
+    t.deepEqual(killed().sort(), [...before].sort());
+    await eventually(() => engine.stats().engines.length === 2);
+    t.is(engine.stats().restarts, 0);
     t.is((await engine.score(job({ model: 'zz' }), terms())).kind, 'scored');
   },
 );

@@ -247,8 +247,9 @@ export class EngineSlot {
     this.#open.delete(run);
     const lived = Math.round(run.lived);
     const fields = { engine: name, pid: run.process.pid, reason: death.reason, lived, jobs: lost.length };
-    if (wasDismissed || this.#isClosing()) settings.logger.debug(fields, 'an engine has ended');
-    else settings.logger.warn(fields, 'an engine has died');
+    if (!wasDismissed && !this.#isClosing()) settings.logger.warn(fields, 'an engine has died');
+    else if (death === OVERDUE) settings.logger.warn(fields, 'an engine did not end when it was told to');
+    else settings.logger.debug(fields, 'an engine has ended');
     if (run === this.#leaving) this.#leaving = undefined;
     else if (run === this.#replacement) this.#replacement = undefined;
     else if (run === this.#current) {
