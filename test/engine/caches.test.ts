@@ -36,12 +36,18 @@ test('a question of an owner is new to everybody else', async (t) => {
     choices: ['billing', 'shipping'],
     instruction: 'Which team?',
   });
-  const time = async (whose: JobTerms): Promise<number> => {
-    const outcome = await engine.score({ ...question, input: 'It broke.' }, whose);
-    return outcome.kind === 'scored' ? outcome.timings.infer : Number.NaN;
+  /** The least of five, since a busy machine makes one of them long. */
+  const least = async (whose: (turn: number) => JobTerms): Promise<number> => {
+    const times: number[] = [];
+    for (let turn = 0; turn < 5; turn++) {
+      const outcome = await engine.score({ ...question, input: 'It broke.' }, whose(turn));
+      times.push(outcome.kind === 'scored' ? outcome.timings.infer : Number.NaN);
+    }
+    return Math.min(...times);
   };
   t.is(await cached(engine, question, owner('victim')), 0);
-  const known = Math.min(await time(owner('victim')), await time(owner('victim')));
+  const known = await least(() => owner('victim'));
   t.is(await cached(engine, question, terms()), 0);
-  t.true((await time(owner('other'))) > known);
+  const unknown = await least((turn) => owner(`other ${turn}`));
+  t.true(unknown > known, `${unknown} ms, known to its owner ${known} ms`);
 });
