@@ -54,21 +54,21 @@ async function timed(work: Promise<Answer>): Promise<Answer & { readonly took: n
 /** What every trouble must look like from outside, for a while. `readable`: reads go on, writes do not. */
 async function troubled(t: ExecutionContext<Context>, { readable = false } = {}): Promise<void> {
   const { context } = t;
-  const took: Record<'inline' | 'catalog', number[]> = { inline: [], catalog: [] };
+  const slowest = { inline: 0, catalog: 0 };
   const stranger = await issueKey({ keys: { ...context.stores.keys, add: async () => true } }, 'stranger');
   const until = performance.now() + 1_200;
   for (let round = 0; performance.now() < until; round++) {
     for (const keyed of [true, false]) {
       const decision = await timed(inline(context, keyed));
       t.is(decision.status, 200, decision.text);
-      took.inline.push(decision.took);
+      slowest.inline = Math.max(slowest.inline, decision.took);
     }
     const calls = [timed(create(context, `trouble-${ids++}`)), ...(readable ? [] : [timed(read(context))])];
     for (const answer of await Promise.all(calls)) {
       const code = answer.text.includes('store_write_unconfirmed') ? 'store_write_unconfirmed' : 'store_unavailable';
       isError(t, answer, { status: 503, code, param: null });
       t.truthy(answer.headers['retry-after']);
-      took.catalog.push(answer.took);
+      slowest.catalog = Math.max(slowest.catalog, answer.took);
     }
     if (readable) t.is((await read(context)).status, 200);
     else if (round % 10 === 0) {
@@ -76,12 +76,11 @@ async function troubled(t: ExecutionContext<Context>, { readable = false } = {})
       isError(t, unseen, { status: 503, code: 'store_unavailable', param: null }, 'a key never seen');
     }
   }
-  for (const [what, times] of Object.entries(took)) {
-    const [slowest = 0, next = 0] = times.sort((one, other) => other - one);
-    t.log(`${what}: slowest of ${times.length} ${Math.round(slowest)} ms`);
-    // The bounds are 250 and 350 ms; a busy machine adds to both, and may stand still during one of them.
-    t.true(next < 1_000, `${what}: ${next} ms`);
-  }
+  t.log(
+    `slowest inline decision ${Math.round(slowest.inline)} ms, slowest catalog answer ${Math.round(slowest.catalog)} ms`,
+  );
+  // The bounds are 250 and 350 ms; a busy machine adds to both.
+  t.true(slowest.inline < 1_000 && slowest.catalog < 1_000);
 }
 
 async function recovered(t: ExecutionContext<Context>): Promise<void> {

@@ -164,6 +164,7 @@ test.serial('all three are restarted one after the other under load, and not one
     },
     { name: 'gRPC', callers: 2, pause: 250, call: (turn) => grpcFault(grpc.decisions, turn, headers) },
   ]);
+  t.teardown(() => load.stop());
   for (const replica of replicas) t.is(await replica.restart(), 0);
   // nginx finds the last one again.
   await sleep(2_500);

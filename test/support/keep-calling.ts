@@ -27,7 +27,10 @@ export interface Tally {
   readonly longest: number;
 }
 
-/** Starts them all. `stop` lets each finish the call that it is in. */
+/**
+ * Starts them all. `stop` lets each finish the call that it is in, and may be called again: what starts them must see
+ * to it that they end when it fails, too.
+ */
 export function keepCalling(all: readonly Calls[]): { stop(): Promise<readonly Tally[]> } {
   let stopped = false;
   const tallies = all.map(async ({ name, callers, pause, call }): Promise<Tally> => {

@@ -103,6 +103,7 @@ export async function killLearning(
   const folder = temporaryFolder();
   const redis = kind === 'redis' ? await startRedis(['--appendonly', 'yes']) : undefined;
   let server: ServerProcess | undefined;
+  let calling: ReturnType<typeof keepCalling> | undefined;
   try {
     const deployment = await deploy(folder, redis);
     server = deployment.server;
@@ -123,7 +124,7 @@ export async function killLearning(
     const digests = [...states.keys()];
     if (digests.length !== 2 || digests.includes('')) throw new Error(`two states are needed: ${digests.join(', ')}`);
 
-    const calling = keepCalling([
+    calling = keepCalling([
       {
         name: 'decisions',
         callers: 2,
@@ -157,6 +158,7 @@ export async function killLearning(
     wrong.push(...Object.keys(faults).filter((fault) => !EXCUSED.test(fault)));
     return { kills: results, answers: tally?.answered ?? 0, faults, wrong };
   } finally {
+    await calling?.stop();
     await server?.stop();
     await redis?.stop();
   }
