@@ -14,7 +14,7 @@ import type { CatalogBounds } from './stores/catalog-store.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
 import { HOLDING_SETTINGS, type HoldingSettings, holdingsOf } from './wire/holdings/settings.ts';
 import { readTlsFiles } from './wire/listener/tls-settings.ts';
-import { parseTraceSettings, TRACE_SETTINGS, type TraceSettings } from './wire/traces/settings.ts';
+import { parseTraceSettings, type TraceSettings } from './wire/traces/settings.ts';
 
 /** Every setting, read and checked: times in milliseconds, sizes in bytes. */
 export interface Config {
@@ -50,7 +50,7 @@ export interface Config {
   readonly limits: LimitSettings;
   readonly bodies: BodyRates;
   readonly trustedProxies: TrustedProxies;
-  /** Where traces go; undefined for nowhere. */
+  /** How traces are made; undefined where none are. Where they go is read by OpenTelemetry itself. */
   readonly traces: TraceSettings | undefined;
 }
 
@@ -158,10 +158,11 @@ const TABLE = {
 };
 
 /** All settings, in the order of the README's table, which a test compares with this list. */
-export const SETTINGS: readonly Setting[] = [
-  ...Object.entries(TABLE).map(([name, { default: otherwise, meaning }]) => ({ name, default: otherwise, meaning })),
-  ...TRACE_SETTINGS,
-];
+export const SETTINGS: readonly Setting[] = Object.entries(TABLE).map(([name, { default: otherwise, meaning }]) => ({
+  name,
+  default: otherwise,
+  meaning,
+}));
 
 /** Variables of commands that call a service. A server, in whose environment they may stand too, ignores them. */
 export const CALLER_VARIABLES: readonly string[] = ['UMPIRE_KEY', 'UMPIRE_OTHER_KEY'];

@@ -35,7 +35,7 @@ export async function startService(env: Record<string, string> = {}, overrides: 
   });
   const log: Record<string, unknown>[] = [];
   const logger = createLogger(config.logLevel, { write: (line) => log.push(JSON.parse(line)) });
-  const app = await createApp(config, logger, { vitals: CALM_VITALS, ...overrides });
+  const app = await withEnvironment(env, () => createApp(config, logger, { vitals: CALM_VITALS, ...overrides }));
   const port = await app.start();
   await untilReady(app, log);
   return {
@@ -45,6 +45,24 @@ export async function startService(env: Record<string, string> = {}, overrides: 
     log,
     stop: () => app.stop(),
   };
+}
+
+let starting: Promise<unknown> = Promise.resolve();
+
+/** OpenTelemetry reads its variables from the process itself: they are set for one service at a time. */
+function withEnvironment<T>(env: Record<string, string>, start: () => Promise<T>): Promise<T> {
+  const variables = Object.entries(env).filter(([name]) => name.startsWith('OTEL_'));
+  if (variables.length === 0) return start();
+  const started = starting.then(async () => {
+    Object.assign(process.env, Object.fromEntries(variables));
+    try {
+      return await start();
+    } finally {
+      for (const [name] of variables) delete process.env[name];
+    }
+  });
+  starting = started.catch(() => {});
+  return started;
 }
 
 /** Milliseconds that models may take to load on a busy machine. */

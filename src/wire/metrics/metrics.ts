@@ -1,12 +1,15 @@
-/** Metrics as one part: what counts requests, and the port where the counts are read. */
-import { Registry } from 'prom-client';
+/**
+ * What an operator sees of the service, in the Prometheus text format: exchanges are counted when they are over, and
+ * everything else is read at each scrape. Label values are bounded: routes, protocols, statuses, reasons, models and
+ * stages, never an owner, a key, a catalog, an input or a request.
+ */
+import { Counter, Histogram, Registry } from 'prom-client';
+import { ERROR_TABLE } from '../../domain/errors.ts';
+import { STORE_BUDGET_MS } from '../../stores/budget.ts';
 import type { Health } from '../health.ts';
-import type { Observer } from '../http/exchange.ts';
-import { addHoldingMetrics, type HoldingSources } from './holdings.ts';
-import { addInferenceMetrics } from './inference.ts';
+import type { Exchange, Observer } from '../http/exchange.ts';
 import { createMetricsListener, type MetricsListener } from './listener.ts';
-import { createObserver } from './observer.ts';
-import { addStateMetrics, createRequestMetrics, type StateSources } from './registry.ts';
+import { addStateMetrics, type StateSources } from './state.ts';
 
 /** The port of the metrics, and the observer that counts exchanges for it. */
 export interface Metrics extends MetricsListener {
@@ -14,11 +17,91 @@ export interface Metrics extends MetricsListener {
 }
 
 /** Metrics of a service. Nothing listens until `listen`. */
-export function createMetrics(sources: StateSources & HoldingSources & { readonly health: Health }): Metrics {
+export function createMetrics(sources: StateSources & { readonly health: Health }): Metrics {
   const registry = new Registry();
-  const observe = createObserver(createRequestMetrics(registry));
+  const observe = createObserver(registry);
   addStateMetrics(registry, sources);
-  addHoldingMetrics(registry, sources);
-  addInferenceMetrics(registry, sources.engine);
   return { ...createMetricsListener(registry, sources.health), observe };
+}
+
+/** Upper bounds in seconds, from a cached answer to the longest deadline that a caller may state. */
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const SHARES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
+
+/** An observer that counts in metrics that it adds to `registry`. */
+function createObserver(registry: Registry): Observer {
+  const counter = <L extends string>(name: string, labelNames: readonly L[], help: string): Counter<L> =>
+    new Counter({ name, help, labelNames, registers: [registry] });
+  const histogram = <L extends string>(name: string, labelNames: readonly L[], help: string, buckets: number[]) =>
+    new Histogram({ name, help, labelNames, buckets, registers: [registry] });
+  const requests = counter(
+    'umpire_requests_total',
+    ['route', 'protocol', 'status'],
+    'Requests that ended, by route, protocol and HTTP status; of a failure over gRPC the status that REST has for it.',
+  );
+  const seconds = histogram(
+    'umpire_request_seconds',
+    ['route', 'protocol'],
+    'Time from the first header to the end of the response.',
+    SECONDS,
+  );
+  const errors = counter(
+    'umpire_errors_total',
+    ['reason'],
+    'Requests that failed, by reason: error.code of the contract. Limits that were hit are among them, probes of /health are not.',
+  );
+  const stages = histogram(
+    'umpire_stage_seconds',
+    ['stage'],
+    'Where the time of requests went: admission, decode, queue, tokenize, infer, store.',
+    SECONDS,
+  );
+  const tokens = counter(
+    'umpire_input_tokens_total',
+    ['model'],
+    'Tokens of instructions and inputs that were decided on.',
+  );
+  const unread = counter(
+    'umpire_unread_decisions_total',
+    ['model'],
+    'Decisions on texts that the model has no words for, whose probabilities were made more even for it.',
+  );
+  const learned = counter('umpire_learned_decisions_total', ['model'], 'Decisions by what a catalog learned.');
+  const choices = counter('umpire_choices_total', ['model'], 'Choices that were scored.');
+  const confidence = histogram('umpire_confidence', ['model'], 'The probability of the selected choice.', SHARES);
+  // Each series starts at zero: in one that starts with its first failure, Prometheus sees no increase.
+  for (const reason of Object.keys(ERROR_TABLE)) errors.inc({ reason: reason.toLowerCase() }, 0);
+
+  return (exchange) => {
+    const { facts, startedAt } = exchange;
+    const { route, protocol, reason, admittedAt, invokedAt, endedAt } = exchange.record;
+    requests.inc({ route, protocol, status: statusOf(exchange) });
+    seconds.observe({ route, protocol }, (endedAt - startedAt) / 1000);
+    // An unready replica says so to every probe, which is no failure of a request.
+    if (reason !== undefined && !route.startsWith('/health/')) errors.inc({ reason: reason.toLowerCase() });
+    const stage = (name: string, milliseconds: number): void => stages.observe({ stage: name }, milliseconds / 1000);
+    if (admittedAt !== undefined) {
+      stage('admission', admittedAt - startedAt);
+      if (invokedAt !== undefined) stage('decode', invokedAt - admittedAt);
+    }
+    const store = STORE_BUDGET_MS - exchange.storeBudget.remaining;
+    if (store > 0) stage('store', store);
+    for (const [name, milliseconds] of Object.entries(facts.timings ?? {})) stage(name, milliseconds);
+    const { model } = facts;
+    if (model === undefined) return;
+    tokens.inc({ model }, facts.inputTokens ?? 0);
+    unread.inc({ model }, facts.unread?.over === true ? 1 : 0);
+    learned.inc({ model }, facts.learned === undefined ? 0 : 1);
+    choices.inc({ model }, facts.choices ?? 0);
+    confidence.observe({ model }, facts.confidence ?? 0);
+  };
+}
+
+/**
+ * The HTTP status to count; for a failure over gRPC, where every status is 200, the one that REST has for it; `none`
+ * where the caller left before there was one.
+ */
+function statusOf({ response, record: { protocol, reason } }: Exchange): string {
+  if (!response.headersSent) return 'none';
+  return String(protocol === 'grpc' && reason !== undefined ? ERROR_TABLE[reason].http : response.statusCode);
 }

@@ -1,54 +1,12 @@
 /**
- * Where traces go, in OpenTelemetry's own settings. They are exported if an endpoint is set; without one nothing else
- * is looked at. An `OTEL_EXPORTER_OTLP_TRACES_…` takes precedence over the same setting in `OTEL_EXPORTER_OTLP_…`.
+ * OpenTelemetry's own settings: the exporter and its resource read `OTEL_EXPORTER_OTLP_…`, `OTEL_RESOURCE_ATTRIBUTES`
+ * and `OTEL_SERVICE_NAME` from the environment themselves, and would pass over one that is wrong. So here each is
+ * checked, and what the libraries do not read is read. Traces are exported if an endpoint is set; without one nothing
+ * else is looked at.
  */
-import type { Parsed } from '../../domain/settings.ts';
-
-/** How the settings are documented, in the order of the README's table. */
-export const TRACE_SETTINGS: readonly {
-  readonly name: string;
-  readonly default: string;
-  readonly meaning: string;
-}[] = [
-  {
-    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    default: '',
-    meaning:
-      'Where [traces](docs/tracing.md) are sent by OTLP/HTTP; `/v1/traces` is appended. Off unless this or the next setting is set',
-  },
-  { name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', default: '', meaning: 'The same, as a complete URL' },
-  {
-    name: 'OTEL_EXPORTER_OTLP_HEADERS',
-    default: '',
-    meaning: 'Headers of every export as `name=value,…`, with percent-encoded values',
-  },
-  { name: 'OTEL_EXPORTER_OTLP_TIMEOUT', default: '10000', meaning: 'Milliseconds that one export may take' },
-  { name: 'OTEL_EXPORTER_OTLP_PROTOCOL', default: 'http/protobuf', meaning: 'The only value' },
-  { name: 'OTEL_SERVICE_NAME', default: 'umpire', meaning: '`service.name` of the traces' },
-  {
-    name: 'OTEL_RESOURCE_ATTRIBUTES',
-    default: '',
-    meaning: 'Further attributes of the resource in the traces, as `name=value,…`',
-  },
-  {
-    name: 'OTEL_TRACES_SAMPLER',
-    default: 'parentbased_always_on',
-    meaning:
-      'Which requests are traced: `always_on`, `always_off`, `traceidratio`, or one of these with the prefix `parentbased_`',
-  },
-  { name: 'OTEL_TRACES_SAMPLER_ARG', default: '1', meaning: 'The share of traces that `traceidratio` takes' },
-  { name: 'OTEL_BSP_SCHEDULE_DELAY', default: '5000', meaning: 'Milliseconds between two exports' },
-  {
-    name: 'OTEL_BSP_MAX_QUEUE_SIZE',
-    default: '2048',
-    meaning: 'Spans that may wait for export; further spans are dropped',
-  },
-  { name: 'OTEL_TRACES_EXPORTER', default: 'otlp', meaning: '`none` switches traces off' },
-  { name: 'OTEL_SDK_DISABLED', default: 'false', meaning: '`true` switches traces off, whatever else is set' },
-];
 
 /** The names that OTEL_TRACES_SAMPLER may have. */
-export const SAMPLERS = [
+const SAMPLERS = [
   'always_on',
   'always_off',
   'traceidratio',
@@ -57,23 +15,14 @@ export const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const;
 
-/** Which requests are traced. */
-export interface SamplerSettings {
-  readonly name: (typeof SAMPLERS)[number];
-  /** The share of traces, 0 to 1, where the name asks for one. */
-  readonly ratio: number;
-}
-
-/** Where traces are exported, and how. */
+/** What the exporter does not read itself. */
 export interface TraceSettings {
-  readonly url: string;
-  /** Sent with every export. They may hold a secret: never logged. */
-  readonly headers: Readonly<Record<string, string>>;
+  /** Which requests are traced, as OTEL_TRACES_SAMPLER names it. */
+  readonly sampler: (typeof SAMPLERS)[number];
+  /** The share of traces, 0 to 1, where the sampler takes one. */
+  readonly ratio: number;
   /** Milliseconds that one export may take, retries included. */
   readonly timeout: number;
-  /** The attributes by which the spans say where they come from, `service.name` among them. */
-  readonly resource: Readonly<Record<string, string>>;
-  readonly sampler: SamplerSettings;
   /** Milliseconds that a span may wait for others to be sent with it. */
   readonly delay: number;
   /** How many spans may wait; any more are dropped. */
@@ -87,107 +36,75 @@ export function parseTraceSettings(env: Environment): {
   readonly value: TraceSettings | undefined;
   readonly problems: readonly string[];
 } {
-  const off = { value: undefined, problems: [] };
   const text = (name: string): string | undefined => env[name]?.trim() || undefined;
-  if (text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true' || text('OTEL_TRACES_EXPORTER') === 'none') return off;
-  const general = text('OTEL_EXPORTER_OTLP_ENDPOINT');
-  const specific = text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
-  if (general === undefined && specific === undefined) return off;
+  const off = text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true' || text('OTEL_TRACES_EXPORTER') === 'none';
+  const endpoints = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'].filter(text);
+  if (off || endpoints.length === 0) return { value: undefined, problems: [] };
 
   const problems: string[] = [];
-  const named = (ending: string): readonly [name: string, value: string | undefined] => {
-    const name = `OTEL_EXPORTER_OTLP_TRACES_${ending}`;
+  const check = (name: string, right: (value: string) => boolean, must: string, shown = true): string | undefined => {
     const value = text(name);
-    return value === undefined ? [`OTEL_EXPORTER_OTLP_${ending}`, text(`OTEL_EXPORTER_OTLP_${ending}`)] : [name, value];
+    if (value !== undefined && !right(value)) problems.push(`${name}: ${must}${shown ? `, not '${value}'` : ''}`);
+    return value;
   };
-  const whole = ([name, value]: readonly [string, string | undefined], otherwise: number, most: number): number => {
-    if (value === undefined) return otherwise;
-    const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
-    if (number >= 1 && number <= most) return number;
-    problems.push(`${name}: must be a whole number from 1 to ${most}, not '${value}'`);
-    return otherwise;
+  /** Settings of which one for traces goes before the general one, which is not looked at then. */
+  const preferred = (ending: string): string => {
+    const name = `OTEL_EXPORTER_OTLP_TRACES_${ending}`;
+    return text(name) === undefined ? `OTEL_EXPORTER_OTLP_${ending}` : name;
   };
-  const pairs = ([name, value]: readonly [string, string | undefined], key: RegExp): Record<string, string> => {
-    const read = parsePairs(value ?? '', key);
-    if ('value' in read) return read.value;
-    problems.push(`${name}: ${read.problem}`);
-    return {};
+  const whole = (name: string, otherwise: number, most: number): number => {
+    const right = (value: string): boolean => /^\d{1,9}$/.test(value) && Number(value) >= 1 && Number(value) <= most;
+    return Number(check(name, right, `must be a whole number from 1 to ${most}`) ?? otherwise);
   };
 
-  const [protocolName, protocol = 'http/protobuf'] = named('PROTOCOL');
-  if (protocol !== 'http/protobuf') {
-    problems.push(`${protocolName}: traces are exported over http/protobuf alone, not '${protocol}'`);
-  }
-  const exporter = text('OTEL_TRACES_EXPORTER') ?? 'otlp';
-  if (exporter !== 'otlp') problems.push(`OTEL_TRACES_EXPORTER: must be otlp or none, not '${exporter}'`);
-  const url =
-    specific === undefined
-      ? endpoint('OTEL_EXPORTER_OTLP_ENDPOINT', general ?? '', 'v1/traces', problems)
-      : endpoint('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', specific, '', problems);
-  const attributes = pairs(['OTEL_RESOURCE_ATTRIBUTES', text('OTEL_RESOURCE_ATTRIBUTES')], ATTRIBUTE);
+  // The exporter appends a path to the general endpoint, which with a query would become a part of that.
+  const [last] = endpoints.slice(-1) as [string];
+  const general = last === 'OTEL_EXPORTER_OTLP_ENDPOINT';
+  const must = `must be a URL of http or https${general ? ' without a query' : ''}`;
+  check(last, (url) => isUrl(url) && !(general && url.includes('?')), must, false);
+  check(preferred('PROTOCOL'), (name) => name === 'http/protobuf', 'traces are exported over http/protobuf alone');
+  check(preferred('COMPRESSION'), (name) => name === 'none' || name === 'gzip', 'must be none or gzip');
+  check('OTEL_TRACES_EXPORTER', (name) => name === 'otlp', 'must be otlp or none');
+  // Values of headers and attributes may be secrets, so what is wrong is not repeated.
+  for (const name of ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'OTEL_RESOURCE_ATTRIBUTES'])
+    check(name, isPairs, "must be 'name=value,…' with values percent-encoded", false);
+  const sampler = check('OTEL_TRACES_SAMPLER', isSampler, `must be one of ${SAMPLERS.join(', ')}`);
+  const takesShare = sampler?.endsWith('traceidratio') === true;
+  const isShare = (value: string): boolean => /^\d*\.?\d+(e-?\d+)?$/i.test(value) && Number(value) <= 1;
+  const ratio = check(
+    'OTEL_TRACES_SAMPLER_ARG',
+    (value) => !takesShare || isShare(value),
+    'must be a number from 0 to 1',
+  );
   const value: TraceSettings = {
-    url,
-    headers: pairs(named('HEADERS'), HEADER),
-    timeout: whole(named('TIMEOUT'), 10_000, 600_000),
-    resource: {
-      'service.name': 'umpire',
-      'service.instance.id': crypto.randomUUID(),
-      ...attributes,
-      ...(text('OTEL_SERVICE_NAME') === undefined ? {} : { 'service.name': text('OTEL_SERVICE_NAME') as string }),
-    },
-    sampler: sampler(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), problems),
-    delay: whole(['OTEL_BSP_SCHEDULE_DELAY', text('OTEL_BSP_SCHEDULE_DELAY')], 5000, 600_000),
-    queueSize: whole(['OTEL_BSP_MAX_QUEUE_SIZE', text('OTEL_BSP_MAX_QUEUE_SIZE')], 2048, 1_000_000),
+    sampler: sampler !== undefined && isSampler(sampler) ? sampler : 'parentbased_always_on',
+    ratio: Number(ratio ?? 1),
+    timeout: whole(preferred('TIMEOUT'), 10_000, 600_000),
+    delay: whole('OTEL_BSP_SCHEDULE_DELAY', 5000, 600_000),
+    queueSize: whole('OTEL_BSP_MAX_QUEUE_SIZE', 2048, 1_000_000),
   };
   return { value, problems };
 }
 
-const HEADER = /^[\w!#$%&'*+.^`|~-]+$/;
-const ATTRIBUTE = /^[!-~]+$/;
-
-/** `a=1,b=%202` as an object. */
-function parsePairs(text: string, key: RegExp): Parsed<Record<string, string>> {
-  const pairs: [string, string][] = [];
-  for (const member of text.split(',').filter((each) => each.trim() !== '')) {
-    const at = member.indexOf('=');
-    const name = member.slice(0, Math.max(0, at)).trim();
-    const value = decoded(member.slice(at + 1).trim());
-    // The values may be secrets, so what is wrong is not repeated.
-    if (at === -1 || !key.test(name) || value === undefined)
-      return { problem: "must be 'name=value,…' with values percent-encoded" };
-    pairs.push([name, value]);
-  }
-  return { value: Object.fromEntries(pairs) };
+function isUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
-function decoded(text: string): string | undefined {
-  try {
-    const value = decodeURIComponent(text);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a header's value may not have.
-    return /[\u0000-\u001f\u007f]/.test(value) ? undefined : value;
-  } catch {
-    return undefined;
-  }
+function isSampler(name: string): name is TraceSettings['sampler'] {
+  return (SAMPLERS as readonly string[]).includes(name);
 }
 
-function endpoint(name: string, text: string, path: string, problems: string[]): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    problems.push(`${name}: must be a URL of http or https`);
-    return '';
-  }
-  if (path !== '') url.pathname = `${url.pathname.replace(/\/$/, '')}/${path}`;
-  return url.href;
-}
-
-function sampler(name: string | undefined, argument: string | undefined, problems: string[]): SamplerSettings {
-  const known = SAMPLERS.find((each) => each === (name ?? 'parentbased_always_on'));
-  if (known === undefined) {
-    problems.push(`OTEL_TRACES_SAMPLER: must be one of ${SAMPLERS.join(', ')}, not '${name}'`);
-  }
-  const ratio = argument === undefined ? 1 : /^\d*\.?\d+(e-?\d+)?$/i.test(argument) ? Number(argument) : Number.NaN;
-  if (known?.endsWith('traceidratio') && !(ratio <= 1)) {
-    problems.push(`OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1, not '${argument}'`);
-  }
-  return { name: known ?? 'parentbased_always_on', ratio };
+/** Whether `text` is like `a=1,b=%202`, with names and values that a header may have. */
+function isPairs(text: string): boolean {
+  return text.split(',').every((member) => {
+    if (member.trim() === '') return true;
+    const [name = '', value, ...more] = member.split('=');
+    if (value === undefined || more.length > 0 || !/^[\w!#$%&'*+.^`|~-]+$/.test(name.trim())) return false;
+    try {
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a header's value may not have.
+      return !/[\u0000-\u001f\u007f]/.test(decodeURIComponent(value));
+    } catch {
+      return false;
+    }
+  });
 }

@@ -13,16 +13,28 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
-import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  defaultResource,
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceInstanceIdDetector,
+  serviceNameEnvDetector,
+} from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
 import type { Logger } from '../../logger.ts';
 import type { Exchange, Observer } from '../http/exchange.ts';
-import { attributesOf, isServerFault, spanName } from './describe.ts';
-import { createQuietExporter } from './quiet-exporter.ts';
-import { createSampler } from './sampler.ts';
+import { attributesOf, isServerFault, type Stage, spanName, stagesOf } from './describe.ts';
 import type { TraceSettings } from './settings.ts';
-import { type Stage, stagesOf } from './stages.ts';
-import { createWallClock } from './wall-clock.ts';
 
 /** What makes traces: the observer of exchanges, and the end of the export. */
 export interface Tracing {
@@ -39,12 +51,14 @@ export function createTracing(options: {
   readonly logger: Logger;
 }): Tracing {
   const { settings, logger } = options;
-  const { url, headers, timeout, queueSize, delay } = settings;
+  const { timeout, queueSize, delay } = settings;
   const scheme = options.tls ? 'https' : 'http';
-  const exporter = createQuietExporter(new OTLPTraceExporter({ url, headers, timeoutMillis: timeout }), logger);
+  const exporter = createQuietExporter(new OTLPTraceExporter(), logger);
   const provider = new TracerProvider({
-    resource: defaultResource().merge(resourceFromAttributes(settings.resource)),
-    sampler: createSampler(settings.sampler),
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ 'service.name': 'umpire' }))
+      .merge(detectResources({ detectors: RESOURCE })),
+    sampler: samplerOf(settings),
     spanProcessors: [
       new BatchSpanProcessor({
         exporter,
@@ -57,30 +71,30 @@ export function createTracing(options: {
     ],
   });
   const tracer = provider.getTracer('umpire');
-  const clock = createWallClock();
 
-  const addStages = (stages: readonly Stage[], parent: Context): void => {
+  const addStages = (stages: readonly Stage[], parent: Context, offset: number): void => {
     for (const { name, start, end, inner } of stages) {
-      const span = tracer.startSpan(name, { startTime: clock.at(start) }, parent);
-      if (inner.length > 0) addStages(inner, trace.setSpan(parent, span));
-      span.end(clock.at(end));
+      const span = tracer.startSpan(name, { startTime: offset + start }, parent);
+      if (inner.length > 0) addStages(inner, trace.setSpan(parent, span), offset);
+      span.end(offset + end);
     }
   };
 
   return {
     observe(exchange) {
       if (isProbe(exchange)) return;
-      clock.adjust();
+      // From the clock of the exchange to the time of day: one number, so that its spans lie within one another.
+      const offset = Date.now() - performance.now();
       const parent = callersContext(exchange);
-      const options = { kind: SpanKind.SERVER, startTime: clock.at(exchange.startedAt) };
+      const options = { kind: SpanKind.SERVER, startTime: offset + exchange.startedAt };
       const span = tracer.startSpan(spanName(exchange), options, parent);
       if (!span.isRecording()) return;
       const { traceId, spanId } = span.spanContext();
       exchange.traced({ traceId, spanId, sampled: true });
       span.setAttributes(attributesOf(exchange, scheme));
       if (isServerFault(exchange)) span.setStatus({ code: SpanStatusCode.ERROR });
-      addStages(stagesOf(exchange), trace.setSpan(parent, span));
-      span.end(clock.at(exchange.record.endedAt));
+      addStages(stagesOf(exchange), trace.setSpan(parent, span), offset);
+      span.end(offset + exchange.record.endedAt);
     },
     async close(milliseconds) {
       const given = Promise.withResolvers<void>();
@@ -89,6 +103,46 @@ export function createTracing(options: {
       clearTimeout(timer);
     },
   };
+}
+
+/** Where a span comes from, the later before the earlier. */
+const RESOURCE = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];
+
+/** The least milliseconds between two log lines about failures. */
+const PAUSE = 60_000;
+
+/** Wraps `exporter`: what it cannot deliver is lost, and `logger` is told at most once a minute, nobody else. */
+function createQuietExporter(exporter: SpanExporter, logger: Pick<Logger, 'warn'>): SpanExporter {
+  let lost = 0;
+  let toldAt = Number.NEGATIVE_INFINITY;
+  const failed = (spans: number, error: Error | undefined): void => {
+    lost += spans;
+    const now = performance.now();
+    if (now - toldAt < PAUSE) return;
+    toldAt = now;
+    // The message alone: the error also holds what the receiver answered.
+    logger.warn({ lostSpans: lost, problem: error?.message.slice(0, 200) }, 'traces cannot be exported');
+    lost = 0;
+  };
+  return {
+    export(spans, done) {
+      exporter.export(spans, ({ code, error }) => {
+        if (code !== 0) failed(spans.length, error);
+        done({ code: 0 });
+      });
+    },
+    forceFlush: async () => exporter.forceFlush?.(),
+    shutdown: () => exporter.shutdown(),
+  };
+}
+
+function samplerOf({ sampler, ratio }: TraceSettings): Sampler {
+  const root = sampler.endsWith('always_off')
+    ? new AlwaysOffSampler()
+    : sampler.endsWith('always_on')
+      ? new AlwaysOnSampler()
+      : new TraceIdRatioBasedSampler(ratio);
+  return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root;
 }
 
 /** Exchanges that are not traced: probes are many and say nothing, and gRPC's health and reflection may never end. */

@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { CallFacts } from '../../../src/service/call.ts';
 import type { Exchange, ExchangeRecord } from '../../../src/wire/http/exchange.ts';
-import { type Stage, stagesOf } from '../../../src/wire/traces/stages.ts';
+import { type Stage, stagesOf } from '../../../src/wire/traces/describe.ts';
 
 /** As far as stages look at it. */
 const exchange = (
