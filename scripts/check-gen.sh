@@ -8,3 +8,5 @@ trap 'rm -rf "$fresh"' EXIT
 buf generate --output "$fresh"
 node scripts/openapi.ts "$fresh/gen/openapi.json"
 diff -r gen "$fresh/gen"
+node scripts/settings.ts "$fresh/settings.md"
+diff docs/settings.md "$fresh/settings.md"

@@ -90,7 +90,7 @@ export const MODEL_SETTINGS = {
   ),
 } satisfies Settings;
 
-/** All settings with their defaults and parsers, in the order of the README's table. */
+/** All settings with their defaults and parsers, in the order of docs/settings.md. */
 const TABLE = {
   PORT: setting('8080', whole(0, 65_535), 'The port for REST, gRPC and Connect; 0 takes any free port'),
   HOST: setting('0.0.0.0', text, 'The address to listen on'),
@@ -157,7 +157,7 @@ const TABLE = {
   ),
 };
 
-/** All settings, in the order of the README's table, which a test compares with this list. */
+/** All settings, in the order of docs/settings.md, which is written from them. */
 export const SETTINGS: readonly Setting[] = Object.entries(TABLE).map(([name, { default: otherwise, meaning }]) => ({
   name,
   default: otherwise,

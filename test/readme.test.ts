@@ -3,7 +3,6 @@ import { execFile, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { SETTINGS } from '../src/config.ts';
 import { ERROR_TABLE } from '../src/domain/errors.ts';
 import { newUserEnv } from './support/new-user.ts';
 import { freePort } from './support/redis.ts';
@@ -91,13 +90,6 @@ test('every command runs, in the order of the page, on what the quick start serv
     process.kill(-(server.pid as number), 'SIGTERM');
     await exited;
   }
-});
-
-test('the table of settings is the list of settings', (t) => {
-  const rows = SETTINGS.map(({ name, default: otherwise, meaning }) => {
-    return `| \`${name}\` | ${otherwise === '' ? '' : `\`${otherwise}\``} | ${meaning} |`;
-  });
-  t.true(readme.includes(rows.join('\n')));
 });
 
 test('the table of errors has every code that REST can send, under its status and type', (t) => {

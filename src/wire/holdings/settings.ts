@@ -45,7 +45,7 @@ const MIB = 1024 * 1024;
 /** The most that a bound may be. */
 const MOST = 1_000_000;
 
-/** The settings of these bounds, in the order of the README's table. */
+/** The settings of these bounds, in the order of docs/settings.md. */
 export const HOLDING_SETTINGS = {
   UMPIRE_MAX_CONNECTIONS: setting(
     '2048',
