@@ -5,7 +5,6 @@
 import { softmax } from '../engine/families/probabilities.ts';
 import type { LearnedRecord, LearnedWeights } from '../stores/catalog-additions.ts';
 import { DomainError } from './errors.ts';
-import { logOf } from './learning/regression.ts';
 
 /** What a catalog learned. */
 export interface Learned {
@@ -73,4 +72,9 @@ function addProducts(rows: Float32Array, vector: Float32Array, logits: Float64Ar
     for (let j = 0; j < width; j++) sum += (vector[j] as number) * (rows[k * width + j] as number);
     logits[k] = (logits[k] as number) + sum;
   }
+}
+
+/** ln p, bounded: no probability that callers see is lower. */
+export function logOf(probability: number): number {
+  return Math.log(Math.max(1e-6, probability));
 }

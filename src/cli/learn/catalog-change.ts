@@ -3,7 +3,7 @@
  * learned was fitted to the scores of the texts that were read before, so it never outlives them: in the same write it
  * is learned anew from kept examples, or given up if the operator asks for that.
  */
-import { MIN_EXAMPLES } from '../../domain/learning/learn.ts';
+import { MIN_EXAMPLES } from '../../learning/learn.ts';
 import { basisOf } from '../../stores/catalog-additions.ts';
 import type { CatalogRecord, CatalogStore, StampedCatalog } from '../../stores/catalog-store.ts';
 import { type Terminal, UsageError } from '../command.ts';

@@ -4,11 +4,11 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { createLearned } from '../../domain/learned.ts';
-import { judge, MIN_EXAMPLES } from '../../domain/learning/learn.ts';
-import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../../domain/learning/quality.ts';
-import { fitTemperature } from '../../domain/learning/temperature.ts';
 import { createReadChoices } from '../../domain/read-choices.ts';
 import { applyTemperature } from '../../engine/tempered.ts';
+import { fitTemperature } from '../../learning/ladder.ts';
+import { judge, MIN_EXAMPLES } from '../../learning/learn.ts';
+import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../../learning/quality.ts';
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';

@@ -1,6 +1,6 @@
 /** `umpire learn …`: lets a catalog learn from its owner's labelled examples, or forget what it learned. */
 import { readFile } from 'node:fs/promises';
-import { MIN_EXAMPLES } from '../../domain/learning/learn.ts';
+import { MIN_EXAMPLES } from '../../learning/learn.ts';
 import type { CatalogStore, StampedCatalog } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';

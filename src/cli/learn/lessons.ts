@@ -1,6 +1,6 @@
 /** What a catalog learns from examples, for the commands that teach it or change it. */
-import { type Lesson, learn } from '../../domain/learning/learn.ts';
 import { createReadChoices } from '../../domain/read-choices.ts';
+import { type Lesson, learn } from '../../learning/learn.ts';
 import { basisOf } from '../../stores/catalog-additions.ts';
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import type { Example } from './examples.ts';

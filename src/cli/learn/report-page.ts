@@ -2,7 +2,7 @@
  * The quality of answers, as `umpire evaluate` shows it: lines for a terminal, and the page of `--report`,
  * self-contained HTML with three charts in SVG.
  */
-import { type AnswerQuality, type JudgedAnswer, reliabilityOf, type Share } from '../../domain/learning/quality.ts';
+import { type AnswerQuality, type JudgedAnswer, reliabilityOf, type Share } from '../../learning/quality.ts';
 
 /** What the page shows. */
 export interface Report {

@@ -7,6 +7,7 @@
  * penalty), so that few examples change little and a choice without any is still decided by its name. a is given: if it
  * were fitted together with W, it would grow on what W has memorised.
  */
+import { logOf } from '../domain/learned.ts';
 import { type LbfgsOptions, minimise } from './lbfgs.ts';
 import { timesTransposed, transposed } from './matrix.ts';
 
@@ -68,11 +69,6 @@ export function regressionData(
     labels: Int32Array.from(labels),
     vectors: vectors === undefined ? undefined : vectorData(vectors),
   };
-}
-
-/** ln p, bounded: no probability that callers see is lower. */
-export function logOf(probability: number): number {
-  return Math.log(Math.max(1e-6, probability));
 }
 
 function vectorData(vectors: readonly Float32Array[]): VectorData {

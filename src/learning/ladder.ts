@@ -1,10 +1,10 @@
 /**
  * The ladder of what can be learned, from least to most: the model as it is, a temperature, a bias for each choice,
  * weights on the vector of the text. A rung is taken only if, on examples that were held out, it beats the one taken
- * before by more than the standard error of the difference.
+ * before by more than the standard error of the difference. Its temperatures come from a golden-section search, and so
+ * does that of a whole model.
  */
 import { beforeMap, contrasted } from './contrast.ts';
-import { goldenSection } from './golden-section.ts';
 import {
   COMPARING,
   fitParameters,
@@ -205,4 +205,59 @@ function accuracyOf({ examples, choices, labels }: RegressionData, probabilities
 
 function mean(values: Float64Array): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+const RATIO = (Math.sqrt(5) - 1) / 2;
+
+/** Searches from `low` to `high`. Every step leaves .618 of the interval; the middle of the last one is the answer. */
+function goldenSection(loss: (at: number) => number, low: number, high: number, steps: number): number {
+  let [from, to] = [low, high];
+  let [left, right] = [to - RATIO * (to - from), from + RATIO * (to - from)];
+  let [atLeft, atRight] = [loss(left), loss(right)];
+  for (let step = 0; step < steps; step++) {
+    if (atLeft < atRight) {
+      [to, right, atRight] = [right, left, atLeft];
+      left = to - RATIO * (to - from);
+      atLeft = loss(left);
+    } else {
+      [from, left, atLeft] = [left, right, atRight];
+      right = from + RATIO * (to - from);
+      atRight = loss(right);
+    }
+  }
+  return (from + to) / 2;
+}
+
+/** What a model said of an example at the temperature 1, and the place of its label. */
+export interface UntemperedExample {
+  readonly probabilities: Float64Array;
+  readonly label: number;
+}
+
+/** A temperature lies between e^-7 and e^7. */
+const FARTHEST = 7;
+/** Steps of the search, which leave less than a millionth of the interval. */
+const STEPS = 32;
+/** Lower probabilities count as this one, since 0 has no logarithm. */
+const LEAST = 1e-300;
+
+/**
+ * The temperature with the least loss, drawn a little towards the usual one: where every answer is right, the examples
+ * alone would have no best temperature.
+ */
+export function fitTemperature(examples: readonly UntemperedExample[], usual: number): number {
+  const scored = examples.map(({ probabilities, label }) => ({
+    logits: probabilities.map((p) => Math.log(Math.max(p, LEAST))),
+    label,
+  }));
+  const loss = (lnT: number): number =>
+    scored.reduce((sum, { logits, label }) => sum + lossOf(logits, label, Math.exp(lnT)), (lnT - Math.log(usual)) ** 2);
+  return Math.exp(goldenSection(loss, -FARTHEST, FARTHEST, STEPS));
+}
+
+/** −log of the label's probability. */
+function lossOf(logits: Float64Array, label: number, temperature: number): number {
+  const highest = logits.reduce((most, each) => Math.max(most, each));
+  const sum = logits.reduce((total, each) => total + Math.exp((each - highest) / temperature), 0);
+  return Math.log(sum) - ((logits[label] as number) - highest) / temperature;
 }

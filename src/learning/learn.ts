@@ -1,5 +1,5 @@
 /** Learning: from scored examples to what a catalog learns, which is nothing where nothing helps. */
-import { digestOf, type LearnedFigures, type LearnedRecord } from '../../stores/catalog-additions.ts';
+import { digestOf, type LearnedFigures, type LearnedRecord } from '../stores/catalog-additions.ts';
 import { climb, type RungResult } from './ladder.ts';
 import { type AnswerQuality, type JudgedAnswer, qualityOf } from './quality.ts';
 import { type Parameters, type RegressionData, regressionData } from './regression.ts';

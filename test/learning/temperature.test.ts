@@ -1,6 +1,6 @@
 /** The temperature of a model: found again where it is known, bounded where examples say nothing of it. */
 import test from 'ava';
-import { fitTemperature } from '../../../src/domain/learning/temperature.ts';
+import { fitTemperature } from '../../src/learning/ladder.ts';
 
 /** Pseudo-random numbers from 0 to 1, the same in every run. */
 function* numbers(): Generator<number, never> {

@@ -1,13 +1,13 @@
 /** What is learned from examples: against cases whose answer is known, and against chance. */
 import test from 'ava';
-import { createLearned } from '../../../src/domain/learned.ts';
-import { climb, isStratified } from '../../../src/domain/learning/ladder.ts';
-import { minimise } from '../../../src/domain/learning/lbfgs.ts';
-import { learn, type ScoredExample } from '../../../src/domain/learning/learn.ts';
-import { timesTransposed } from '../../../src/domain/learning/matrix.ts';
-import { qualityOf, wilson } from '../../../src/domain/learning/quality.ts';
-import { fitParameters, regressionData } from '../../../src/domain/learning/regression.ts';
-import { random } from '../../support/random.ts';
+import { createLearned } from '../../src/domain/learned.ts';
+import { climb, isStratified } from '../../src/learning/ladder.ts';
+import { minimise } from '../../src/learning/lbfgs.ts';
+import { learn, type ScoredExample } from '../../src/learning/learn.ts';
+import { timesTransposed } from '../../src/learning/matrix.ts';
+import { qualityOf, wilson } from '../../src/learning/quality.ts';
+import { fitParameters, regressionData } from '../../src/learning/regression.ts';
+import { random } from '../support/random.ts';
 
 const WIDTH = 8;
 const CHOICES = ['a', 'b', 'c'];

@@ -1,11 +1,11 @@
 /** What the map of vectors brings out, and that nothing but the fit's pull depends on it. */
 import test from 'ava';
-import { createLearned } from '../../../src/domain/learned.ts';
-import { beforeMap, contrasted } from '../../../src/domain/learning/contrast.ts';
-import { learn, type ScoredExample } from '../../../src/domain/learning/learn.ts';
-import { cholesky, inverseOfLower, timesTransposed, transposed } from '../../../src/domain/learning/matrix.ts';
-import { fitParameters, logitsOf, regressionData } from '../../../src/domain/learning/regression.ts';
-import { random } from '../../support/random.ts';
+import { createLearned } from '../../src/domain/learned.ts';
+import { beforeMap, contrasted } from '../../src/learning/contrast.ts';
+import { learn, type ScoredExample } from '../../src/learning/learn.ts';
+import { cholesky, inverseOfLower, timesTransposed, transposed } from '../../src/learning/matrix.ts';
+import { fitParameters, logitsOf, regressionData } from '../../src/learning/regression.ts';
+import { random } from '../support/random.ts';
 
 const WIDTH = 48;
 const CHOICES = ['a', 'b', 'c', 'd'];
