@@ -17,7 +17,7 @@ import { createStoreBudget } from '../../src/stores/budget.ts';
 import type { LearnedRecord } from '../../src/stores/catalog-additions.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/stores.ts';
 import type { Row } from '../eval/data-sets.ts';
 
 /** A row of a set with its scores. */

@@ -3,7 +3,7 @@
  * choices themselves.
  */
 import { readFile } from 'node:fs/promises';
-import { versionFault } from '../../domain/catalog-rules.ts';
+import { versionFault } from '../../domain/catalogs.ts';
 import { textOfChoice } from '../../stores/catalog-additions.ts';
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';

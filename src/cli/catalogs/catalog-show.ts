@@ -2,7 +2,7 @@
  * `umpire catalogs show`: shows a catalog with everything that the operator added to it; and a catalog as one line of
  * JSON, for another store or a backup.
  */
-import { DEFAULT_VERSION, draftFault, PRIVATE } from '../../domain/catalog-rules.ts';
+import { DEFAULT_VERSION, draftFault, PRIVATE } from '../../domain/catalogs.ts';
 import type { Parsed } from '../../domain/settings.ts';
 import { listPackages } from '../../engine/package-tools/check.ts';
 import { additionsProblem, type CatalogAdditions, type LearnedFigures } from '../../stores/catalog-additions.ts';

@@ -3,10 +3,10 @@
  * a line.
  */
 import { readFile } from 'node:fs/promises';
-import { isCatalogId } from '../../domain/catalog-rules.ts';
+import { isCatalogId } from '../../domain/catalogs.ts';
 import { listPackages } from '../../engine/package-tools/check.ts';
 import { type CatalogRecord, UNBOUNDED } from '../../stores/catalog-store.ts';
-import { StoreCorrupt } from '../../stores/errors.ts';
+import { StoreCorrupt } from '../../stores/stores.ts';
 import { ownerFrom, printTable, readArguments } from '../arguments.ts';
 import { type Command, JSON_OPTION, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
 import { modelsFolder } from '../learn/own-engine.ts';

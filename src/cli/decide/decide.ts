@@ -1,6 +1,6 @@
 /** `umpire decide …`: decides the records of a file through a running service. */
 import { readFile } from 'node:fs/promises';
-import { choicesFault } from '../../domain/catalog-rules.ts';
+import { choicesFault } from '../../domain/catalogs.ts';
 import { isKey } from '../../domain/keys.ts';
 import { durationFrom, readArguments, urlFrom } from '../arguments.ts';
 import { type Command, type Terminal, UsageError } from '../command.ts';

@@ -4,7 +4,7 @@ import { MODEL_SETTINGS } from '../../config.ts';
 import { readSettings } from '../../domain/settings.ts';
 import { createEngine } from '../../engine/create-engine.ts';
 import type { Engine, ModelRevision, ScoreOutcome } from '../../engine/engine.ts';
-import { SILENT_LOG } from '../../stores/log.ts';
+import { SILENT_LOG } from '../../stores/stores.ts';
 import type { Terminal } from '../command.ts';
 import { type Example, type ExampleFile, type LineProblem, problemLines } from './examples.ts';
 

@@ -7,7 +7,7 @@ import {
   type PackageSpeed,
   strayServers,
 } from '../../engine/package-tools/check.ts';
-import { SILENT_LOG } from '../../stores/log.ts';
+import { SILENT_LOG } from '../../stores/stores.ts';
 import { printTable, readArguments } from '../arguments.ts';
 import { type Command, JSON_OPTION, type Terminal } from '../command.ts';
 import { inferenceServersOf, modelsFolder } from '../learn/own-engine.ts';
