@@ -3,7 +3,7 @@
  * process, in doubles and always in one order, so that the result is the same whichever engine process scored the text.
  */
 import { LRUCache } from 'lru-cache';
-import { softmax } from '../engine/families/probabilities.ts';
+import { softmax } from '../engine/families/vectors.ts';
 import type { Logger } from '../logger.ts';
 import type { LearnedRecord, LearnedWeights } from '../stores/catalog-additions.ts';
 import { DomainError } from './errors.ts';

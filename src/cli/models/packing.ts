@@ -4,8 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { DEFAULTS, packExport, USUAL_CANARY } from '../../engine/package-tools/pack.ts';
-import { createChecker } from '../../engine/packages/checker.ts';
-import type { Canary } from '../../engine/packages/manifest.ts';
+import { type Canary, createChecker } from '../../engine/packages/manifest.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
 import { readArguments } from '../arguments.ts';
 import { type Command, type Terminal, UsageError } from '../command.ts';
