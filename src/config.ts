@@ -2,8 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { BodyRates } from './domain/body-limits.ts';
-import { BODY_SETTINGS, bodyRatesOf } from './domain/body-settings.ts';
+import { BODY_SETTINGS, type BodyRates, bodyRatesOf } from './domain/body-limits.ts';
 import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
 import { LIMIT_SETTINGS, type LimitSettings, limitsOf } from './domain/limit-settings.ts';
 import { oneOf, optional, readSettings, type Settings, seconds, setting, text, whole } from './domain/settings.ts';

@@ -38,7 +38,9 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   stores: [],
   // Another composition of the same parts, with an engine of its own.
   mock: ['wire', 'domain', 'engine', 'stores'],
-  cli: ['mock', 'domain', 'engine', 'stores'],
+  // The statistics of what catalogs learn: decisions only use the result.
+  learning: ['domain', 'stores'],
+  cli: ['mock', 'learning', 'domain', 'engine', 'stores'],
 };
 const ROOT = ['app.ts', 'cli.ts', 'config.ts', 'log-stream.ts', 'logger.ts', 'main.ts', 'version.ts'];
 
@@ -98,13 +100,11 @@ const ENGINE: readonly string[] = [
   'engine/package-tools',
   'engine/package-tools/survey',
   'engine/create-engine.ts',
-  'engine/groups',
-  'engine/scheduling',
+  'engine/pool',
   'engine/processes',
   'engine/worker',
-  'engine/families/rerank',
+  'engine/families/remote/dialects',
   'engine/families/system-one',
-  'engine/families/embeddings',
   'engine/families/open-inference',
   'engine/families/remote/http',
   'engine/families/remote',
@@ -117,7 +117,6 @@ const ENGINE: readonly string[] = [
   'engine/options.ts',
   'engine/errors.ts',
   'engine/engine.ts',
-  'engine/logger.ts',
 ];
 
 /** The rooms of the wire, and what each may import of the others. */
@@ -209,8 +208,8 @@ const TOUCHES_PROCESS = new Set([
   'cli.ts',
   'engine/worker/main.ts',
   'engine/processes/fork-engine.ts',
-  'engine/families/remote/token.ts',
-  'engine/families/measure-curve.ts',
+  'engine/families/remote/server-options.ts',
+  'engine/families/temperature.ts',
   'stores/sqlite/write-queue.ts',
   'wire/watchdog.ts',
 ]);

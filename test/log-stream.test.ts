@@ -9,7 +9,7 @@ import { runInNewContext } from 'node:vm';
 import test from 'ava';
 import { createLogStream } from '../src/log-stream.ts';
 import { createLogSink } from '../src/logger.ts';
-import { NO_LIMITS } from '../src/mock/no-limits.ts';
+import { NO_LIMITS } from '../src/mock/start-mock.ts';
 import { CHILD_ENV } from './support/child-env.ts';
 import { send } from './support/http.ts';
 import { lightModel } from './support/light-model.ts';

@@ -3,8 +3,8 @@
  * from 1,000 examples for 77 choices, compared with the time that an engine takes to decide these.
  */
 import { createLearned } from '../../src/domain/learned.ts';
-import { learn, learnedOf, type ScoredExample } from '../../src/domain/learning/learn.ts';
-import { regressionData } from '../../src/domain/learning/regression.ts';
+import { learn, learnedOf, type ScoredExample } from '../../src/learning/learn.ts';
+import { regressionData } from '../../src/learning/regression.ts';
 import { basisOf } from '../../src/stores/catalog-additions.ts';
 
 /** Choices of the decision: the most that a decision may have. */

@@ -3,9 +3,9 @@
  * vectors.
  */
 import { createLearned, type Learned } from '../../src/domain/learned.ts';
-import { judge, learn, learnedOf, MIN_EXAMPLES, type ScoredExample } from '../../src/domain/learning/learn.ts';
-import { type AnswerQuality, qualityOf } from '../../src/domain/learning/quality.ts';
-import { fitParameters, regressionData } from '../../src/domain/learning/regression.ts';
+import { judge, learn, learnedOf, MIN_EXAMPLES, type ScoredExample } from '../../src/learning/learn.ts';
+import { type AnswerQuality, qualityOf } from '../../src/learning/quality.ts';
+import { fitParameters, regressionData } from '../../src/learning/regression.ts';
 import { basisOf } from '../../src/stores/catalog-additions.ts';
 import { random } from '../../test/support/random.ts';
 

@@ -9,11 +9,11 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ScoredExample } from '../../src/domain/learning/learn.ts';
 import { createEngine } from '../../src/engine/create-engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import type { ScoredExample } from '../../src/learning/learn.ts';
 import type { LearnedRecord } from '../../src/stores/catalog-additions.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/stores.ts';
 import { readDataSets } from '../eval/data-sets.ts';
 import { learningCost, MOST_COST } from './cost.ts';
 import { measureDraw } from './draw.ts';

@@ -9,15 +9,15 @@ import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
 import { createLearned } from '../../src/domain/learned.ts';
-import type { ScoredExample } from '../../src/domain/learning/learn.ts';
 import { roundDistribution } from '../../src/domain/probabilities.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import type { ScoredExample } from '../../src/learning/learn.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import type { LearnedRecord } from '../../src/stores/catalog-additions.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
+import { SILENT_LOG } from '../../src/stores/stores.ts';
 import type { Row } from '../eval/data-sets.ts';
 
 /** A row of a set with its scores. */

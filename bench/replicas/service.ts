@@ -2,8 +2,8 @@
  * What every part of `replicas` runs: three replicas behind nginx, a key, a catalog, and callers that keep calling.
  */
 import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
+import { SILENT_LOG } from '../../src/stores/stores.ts';
 import { decisionOf, grpcFault, restFault } from '../../test/support/decision-calls.ts';
 import { type GrpcClients, openGrpc } from '../../test/support/grpc.ts';
 import { issueKey } from '../../test/support/issue-key.ts';

@@ -16,7 +16,7 @@ import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { processUsage } from '../../src/engine/processes/process-usage.ts';
+import { processUsage } from '../../src/engine/processes/recycling.ts';
 import { createLogSink } from '../../src/logger.ts';
 import { processVitals, type Vitals } from '../../src/wire/watchdog.ts';
 import { createInstantEngine } from './instant-engine.ts';

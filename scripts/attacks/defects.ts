@@ -203,7 +203,7 @@ export const DEFECTS: readonly Defect[] = [
     what: "One owner's catalogs starve another's",
     show: showPreparation,
     test: [
-      'test/engine/scheduling/preparation-lane.test.ts',
+      'test/engine/pool/preparation-lane.test.ts',
       'an owner with many preparations holds up another by its share alone',
     ],
     proxy: [true, 'catalogs of keyed callers'],

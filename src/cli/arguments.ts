@@ -1,8 +1,11 @@
-/** Reads a command's arguments. Every function throws UsageError for an argument that it cannot read. */
+/**
+ * Reads the arguments of a command, and prints tables. Every function that reads throws UsageError for an argument that
+ * it cannot read.
+ */
 import { parseArgs } from 'node:util';
 import { isOwnerName } from '../domain/keys.ts';
 import { messageOf } from '../engine/errors.ts';
-import { type Options, UsageError } from './command.ts';
+import { type Options, type Terminal, UsageError } from './command.ts';
 
 /**
  * Parses the options, by name, and the positionals, in order. `needed`: the positionals that must be there, as the help
@@ -54,4 +57,19 @@ export function urlFrom(name: string, text: string): URL {
   if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new UsageError(`${name}: must be http://… or https://…`);
   return url;
+}
+
+/** Prints a head and rows; if there are none, says so on standard error. */
+export function printTable(terminal: Terminal, head: readonly string[], rows: readonly (readonly string[])[]): void {
+  if (rows.length === 0) terminal.err('there are none');
+  const lines = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  for (const line of lines) {
+    terminal.out(
+      line
+        .map((cell, column) => (column === line.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+        .join('  ')
+        .trimEnd(),
+    );
+  }
 }

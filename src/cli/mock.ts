@@ -66,7 +66,7 @@ export const MOCK_COMMAND: Command = {
   async run(args, terminal) {
     const { values } = readArguments(args, OPTIONS);
     const { startMock } = await import('../mock/start-mock.ts');
-    const { parseFault } = await import('../mock/fault-spec.ts');
+    const { parseFault } = await import('../mock/faults.ts');
     const { createLogger, LOG_LEVELS } = await import('../logger.ts');
     const count = (name: keyof typeof DEFAULT_LIMITS, most: number): number =>
       whole(`--${name}`, values[name] ?? DEFAULT_LIMITS[name], 2, most);

@@ -1,22 +1,21 @@
 /** Finds the command that the arguments name and runs it. */
 import { messageOf } from '../engine/errors.ts';
 import { VERSION } from '../version.ts';
-import { ADD_COMMAND } from './adding.ts';
-import { BACKUP_COMMANDS } from './backup.ts';
-import { CATALOG_DESCRIPTION_COMMANDS } from './catalog-descriptions.ts';
-import { CATALOG_SHOW_COMMAND } from './catalog-show.ts';
-import { CATALOG_COMMANDS } from './catalogs.ts';
+import { BACKUP_COMMANDS, KEY_MOVING_COMMANDS } from './backup.ts';
+import { CATALOG_DESCRIPTION_COMMANDS } from './catalogs/catalog-descriptions.ts';
+import { CATALOG_SHOW_COMMAND } from './catalogs/catalog-show.ts';
+import { CATALOG_COMMANDS } from './catalogs/catalogs.ts';
 import { type Command, Interrupted, type Terminal, UsageError } from './command.ts';
 import { CONFORMANCE_COMMAND } from './conformance.ts';
-import { DECIDE_COMMAND } from './decide.ts';
-import { EVALUATE_COMMAND } from './evaluate.ts';
+import { DECIDE_COMMAND } from './decide/decide.ts';
 import { overview, page } from './help.ts';
-import { KEY_COMMANDS } from './keys.ts';
-import { LEARN_COMMAND } from './learn.ts';
+import { KEY_COMMANDS } from './keys/keys.ts';
+import { EVALUATE_COMMAND } from './learn/evaluate.ts';
+import { LEARN_COMMAND } from './learn/learn.ts';
 import { MOCK_COMMAND } from './mock.ts';
-import { MODEL_COMMANDS } from './models.ts';
-import { KEY_MOVING_COMMANDS } from './moving-keys.ts';
-import { PACK_COMMAND } from './packing.ts';
+import { ADD_COMMAND } from './models/adding.ts';
+import { MODEL_COMMANDS } from './models/models.ts';
+import { PACK_COMMAND } from './models/packing.ts';
 
 /** Every command of `umpire`. */
 export const COMMANDS: readonly Command[] = [

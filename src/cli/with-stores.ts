@@ -2,10 +2,8 @@
 import { existsSync } from 'node:fs';
 import { createStoreBudget, type StoreBudget } from '../stores/budget.ts';
 import { createStores } from '../stores/create-stores.ts';
-import { StoreWriteUnconfirmed } from '../stores/errors.ts';
-import { SILENT_LOG } from '../stores/log.ts';
 import { describeStore, parseStoreSettings } from '../stores/settings.ts';
-import type { Stores } from '../stores/stores.ts';
+import { SILENT_LOG, type Stores, StoreWriteUnconfirmed } from '../stores/stores.ts';
 import type { Terminal } from './command.ts';
 
 /** Milliseconds that one step of a command may wait for stores: an operator can wait longer than a request. */

@@ -7,6 +7,8 @@ import { LRUCache } from 'lru-cache';
 import type { Caller } from './callers.ts';
 import { DomainError } from './errors.ts';
 import type { Rate } from './gcra.ts';
+import { parseRate } from './limit-settings.ts';
+import { setting, type ValuesOf } from './settings.ts';
 
 /** Rates in MiB of bodies, sustained and at once; `'off'` is no limit. */
 export interface BodyRates {
@@ -70,5 +72,31 @@ export function createBodyLimits(rates: BodyRates, clock: () => number = () => p
         });
       };
     },
+  };
+}
+
+/**
+ * Rates in MiB: 1 MiB takes this process some milliseconds, so that all callers keep it busy a fifth of the time.
+ */
+export const BODY_SETTINGS = {
+  UMPIRE_BODIES_ANONYMOUS: setting(
+    '4/s, burst 32',
+    parseRate,
+    'MiB of request bodies of one address without a key, or `off`',
+  ),
+  UMPIRE_BODIES_KEY: setting('16/s, burst 64', parseRate, 'MiB of request bodies of one key, or `off`'),
+  UMPIRE_BODIES_ALL: setting(
+    '32/s, burst 128',
+    parseRate,
+    'MiB of request bodies of all callers together, of which those without a key get at most four fifths, or `off`',
+  ),
+};
+
+/** The rates that those settings state. */
+export function bodyRatesOf(values: ValuesOf<typeof BODY_SETTINGS>): BodyRates {
+  return {
+    anonymous: values.UMPIRE_BODIES_ANONYMOUS,
+    key: values.UMPIRE_BODIES_KEY,
+    all: values.UMPIRE_BODIES_ALL,
   };
 }

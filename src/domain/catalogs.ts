@@ -2,13 +2,14 @@
  * Catalogs: what an owner may create, read and delete, and how a decision finds one. Each owner has ids of its own, and
  * another owner's catalogs are never looked at, so a foreign catalog cannot be told from a missing one.
  */
+import { CreateCatalogRequestSchema } from '../../gen/umpire/v1/catalog_service_pb.ts';
 import type { Engine, JobTerms, PrepareOutcome } from '../engine/engine.ts';
 import type { StoreBudget } from '../stores/budget.ts';
 import type { CatalogBounds, CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
 import { type CachedCatalog, createCatalogCache } from './catalog-cache.ts';
-import { type CatalogDraft, DEFAULT_VERSION, draftFault, isCatalogId, PRIVATE } from './catalog-rules.ts';
 import { engineFault } from './engine-faults.ts';
 import { DomainError } from './errors.ts';
+import { fieldRules } from './field-rules.ts';
 import { qualifiedName, unknownModel, usableModel } from './models.ts';
 import { throughStore } from './store-failures.ts';
 
@@ -132,4 +133,48 @@ function alreadyExists(id: string): DomainError {
 function notFound(id: string): DomainError {
   const name = isCatalogId(id) ? `catalog '${id}'` : 'a catalog of this id';
   return new DomainError('CATALOG_NOT_FOUND', `${name} does not exist`, { param: 'id' });
+}
+
+// The rules of a catalog's fields, as the protos state them, for whoever makes a catalog without a request.
+
+const RULES = fieldRules(CreateCatalogRequestSchema);
+
+/** The version of a catalog whose request leaves it out. */
+export const DEFAULT_VERSION = '1';
+/** The only visibility: a catalog is seen by its owner alone. */
+export const PRIVATE = 'private';
+
+/** What a caller or an operator sends to create a catalog. */
+interface CatalogDraft {
+  readonly id: string;
+  /** Whether the model is served is not a rule of the field. */
+  readonly model: string;
+  readonly choices: readonly string[];
+  readonly version?: string | undefined;
+  readonly visibility?: string | undefined;
+}
+
+/** The first fault of a draft, in the contract's order of fields, or undefined. */
+export function draftFault(draft: CatalogDraft): DomainError | undefined {
+  for (const [name, { value: judge }] of Object.entries(RULES)) {
+    const value = draft[name as keyof CatalogDraft];
+    const fault = value === undefined ? undefined : judge?.(value as never);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+/** Whether a string may be a catalog's id. */
+export function isCatalogId(id: string): boolean {
+  return RULES.id?.value?.(id as never) === undefined;
+}
+
+/** The fault in a catalog's version, or undefined; a version that is left out has none. */
+export function versionFault(version: string | undefined): DomainError | undefined {
+  return version === undefined ? undefined : RULES.version?.value?.(version as never);
+}
+
+/** The fault in a list of choices, or undefined. */
+export function choicesFault(choices: readonly string[]): DomainError | undefined {
+  return RULES.choices?.value?.(choices as never);
 }

@@ -6,8 +6,8 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { StoreBudget } from '../stores/budget.ts';
-import { StoreUnavailable } from '../stores/errors.ts';
 import type { KeyRecord, KeyStore } from '../stores/key-store.ts';
+import { StoreUnavailable } from '../stores/stores.ts';
 import { storeFailure } from './store-failures.ts';
 
 /** What is known of a key: its record, that there is none, one that has to be looked up again, or nothing. */

@@ -2,10 +2,11 @@
  * A learned state as decisions use it: softmax(scale · ln p + bias + weights · vector). It is applied in the serving
  * process, in doubles and always in one order, so that the result is the same whichever engine process scored the text.
  */
-import { softmax } from '../engine/families/probabilities.ts';
+import { LRUCache } from 'lru-cache';
+import { softmax } from '../engine/families/vectors.ts';
+import type { Logger } from '../logger.ts';
 import type { LearnedRecord, LearnedWeights } from '../stores/catalog-additions.ts';
 import { DomainError } from './errors.ts';
-import { logOf } from './learning/regression.ts';
 
 /** What a catalog learned. */
 export interface Learned {
@@ -73,4 +74,28 @@ function addProducts(rows: Float32Array, vector: Float32Array, logits: Float64Ar
     for (let j = 0; j < width; j++) sum += (vector[j] as number) * (rows[k * width + j] as number);
     logits[k] = (logits[k] as number) + sum;
   }
+}
+
+/** ln p, bounded: no probability that callers see is lower. */
+export function logOf(probability: number): number {
+  return Math.log(Math.max(1e-6, probability));
+}
+
+/** Notices that are remembered; beyond it those that were given longest ago are forgotten. */
+const MOST_NOTICES = 4096;
+
+/** The notice that `createDecider` gives; it remembers which it has given. */
+export function createUnlearnedNotice(
+  log: Pick<Logger, 'warn'>,
+): (owner: string, catalog: string, learnedFor: string, model: string) => void {
+  const told = new LRUCache<string, true>({ maxSize: MOST_NOTICES, sizeCalculation: () => 1 });
+  return (owner, catalog, learnedFor, model) => {
+    const name = `${owner}/${catalog} ${learnedFor} ${model}`;
+    if (told.has(name)) return;
+    told.set(name, true);
+    log.warn(
+      { owner, catalog, learnedFor, model },
+      'what the catalog learned is for another revision: it decides zero-shot until umpire learn is run again',
+    );
+  };
 }

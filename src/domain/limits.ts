@@ -5,14 +5,18 @@
  */
 import { retryAfterOf } from '../engine/errors.ts';
 import type { StoreBudget } from '../stores/budget.ts';
-import { StoreCorrupt, StoreUnavailable } from '../stores/errors.ts';
-import type { LimitDemand, LimitStore, LimitVerdict } from '../stores/limit-store.ts';
-import type { StoreLog } from '../stores/log.ts';
+import {
+  type LimitDemand,
+  type LimitStore,
+  type LimitVerdict,
+  StoreCorrupt,
+  type StoreLog,
+  StoreUnavailable,
+} from '../stores/stores.ts';
 import type { Caller } from './callers.ts';
 import { DomainError } from './errors.ts';
 import type { Allowance, LimitSettings } from './limit-settings.ts';
 import { createLocalLimits, type LimitClocks } from './local-limits.ts';
-import { createSlowest } from './slowest.ts';
 
 /** What a request within its limits was granted. */
 export interface Admission {
@@ -154,6 +158,43 @@ function createTrouble(log: StoreLog, clock: () => number): { here(error: unknow
       if (last === undefined || clock() - last < QUIET_MS) return;
       last = undefined;
       log.info({}, 'the shared store counts limits again');
+    },
+  };
+}
+
+/** The greatest of the durations that were noted in the last one to two minutes. */
+export interface Slowest {
+  note(milliseconds: number): void;
+  /** Milliseconds; 0 if nothing was noted in that time. */
+  read(): number;
+}
+
+/** The length of a window. */
+const WINDOW_MS = 60_000;
+
+/**
+ * Keeps the maximum of two windows, so that a value is forgotten after one to two minutes without a list of them all.
+ * `clock` in milliseconds.
+ */
+export function createSlowest(clock: () => number): Slowest {
+  let window = 0;
+  let current = 0;
+  let previous = 0;
+  const turn = (): void => {
+    const now = Math.floor(clock() / WINDOW_MS);
+    if (now === window) return;
+    previous = now === window + 1 ? current : 0;
+    current = 0;
+    window = now;
+  };
+  return {
+    note(milliseconds) {
+      turn();
+      current = Math.max(current, milliseconds);
+    },
+    read() {
+      turn();
+      return Math.max(current, previous);
     },
   };
 }

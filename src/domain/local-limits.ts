@@ -1,6 +1,6 @@
 /** Limits counted in this process: where there is no shared store or it is unavailable. Times in milliseconds. */
 import { LRUCache } from 'lru-cache';
-import type { LimitDemand, LimitVerdict } from '../stores/limit-store.ts';
+import type { LimitDemand, LimitVerdict } from '../stores/stores.ts';
 import { judgeRate } from './gcra.ts';
 
 /** Counters in memory, which answer at once and count for this process alone. */

@@ -1,5 +1,5 @@
 /** Turns the stores' failures into what a caller sees. */
-import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../stores/errors.ts';
+import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../stores/stores.ts';
 import { DomainError } from './errors.ts';
 
 /** Turns an error of a store into a DomainError; any other error is returned as it is. */

@@ -11,7 +11,7 @@ export type CostCurve = readonly (readonly [tokens: number, milliseconds: number
 
 /**
  * The cost of a decision: `premise` once, and `choice` for every choice whose work is not cached. A family may measure
- * more and add fields, which its own arithmetic reads: see `families/two-stage/pack-cost.ts`. A profile must be
+ * more and add fields, which its own arithmetic reads: see `families/two-stage/profile.ts`. A profile must be
  * structured-clonable, since it is sent between processes.
  */
 export interface CostProfile {

@@ -1,15 +1,13 @@
 /** The engine as a whole: model packages, processes and pools, wired together. */
 import type { Engine, ScoreJob } from './engine.ts';
-import { createEngineGroup, type EngineGroup } from './groups/engine-group.ts';
-import { createInferenceGroups } from './groups/inference-groups.ts';
-import { createTally } from './groups/tally.ts';
 import { type EngineOptions, type EngineSettings, engineSettings } from './options.ts';
-import { isRemote } from './packages/family-names.ts';
+import { isRemote } from './packages/manifest.ts';
 import { Revisions } from './packages/revisions.ts';
-import type { FoundPackage } from './packages/scan.ts';
+import { createPackageWatch, type FoundPackage } from './packages/scan.ts';
 import { createSelection } from './packages/selection.ts';
 import { straysOf, withAddress } from './packages/servers.ts';
-import { createPackageWatch } from './packages/watch.ts';
+import { createEngineGroup, createTally, type EngineGroup } from './pool/engine-group.ts';
+import { createInferenceGroups } from './pool/inference-groups.ts';
 
 /** Milliseconds between checks for stuck processes. */
 const CHECK_INTERVAL = 250;

@@ -1,6 +1,5 @@
-/** The settings of the engine and their defaults. */
+/** The settings of the engine and their defaults; and the logger that it is given. */
 import { fileURLToPath } from 'node:url';
-import type { EngineLogger } from './logger.ts';
 
 /** Milliseconds that a decision may take whose caller sets no deadline. */
 export const DEFAULT_DEADLINE = 10_000;
@@ -82,4 +81,15 @@ export function engineSettings(options: EngineOptions): EngineSettings {
     variables: [],
     ...options,
   };
+}
+
+/**
+ * Where the engine writes what operators must know; pino's loggers fit. It is never given an input, an instruction or a
+ * choice.
+ */
+export interface EngineLogger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
 }

@@ -15,7 +15,6 @@ import { createStores } from '../stores/create-stores.ts';
 import { CALM_VITALS } from '../wire/watchdog.ts';
 import { type ChanceFault, withFaults } from './faults.ts';
 import { createMockEngine, type MockModel } from './mock-engine.ts';
-import { NO_LIMITS } from './no-limits.ts';
 
 /** What a mock serves, and which faults it has. */
 export interface MockOptions {
@@ -99,3 +98,18 @@ export async function startMock(options: MockOptions): Promise<Mock> {
     throw error;
   }
 }
+
+/** Settings under which nobody is limited, for a mock and for the servers that tests start. */
+export const NO_LIMITS = {
+  UMPIRE_RATE_ANONYMOUS: 'off',
+  UMPIRE_RATE_KEY: 'off',
+  UMPIRE_CONCURRENCY_ANONYMOUS: 'off',
+  UMPIRE_CONCURRENCY_KEY: 'off',
+  UMPIRE_BODIES_ANONYMOUS: 'off',
+  UMPIRE_BODIES_KEY: 'off',
+  UMPIRE_BODIES_ALL: 'off',
+  UMPIRE_CONNECTION_RATE: 'off',
+  UMPIRE_REQUEST_RATE: 'off',
+  UMPIRE_LOOKUP_RATE: 'off',
+  UMPIRE_RESET_RATE: 'off',
+} as const;

@@ -1,7 +1,7 @@
 /** Converts a catalog to text fields, which are the same in every store, and back. */
 import { additionsProblem, type CatalogAdditions } from './catalog-additions.ts';
 import type { Calibrations, CatalogRecord, StampedCatalog } from './catalog-store.ts';
-import { StoreCorrupt } from './errors.ts';
+import { StoreCorrupt } from './stores.ts';
 
 /** What is stored of a catalog beside its owner and id. */
 export interface CatalogFields {

@@ -1,10 +1,9 @@
 /** Opens the stores that the settings name. */
-import type { StoreLog } from './log.ts';
 import type { StoreSettings } from './settings.ts';
 import { createSqliteCatalogStore } from './sqlite/catalog-store.ts';
 import { openDatabase } from './sqlite/database.ts';
 import { createSqliteKeyStore } from './sqlite/key-store.ts';
-import type { Stores } from './stores.ts';
+import type { StoreLog, Stores } from './stores.ts';
 
 /**
  * Opens the stores. Throws StoreUnavailable or StoreCorrupt, with a message for the operator, if an embedded store

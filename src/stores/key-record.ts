@@ -1,6 +1,6 @@
 /** Converts a key's record to text fields, which are the same in every store, and back. */
-import { StoreCorrupt } from './errors.ts';
 import type { KeyLimits, KeyRecord } from './key-store.ts';
+import { StoreCorrupt } from './stores.ts';
 
 /**
  * What is stored of a key beside its hash and its times, `ends_at` and `last_used_at`, which are milliseconds since the

@@ -11,7 +11,7 @@ import {
   JobDeadlinePassed,
   ModelUnavailable,
 } from '../../src/engine/errors.ts';
-import { StoreCorrupt, StoreUnavailable } from '../../src/stores/errors.ts';
+import { StoreCorrupt, StoreUnavailable } from '../../src/stores/stores.ts';
 import { type ExpectedError, isError, json, VALID_BODY } from '../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, send } from '../support/http.ts';

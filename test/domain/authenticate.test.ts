@@ -5,8 +5,8 @@ import type { Caller } from '../../src/domain/callers.ts';
 import { DomainError } from '../../src/domain/errors.ts';
 import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
-import { StoreUnavailable } from '../../src/stores/errors.ts';
 import { REVOKED } from '../../src/stores/key-store.ts';
+import { StoreUnavailable } from '../../src/stores/stores.ts';
 import { openEmbedded } from '../support/open-stores.ts';
 
 const stores = await openEmbedded();

@@ -4,7 +4,7 @@ import test from 'ava';
 import { createCatalogCache } from '../../src/domain/catalog-cache.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
-import { StoreUnavailable } from '../../src/stores/errors.ts';
+import { StoreUnavailable } from '../../src/stores/stores.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
 import { openEmbedded } from '../support/open-stores.ts';
 

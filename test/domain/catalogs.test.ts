@@ -8,7 +8,7 @@ import { DomainError } from '../../src/domain/errors.ts';
 import type { ModelRevision, ModelStatus } from '../../src/engine/engine.ts';
 import { EngineOverloaded } from '../../src/engine/errors.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
-import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../../src/stores/errors.ts';
+import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../../src/stores/stores.ts';
 import { newOwner } from '../stores/catalog-store-suite.ts';
 import { openEmbedded } from '../support/open-stores.ts';
 

@@ -16,7 +16,7 @@ import {
   GetCatalogRequestSchema,
 } from '../../gen/umpire/v1/catalog_service_pb.ts';
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
-import { choicesFault, draftFault, isCatalogId } from '../../src/domain/catalog-rules.ts';
+import { choicesFault, draftFault, isCatalogId } from '../../src/domain/catalogs.ts';
 import type { DomainError } from '../../src/domain/errors.ts';
 import { constraintsOf, fieldRules } from '../../src/domain/field-rules.ts';
 

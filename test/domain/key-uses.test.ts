@@ -2,7 +2,7 @@
 import test from 'ava';
 import { watchKeyUses } from '../../src/domain/key-uses.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
-import { StoreUnavailable } from '../../src/stores/errors.ts';
+import { StoreUnavailable } from '../../src/stores/stores.ts';
 import { newOwner } from '../stores/catalog-store-suite.ts';
 import { keyOf } from '../stores/key-store-suite.ts';
 import { openEmbedded } from '../support/open-stores.ts';

@@ -7,9 +7,8 @@ import type { LimitSettings } from '../../src/domain/limit-settings.ts';
 import { createLimits, type LimitedWork, type Limits } from '../../src/domain/limits.ts';
 import { createLocalLimits } from '../../src/domain/local-limits.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
-import { StoreUnavailable } from '../../src/stores/errors.ts';
 import type { KeyLimits } from '../../src/stores/key-store.ts';
-import type { LimitStore } from '../../src/stores/limit-store.ts';
+import { type LimitStore, StoreUnavailable } from '../../src/stores/stores.ts';
 import { limitStoreSuite } from '../stores/limit-store-suite.ts';
 import { createRecordedLog } from '../support/log.ts';
 

@@ -1,6 +1,6 @@
 /** The slowest of late. */
 import test from 'ava';
-import { createSlowest } from '../../src/domain/slowest.ts';
+import { createSlowest } from '../../src/domain/limits.ts';
 
 test('the slowest of late is forgotten after one to two minutes', (t) => {
   let now = 1_000_000_020_000;

@@ -3,7 +3,7 @@ import type { ExecutionContext } from 'ava';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { basisOf, type CatalogAdditions, digestOf } from '../../src/stores/catalog-additions.ts';
 import { type CatalogRecord, type CatalogStore, UNBOUNDED } from '../../src/stores/catalog-store.ts';
-import { StoreCorrupt, StoreUnavailable } from '../../src/stores/errors.ts';
+import { StoreCorrupt, StoreUnavailable } from '../../src/stores/stores.ts';
 
 /** `test` of ava, or its `serial`. */
 export type DeclareTest = (title: string, run: (t: ExecutionContext) => Promise<void>) => void;

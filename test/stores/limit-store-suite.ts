@@ -3,7 +3,7 @@
  * told is admitted.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LimitDemand, LimitVerdict } from '../../src/stores/limit-store.ts';
+import type { LimitDemand, LimitVerdict } from '../../src/stores/stores.ts';
 import { type DeclareTest, newOwner } from './catalog-store-suite.ts';
 
 /** The counter, with or without a promise. */

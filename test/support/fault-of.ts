@@ -1,5 +1,5 @@
 /** What the mock is asked to do wrong, for tests that write it as its users do. */
-import { type FaultSpec, parseFault } from '../../src/mock/fault-spec.ts';
+import { type FaultSpec, parseFault } from '../../src/mock/faults.ts';
 
 /** Reads a spec. @throws Error with what is wrong with it. */
 export function faultOf(text: string): FaultSpec {

@@ -1,5 +1,5 @@
 /** A log that tests can read. */
-import type { StoreLog } from '../../src/stores/log.ts';
+import type { StoreLog } from '../../src/stores/stores.ts';
 
 /** Lines so far: level, message and fields. */
 export interface RecordedLog extends StoreLog {

@@ -1,8 +1,7 @@
 /** Stores that a test looks into, and what it opens them with. */
 import { createStores } from '../../src/stores/create-stores.ts';
-import { SILENT_LOG, type StoreLog } from '../../src/stores/log.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
-import type { Stores } from '../../src/stores/stores.ts';
+import { SILENT_LOG, type StoreLog, type Stores } from '../../src/stores/stores.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** Opens the stores that an environment names. */

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { NO_LIMITS } from '../../src/mock/no-limits.ts';
+import { NO_LIMITS } from '../../src/mock/start-mock.ts';
 import { CHILD_ENV } from './child-env.ts';
 import { send } from './http.ts';
 import { outputOf } from './output.ts';

@@ -2,7 +2,7 @@
 import { type App, createApp, type Overrides } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/logger.ts';
-import { NO_LIMITS } from '../../src/mock/no-limits.ts';
+import { NO_LIMITS } from '../../src/mock/start-mock.ts';
 import { CALM_VITALS } from '../../src/wire/watchdog.ts';
 import { lightModel } from './light-model.ts';
 import { temporaryFolder } from './temporary-folder.ts';

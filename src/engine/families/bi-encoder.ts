@@ -18,16 +18,12 @@
  * length 1: by default where vectors are pooled here, while a graph that pools is assumed to normalise as well.
  */
 import type { CostProfile } from '../cost-profile.ts';
-import { type Checker, readOptions } from '../packages/checker.ts';
-import { createChoiceEncoder } from './choice-encoder.ts';
-import { createChoiceTokens } from './choice-tokens.ts';
-import { type EncoderOptions, readEncoderOptions } from './encoder-options.ts';
+import { type Checker, readOptions } from '../packages/manifest.ts';
+import { createChoiceEncoder, createChoiceTokens } from './choice-encoder.ts';
 import { type Family, type FamilyParts, type RunControl, unhindered } from './family.ts';
-import { checkLength } from './graph-length.ts';
-import { measureCurve } from './measure-curve.ts';
-import { dot, softmax } from './probabilities.ts';
-import { createSentenceEncoder, type Pooling } from './sentence-encoder.ts';
-import { mixed } from './vectors.ts';
+import { checkLength, createSentenceEncoder, type Pooling } from './sentence-encoder.ts';
+import { type EncoderOptions, measureCurve, readEncoderOptions } from './temperature.ts';
+import { dot, mixed, softmax } from './vectors.ts';
 
 interface Options extends EncoderOptions {
   readonly jointWeight: number;

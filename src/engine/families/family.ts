@@ -7,7 +7,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CostProfile } from '../cost-profile.ts';
 import type { InferenceCalls, ModelLimits } from '../engine.ts';
-import type { FamilyName } from '../packages/family-names.ts';
+import type { FamilyName } from '../packages/manifest.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 import type { ChoiceVectors } from './choice-vectors.ts';
 

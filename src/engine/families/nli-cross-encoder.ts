@@ -11,14 +11,13 @@
  * Without `{instruction}` in the hypothesis the instruction is not read.
  */
 import type { CostProfile } from '../cost-profile.ts';
-import { type Checker, readOptions } from '../packages/checker.ts';
+import { type Checker, readOptions } from '../packages/manifest.ts';
 import { boundedTokens } from '../text/bounded-tokens.ts';
-import { createChoiceTokens } from './choice-tokens.ts';
-import { type EncoderOptions, readEncoderOptions } from './encoder-options.ts';
+import { createChoiceTokens } from './choice-encoder.ts';
 import { type Family, type FamilyParts, type Graph, pauseOf, type RunControl, type Tensor } from './family.ts';
-import { checkLength } from './graph-length.ts';
-import { measureCurve } from './measure-curve.ts';
-import { softmax } from './probabilities.ts';
+import { checkLength } from './sentence-encoder.ts';
+import { type EncoderOptions, measureCurve, readEncoderOptions } from './temperature.ts';
+import { softmax } from './vectors.ts';
 
 interface Options extends EncoderOptions {
   readonly hypothesis: string;

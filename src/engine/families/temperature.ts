@@ -3,7 +3,8 @@
  * temperature], …] }` with ascending numbers of choices. Between two points it is linear in the logarithm of the number
  * of choices; beyond the first and the last it is constant.
  */
-import type { Checker } from '../packages/checker.ts';
+import type { CostCurve } from '../cost-profile.ts';
+import type { Checker } from '../packages/manifest.ts';
 
 /** The temperature for a decision among this many choices; always above 0. */
 export type Temperature = (choices: number) => number;
@@ -59,4 +60,55 @@ function interpolate(points: readonly Point[], choices: number): number {
   if (above === -1 || low === undefined) return high.temperature;
   const share = Math.log(choices / low.choices) / Math.log(high.choices / low.choices);
   return low.temperature + share * (high.temperature - low.temperature);
+}
+
+// The options that are common to families with one graph, which reads tokens between [CLS] and [SEP].
+
+/** The files and ids of such a package, and its temperature. */
+export interface EncoderOptions {
+  readonly graph: string;
+  readonly tokenizer: string;
+  readonly temperature: Temperature;
+  readonly cls: number;
+  readonly sep: number;
+}
+
+/** Reads these options; what is wrong becomes a problem. */
+export function readEncoderOptions(fields: Checker): EncoderOptions {
+  const special = fields.object('special_tokens');
+  // Packages may name it, although nothing here needs it.
+  special.value('unk');
+  const options = {
+    graph: fields.text('graph', /./u),
+    tokenizer: fields.text('tokenizer', /./u),
+    temperature: readTemperature(fields),
+    cls: special.integer('cls', 0, 2 ** 31),
+    sep: special.integer('sep', 0, 2 ** 31),
+  };
+  special.refuseOthers();
+  return options;
+}
+
+// Measures what graph runs of several lengths take on one core of this machine.
+
+/** Measures a curve: runs `work` at each size after one unmeasured run and keeps the least CPU time of two. */
+export async function measureCurve(
+  sizes: readonly number[],
+  work: (tokens: number) => Promise<unknown>,
+): Promise<CostCurve> {
+  const points: [number, number][] = [];
+  const distinct = [...new Set(sizes)].sort((a, b) => a - b);
+  await work(distinct[0] ?? 1);
+  for (const tokens of distinct) {
+    let least = Number.POSITIVE_INFINITY;
+    for (let round = 0; round < 2; round++) {
+      // CPU time and not the clock: a machine that is busy while a model loads must not make the model look slow.
+      const before = process.cpuUsage();
+      await work(tokens);
+      const { user, system } = process.cpuUsage(before);
+      least = Math.min(least, (user + system) / 1000);
+    }
+    points.push([tokens, least]);
+  }
+  return points;
 }

@@ -6,18 +6,22 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ModelLimits } from '../engine.ts';
 import { messageOf } from '../errors.ts';
-import type { JsonObject } from '../families/remote/http/reading.ts';
+import type { JsonObject } from '../families/remote/http/parse-json.ts';
 import { readServer } from '../families/remote/server-options.ts';
-import type { EngineLogger } from '../logger.ts';
-import { createChecker, InvalidOptions } from '../packages/checker.ts';
-import { type DialectName, isRemote } from '../packages/family-names.ts';
-import type { Canary, Manifest } from '../packages/manifest.ts';
+import type { EngineLogger } from '../options.ts';
+import {
+  type Canary,
+  createChecker,
+  type DialectName,
+  InvalidOptions,
+  isRemote,
+  type Manifest,
+} from '../packages/manifest.ts';
 import { readPackage } from '../packages/scan.ts';
 import { clearTokenAddress } from '../packages/servers.ts';
 import { verifyFiles } from '../packages/verify.ts';
 import { listPackages, type PackageSpeed } from './check.ts';
-import { isObject, laidOver } from './laid-over.ts';
-import { USUAL_CANARY } from './pack.ts';
+import { isObject, laidOver, USUAL_CANARY } from './pack.ts';
 import { exists, newFolder, type PackagePlace, placePackage, writeManifest } from './place-package.ts';
 import { bareTokenizer, plainTokenizer } from './plain-tokenizer.ts';
 import type { Survey } from './survey/findings.ts';

@@ -5,13 +5,12 @@
 import { join } from 'node:path';
 import { costAt } from '../cost-profile.ts';
 import { type EngineOptions, engineSettings } from '../options.ts';
-import { defaultRevision } from '../packages/default-revision.ts';
-import { isRemote } from '../packages/family-names.ts';
-import { createRevision } from '../packages/revisions.ts';
+import { isRemote } from '../packages/manifest.ts';
+import { createRevision, defaultRevision } from '../packages/revisions.ts';
 import { type FoundPackage, readPackage, scanPackages } from '../packages/scan.ts';
 import { straysOf, tokenVariableOf, withAddress } from '../packages/servers.ts';
+import { jobCost, limitsProblem, worstCost } from '../pool/estimates.ts';
 import { EngineProcess } from '../processes/engine-process.ts';
-import { jobCost, limitsProblem, worstCost } from '../scheduling/job-cost.ts';
 
 /** A package as it lies in its folder: nothing of it was loaded. */
 export interface ListedPackage {

@@ -6,8 +6,9 @@
 import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ModelLimits } from '../engine.ts';
+import type { JsonObject } from '../families/remote/http/parse-json.ts';
 import type { Pooling } from '../families/sentence-encoder.ts';
-import type { EngineLogger } from '../logger.ts';
+import type { EngineLogger } from '../options.ts';
 import type { Canary } from '../packages/manifest.ts';
 import type { PackageSpeed } from './check.ts';
 import { exists, newFolder, type PackagePlace, placePackage, writeManifest } from './place-package.ts';
@@ -171,4 +172,21 @@ async function limitsOf({ exported, limits }: PackRequest): Promise<ModelLimits>
 
 async function optionalJson(path: string): Promise<Readonly<Record<string, unknown>>> {
   return (await exists(path)) ? JSON.parse(await readFile(path, 'utf8')) : {};
+}
+
+/**
+ * The fields of both objects. Of a field that both have, the value in `over` holds; two objects are merged in the same
+ * way.
+ */
+export function laidOver(under: JsonObject, over: JsonObject): JsonObject {
+  const merged = Object.entries(over).map(([field, value]) => {
+    const below = Object.hasOwn(under, field) ? under[field] : undefined;
+    return [field, isObject(below) && isObject(value) ? laidOver(below, value) : value] as const;
+  });
+  return { ...under, ...Object.fromEntries(merged) };
+}
+
+/** Whether a value is a JSON object. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -6,10 +6,8 @@ import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ModelLimits } from '../engine.ts';
-import type { EngineLogger } from '../logger.ts';
-import { DEFAULT_DEADLINE } from '../options.ts';
-import type { FamilyName } from '../packages/family-names.ts';
-import { type Canary, NAME_PATTERN } from '../packages/manifest.ts';
+import { DEFAULT_DEADLINE, type EngineLogger } from '../options.ts';
+import { type Canary, type FamilyName, NAME_PATTERN } from '../packages/manifest.ts';
 import { checkPackage, type PackageSpeed } from './check.ts';
 
 /** Where a package is placed. */

@@ -1,5 +1,5 @@
 /** Which of the packages found are served: an operator names models, `<id>`, or single revisions, `<id>@<revision>`. */
-import type { EngineLogger } from '../logger.ts';
+import type { EngineLogger } from '../options.ts';
 import { NAME_PATTERN } from './manifest.ts';
 import type { FoundPackage } from './scan.ts';
 

@@ -3,7 +3,7 @@
  * `options.server.address`, a `host:port` with an IPv6 host in brackets, and `options.in_flight.requests`. An
  * operator's own address replaces the one in a package, so that packages stay portable.
  */
-import { isRemote } from './family-names.ts';
+import { isRemote } from './manifest.ts';
 import type { FoundPackage } from './scan.ts';
 
 /** What an address looks like. */

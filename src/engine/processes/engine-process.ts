@@ -5,10 +5,15 @@ import type { InferenceCalls } from '../engine.ts';
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
 import type { FromEngine, JobResult, PrepareMessage, ScoreMessage, ToEngine } from '../worker/messages.ts';
-import { type Death, deathOf } from './deaths.ts';
 import { forkEngine } from './fork-engine.ts';
-import { createKnownChoiceSets, type KnownChoiceSets } from './known-choice-sets.ts';
-import { createConcurrentWork, createSerialWork, type WorkInFlight } from './work-in-flight.ts';
+import { type Death, deathOf } from './recycling.ts';
+import {
+  createConcurrentWork,
+  createKnownChoiceSets,
+  createSerialWork,
+  type KnownChoiceSets,
+  type WorkInFlight,
+} from './work-in-flight.ts';
 
 /** What a process tells its owner. */
 export interface EngineEvents {

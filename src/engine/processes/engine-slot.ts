@@ -6,16 +6,14 @@
  * what is wanted later is loaded by another one, started beside it, which then takes its place. The old one finishes
  * its jobs and ends. If the new one cannot load what the old one serves (because files have changed), the old one stays
  * and loads the new models itself.
+ *
+ * One file: which process a slot has, and which one takes its place, is one question.
  */
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
-import { type Death, OVERDUE } from './deaths.ts';
 import type { EngineProcess } from './engine-process.ts';
-import { ProcessRun } from './process-run.ts';
-import { createRecycling, type Recycling } from './recycling.ts';
-import { RestartTimer } from './restarts.ts';
-import type { SlotHooks } from './slot-hooks.ts';
-import type { SparePlace } from './spare-place.ts';
+import { ProcessRun, type SlotHooks } from './process-run.ts';
+import { createRecycling, type Death, OVERDUE, type Recycling, RestartTimer } from './recycling.ts';
 
 /** What a slot is made of. */
 export interface SlotOptions {
@@ -297,4 +295,33 @@ function nextOf(run: ProcessRun, revisions: readonly Revision[]): Revision | und
 function trusted(revisions: readonly Revision[]): readonly Revision[] {
   const innocent = revisions.filter(({ blame }) => blame === 0);
   return innocent.length > 0 ? innocent : revisions;
+}
+
+// A place for one process more than there are engines: processes that load models beside those that serve take turns in
+// it.
+
+/** A place for one process at a time. */
+interface SparePlace {
+  /** Whether a task has it or waits for it. */
+  readonly taken: boolean;
+  /** Runs a task once all earlier ones are done; it has the place until its promise settles. */
+  use(task: () => Promise<void>): Promise<void>;
+}
+
+/** A place that nobody has taken. */
+export function createSparePlace(): SparePlace {
+  let last = Promise.resolve();
+  let users = 0;
+  return {
+    get taken() {
+      return users > 0;
+    },
+    use(task) {
+      users++;
+      last = last.then(task).finally(() => {
+        users--;
+      });
+      return last;
+    },
+  };
 }

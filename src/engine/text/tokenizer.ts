@@ -1,7 +1,7 @@
 /** A package's tokenizer: makes a reader, which takes linear time for any text, from a `tokenizer.json`. */
 import { readFile } from 'node:fs/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
-import { InvalidOptions } from '../packages/checker.ts';
+import { InvalidOptions } from '../packages/manifest.ts';
 import { controlProblem, type TokenizerDefinition } from './control-tokens.ts';
 import { createPlainReader, createWordReader, type TextReader } from './readers.ts';
 import { unigramEncoder } from './unigram.ts';

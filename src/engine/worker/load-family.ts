@@ -1,10 +1,17 @@
 /**
- * The code of each family. It is imported when a package needs it: a process that runs graphs needs no client of
- * inference servers, and one that asks a server needs no runtime for graphs.
+ * The code of each family, and of each dialect of the family `remote`, for which a server elsewhere makes the numbers.
+ * Code is imported when a package needs it: a process that runs graphs needs no client of inference servers, and one
+ * that asks a server needs no runtime for graphs.
  */
+import { inflateSync } from 'node:zlib';
 import type { Family, FamilyParts } from '../families/family.ts';
-import type { FamilyName } from '../packages/family-names.ts';
-import { loadRemote } from './load-dialect.ts';
+import {
+  createChecker,
+  DIALECT_NAMES,
+  type DialectName,
+  type FamilyName,
+  InvalidOptions,
+} from '../packages/manifest.ts';
 
 type LoadPackage = (parts: FamilyParts) => Promise<Family>;
 
@@ -20,5 +27,44 @@ const FAMILIES: Readonly<Record<FamilyName, () => Promise<LoadPackage>>> = {
 /** Loads a package of the named family. Throws what the family throws. */
 export async function loadFamily(name: FamilyName, parts: FamilyParts): Promise<Family> {
   const loadPackage = await FAMILIES[name]();
+  return await loadPackage(parts);
+}
+
+// Weights that a package keeps outside its graph in an entropy code: eight bytes with the length of the data, little
+// endian, and the data as a zlib stream (RFC 1950). A graph has the data as external data.
+
+const HEAD = 8;
+/** Of the data, in bytes: more than any graph whose largest request could be decided in time. */
+const MAX_LENGTH = 2 ** 30;
+
+/** The data of such a file. Throws if the file is none, or has another length of data than it says. */
+export function decodeWeights(file: Uint8Array): Uint8Array {
+  const length = file.length < HEAD ? Number.NaN : Number(Buffer.from(file.buffer, file.byteOffset).readBigUInt64LE(0));
+  if (!(length > 0 && length <= MAX_LENGTH)) throw new Error(`coded weights cannot have a length of ${length}`);
+  // In one chunk, with a byte to spare: further chunks would be joined in a copy.
+  const data = inflateSync(file.subarray(HEAD), { chunkSize: Math.max(64, length + 1), maxOutputLength: length + 1 });
+  if (data.length !== length) throw new Error(`coded weights have ${data.length} bytes and not ${length}`);
+  return data;
+}
+
+/** A name without a dialect does not compile. */
+const DIALECTS: Readonly<Record<DialectName, () => Promise<LoadPackage>>> = {
+  'open-inference': async () => (await import('../families/open-inference/open-inference.ts')).loadOpenInference,
+  rerank: async () => (await import('../families/remote/dialects/rerank.ts')).loadRerank,
+  'system-one': async () => (await import('../families/system-one/scorer.ts')).loadSystemOne,
+  embeddings: async () => (await import('../families/remote/dialects/embeddings.ts')).loadEmbeddings,
+};
+
+/** Loads a package of the family. Throws InvalidOptions, or what the dialect throws. */
+export async function loadRemote(parts: FamilyParts): Promise<Family> {
+  const problems: string[] = [];
+  const found = createChecker(parts.options, 'options', problems).text('dialect');
+  const dialect = DIALECT_NAMES.find((name) => name === found);
+  if (dialect === undefined) {
+    throw new InvalidOptions(
+      problems.length > 0 ? problems : [`options.dialect must be one of ${DIALECT_NAMES.join(', ')}`],
+    );
+  }
+  const loadPackage = await DIALECTS[dialect]();
   return await loadPackage(parts);
 }

@@ -6,7 +6,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JobStopped, type RunControl } from '../families/family.ts';
-import { isRemote } from '../packages/family-names.ts';
+import { isRemote } from '../packages/manifest.ts';
 import { type FromEngine, PASSING_LENGTH, type PrepareMessage, type ScoreMessage, type ToEngine } from './messages.ts';
 import { createLoadedModels, type LoadedModels } from './models.ts';
 import { releaseSpare } from './release.ts';

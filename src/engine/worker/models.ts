@@ -1,4 +1,7 @@
-/** The models that one engine process has loaded, and what it does with them. */
+/**
+ * The models that one engine process has loaded, and what it does with them. A model is served once it has made its
+ * canary decision.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CostProfile } from '../cost-profile.ts';
@@ -16,12 +19,10 @@ import {
 } from '../families/family.ts';
 import { readPremise } from '../families/premise.ts';
 import { CallFailed, reasonOf } from '../families/remote/call-failed.ts';
-import { InvalidOptions } from '../packages/checker.ts';
-import type { Manifest, UnreadRule } from '../packages/manifest.ts';
+import { type Canary, InvalidOptions, type Manifest, type UnreadRule } from '../packages/manifest.ts';
 import { verifyFiles } from '../packages/verify.ts';
 import { applyTemperature } from '../tempered.ts';
 import { sharedTokenizer, type TextTokenizer } from '../text/tokenizer.ts';
-import { canaryProblem } from './canary.ts';
 import { loadFamily } from './load-family.ts';
 import type { JobResult, LoadMessage, PrepareMessage, ScoreMessage } from './messages.ts';
 import { releaseSpare } from './release.ts';
@@ -234,4 +235,14 @@ function unreadOf(
   const share = unreadShare(input);
   const beyond = rule === undefined ? 0 : Math.max(0, share - rule.bound);
   return { told: { share, over: beyond > 0 }, temperature: Math.exp((rule?.pull ?? 0) * beyond) };
+}
+
+/** What is wrong with the canary's decision; undefined if it is the expected one. */
+function canaryProblem({ choices, choice }: Canary, result: JobResult): string | undefined {
+  if (result.kind !== 'scored') return `the canary decision ended as ${result.kind}`;
+  const best = result.probabilities.indexOf(Math.max(...result.probabilities));
+  const sound = result.probabilities.every((each) => each >= 0 && each <= 1);
+  if (!sound) return 'the canary decision has probabilities outside 0 to 1';
+  const chosen = choices[best];
+  return chosen === choice ? undefined : `the canary chose "${chosen}" instead of "${choice}"`;
 }

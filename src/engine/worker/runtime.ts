@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { InferenceSession, Tensor as RuntimeTensor } from 'onnxruntime-node';
 import type { Graph, Tensor } from '../families/family.ts';
-import { decodeWeights } from './coded-weights.ts';
+import { decodeWeights } from './load-family.ts';
 import { release } from './release.ts';
 
 const SESSION_OPTIONS: InferenceSession.SessionOptions = {

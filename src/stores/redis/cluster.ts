@@ -1,21 +1,28 @@
-/** Redis Cluster: the client library finds the slots, follows redirections and reconnects to nodes. */
+/**
+ * Opens connections to Redis in the shape that the settings name: one server, a master behind Sentinels, or Redis
+ * Cluster, where the client library finds the slots, follows redirections and reconnects to nodes.
+ */
 import { createCluster } from 'redis';
-import type { HostPort } from '../settings.ts';
+import type { HostPort, RedisSettings } from '../settings.ts';
 import {
+  addressOf,
   CONNECT_TIMEOUT_MS,
+  newClient,
   nodeOptions,
+  type OpenRedis,
+  openNode,
   type RedisConnection,
   type RedisNodeConnection,
   socketOptions,
   within,
 } from './connection.ts';
-import { slotOf } from './slots.ts';
+import { slotOf } from './names.ts';
 
 /** Milliseconds before each attempt to reconnect to a node; the last holds for all further ones. */
 const RECONNECT_MS = [50, 100, 200, 400] as const;
 
 /** Opens a connection to a cluster; the URL carries user, password and TLS for all nodes. */
-export async function openCluster(url: URL, seeds: readonly HostPort[]): Promise<RedisConnection> {
+async function openCluster(url: URL, seeds: readonly HostPort[]): Promise<RedisConnection> {
   const { database: _database, commandOptions: _options, RESP: _protocol, ...defaults } = nodeOptions(url);
   const { host: _host, port: _port, ...socket } = socketOptions(url, { host: '', port: 0 });
   const cluster = createCluster({
@@ -60,4 +67,56 @@ export async function openCluster(url: URL, seeds: readonly HostPort[]): Promise
     },
     destroy: () => cluster.destroy(),
   };
+}
+
+/** The function that opens connections to the Redis that the settings name. */
+export function openerOf(settings: RedisSettings): OpenRedis {
+  const { url, topology } = settings;
+  switch (topology.kind) {
+    case 'plain':
+      return (onLost) => openNode(url, addressOf(url), onLost);
+    case 'sentinel':
+      return (onLost) => openSentinel(url, topology, onLost);
+    case 'cluster':
+      return () => openCluster(url, topology.nodes);
+  }
+}
+
+// Redis behind Sentinels: before each connection they are asked where the master is, and the first answer is taken.
+// Whether that server really is a master is checked when the connection opens and at every heartbeat.
+
+/** Milliseconds for connecting to a Sentinel, and as many for its answer. */
+const ASK_TIMEOUT_MS = 1_000;
+
+/**
+ * Opens a connection to the present master. The URL's user, password and database are for the master: Sentinels are
+ * asked without them, over TLS if the URL says so.
+ */
+async function openSentinel(
+  url: URL,
+  topology: { readonly sentinels: readonly HostPort[]; readonly name: string },
+  onLost: (cause: unknown) => void,
+): Promise<RedisConnection> {
+  const asked = topology.sentinels.map((sentinel) => askForMaster(url, sentinel, topology.name));
+  const master = await Promise.any(asked);
+  return openNode(url, master, onLost);
+}
+
+async function askForMaster(url: URL, sentinel: HostPort, name: string): Promise<HostPort> {
+  const { username: _user, password: _password, database: _database, ...options } = nodeOptions(url);
+  const client = newClient({
+    ...options,
+    socket: { ...socketOptions(url, sentinel), connectTimeout: ASK_TIMEOUT_MS },
+  });
+  client.on('error', () => {});
+  try {
+    await within(ASK_TIMEOUT_MS, client.connect());
+    const reply = await within(ASK_TIMEOUT_MS, client.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]));
+    const [host, port] = Array.isArray(reply) ? reply : [];
+    if (typeof host !== 'string' || !(Number(port) > 0))
+      throw new Error(`Sentinel does not know a master called '${name}'`);
+    return { host, port: Number(port) };
+  } finally {
+    client.destroy();
+  }
 }

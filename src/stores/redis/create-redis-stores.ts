@@ -1,13 +1,12 @@
 /** Puts the stores over Redis together. */
-import type { StoreLog } from '../log.ts';
 import type { RedisSettings } from '../settings.ts';
-import type { Stores } from '../stores.ts';
+import type { StoreLog, Stores } from '../stores.ts';
 import { createRedisCatalogStore } from './catalog-store.ts';
+import { openerOf } from './cluster.ts';
 import { inspectDurability } from './inspect.ts';
 import { createRedisKeyStore } from './key-store.ts';
 import { createRedisLimitStore } from './limit-store.ts';
 import { RedisLink } from './link.ts';
-import { openerOf } from './open.ts';
 import { createRedisWriter } from './writer.ts';
 
 /** Milliseconds that the start of a process waits for Redis before it goes on without. */
@@ -15,7 +14,7 @@ const START_MS = 1_500;
 
 /** Begins to connect; resolves when the connection is open, or after `START_MS` without one. */
 export async function createRedisStores(settings: RedisSettings, log: StoreLog): Promise<Stores> {
-  const open = await openerOf(settings);
+  const open = openerOf(settings);
   let inspected = false;
   const link = new RedisLink({
     open,

@@ -2,7 +2,7 @@
  * Reads the settings of Redis, once a connection is open, and warns where with these catalogs and API keys could be
  * lost.
  */
-import type { StoreLog } from '../log.ts';
+import type { StoreLog } from '../stores.ts';
 import type { RedisConnection } from './connection.ts';
 
 /** The settings of a server that decide whether data can be lost; undefined where the server does not tell them. */

@@ -1,7 +1,6 @@
 /** Limits in Redis: one script judges and takes them in one round trip. The return of a lease is not waited for. */
 import { createStoreBudget } from '../budget.ts';
-import { StoreUnavailable } from '../errors.ts';
-import type { LimitStore, LimitVerdict } from '../limit-store.ts';
+import { type LimitStore, type LimitVerdict, StoreUnavailable } from '../stores.ts';
 import type { RedisLink } from './link.ts';
 import { limitNames } from './names.ts';
 import { TAKE_LIMITS } from './scripts.ts';

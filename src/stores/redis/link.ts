@@ -5,11 +5,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type StoreBudget, spend } from '../budget.ts';
-import { messageOf, StoreUnavailable } from '../errors.ts';
-import type { StoreLog } from '../log.ts';
+import { messageOf, type StoreLog, StoreUnavailable } from '../stores.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import { type OpenRedis, type RedisConnection, within } from './connection.ts';
-import { race, TOO_LATE } from './race.ts';
 import { type CallKind, isWrongServer, storeError } from './reply-errors.ts';
 
 /** How a link opens connections, and what is told of them. */
@@ -245,4 +243,31 @@ export class RedisLink {
 function allClosed({ breakers }: Connected): boolean {
   for (const breaker of breakers.values()) if (breaker.openSince !== undefined) return false;
   return true;
+}
+
+// Bounds the time of one store call. A command that the client has written cannot be taken back, so the caller stops
+// waiting instead.
+
+/** What a call that took too long is rejected with; always this object, so that it can be compared. */
+const TOO_LATE = new Error('Redis did not answer in time');
+
+/** Milliseconds by which a timer may be late; a later one shows that this process was busy, and perhaps not Redis. */
+const BUSY_MS = 20;
+/** Milliseconds that are then added, since the answer may have arrived and wait to be read. */
+const GRACE_MS = 50;
+
+/** The work's outcome, or a rejection with `TOO_LATE` once the time is up; what comes of the work later is ignored. */
+async function race<T>(milliseconds: number, work: Promise<T>): Promise<T> {
+  const cut = Promise.withResolvers<never>();
+  const due = performance.now() + milliseconds;
+  let timer = setTimeout(() => {
+    const busy = performance.now() - due > BUSY_MS;
+    timer = setTimeout(() => cut.reject(TOO_LATE), busy ? GRACE_MS : 0);
+  }, milliseconds);
+  work.catch(() => {});
+  try {
+    return await Promise.race([work, cut.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,6 +1,6 @@
 /** What the Redis client's errors mean for a store call. */
 import { ClientClosedError, ClientOfflineError, ErrorReply } from 'redis';
-import { messageOf, StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../errors.ts';
+import { messageOf, StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../stores.ts';
 
 /**
  * What is unknown after a store call was cut off. `write`: whether the write was made, which the caller must be told.
@@ -20,9 +20,10 @@ export function isWrongServer(error: unknown): boolean {
 }
 
 /**
- * The store's error (errors.ts) for an error of the client; a store's error stays as it is. An error reply means that
- * nothing was written: WRONGTYPE that the key holds something else, any other (OOM, LOADING, MISCONF, no permission, …)
- * that the server refuses for now. After a lost connection or a missing answer, whether a write was made is unknown.
+ * The store's error (stores/stores.ts) for an error of the client; a store's error stays as it is. An error reply means
+ * that nothing was written: WRONGTYPE that the key holds something else, any other (OOM, LOADING, MISCONF, no
+ * permission, …) that the server refuses for now. After a lost connection or a missing answer, whether a write was made
+ * is unknown.
  */
 export function storeError(error: unknown, kind: CallKind): Error {
   if (error instanceof StoreCorrupt || error instanceof StoreUnavailable || error instanceof StoreWriteUnconfirmed) {

@@ -4,7 +4,7 @@
  * concurrent writes share it.
  */
 import type { StoreBudget } from '../budget.ts';
-import { StoreWriteUnconfirmed } from '../errors.ts';
+import { StoreWriteUnconfirmed } from '../stores.ts';
 import type { RedisConnection, RedisNodeConnection } from './connection.ts';
 import type { RedisLink } from './link.ts';
 

@@ -5,14 +5,12 @@
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { StoreBudget } from '../budget.ts';
-import { spend } from '../budget.ts';
-import { messageOf, StoreCorrupt, StoreUnavailable } from '../errors.ts';
+import { type StoreBudget, spend } from '../budget.ts';
 import { DATABASE_FILE } from '../settings.ts';
-import { sqliteFailure } from './failures.ts';
-import { makeFolder } from './folder.ts';
-import { createReserve } from './reserve.ts';
+import { messageOf, StoreCorrupt, StoreUnavailable } from '../stores.ts';
+import { makeFolder, sqliteFailure } from './folder.ts';
 import { createWriteQueue, type WriteQueue } from './write-queue.ts';
+import { createReserve } from './writes.ts';
 
 /** The database. Reads are made on the calling thread, in a few microseconds each; writes on a thread of their own. */
 export interface EmbeddedDatabase {

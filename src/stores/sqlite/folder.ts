@@ -1,8 +1,11 @@
-/** The data folder: created if it is missing, and claimed by the server that uses it. */
+/**
+ * The data folder: created if it is missing, and claimed by the server that uses it; and what SQLite's errors mean for
+ * a store.
+ */
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { isLocked } from './failures.ts';
+import { messageOf, StoreCorrupt, StoreUnavailable } from '../stores.ts';
 
 /** The file whose lock shows that a server uses the folder. It stays empty. */
 const CLAIM_FILE = 'server.lock';
@@ -49,4 +52,39 @@ export function claimFolder(folder: string): FolderClaim {
     return { alone: false, release: () => {} };
   }
   return { alone: true, release: () => lock.close() };
+}
+
+/** The primary result codes of SQLite that are told apart. */
+const BUSY = 5;
+const LOCKED = 6;
+const CORRUPT = 11;
+const FULL = 13;
+const NOT_A_DATABASE = 26;
+
+/** Whether another process or thread holds the lock, so that another attempt can succeed. */
+export function isLocked(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code === BUSY || code === LOCKED;
+}
+
+/** Whether there is no room on the disk. */
+export function isFull(error: unknown): boolean {
+  return primaryCode(error) === FULL;
+}
+
+/**
+ * The store's error (stores/stores.ts) for an error of SQLite: StoreCorrupt for a damaged file, StoreUnavailable for
+ * all others, such as a full disk. An error that is not SQLite's stays as it is.
+ */
+export function sqliteFailure(error: unknown): unknown {
+  const code = primaryCode(error);
+  if (code === undefined) return error;
+  const message = messageOf(error);
+  if (code === CORRUPT || code === NOT_A_DATABASE) return new StoreCorrupt(message, { cause: error });
+  return new StoreUnavailable(message, { cause: error });
+}
+
+function primaryCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
+  return error.errcode & 0xff;
 }

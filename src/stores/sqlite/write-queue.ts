@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { type StoreBudget, spend } from '../budget.ts';
-import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../errors.ts';
+import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../stores.ts';
 import type { Write, WriteResult } from './writes.ts';
 
 /** One write for the thread. `deadline`: after it the write must not begin, on the clock of `sharedNow()`. */

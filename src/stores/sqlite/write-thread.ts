@@ -6,11 +6,10 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { StoreCorrupt } from '../errors.ts';
-import { isFull, isLocked, sqliteFailure } from './failures.ts';
-import { createReserve } from './reserve.ts';
+import { StoreCorrupt } from '../stores.ts';
+import { isFull, isLocked, sqliteFailure } from './folder.ts';
 import { type Acknowledgement, type Order, READY, sharedNow } from './write-queue.ts';
-import { createWrites, type WriteResult } from './writes.ts';
+import { createReserve, createWrites, type WriteResult } from './writes.ts';
 
 /** Writes that one transaction may have, which then share one wait for the disk. */
 const MOST_AT_ONCE = 128;

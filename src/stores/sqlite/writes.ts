@@ -1,4 +1,8 @@
-/** The writes to the embedded store, as data that can be sent to the thread that makes them. */
+/**
+ * The writes to the embedded store, as data that can be sent to the thread that makes them, and the space on the disk
+ * that is reserved for them.
+ */
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { CATALOG_FIELDS, type CatalogFields, type WholeCatalogFields } from '../catalog-record.ts';
 import type { CatalogBounds } from '../catalog-store.ts';
@@ -104,5 +108,41 @@ export function createWrites(connection: DatabaseSync): (write: Write) => WriteR
         return changed > 0;
       }
     }
+  };
+}
+
+// Space on the disk that is reserved: given up when the disk is full, so that catalogs can still be deleted and keys
+// still be created and ended, and reserved again once there is room.
+
+/** Bytes of the reserve: more than the write-ahead log of any deletion or key command needs. */
+const RESERVE_BYTES = 1024 * 1024;
+
+/** The reserved space of one database. */
+export interface Reserve {
+  /** Reserves the space, if it is not reserved yet and there is room. */
+  keep(): void;
+  /** Gives the space up. Returns whether there was any. */
+  giveUp(): boolean;
+}
+
+/** The reserve of a database: a file beside it. */
+export function createReserve(database: string): Reserve {
+  const file = `${database}-reserve`;
+  const giveUp = (): boolean => {
+    if (!existsSync(file)) return false;
+    rmSync(file, { force: true });
+    return true;
+  };
+  return {
+    giveUp,
+    keep() {
+      if (existsSync(file)) return;
+      try {
+        writeFileSync(file, Buffer.alloc(RESERVE_BYTES, 1), { mode: 0o600 });
+      } catch {
+        // There is not enough room, and half a reserve must not take what is left.
+        giveUp();
+      }
+    },
   };
 }

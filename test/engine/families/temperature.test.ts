@@ -1,6 +1,6 @@
 import test from 'ava';
 import { readTemperature } from '../../../src/engine/families/temperature.ts';
-import { createChecker } from '../../../src/engine/packages/checker.ts';
+import { createChecker } from '../../../src/engine/packages/manifest.ts';
 
 function read(temperature: unknown) {
   const problems: string[] = [];

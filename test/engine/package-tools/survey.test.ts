@@ -1,6 +1,6 @@
 /** What a survey makes of answers: how long texts fare, and which limits follow. */
 import test from 'ava';
-import { laidOver } from '../../../src/engine/package-tools/laid-over.ts';
+import { laidOver } from '../../../src/engine/package-tools/pack.ts';
 import { limitsOf } from '../../../src/engine/package-tools/survey/limits.ts';
 import { type LongAnswer, tryLongTexts } from '../../../src/engine/package-tools/survey/long-texts.ts';
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import test from 'ava';
 import { createChoiceVectorCache } from '../../../src/engine/families/choice-vectors.ts';
 import { checkPackage, listPackages } from '../../../src/engine/package-tools/check.ts';
-import { defaultRevision, type RevisionClaim } from '../../../src/engine/packages/default-revision.ts';
 import { readManifest } from '../../../src/engine/packages/manifest.ts';
+import { defaultRevision, type RevisionClaim } from '../../../src/engine/packages/revisions.ts';
 import { readPackage, scanPackages } from '../../../src/engine/packages/scan.ts';
 import { modelsFolder, TINY, writePackage } from '../support/packages.ts';
 

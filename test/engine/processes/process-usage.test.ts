@@ -1,7 +1,7 @@
 /** Whether a process works, waits or is stopped. */
 import { spawn } from 'node:child_process';
 import test from 'ava';
-import { processUsage } from '../../../src/engine/processes/process-usage.ts';
+import { processUsage } from '../../../src/engine/processes/recycling.ts';
 import { eventually } from '../support/engine.ts';
 
 test('a process that works is runnable and uses time, a stopped one is not', async (t) => {

@@ -3,8 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { createEngine } from '../../../src/engine/create-engine.ts';
 import type { Engine, JobTerms, ScoreJob, ScoreOutcome } from '../../../src/engine/engine.ts';
-import type { EngineLogger } from '../../../src/engine/logger.ts';
-import type { EngineOptions } from '../../../src/engine/options.ts';
+import type { EngineLogger, EngineOptions } from '../../../src/engine/options.ts';
 
 /** The packages that the service ships with. */
 export const shippedModels = fileURLToPath(new URL('../../../models', import.meta.url));

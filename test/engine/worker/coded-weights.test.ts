@@ -1,7 +1,7 @@
 /** Weights in an entropy code are read back as they were, and a file that is broken is refused. */
 import { deflateSync } from 'node:zlib';
 import test from 'ava';
-import { decodeWeights } from '../../../src/engine/worker/coded-weights.ts';
+import { decodeWeights } from '../../../src/engine/worker/load-family.ts';
 
 function coded(data: Uint8Array, length = data.length): Buffer {
   const head = Buffer.alloc(8);

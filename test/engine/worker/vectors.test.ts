@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { dot } from '../../../src/engine/families/probabilities.ts';
+import { dot } from '../../../src/engine/families/vectors.ts';
 import { loadTokenizer } from '../../../src/engine/text/tokenizer.ts';
 import { loadGraph } from '../../../src/engine/worker/runtime.ts';
 import { shippedModels } from '../support/engine.ts';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
-import { StoreUnavailable } from '../../../src/stores/errors.ts';
+import { StoreUnavailable } from '../../../src/stores/stores.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { createRecordedLog } from '../../support/log.ts';
 import { openStores } from '../../support/open-stores.ts';

@@ -1,8 +1,7 @@
 /** The suites that every store passes, on Redis in one of its shapes. */
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
-import type { LimitStore } from '../../../src/stores/limit-store.ts';
-import type { Stores } from '../../../src/stores/stores.ts';
+import type { LimitStore, Stores } from '../../../src/stores/stores.ts';
 import { catalogStoreSuite } from '../catalog-store-suite.ts';
 import { keyStoreSuite } from '../key-store-suite.ts';
 import { limitStoreSuite } from '../limit-store-suite.ts';

@@ -3,7 +3,7 @@
 import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
-import { StoreUnavailable, StoreWriteUnconfirmed } from '../../../src/stores/errors.ts';
+import { StoreUnavailable, StoreWriteUnconfirmed } from '../../../src/stores/stores.ts';
 import { createRecordedLog } from '../../support/log.ts';
 import { openStores } from '../../support/open-stores.ts';
 import { startSentinels, type TestRedis, until } from '../../support/redis.ts';

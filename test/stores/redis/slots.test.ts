@@ -1,6 +1,6 @@
 /** The slots of a cluster, as the cluster specification of Redis works them out. */
 import test from 'ava';
-import { slotOf } from '../../../src/stores/redis/slots.ts';
+import { slotOf } from '../../../src/stores/redis/names.ts';
 
 test('the checksum is CRC-16/XMODEM', (t) => {
   t.is(slotOf('123456789'), 0x31c3 % 16_384);

@@ -1,10 +1,8 @@
 /** A connection to a server of this protocol, as a package names it. */
-import { readCredentials } from '../remote/credentials.ts';
 import type { Connection } from '../remote/remote-server.ts';
-import { readToken } from '../remote/token.ts';
-import { createInferenceClient, type InferenceClient } from './client.ts';
+import { readCredentials, readToken } from '../remote/server-options.ts';
+import { createInferenceClient, type InferenceClient, modelProblems, readinessProblem } from './client.ts';
 import type { OpenInferenceOptions } from './options.ts';
-import { modelProblems, readinessProblem } from './readiness.ts';
 
 /** A connection that rows are sent over. */
 export interface InferenceConnection extends Connection, Pick<InferenceClient, 'infer'> {}

@@ -1,12 +1,17 @@
 /**
- * Has a server compute all rows of a decision: in batches, as many at a time as it may be asked, given up together when
- * one fails. Rows of ids share a request only with rows of their length: nothing is padded.
+ * Makes rows by the rules of a package, and has a server compute all rows of a decision: in batches, as many at a time
+ * as it may be asked, given up together when one fails. Rows of ids share a request only with rows of their length:
+ * nothing is padded.
  */
-import { allTogether, batchesWithin, type RequestBounds } from '../remote/batches.ts';
-import type { JobCall } from '../remote/calls.ts';
-import type { RemoteServer } from '../remote/remote-server.ts';
+import type { TextTokenizer } from '../../text/tokenizer.ts';
+import type { Premise } from '../family.ts';
+import { allTogether, batchesWithin, type JobCall, type RequestBounds } from '../remote/calls.ts';
+import { fill, type RowTexts, textsOf } from '../remote/options.ts';
+import { createPace, type RemoteServer } from '../remote/remote-server.ts';
+import type { ReadChoice } from '../remote/scorer.ts';
 import type { InferenceConnection } from './connection.ts';
-import type { InputTensor, OpenInferenceOptions } from './options.ts';
+import type { InputTensor, OpenInferenceOptions, RowRule } from './options.ts';
+import { idsRow } from './rows.ts';
 import { inferRequest, outputOf, type Row, rowBytes } from './tensors.ts';
 
 /** The server's numbers for each row, in the order of the rows. Rejects with CallFailed. */
@@ -55,4 +60,41 @@ export function batchesOf(
   return [...byLength.values()].flatMap((places) =>
     batchesWithin(places, (place) => rowBytes(rows[place] as Row, inputs), bounds),
   );
+}
+
+/** Makes a row of a premise alone, or one of each choice. Rejects with JobStopped when the job is no longer wanted. */
+export interface RowMaker {
+  ofPremise(rule: RowRule, premise: Premise, signal: AbortSignal): Promise<Row>;
+  ofChoices(
+    rule: RowRule,
+    premise: Premise | undefined,
+    choices: readonly ReadChoice[],
+    signal: AbortSignal,
+  ): Promise<readonly Row[]>;
+}
+
+/** A maker that tokenises only what has not been tokenised, and only once what does not depend on the choice. */
+export function createRowMaker(tokenizer: TextTokenizer): RowMaker {
+  const makeRow = (rule: RowRule, texts: RowTexts, known: Map<string, readonly number[]>): Row =>
+    rule.kind === 'ids'
+      ? idsRow(rule.sequence, texts, tokenizer, known)
+      : rule.templates.map((template) => fill(template, texts));
+
+  return {
+    async ofPremise(rule, premise, signal) {
+      await createPace(signal)();
+      return makeRow(rule, textsOf(premise), new Map());
+    },
+    async ofChoices(rule, premise, choices, signal) {
+      const pace = createPace(signal);
+      const known = new Map<string, readonly number[]>();
+      const texts = premise === undefined ? {} : textsOf(premise);
+      const rows: Row[] = [];
+      for (const choice of choices) {
+        rows.push(makeRow(rule, { ...texts, choice }, known));
+        await pace();
+      }
+      return rows;
+    },
+  };
 }

@@ -5,12 +5,11 @@
 import type { Family, FamilyParts } from '../family.ts';
 import { createRemoteFamily } from '../remote/remote-family.ts';
 import type { Scorer } from '../remote/scorer.ts';
-import { createVectorScorer } from '../remote/vector-scorer.ts';
+import { createVectorScorer, type RemoteEncoder } from '../remote/vector-scorer.ts';
 import { openConnection } from './connection.ts';
-import { createRowEncoder } from './encoder.ts';
-import { createInferRows, type InferRows } from './infer-rows.ts';
+import { createInferRows, createRowMaker, type InferRows, type RowMaker } from './infer-rows.ts';
 import { type Returns, readOpenInferenceOptions } from './options.ts';
-import { createRowMaker, type RowMaker } from './row-maker.ts';
+import type { Row } from './tensors.ts';
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadOpenInference(parts: FamilyParts): Promise<Family> {
@@ -44,5 +43,28 @@ function createLogitScorer(
       return { logits, read: choices.length };
     },
     async prepare() {},
+  };
+}
+
+// Encodes texts by a server whose model makes one vector of each row.
+
+/** An encoder that makes the rows by the package's rules. */
+function createRowEncoder(
+  { choice, input, joint, jointWeight }: Extract<Returns, { kind: 'embedding' }>,
+  rowMaker: RowMaker,
+  infer: InferRows,
+): RemoteEncoder {
+  const rules = [
+    { rule: input, weight: 1 - jointWeight },
+    { rule: joint ?? input, weight: jointWeight },
+  ].filter(({ weight }) => weight > 0);
+  return {
+    choices: async (choices, call) =>
+      await infer(await rowMaker.ofChoices(choice, undefined, choices, call.signal), call),
+    async premise(premise, call) {
+      const rows: Row[] = [];
+      for (const { rule } of rules) rows.push(await rowMaker.ofPremise(rule, premise, call.signal));
+      return await infer(rows, call);
+    },
   };
 }

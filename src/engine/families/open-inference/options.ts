@@ -16,10 +16,15 @@
  * A row is described in rows.ts. The first dimension of every tensor is the rows. The package needs a `tokenizer`
  * unless the server takes texts; `batch.rows` is 16 unless it says otherwise.
  */
-import { type Checker, readOptions } from '../../packages/checker.ts';
-import { optionalWhole, type RemoteOptions, readRemoteOptions } from '../remote/options.ts';
+import { type Checker, readOptions } from '../../packages/manifest.ts';
+import {
+  checkMentions,
+  optionalWhole,
+  type RemoteOptions,
+  readRemoteOptions,
+  type TextName,
+} from '../remote/options.ts';
 import { readServer, type ServerOptions } from '../remote/server-options.ts';
-import { checkMentions, type TextName } from '../remote/templates.ts';
 import type { Sequence } from './rows.ts';
 
 /** An input tensor. `holds` is what integers are; undefined for texts. */

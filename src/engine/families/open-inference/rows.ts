@@ -5,7 +5,7 @@
  * input tensor.
  */
 import type { TextTokenizer } from '../../text/tokenizer.ts';
-import { fill, mentioned, type RowTexts, type TextName } from '../remote/templates.ts';
+import { fill, mentioned, type RowTexts, type TextName } from '../remote/options.ts';
 
 /** A row of token ids. */
 export interface IdsRow {

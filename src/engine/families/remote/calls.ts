@@ -1,9 +1,11 @@
-/** The inference calls to one server: bounded in number, bytes and time, made again where that is safe, and counted. */
+/**
+ * The inference calls to one server: the rows of a decision are divided among requests, which are bounded in number,
+ * bytes and time, made again where that is safe, and counted.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CallOutcome, InferenceCalls } from '../../engine.ts';
 import type { RunControl } from '../family.ts';
 import { CallFailed } from './call-failed.ts';
-import { createRetryThrottle } from './retry-throttle.ts';
 import { createSemaphore } from './semaphore.ts';
 
 /** For whom calls are made and until when, and the part of the process's cache that the caller may learn about. */
@@ -117,6 +119,94 @@ export function createCalls(bounds: CallBounds, unreachable: () => void): Calls 
       outcomes = { ...NO_OUTCOMES };
       counts = { rows: 0, retries: 0, seconds: 0 };
       return taken;
+    },
+  };
+}
+
+/** Bounds of one request. */
+export interface RequestBounds {
+  readonly rows: number;
+  /** The bytes of its rows together. */
+  readonly messageBytes: number;
+}
+
+/**
+ * Puts places one after another into batches within the bounds; `bytesOf` is what a place takes in a request. One that
+ * alone takes more than a request may hold is a batch of its own. The same places always make the same batches.
+ */
+export function batchesWithin(
+  places: Iterable<number>,
+  bytesOf: (place: number) => number,
+  bounds: RequestBounds,
+): readonly (readonly number[])[] {
+  const batches: number[][] = [];
+  let batch: number[] = [];
+  let bytes = 0;
+  for (const place of places) {
+    const size = bytesOf(place);
+    if (batch.length > 0 && (batch.length === bounds.rows || bytes + size > bounds.messageBytes)) {
+      batches.push(batch);
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(place);
+    bytes += size;
+  }
+  return batch.length === 0 ? batches : [...batches, batch];
+}
+
+/**
+ * Does all parts of a job at the same time. When one fails the others are given up, and once all have ended the first
+ * failure is thrown.
+ */
+export async function allTogether<P, R>(
+  parts: readonly P[],
+  call: JobCall,
+  once: (part: P, call: JobCall) => Promise<R>,
+): Promise<readonly R[]> {
+  const others = new AbortController();
+  const both = AbortSignal.any([call.signal, others.signal]);
+  const failures: unknown[] = [];
+  const ended = await Promise.all(
+    parts.map(async (part) => {
+      try {
+        return { result: await once(part, { ...call, signal: both }) };
+      } catch (error) {
+        failures.push(error);
+        others.abort();
+        return undefined;
+      }
+    }),
+  );
+  if (failures.length > 0) throw failures[0];
+  return ended.map((each) => (each as { readonly result: R }).result);
+}
+
+/**
+ * Limits how many calls are made again: a store of tokens as in gRPC's own throttling of retries (gRFC A6). A failure
+ * takes one, a success gives a tenth back, and while half of them or less are left, no call is made again: retries must
+ * not add to the load of a server in trouble.
+ */
+export interface RetryThrottle {
+  succeeded(): void;
+  /** Takes note of a failure. Returns whether the call may be made again. */
+  failed(): boolean;
+}
+
+/** Tokens of the store, and how many a success gives back: the values of the examples in gRFC A6. */
+const CAPACITY = 10;
+const GAIN = 0.1;
+
+/** A throttle with all its tokens. */
+export function createRetryThrottle(): RetryThrottle {
+  let tokens = CAPACITY;
+  return {
+    succeeded() {
+      tokens = Math.min(CAPACITY, tokens + GAIN);
+    },
+    failed() {
+      tokens = Math.max(0, tokens - 1);
+      return tokens > CAPACITY / 2;
     },
   };
 }

@@ -7,20 +7,19 @@
  *       "temperature": see temperature.ts,
  *       "batch": { "rows": n, "independent": whether a row's result does not depend on the rows beside it,
  *                  "choices": the most choices of a decision that are sent },
- *       "shortlist": what picks as many if there are more, see shortlist-options.ts,
+ *       "shortlist": what picks as many if there are more, see shortlist.ts,
  *       "in_flight": { "requests": n, "bytes": n }, "message_bytes": n, "timeout_ms": of one request }
  *
  * Everything from `batch` on is optional. `message_bytes` bounds the rows of a request, and the answer.
  */
-import { type Checker, createChecker } from '../../packages/checker.ts';
+import { type Checker, createChecker } from '../../packages/manifest.ts';
 import { DEFAULT_REQUESTS } from '../../packages/servers.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
-import type { FamilyParts } from '../family.ts';
+import type { FamilyParts, Premise } from '../family.ts';
 import { readTemperature, type Temperature } from '../temperature.ts';
-import type { RequestBounds } from './batches.ts';
-import { createByteTokens } from './byte-tokens.ts';
-import type { CallBounds } from './calls.ts';
-import { type ChoiceCap, readShortlist, type ShortlistOptions } from './shortlist-options.ts';
+import type { CallBounds, RequestBounds } from './calls.ts';
+import type { ReadChoice } from './scorer.ts';
+import { type ChoiceCap, readShortlist, type ShortlistOptions } from './shortlist.ts';
 
 /** How tokens are counted in this process. */
 export type TokenCount =
@@ -114,4 +113,76 @@ export type Cuts = 'refuses' | 'silently';
  */
 export function readCuts(fields: Checker): Cuts {
   return fields.text('cuts', /^(refuses|silently)$/) === 'refuses' ? 'refuses' : 'silently';
+}
+
+// Counts tokens where only the server has the tokenizer: a fixed number of UTF-8 bytes counts as one.
+
+/** A tokenizer whose ids mean nothing; only their number does. */
+function createByteTokens(bytesPerToken: number): TextTokenizer {
+  const tokensOf = (bytes: number): readonly number[] => new Array<number>(bytes).fill(0);
+  return {
+    ids: (text) => tokensOf(Math.ceil(Buffer.byteLength(text) / bytesPerToken)),
+    reader() {
+      let bytes = 0;
+      return {
+        read(piece) {
+          bytes += Buffer.byteLength(piece);
+          const whole = Math.floor(bytes / bytesPerToken);
+          bytes -= whole * bytesPerToken;
+          return [tokensOf(whole)];
+        },
+        end: () => [tokensOf(Math.ceil(bytes / bytesPerToken))],
+      };
+    },
+  };
+}
+
+// Templates of a package: texts with `{input}`, `{instruction}` and `{choice}` in them. They say what a server reads of
+// a decision. A text that is filled in is taken literally, whatever it holds.
+
+/** The texts that a template may mention. */
+export type TextName = 'input' | 'instruction' | 'choice';
+
+/** The texts of one row, and the tokens of those that have been tokenised. */
+export type RowTexts = Readonly<Partial<Record<TextName, { readonly text: string; readonly ids: readonly number[] }>>>;
+
+const MENTION = /\{(input|instruction|choice)\}/g;
+
+/** The texts that a template mentions. */
+export function mentioned(template: string): readonly TextName[] {
+  return [...template.matchAll(MENTION)].map(([, name]) => name as TextName);
+}
+
+/** The template with its texts; the mention of a text that is not given stays as it is. */
+export function fill(template: string, texts: RowTexts): string {
+  return template.replaceAll(MENTION, (whole, name: TextName) => texts[name]?.text ?? whole);
+}
+
+/** The texts of a premise and, if there is one, of a choice. */
+export function textsOf(premise: Premise, choice?: ReadChoice): RowTexts {
+  return {
+    input: { text: premise.inputText, ids: premise.input },
+    instruction: { text: premise.instructionText, ids: premise.instruction },
+    ...(choice && { choice }),
+  };
+}
+
+/** Reads a template; it may mention these texts, and must mention the last of them. What is wrong becomes a problem. */
+export function readTemplate(templates: Checker, field: string, names: readonly TextName[]): string {
+  const template = templates.text(field, /./su);
+  checkMentions(templates, field, [template], names);
+  return template;
+}
+
+/** Notes a problem where the templates of a field do not mention the last of these texts, or others than these. */
+export function checkMentions(
+  fields: Checker,
+  field: string,
+  templates: readonly string[],
+  names: readonly TextName[],
+): void {
+  const found = new Set(templates.flatMap(mentioned));
+  const needed = names.at(-1) as TextName;
+  if (!found.has(needed)) fields.problem(`must mention {${needed}}`, field);
+  for (const name of found) if (!names.includes(name)) fields.problem(`must not mention {${name}}`, field);
 }

@@ -1,7 +1,8 @@
 /**
  * Measures how long a server takes, by the clock: full batches of short and of the longest rows, one request at a time.
+ * If a local model picks the choices, its cost comes on top.
  */
-import type { CostCurve, CostProfile } from '../../cost-profile.ts';
+import type { CostCurve, CostProfile, JobSize } from '../../cost-profile.ts';
 import type { ModelLimits } from '../../engine.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import type { Premise } from '../family.ts';
@@ -86,4 +87,39 @@ export async function measureServer({
 /** A curve that does not fall: if the longer run was faster, that was chance. */
 function curve(first: readonly [number, number], last: readonly [number, number]): CostCurve {
   return first[0] >= last[0] ? [last] : [first, [last[0], Math.max(first[1], last[1])]];
+}
+
+/**
+ * The profile of both. The curves of `CostProfile` itself give the cost of a premise at the server and of a choice in
+ * the local model; a job's cost is that of its parts.
+ */
+export interface ShortlistProfile extends CostProfile {
+  readonly shortlisted: {
+    /** The most choices that the server takes. */
+    readonly cap: number;
+    readonly local: CostProfile;
+    readonly decider: CostProfile;
+  };
+}
+
+/** A part of a job, and the profile that says what it costs. */
+export interface CostPart {
+  readonly profile: CostProfile;
+  readonly size: JobSize;
+}
+
+/** The parts of a job of this size; undefined for a profile of another family. */
+export function shortlistParts(profile: CostProfile, size: JobSize): readonly CostPart[] | undefined {
+  if (!isShortlisted(profile)) return undefined;
+  const { cap, local, decider } = profile.shortlisted;
+  const part = (of: CostProfile, choices: number): CostPart => {
+    const uncached = of.choicesCached ? Math.min(size.uncached, choices) : choices;
+    return { profile: of, size: { ...size, choices, uncached } };
+  };
+  if (size.choices <= cap) return [part(decider, size.choices)];
+  return [part(local, size.choices), part(decider, cap)];
+}
+
+function isShortlisted(profile: CostProfile): profile is ShortlistProfile {
+  return 'shortlisted' in profile;
 }

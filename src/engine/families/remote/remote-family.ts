@@ -3,11 +3,11 @@
  * logits, divides them by the package's temperature, and keeps track of whether the server is fit.
  *
  * A dialect is a file that reads its options and calls this with two functions: `open`, which makes a connection, and
- * `scorer`, which makes logits by calls over it. `families/rerank/rerank.ts` is the shortest example.
+ * `scorer`, which makes logits by calls over it. `families/remote/dialects/rerank.ts` is the shortest example.
  */
-import { InvalidOptions } from '../../packages/checker.ts';
+import { InvalidOptions } from '../../packages/manifest.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
-import { tokensOfChoice } from '../choice-tokens.ts';
+import { tokensOfChoice } from '../choice-encoder.ts';
 import {
   ChoiceTooLong,
   type Family,
@@ -16,16 +16,13 @@ import {
   InputTooLong,
   unhindered,
 } from '../family.ts';
-import { softmax } from '../probabilities.ts';
+import { softmax } from '../vectors.ts';
 import { CallFailed, reasonOf } from './call-failed.ts';
 import { type RemoteOptions, tokenizerOf } from './options.ts';
-import { createPace } from './pace.ts';
 import { measureServer } from './profile.ts';
-import { type Connection, RemoteServer } from './remote-server.ts';
-import type { ReadChoice, Scorer } from './scorer.ts';
-import { ofPremise } from './server-limits.ts';
-import { loadShortlisted } from './shortlist.ts';
-import { choicesProblem } from './shortlist-options.ts';
+import { type Connection, createPace, RemoteServer } from './remote-server.ts';
+import { ofPremise, type ReadChoice, type Scorer } from './scorer.ts';
+import { choicesProblem, loadShortlisted } from './shortlist.ts';
 
 /** What a dialect is given to score with. */
 export interface ScorerTools<C extends Connection> {

@@ -1,12 +1,11 @@
 /**
  * The server of one package, whatever protocol it speaks: its connection, its calls, and whether it is fit to decide.
  */
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import type { InferenceCalls } from '../../engine.ts';
 import { type FamilyServer, JobStopped, type RunControl, type ServerProblems } from '../family.ts';
-import { type Breaker, createBreaker } from './breaker.ts';
 import { CallFailed, reasonOf } from './call-failed.ts';
 import { type CallBounds, type CallSize, type Calls, type CallTerms, createCalls, type JobCall } from './calls.ts';
-import { type Monitor, startMonitor } from './monitor.ts';
 
 /** One connection, as a protocol makes it. */
 export interface Connection {
@@ -132,4 +131,113 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
     this.#state = { kind: 'connected', connection: this.#state.connection };
     this.#options.unready([problem]);
   }
+}
+
+// Decides when a server is not asked any more: after several decisions in a row that it failed at, or at once after an
+// answer that makes asking again pointless. A decision that ran out of its caller's time counts as a failure if the
+// server made no other meanwhile and the wait was long enough to mean something. Whether the server is well again is
+// found out by the canary.
+
+/** Watches the decisions of one server. */
+interface Breaker {
+  succeeded(): void;
+  /** `since`: when the decision began, on the clock of `performance.now()`. `outOfTime`: whether its time was up. */
+  failed(error: CallFailed, since: number, outOfTime: boolean): void;
+  /** Forgets all failures. */
+  reset(): void;
+}
+
+/** Failures in a row after which the server is not asked any more. */
+const TOLERATED = 5;
+/** Milliseconds that a decision whose time was up must have waited to count as a failure of the server. */
+const MEANINGFUL = 1000;
+
+/**
+ * `open` is called once, at the last tolerated failure or the first that is beyond doubt, and again only after a
+ * success or a reset.
+ */
+export function createBreaker(open: (reason: string) => void): Breaker {
+  let failures = 0;
+  let lastAnswer = 0;
+  return {
+    succeeded() {
+      failures = 0;
+      lastAnswer = performance.now();
+    },
+    failed({ outcome, blame, message }, since, outOfTime) {
+      if ((outcome === 'canceled' && !outOfTime) || blame === 'request') return;
+      if (blame === 'unfit') {
+        if (failures < TOLERATED) open(message);
+        failures = TOLERATED;
+        return;
+      }
+      if (outOfTime && (lastAnswer > since || performance.now() - since < MEANINGFUL)) return;
+      if (++failures === TOLERATED) open(`it fails again and again: ${message}`);
+    },
+    reset() {
+      failures = 0;
+    },
+  };
+}
+
+// Asks a server regularly whether it is ready, so that its absence is noticed before a decision fails for it.
+
+/** A server that is asked regularly, until `stop`. */
+interface Monitor {
+  /** Asks now, in addition to the regular times. */
+  hurry(): void;
+  stop(): void;
+}
+
+/** Milliseconds between two questions, and before the question is repeated after a problem. */
+const INTERVAL = 1000;
+const AGAIN = 100;
+
+/** `problem` asks once; `gone` is called, and the asking ends, when it has found a problem twice in a row. */
+function startMonitor(problem: () => Promise<string | undefined>, gone: (problem: string) => void): Monitor {
+  let stopped = false;
+  let asking = false;
+
+  const ask = async (): Promise<void> => {
+    if (asking || stopped) return;
+    asking = true;
+    let found = await problem();
+    // One broken connection does not mean that the server is away.
+    if (found !== undefined && !stopped) {
+      await delay(AGAIN);
+      found = await problem();
+    }
+    asking = false;
+    if (found === undefined || stopped) return;
+    stop();
+    gone(found);
+  };
+
+  const timer = setInterval(() => void ask(), INTERVAL);
+  const stop = (): void => {
+    stopped = true;
+    clearInterval(timer);
+  };
+  return { hurry: () => void ask(), stop };
+}
+
+// Keeps long work from holding up the process: other decisions, cancellations and reports of progress get their turn in
+// between.
+
+/** Called between two steps of work. Throws JobStopped when the job is no longer wanted. */
+export type Pace = () => Promise<void>;
+
+/** The longest that work may go on without a pause, milliseconds. */
+const LONGEST = 8;
+
+/** The pace of one job. */
+export function createPace(signal: AbortSignal): Pace {
+  let since = performance.now();
+  return async () => {
+    if (performance.now() - since >= LONGEST) {
+      await nextTurn();
+      since = performance.now();
+    }
+    if (signal.aborted) throw new JobStopped();
+  };
 }

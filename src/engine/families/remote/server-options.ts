@@ -10,7 +10,9 @@
  * Without `tls` the connection is in clear. Files lie in the package's folder unless their paths are absolute, and are
  * not listed in `files`: they are read anew for every connection, since they are replaced while the service runs.
  */
-import type { Checker } from '../../packages/checker.ts';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Checker } from '../../packages/manifest.ts';
 import { ADDRESS_PATTERN, TOKEN_VARIABLE_PATTERN } from '../../packages/servers.ts';
 
 /** How a server is reached. Paths as the manifest has them. */
@@ -21,7 +23,7 @@ export interface ServerOptions {
 }
 
 /** PEM files. Without a CA, those that Node trusts are trusted. */
-export interface TlsOptions {
+interface TlsOptions {
   readonly ca: string | undefined;
   readonly certificate: string | undefined;
   readonly key: string | undefined;
@@ -29,7 +31,7 @@ export interface TlsOptions {
 }
 
 /** Where the bearer token is. */
-export type TokenSource =
+type TokenSource =
   | { readonly kind: 'file'; readonly file: string }
   | { readonly kind: 'variable'; readonly variable: string };
 
@@ -91,4 +93,72 @@ function tokenOf(server: Checker): TokenSource | undefined {
 
 function textIn(fields: Checker, field: string, pattern = /./u): string | undefined {
   return fields.value(field) === undefined ? undefined : fields.text(field, pattern);
+}
+
+// Reads the TLS files that a package names, anew for every connection: certificates are replaced while the service
+// runs.
+
+/** PEM texts. Without a CA, those that Node trusts are trusted. */
+export interface TlsCredentials {
+  readonly ca?: Buffer;
+  readonly certificate?: Buffer;
+  readonly key?: Buffer;
+  readonly serverName?: string;
+}
+
+/** The files' contents. Rejects with an Error that names the file that cannot be read. */
+export async function readCredentials(
+  tls: TlsOptions | undefined,
+  folder: string,
+): Promise<TlsCredentials | undefined> {
+  if (tls === undefined) return undefined;
+  const read = async (name: 'ca' | 'certificate' | 'key'): Promise<{ readonly [part in typeof name]?: Buffer }> => {
+    const file = tls[name];
+    if (file === undefined) return {};
+    try {
+      return { [name]: await readFile(resolve(folder, file)) };
+    } catch (error) {
+      throw new Error(`server.tls.${name}: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    }
+  };
+  return {
+    ...(await read('ca')),
+    ...(await read('certificate')),
+    ...(await read('key')),
+    ...(tls.serverName !== undefined && { serverName: tls.serverName }),
+  };
+}
+
+// The bearer token of a package. It is read anew for every connection: tokens are replaced while the service runs. It
+// appears in no message: these name its file or variable and never quote it.
+
+/** What a header takes as a token: the characters of RFC 6750, and others that vendors' keys contain. */
+const TOKEN_PATTERN = /^[\x21-\x7e]{1,8192}$/;
+
+/**
+ * The token; undefined if the package names none. Rejects with an Error that names the file or the variable without
+ * one.
+ */
+export async function readToken(source: TokenSource | undefined, folder: string): Promise<string | undefined> {
+  if (source === undefined) return undefined;
+  const [field, name] =
+    source.kind === 'file' ? ['token_file', `'${source.file}'`] : ['token_env', `the variable ${source.variable}`];
+  const text = source.kind === 'file' ? await fileText(source.file, folder) : process.env[source.variable];
+  if (text === undefined) throw new Error(`server.${field}: ${name} is not set`);
+  const token = text.trim();
+  if (!TOKEN_PATTERN.test(token)) throw new Error(`server.${field}: ${name} must hold one token on one line`);
+  return token;
+}
+
+/** What a server said, without the token, which some servers quote when they refuse it. */
+export function withoutToken(said: string, token: string | undefined): string {
+  return token === undefined ? said : said.replaceAll(token, '[token]');
+}
+
+async function fileText(file: string, folder: string): Promise<string> {
+  try {
+    return await readFile(resolve(folder, file), 'utf8');
+  } catch (error) {
+    throw new Error(`server.token_file: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
 }

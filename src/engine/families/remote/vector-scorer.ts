@@ -4,12 +4,10 @@
  * decision would depend on earlier ones.
  */
 import type { Premise } from '../family.ts';
-import { dot } from '../probabilities.ts';
-import { mixed, normalised } from '../vectors.ts';
+import { dot, mixed, normalised } from '../vectors.ts';
 import { malformed } from './call-failed.ts';
 import type { JobCall } from './calls.ts';
-import type { ReadChoice, Scorer } from './scorer.ts';
-import { ofChoices } from './server-limits.ts';
+import { ofChoices, type ReadChoice, type Scorer } from './scorer.ts';
 
 /** Gets vectors from a server, of any length above 0, with separate requests for the choices and for the premise. */
 export interface RemoteEncoder {

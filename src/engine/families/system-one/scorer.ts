@@ -1,17 +1,21 @@
-/** Asks a server for the probabilities of all choices, in one order or several. */
-import { allTogether } from '../remote/batches.ts';
-import type { HttpConnection } from '../remote/http/http-connection.ts';
+/**
+ * The dialect `system-one`: an HTTP server decides itself, and returns a probability for each choice. It is asked in
+ * one order of the choices or several. The logarithms of the probabilities are logits like others: they are divided by
+ * the package's temperature and normalised. The options are in messages.ts.
+ */
+import type { Family, FamilyParts } from '../family.ts';
+import { allTogether } from '../remote/calls.ts';
+import { type HttpConnection, openHttpConnection } from '../remote/http/http-connection.ts';
+import { fill, textsOf } from '../remote/options.ts';
+import { createRemoteFamily } from '../remote/remote-family.ts';
 import type { RemoteServer } from '../remote/remote-server.ts';
 import type { Scorer } from '../remote/scorer.ts';
-import { fill, textsOf } from '../remote/templates.ts';
-import { bodyOf, probabilitiesIn } from './messages.ts';
-import type { SystemOneOptions } from './options.ts';
-import { logitsOf } from './rounding.ts';
+import { bodyOf, logitsOf, probabilitiesIn, readSystemOneOptions, type SystemOneOptions } from './messages.ts';
 
 /**
  * A scorer that makes one request for each order. A choice's logit is the mean of the logarithms of its probabilities.
  */
-export function createSystemOneScorer(
+function createSystemOneScorer(
   server: Pick<RemoteServer<HttpConnection>, 'call'>,
   options: Pick<SystemOneOptions, 'variant' | 'model' | 'permutations' | 'state' | 'instructions'>,
 ): Scorer {
@@ -46,4 +50,14 @@ export function createSystemOneScorer(
 export function turnsOf(count: number, permutations: number): readonly number[] {
   const turns = Array.from({ length: permutations }, (_, i) => Math.floor((i * count) / permutations));
   return [...new Set(turns)];
+}
+
+/** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
+export async function loadSystemOne(parts: FamilyParts): Promise<Family> {
+  const options = readSystemOneOptions(parts.options);
+  return await createRemoteFamily(parts, options, {
+    open: () => openHttpConnection(options, parts.folder),
+    keepsChoices: false,
+    scorer: (tools) => createSystemOneScorer(tools.server, options),
+  });
 }

@@ -1,5 +1,5 @@
 /** The options of a `two-stage` package, as `training/two_stage.md` specifies them. */
-import { type Checker, readOptions } from '../../packages/checker.ts';
+import { type Checker, readOptions } from '../../packages/manifest.ts';
 import { FRAME_TOKENS, type SpecialTokens } from './packs.ts';
 import { FEATURE_NAMES, type FeatureName, type StackRule } from './stack.ts';
 

@@ -6,12 +6,10 @@
 import { boundedTokens } from '../../text/bounded-tokens.ts';
 import { createRewritingReader } from '../../text/readers.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
-import { type ChoiceEncoder, createChoiceEncoder } from '../choice-encoder.ts';
-import { createChoiceTokens } from '../choice-tokens.ts';
+import { type ChoiceEncoder, createChoiceEncoder, createChoiceTokens } from '../choice-encoder.ts';
 import { type Family, type FamilyParts, type FamilyScores, type Premise, pauseOf, type RunControl } from '../family.ts';
-import { dot, softmax } from '../probabilities.ts';
-import { middle } from '../vectors.ts';
-import { type Finder, readFinder } from './finder.ts';
+import { dot, middle, softmax } from '../vectors.ts';
+import { createTextRules, type Finder, readFinder, readSymbols, type TextRules } from './finder.ts';
 import { readTwoStageOptions, type TwoStageOptions } from './options.ts';
 import { FRAME_TOKENS, type Ids } from './packs.ts';
 import { measureTwoStage } from './profile.ts';
@@ -25,7 +23,6 @@ import {
   verdictsAmong,
 } from './stack.ts';
 import { createStageA, createStageB, type StageA, type StageB } from './stages.ts';
-import { createTextRules, readSymbols, type TextRules } from './text-rules.ts';
 import {
   fitsOneWindow,
   highest,

@@ -3,12 +3,10 @@
  * refuses the token, is an error that says what to do about it.
  */
 import { CallFailed, reasonOf } from '../../families/remote/call-failed.ts';
-import { readCredentials } from '../../families/remote/credentials.ts';
 import { failureOf } from '../../families/remote/http/answers.ts';
 import { createHttpClient, type HttpAnswer, type HttpRequest } from '../../families/remote/http/http-client.ts';
 import { parseJson } from '../../families/remote/http/parse-json.ts';
-import type { ServerOptions } from '../../families/remote/server-options.ts';
-import { readToken } from '../../families/remote/token.ts';
+import { readCredentials, readToken, type ServerOptions } from '../../families/remote/server-options.ts';
 
 /** What became of a request. */
 export type Reply =

@@ -2,8 +2,7 @@
  * Surveys a server of the dialect `embeddings`: where it listens, how many texts it takes, and what it does with long
  * ones.
  */
-import { embeddingsBody, vectorsIn } from '../../families/embeddings/messages.ts';
-import type { Encoding } from '../../families/embeddings/options.ts';
+import { type Encoding, embeddingsBody, vectorsIn } from '../../families/remote/dialects/embeddings.ts';
 import { normalised } from '../../families/vectors.ts';
 import type { Asking, Reply } from './asking.ts';
 import { askFacts, modelOf, tokensOf } from './facts.ts';

@@ -1,7 +1,7 @@
 /** What surveys of servers are asked for, and what they find. */
 
 import { CallFailed, reasonOf } from '../../families/remote/call-failed.ts';
-import type { JsonObject } from '../../families/remote/http/reading.ts';
+import type { JsonObject } from '../../families/remote/http/parse-json.ts';
 import type { Canary } from '../../packages/manifest.ts';
 import type { Reply } from './asking.ts';
 import type { LongTexts } from './long-texts.ts';

@@ -1,12 +1,9 @@
 /** Surveys a server of the Open Inference Protocol: what the model's inputs and output are, from ModelMetadata. */
 import type { ModelMetadataResponse } from '../../../../gen/inference/grpc_predict_v2_pb.ts';
-import { createInferenceClient } from '../../families/open-inference/client.ts';
-import { readinessProblem } from '../../families/open-inference/readiness.ts';
+import { createInferenceClient, readinessProblem } from '../../families/open-inference/client.ts';
 import { reasonOf } from '../../families/remote/call-failed.ts';
-import { readCredentials } from '../../families/remote/credentials.ts';
-import type { JsonObject } from '../../families/remote/http/reading.ts';
-import type { ServerOptions } from '../../families/remote/server-options.ts';
-import { readToken } from '../../families/remote/token.ts';
+import type { JsonObject } from '../../families/remote/http/parse-json.ts';
+import { readCredentials, readToken, type ServerOptions } from '../../families/remote/server-options.ts';
 import { ownText, type Survey, type SurveyRequest } from './findings.ts';
 
 /** The tokens that frame a sequence of the model. */

@@ -3,10 +3,15 @@
  * and which switch makes logits of them, how many documents it takes, and what it does with long texts.
  */
 import { malformed } from '../../families/remote/call-failed.ts';
-import { fill, type RowTexts } from '../../families/remote/templates.ts';
-import { rerankBody, scoresIn } from '../../families/rerank/messages.ts';
-import type { RerankScores, RerankShape } from '../../families/rerank/options.ts';
-import { doubtOf, logitsOf } from '../../families/rerank/scores.ts';
+import {
+  doubtOf,
+  logitsOf,
+  type RerankScores,
+  type RerankShape,
+  rerankBody,
+  scoresIn,
+} from '../../families/remote/dialects/rerank.ts';
+import { fill, type RowTexts } from '../../families/remote/options.ts';
 import type { Asking, Reply } from './asking.ts';
 import { askFacts, modelOf, tokensOf } from './facts.ts';
 import {

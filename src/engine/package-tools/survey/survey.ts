@@ -1,6 +1,6 @@
 /** Surveys a server in the dialect that it speaks. */
 import type { ServerOptions } from '../../families/remote/server-options.ts';
-import type { DialectName } from '../../packages/family-names.ts';
+import type { DialectName } from '../../packages/manifest.ts';
 import { createAsking } from './asking.ts';
 import { surveyEmbeddings } from './embeddings.ts';
 import type { Survey, SurveyRequest } from './findings.ts';

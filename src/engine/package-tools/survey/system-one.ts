@@ -3,8 +3,7 @@
  * takes, and what it does with long texts.
  */
 import { CallFailed } from '../../families/remote/call-failed.ts';
-import { bodyOf, probabilitiesIn } from '../../families/system-one/messages.ts';
-import type { SystemOneVariant } from '../../families/system-one/options.ts';
+import { bodyOf, probabilitiesIn, type SystemOneVariant } from '../../families/system-one/messages.ts';
 import type { Asking, Reply } from './asking.ts';
 import { askFacts, modelOf, tokensOf } from './facts.ts';
 import { NotSuchADialect, ownText, readReply, type Survey, type SurveyRequest } from './findings.ts';

@@ -3,10 +3,10 @@ import test from 'ava';
 import { batchesOf } from '../../../../src/engine/families/open-inference/infer-rows.ts';
 import { readOpenInferenceOptions } from '../../../../src/engine/families/open-inference/options.ts';
 import { idsRow } from '../../../../src/engine/families/open-inference/rows.ts';
-import { createRetryThrottle } from '../../../../src/engine/families/remote/retry-throttle.ts';
+import { createRetryThrottle } from '../../../../src/engine/families/remote/calls.ts';
+import { fill } from '../../../../src/engine/families/remote/options.ts';
 import { createSemaphore } from '../../../../src/engine/families/remote/semaphore.ts';
-import { fill } from '../../../../src/engine/families/remote/templates.ts';
-import { InvalidOptions } from '../../../../src/engine/packages/checker.ts';
+import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 import { concurrencyOf, parseServers } from '../../../../src/engine/packages/servers.ts';
 import { EMBEDDING_OPTIONS, LOGIT_OPTIONS } from '../../support/inference-packages.ts';
 

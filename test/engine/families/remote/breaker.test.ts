@@ -2,9 +2,9 @@
 import { status } from '@grpc/grpc-js';
 import test from 'ava';
 import { failureOf as grpcFailureOf } from '../../../../src/engine/families/open-inference/client.ts';
-import { createBreaker } from '../../../../src/engine/families/remote/breaker.ts';
 import type { CallFailed } from '../../../../src/engine/families/remote/call-failed.ts';
 import { failureOf as httpFailureOf } from '../../../../src/engine/families/remote/http/answers.ts';
+import { createBreaker } from '../../../../src/engine/families/remote/remote-server.ts';
 
 /** After which of eight failures in a row a breaker opened. */
 function openings(failure: CallFailed): readonly number[] {

@@ -1,10 +1,10 @@
 /** What packages of each dialect over HTTP may say, and what they may not. */
 import test from 'ava';
-import { readEmbeddingsOptions } from '../../../../src/engine/families/embeddings/options.ts';
-import { readRerankOptions } from '../../../../src/engine/families/rerank/options.ts';
-import { InvalidOptions } from '../../../../src/engine/packages/checker.ts';
+import { readEmbeddingsOptions } from '../../../../src/engine/families/remote/dialects/embeddings.ts';
+import { readRerankOptions } from '../../../../src/engine/families/remote/dialects/rerank.ts';
+import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 import { clearTokenAddress, tokenVariableOf } from '../../../../src/engine/packages/servers.ts';
-import { loadRemote } from '../../../../src/engine/worker/load-dialect.ts';
+import { loadRemote } from '../../../../src/engine/worker/load-family.ts';
 import { RERANK_OPTIONS, TEXT_EMBEDDING_OPTIONS } from '../../support/remote-packages.ts';
 
 type Options = Readonly<Record<string, unknown>>;

@@ -2,9 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { choicesProblem, readShortlist } from '../../../../src/engine/families/remote/shortlist-options.ts';
-import { createChecker } from '../../../../src/engine/packages/checker.ts';
-import { jobCost } from '../../../../src/engine/scheduling/job-cost.ts';
+import { choicesProblem, readShortlist } from '../../../../src/engine/families/remote/shortlist.ts';
+import { createChecker } from '../../../../src/engine/packages/manifest.ts';
+import { jobCost } from '../../../../src/engine/pool/estimates.ts';
 import { eventually, job, shippedModels, startEngine, type TestEngine, terms } from '../../support/engine.ts';
 import { writeInferencePackage } from '../../support/inference-packages.ts';
 import { problemsIn } from '../../support/inference-scene.ts';

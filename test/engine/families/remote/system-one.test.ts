@@ -1,10 +1,15 @@
 /** Servers that decide themselves: what they are asked, to the letter, and what is made of their probabilities. */
 import test, { type ExecutionContext } from 'ava';
-import { bodyOf, probabilitiesIn } from '../../../../src/engine/families/system-one/messages.ts';
-import { readSystemOneOptions, type SystemOneVariant } from '../../../../src/engine/families/system-one/options.ts';
-import { halfDigitOf, logitsOf } from '../../../../src/engine/families/system-one/rounding.ts';
+import {
+  bodyOf,
+  halfDigitOf,
+  logitsOf,
+  probabilitiesIn,
+  readSystemOneOptions,
+  type SystemOneVariant,
+} from '../../../../src/engine/families/system-one/messages.ts';
 import { turnsOf } from '../../../../src/engine/families/system-one/scorer.ts';
-import { InvalidOptions } from '../../../../src/engine/packages/checker.ts';
+import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
 import { type SystemOneServed, systemOneDialect } from '../../support/http-models/system-one.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';

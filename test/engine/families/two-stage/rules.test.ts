@@ -1,6 +1,6 @@
 /** The rules of the two-stage family, one by one. */
 import test from 'ava';
-import { readFinder } from '../../../../src/engine/families/two-stage/finder.ts';
+import { createTextRules, readFinder } from '../../../../src/engine/families/two-stage/finder.ts';
 import { packFeeds, splitOptions } from '../../../../src/engine/families/two-stage/packs.ts';
 import {
   closenessOf,
@@ -11,7 +11,6 @@ import {
   stackLogits,
   verdictsAmong,
 } from '../../../../src/engine/families/two-stage/stack.ts';
-import { createTextRules } from '../../../../src/engine/families/two-stage/text-rules.ts';
 import {
   highest,
   holdsFirst,
@@ -19,7 +18,7 @@ import {
   readableWindows,
   splitPremise,
 } from '../../../../src/engine/families/two-stage/windows.ts';
-import { InvalidOptions } from '../../../../src/engine/packages/checker.ts';
+import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 
 const rules = createTextRules(
   new Map([

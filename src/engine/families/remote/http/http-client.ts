@@ -6,7 +6,7 @@ import { Agent as ClearAgent, type IncomingMessage, type RequestOptions, request
 import { request as requestOverTls, Agent as TlsAgent } from 'node:https';
 import { CallFailed, malformed } from '../call-failed.ts';
 import type { CallTerms } from '../calls.ts';
-import type { TlsCredentials } from '../credentials.ts';
+import type { TlsCredentials } from '../server-options.ts';
 
 /** Where the server is, and what bounds its answers. */
 export interface HttpClientOptions {

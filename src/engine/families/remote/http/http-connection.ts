@@ -5,10 +5,8 @@
  */
 import { reasonOf } from '../call-failed.ts';
 import type { CallTerms } from '../calls.ts';
-import { readCredentials } from '../credentials.ts';
 import type { Connection } from '../remote-server.ts';
-import type { HttpServerOptions } from '../server-options.ts';
-import { readToken } from '../token.ts';
+import { type HttpServerOptions, readCredentials, readToken } from '../server-options.ts';
 import { failureOf, readinessOf } from './answers.ts';
 import { createHttpClient } from './http-client.ts';
 import { parseJson } from './parse-json.ts';

@@ -1,0 +1,200 @@
+/**
+ * `umpire catalogs describe` and `umpire catalogs replace`: change what a model reads for a catalog's choices, and the
+ * choices themselves.
+ */
+import { readFile } from 'node:fs/promises';
+import { versionFault } from '../../domain/catalogs.ts';
+import { textOfChoice } from '../../stores/catalog-additions.ts';
+import type { CatalogRecord } from '../../stores/catalog-store.ts';
+import { ownerFrom, readArguments } from '../arguments.ts';
+import { type Command, OWNER_OPTION, UsageError } from '../command.ts';
+import { choicesFrom } from '../decide/decide.ts';
+import { entriesOf } from '../decide/records.ts';
+import { changeCatalog, existing, FORGET_OPTION } from '../learn/catalog-change.ts';
+import type { OwnEngine } from '../learn/own-engine.ts';
+import { STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
+
+type Descriptions = Readonly<Record<string, string>>;
+
+const TARGET = {
+  owner: { ...OWNER_OPTION, meaning: 'who owns the catalog; needed' },
+  catalog: { type: 'string', value: 'ID', meaning: 'the catalog; needed' },
+} as const;
+const DESCRIBE = {
+  ...TARGET,
+  remove: { type: 'boolean', meaning: 'takes descriptions away: those of the choices in FILE, or all' },
+  forget: FORGET_OPTION,
+} as const;
+const REPLACE = {
+  ...TARGET,
+  version: { type: 'string', value: 'LABEL', meaning: "the catalog's new version", otherwise: 'as it is' },
+  forget: FORGET_OPTION,
+} as const;
+const ENVIRONMENT = [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'];
+/** The paragraph about learned state on the help pages of both commands. */
+const LEARNS_ANEW =
+  'What was learned belongs to the choices as they were read before: it is learned anew from kept examples (learn --keep-examples). Without them --forget is needed, and the catalog decides zero-shot until it learns.';
+
+/** The commands `umpire catalogs describe` and `umpire catalogs replace`. */
+export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
+  {
+    name: 'catalogs describe',
+    usage: '--owner NAME --catalog ID (FILE | --remove [FILE]) [--forget]',
+    summary: "says what a catalog's choices mean",
+    notes: [
+      'The model reads "choice: description" in place of the choice; answers and the catalog have the bare choice. Descriptions of choices that FILE does not name stay.',
+      LEARNS_ANEW,
+    ],
+    positionals: [['FILE', 'JSON lines {"choice": …, "description": …}, or CSV with such a header']],
+    options: DESCRIBE,
+    environment: ENVIRONMENT,
+    async run(args, terminal) {
+      const { values, positionals } = readArguments(args, DESCRIBE, [], 1);
+      const owner = ownerFrom(values.owner);
+      const [file] = positionals;
+      const removes = values.remove === true;
+      if (file === undefined && !removes) throw new UsageError('FILE or --remove is needed');
+      const text = file === undefined ? undefined : await readFile(file, 'utf8');
+      await withStores(terminal, async ({ catalogs }) => {
+        const found = await existing(catalogs, owner, values.catalog);
+        const { choices, additions } = found.record;
+        const before = additions?.descriptions ?? {};
+        const { described, lines, problems } = readDescriptions(text ?? '', choices, removes);
+        if (text !== undefined && problems.length === 0 && described.size === 0) throw new Error('the file is empty');
+        const named = removes ? (text === undefined ? choices : [...described.keys()]) : [];
+        const descriptions = Object.fromEntries([
+          ...Object.entries(before).filter(([choice]) => !named.includes(choice)),
+          ...(removes ? [] : described),
+        ]);
+        const next = withDescriptions(found.record, descriptions);
+        await changeCatalog(
+          { catalogs, owner, found, forget: values.forget === true, terminal },
+          next,
+          async (engine) =>
+            [...problems, ...(await textProblems(engine, next, lines))]
+              .toSorted(([a], [b]) => a - b)
+              .map(([line, problem]) => (line === 0 ? problem : `line ${line}: ${problem}`)),
+        );
+      });
+    },
+  },
+  {
+    name: 'catalogs replace',
+    usage: '--owner NAME --catalog ID [--version LABEL] [--forget] FILE',
+    summary: "replaces a catalog's choices, at once and whole",
+    notes: [
+      'Descriptions and kept examples of the choices that remain are kept. A decision is made by the old choices or by the new ones, never by some of both.',
+      LEARNS_ANEW,
+    ],
+    positionals: [['FILE', 'the new choices: a JSON array, or one a line']],
+    options: REPLACE,
+    environment: ENVIRONMENT,
+    async run(args, terminal) {
+      const { values, positionals } = readArguments(args, REPLACE, ['FILE']);
+      const owner = ownerFrom(values.owner);
+      const { version } = values;
+      const fault = versionFault(version);
+      if (fault !== undefined) throw new UsageError(`--version: ${fault.message}`);
+      const choices = choicesFrom(await readFile(positionals[0] as string, 'utf8'));
+      await withStores(terminal, async ({ catalogs }) => {
+        const found = await existing(catalogs, owner, values.catalog);
+        const { record } = found;
+        const kept = Object.entries(record.additions?.descriptions ?? {}).filter(([choice]) =>
+          choices.includes(choice),
+        );
+        const next = withDescriptions(
+          { ...record, choices, ...(version === undefined ? {} : { version }) },
+          Object.fromEntries(kept),
+        );
+        const added = choices.filter((choice) => !record.choices.includes(choice)).length;
+        const remain = choices.length - added;
+        terminal.out(
+          `${record.id}: ${added} choices are new, ${remain} remain, ${record.choices.length - remain} go; ${kept.length} descriptions remain`,
+        );
+        await changeCatalog(
+          { catalogs, owner, found, forget: values.forget === true, terminal },
+          next,
+          async (engine) => {
+            const { limits } = engine.revision;
+            const tooMany = choices.length > limits.choices;
+            return [
+              ...(tooMany ? [`${choices.length} choices; ${engine.name} takes at most ${limits.choices}`] : []),
+              ...(await textProblems(engine, next, new Map())).map(([, problem]) => problem),
+            ];
+          },
+        );
+      });
+    },
+  },
+];
+
+/** The record with these descriptions in place of its own; what it learned stays. */
+function withDescriptions(record: CatalogRecord, descriptions: Descriptions): CatalogRecord {
+  const { additions, ...bare } = record;
+  const next = {
+    ...(Object.keys(descriptions).length === 0 ? {} : { descriptions }),
+    ...(additions?.learned === undefined ? {} : { learned: additions.learned }),
+  };
+  return Object.keys(next).length === 0 ? bare : { ...bare, additions: next };
+}
+
+/** A problem and the number of its line; 0 for a problem that belongs to no line. */
+type Problem = readonly [line: number, problem: string];
+
+/** Reads a file of descriptions. `removes`: only its choices are read, since their descriptions are to be removed. */
+function readDescriptions(text: string, choices: readonly string[], removes: boolean) {
+  const problems: Problem[] = [];
+  const described = new Map<string, string>();
+  const lines = new Map<string, number>();
+  for (const { line, read } of entriesOf(text)) {
+    if ('problem' in read) {
+      problems.push([line, read.problem]);
+      continue;
+    }
+    const { choice, description } = read.value;
+    const missing = Object.entries(removes ? { choice } : { choice, description })
+      .filter(([, value]) => typeof value !== 'string' || value.trim() === '')
+      .map(([name]) => name);
+    if (missing.length > 0) {
+      problems.push([line, `${missing.join(' and ')} must be a text that is not empty`]);
+      if (missing.includes('choice')) continue;
+    }
+    const name = choice as string;
+    const earlier = lines.get(name);
+    if (!choices.includes(name)) problems.push([line, `${JSON.stringify(name)} is not one of the choices`]);
+    else if (earlier !== undefined) problems.push([line, `${JSON.stringify(name)} is on line ${earlier} as well`]);
+    else {
+      lines.set(name, line);
+      if (removes) described.set(name, '');
+      else if (typeof description === 'string' && !description.isWellFormed())
+        problems.push([line, 'description is not well-formed text: it holds a lone surrogate']);
+      else if (missing.length === 0) described.set(name, description as string);
+    }
+  }
+  return { described, lines, problems };
+}
+
+/** What is wrong with the texts that the model would read for the choices. */
+async function textProblems(
+  engine: OwnEngine,
+  { choices, additions }: CatalogRecord,
+  lines: ReadonlyMap<string, number>,
+): Promise<readonly Problem[]> {
+  const texts = choices.map((choice) => textOfChoice(choice, additions?.descriptions));
+  const tooLong = await engine.tooLong([...new Set(texts)]);
+  const limit = engine.revision.limits.candidateTokens;
+  return choices.flatMap((choice, place): readonly Problem[] => {
+    const text = texts[place] as string;
+    const line = lines.get(choice) ?? 0;
+    const name = JSON.stringify(choice);
+    const first = texts.indexOf(text);
+    const tokens = tooLong.get(text);
+    const own = text === choice ? '' : ' with its description';
+    return [
+      ...(first === place ? [] : [[line, `${name} reads as ${JSON.stringify(choices[first])} does`] as const]),
+      ...(tokens === undefined
+        ? []
+        : [[line, `${name} has ${tokens} tokens${own}, ${engine.name} takes at most ${limit}`] as const]),
+    ];
+  });
+}

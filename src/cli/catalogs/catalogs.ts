@@ -1,0 +1,167 @@
+/**
+ * `umpire catalogs …`: lists, exports, imports and deletes an owner's catalogs. Exports and imports are one JSON object
+ * a line.
+ */
+import { readFile } from 'node:fs/promises';
+import { isCatalogId } from '../../domain/catalogs.ts';
+import { listPackages } from '../../engine/package-tools/check.ts';
+import { type CatalogRecord, UNBOUNDED } from '../../stores/catalog-store.ts';
+import { StoreCorrupt } from '../../stores/stores.ts';
+import { ownerFrom, printTable, readArguments } from '../arguments.ts';
+import { type Command, JSON_OPTION, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
+import { modelsFolder } from '../learn/own-engine.ts';
+import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
+import { catalogFromLine, catalogLine, examplesOfLine } from './catalog-show.ts';
+
+const OWNED = { owner: OWNER_OPTION } as const;
+const LIST = { ...OWNED, json: JSON_OPTION } as const;
+
+/** The commands `umpire catalogs list`, `export`, `import` and `delete`. */
+export const CATALOG_COMMANDS: readonly Command[] = [
+  {
+    name: 'catalogs list',
+    usage: '--owner NAME [--json]',
+    summary: "shows an owner's catalogs",
+    options: LIST,
+    environment: STORE_ENVIRONMENT,
+    async run(args, terminal) {
+      const { values } = readArguments(args, LIST);
+      const owner = ownerFrom(values.owner);
+      await withStores(terminal, async ({ catalogs }) => {
+        const rows: string[][] = [];
+        const list: object[] = [];
+        for (const id of await catalogs.list(owner, patience())) {
+          const found = await catalogs.read(owner, id, patience()).catch(unreadable);
+          if (found === undefined) continue;
+          if (found instanceof StoreCorrupt) {
+            rows.push([id, '', '', '', 'not readable']);
+            list.push({ id, readable: false });
+          } else {
+            const { model, version, choices, createdAt } = found.record;
+            rows.push([id, model, version, String(choices.length), createdAt]);
+            list.push({ id, readable: true, model, version, choices: choices.length, created_at: createdAt });
+          }
+        }
+        if (values.json === true) terminal.out(JSON.stringify(list));
+        else printTable(terminal, ['ID', 'MODEL', 'VERSION', 'CHOICES', 'CREATED'], rows);
+      });
+    },
+  },
+  {
+    name: 'catalogs export',
+    usage: '--owner NAME',
+    summary: "writes an owner's catalogs to standard output, one JSON object a line",
+    options: OWNED,
+    environment: STORE_ENVIRONMENT,
+    failure: 'a catalog could not be read',
+    async run(args, terminal) {
+      const owner = ownerFrom(readArguments(args, OWNED).values.owner);
+      await withStores(terminal, async ({ catalogs }) => {
+        let skipped = 0;
+        for (const id of await catalogs.list(owner, patience())) {
+          const found = await catalogs.read(owner, id, patience()).catch(unreadable);
+          if (found instanceof StoreCorrupt) {
+            skipped++;
+            terminal.err(`${id}: not readable, left out`);
+          } else if (found !== undefined) {
+            terminal.out(JSON.stringify(catalogLine(found.record, await catalogs.examples(owner, id, patience()))));
+          }
+        }
+        if (skipped > 0) throw new Error(`${skipped} of the owner's catalogs could not be exported`);
+      });
+    },
+  },
+  {
+    name: 'catalogs import',
+    usage: '--owner NAME [FILE]',
+    summary: 'creates exported catalogs that the owner does not have; never overwrites',
+    notes: [
+      'A catalog whose model is not in the folder of models is imported all the same, and the command names it: another server may have the model. Decisions with the catalog fail where its model is not served.',
+    ],
+    positionals: [['FILE', 'what catalogs export wrote (default: standard input)']],
+    options: OWNED,
+    environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR'],
+    async run(args, terminal) {
+      const { values, positionals } = readArguments(args, OWNED, [], 1);
+      const owner = ownerFrom(values.owner);
+      const [file] = positionals;
+      const text = file === undefined ? await terminal.input() : await readFile(file, 'utf8');
+      // All lines are checked before the first is written: a broken file changes nothing.
+      const entries = text
+        .split('\n')
+        .map((line, index) => ({ line: line.trim(), place: index + 1 }))
+        .filter(({ line }) => line !== '')
+        .map(({ line, place }) => recordFrom(line, place));
+      await withStores(
+        terminal,
+        async ({ catalogs }) => {
+          let created = 0;
+          for (const { record, examples } of entries) {
+            const outcome = await catalogs.create(owner, record, UNBOUNDED, patience(), examples);
+            if (outcome.kind === 'created') created++;
+            else terminal.err(`${record.id}: exists, left as it is`);
+          }
+          terminal.out(`${created} created, ${entries.length - created} existed`);
+        },
+        { creates: true },
+      );
+      await nameForeignModels(
+        entries.map(({ record }) => record),
+        terminal,
+      );
+    },
+  },
+  {
+    name: 'catalogs delete',
+    usage: '--owner NAME ID…',
+    summary: 'deletes catalogs, including unreadable ones',
+    positionals: [['ID…', 'the ids of the catalogs']],
+    options: OWNED,
+    environment: STORE_ENVIRONMENT,
+    failure: 'a catalog did not exist',
+    async run(args, terminal) {
+      const { values, positionals } = readArguments(args, OWNED, ['ID'], 999);
+      const owner = ownerFrom(values.owner);
+      const wrong = positionals.find((id) => !isCatalogId(id));
+      if (wrong !== undefined) throw new UsageError(`'${wrong}' cannot be the id of a catalog`);
+      await withStores(terminal, async ({ catalogs }) => {
+        let missing = 0;
+        for (const id of positionals) {
+          const existed = await catalogs.delete(owner, id, patience());
+          if (!existed) missing++;
+          terminal.out(`${id}: ${existed ? 'deleted' : 'does not exist'}`);
+        }
+        if (missing > 0) throw new Error(`${missing} of ${positionals.length} did not exist`);
+      });
+    },
+  },
+];
+
+function unreadable(error: unknown): StoreCorrupt {
+  if (error instanceof StoreCorrupt) return error;
+  throw error;
+}
+
+function recordFrom(line: string, place: number): { readonly record: CatalogRecord; readonly examples: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    throw new Error(`line ${place}: is not JSON; nothing was imported`);
+  }
+  const fields = (value ?? {}) as Record<string, unknown>;
+  const record = catalogFromLine(fields);
+  if ('problem' in record) throw new Error(`line ${place}: ${record.problem}; nothing was imported`);
+  return { record: record.value, examples: examplesOfLine(fields) };
+}
+
+async function nameForeignModels(records: readonly CatalogRecord[], terminal: Terminal): Promise<void> {
+  const folder = modelsFolder(terminal);
+  const packages = await listPackages(folder).catch(() => undefined);
+  if (packages === undefined) return;
+  const missing = records.filter(({ model }) => !packages.some(({ id }) => id === model));
+  for (const model of new Set(missing.map((record) => record.model))) {
+    const ids = missing.filter((record) => record.model === model).map(({ id }) => id);
+    terminal.err(`${ids.join(', ')}: model '${model}' is not in ${folder}`);
+  }
+}

@@ -1,0 +1,299 @@
+/** The work of `umpire decide`: reads records, has the service decide them, and writes a line for each. */
+import { createReadStream } from 'node:fs';
+import { open, stat, truncate } from 'node:fs/promises';
+import { messageOf } from '../../engine/errors.ts';
+import { Interrupted, type Terminal } from '../command.ts';
+import {
+  belongsTo,
+  headOf,
+  type Layout,
+  lineOf,
+  type Outcome,
+  showProgress,
+  takenName,
+  unreadable,
+} from './decided-lines.ts';
+import { type Asked, createDecidingClient } from './deciding-client.ts';
+import { inOrder } from './lines.ts';
+import { createInsistence, createPace } from './pace.ts';
+import { createRecordReader, type Entry, entriesIn, type RecordReader } from './records.ts';
+
+/** Records that are read ahead of the first one without an answer; bounds memory, and suffices for any `--at-once`. */
+const AHEAD = 512;
+/** UTF-16 code units that the records read ahead may hold together, approximately; bounds memory, too. */
+const AHEAD_UNITS = 16 * 1024 * 1024;
+
+/** What `umpire decide` was asked to do. */
+export interface DecideJob {
+  /** The service's address. */
+  readonly base: URL;
+  readonly key: string | undefined;
+  readonly asked: Omit<Asked, 'input' | 'instruction'>;
+  readonly instruction: string | undefined;
+  readonly file: string | undefined;
+  readonly out: string | undefined;
+  readonly resumes: boolean;
+  readonly format: 'json' | 'csv' | undefined;
+  readonly probabilities: boolean;
+  readonly atOnce: number;
+  /** Milliseconds for which the command goes on while no text gets an answer. */
+  readonly patience: number;
+}
+
+/** The file or standard output that the lines are written to. */
+interface Destination {
+  /** Resolves to false once nobody reads what is written. */
+  write(text: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/**
+ * Decides the records of a file. Throws Error with a message for the operator, or Interrupted. Every line that was
+ * written is complete, also then.
+ */
+export async function decideFile(job: DecideJob, terminal: Terminal): Promise<void> {
+  const stop = new AbortController();
+  void terminal.interrupted().then(() => stop.abort(new Interrupted('interrupted')));
+  const size = job.file === undefined ? undefined : (await stat(job.file)).size;
+  const reader = createRecordReader();
+  const pieces =
+    job.file === undefined ? terminal.pieces(stop.signal) : createReadStream(job.file, { signal: stop.signal });
+  const records = entriesIn(pieces, reader);
+  const tally = { lines: 0, errors: 0, end: 0, cut: 0 };
+  const progress = showProgress(terminal, () => ({
+    lines: tally.lines,
+    errors: tally.errors,
+    share: size === undefined ? undefined : Math.min(1, tally.end / Math.max(1, size)),
+  }));
+  let start: Start | undefined;
+  try {
+    start = await begin(job, records, reader, terminal);
+    const { layout, destination } = start;
+    tally.end = start.end;
+    const pace = createPace(job.atOnce, stop.signal);
+    const insist = createInsistence(createDecidingClient(job.base, job.key), pace, job.patience, stop.signal);
+    const settle = async (entry: Entry, place: number) => {
+      const asked = askedOf(entry, job);
+      return { entry, outcome: 'kind' in asked ? asked : await insist(asked, place) };
+    };
+    const ahead = { things: AHEAD, weight: AHEAD_UNITS, weigh: unitsOf };
+    for await (const { entry, outcome } of inOrder(start.rest, settle, ahead)) {
+      if (!(await destination.write(lineOf(layout, entry, outcome)))) return;
+      tally.lines++;
+      tally.end = entry.end;
+      if (outcome.kind === 'refused') tally.errors++;
+      if (isCut(layout, entry)) tally.cut++;
+    }
+  } catch (error) {
+    // A read that the signal aborted fails with an error of its own; the signal's reason is the cause.
+    const cause = stop.signal.aborted ? stop.signal.reason : error;
+    const message = messageOf(cause);
+    const goesOn = start !== undefined && job.out !== undefined ? ', --resume continues after them' : '';
+    const text = start === undefined ? message : `${message}; ${tally.lines} lines were decided${goesOn}`;
+    throw cause instanceof Interrupted ? new Interrupted(text) : new Error(text, { cause });
+  } finally {
+    // Requests that are still in progress have nobody to answer to.
+    stop.abort(new Interrupted('over'));
+    progress.close();
+    await start?.destination.close();
+  }
+  if (tally.cut > 0)
+    terminal.err(`${tally.cut} records have fields that the first one does not have: the CSV is without them`);
+  const sum = `${tally.lines} lines decided${start.resumed > 0 ? ` after ${start.resumed} that were there` : ''}`;
+  if (tally.errors > 0) throw new Error(`${sum}, ${tally.errors} of them with an error`);
+  terminal.err(sum);
+}
+
+interface Start {
+  readonly layout: Layout;
+  readonly destination: Destination;
+  /** The records that have no line yet. */
+  readonly rest: AsyncGenerator<Entry>;
+  readonly resumed: number;
+  /** Bytes of the records' file up to the first record of `rest`. */
+  readonly end: number;
+}
+
+/** Reads until the layout of the lines is known, skips records that already have a line, and opens the destination. */
+async function begin(
+  { out, resumes, format, probabilities, instruction }: DecideJob,
+  records: AsyncGenerator<Entry>,
+  reader: RecordReader,
+  terminal: Terminal,
+): Promise<Start> {
+  const read: Entry[] = [];
+  for (let next = await records.next(); next.done !== true; next = await records.next()) {
+    read.push(next.value);
+    const isEnough = 'value' in next.value.read || format !== 'csv' || read.length >= AHEAD;
+    if (isEnough || reader.form?.kind === 'csv') break;
+  }
+  const columns = columnsOf(reader, read, instruction);
+  const isCsv = (format ?? reader.form?.kind) === 'csv';
+  const layout: Layout = isCsv ? { kind: 'csv', columns, probabilities } : { kind: 'json', probabilities };
+  const rest = chained(read, records);
+  if (out === undefined) {
+    const destination = { write: terminal.write, close: async () => {} };
+    if (headOf(layout) !== '') await destination.write(headOf(layout));
+    return { layout, rest, destination, resumed: 0, end: 0 };
+  }
+  const there = resumes ? await pickUp(out, layout, rest) : undefined;
+  const destination = await fileDestination(out, there === undefined);
+  if (there?.isNew !== false) await destination.write(headOf(layout));
+  return { layout, rest, destination, resumed: there?.lines ?? 0, end: there?.end ?? 0 };
+}
+
+/** The names of a record's own fields. Throws Error if no record with these could be decided. */
+function columnsOf(reader: RecordReader, read: readonly Entry[], instruction: string | undefined): readonly string[] {
+  const { form } = reader;
+  if (form?.kind !== 'csv') {
+    const [first = {}] = read.flatMap(({ read: each }) => ('value' in each ? [each.value] : []));
+    return Object.keys(first).filter((name) => takenName([name]) === undefined);
+  }
+  const { columns } = form;
+  if (columns === undefined) {
+    const [entry] = read;
+    throw new Error(
+      `line ${entry?.line ?? 1}: ${entry !== undefined && 'problem' in entry.read ? entry.read.problem : 'is no header'}`,
+    );
+  }
+  const needed = instruction === undefined ? ['input', 'instruction'] : ['input'];
+  const missing = needed.filter((name) => !columns.includes(name));
+  if (missing.length > 0) {
+    const how = missing.includes('input')
+      ? '; JSON lines would begin with {'
+      : '; --instruction TEXT is for records that have none';
+    throw new Error(`the header has no column ${missing.map((name) => `'${name}'`).join(' and ')}${how}`);
+  }
+  const taken = takenName(columns);
+  if (taken !== undefined) throw new Error(`the header has a column '${taken}', which the answers add`);
+  return columns;
+}
+
+async function* chained(first: readonly Entry[], rest: AsyncGenerator<Entry>): AsyncGenerator<Entry> {
+  yield* first;
+  yield* rest;
+}
+
+async function fileDestination(file: string, mustBeNew: boolean): Promise<Destination> {
+  const handle = await open(file, mustBeNew ? 'ax' : 'a').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') throw new Error(`${file} exists; --resume continues after what it has`);
+    throw error;
+  });
+  return {
+    async write(text) {
+      await handle.appendFile(text);
+      return true;
+    },
+    async close() {
+      await handle.sync();
+      await handle.close();
+    },
+  };
+}
+
+/** What the service is asked about a record, or why it cannot be asked. */
+function askedOf(entry: Entry, { asked, instruction }: DecideJob): Asked | Outcome {
+  if ('problem' in entry.read) return unreadable(entry, entry.read.problem);
+  const { value: fields } = entry.read;
+  const taken = takenName(Object.keys(fields));
+  if (taken !== undefined) return unreadable(entry, `has a field '${taken}', which the answers add`);
+  const question = { input: fields.input, instruction: isGiven(fields.instruction) ? fields.instruction : instruction };
+  for (const [param, value] of Object.entries(question)) {
+    if (typeof value === 'string' && value !== '') continue;
+    const message = `${param} must be a text that is not empty`;
+    return { kind: 'refused', refusal: { code: 'missing_field', message, param } };
+  }
+  return { ...asked, ...(question as { input: string; instruction: string }) };
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== '';
+}
+
+function isCut(layout: Layout, { read }: Entry): boolean {
+  if (layout.kind !== 'csv' || 'problem' in read) return false;
+  return Object.keys(read.value).some((name) => !layout.columns.includes(name));
+}
+
+/** Roughly how much a record holds, in UTF-16 code units. */
+function unitsOf({ read }: Entry): number {
+  if ('problem' in read) return read.problem.length;
+  return Object.values(read.value).reduce<number>(
+    (sum, value) => sum + (typeof value === 'string' ? value.length : 64),
+    256,
+  );
+}
+
+// What an interrupted `umpire decide` left in its file: complete lines, which stay, and perhaps the beginning of
+// another, which is removed.
+
+/** What an earlier run left, and what of it stays. */
+export interface PickedUp {
+  /** Lines that stay, which is also the number of records taken from the source. */
+  readonly lines: number;
+  /** Bytes of the records' file up to the last of these records. */
+  readonly end: number;
+  /** Whether nothing stays, so that the head is still to be written. */
+  readonly isNew: boolean;
+}
+
+/** Bytes after the last complete line that may be removed: no more than one broken line can have. */
+const MOST_BROKEN = 8 * 1024 * 1024;
+
+/**
+ * Skips the records that have a line in `file`, and truncates `file` after its last complete line. Throws Error if the
+ * lines are not those of these records.
+ */
+async function pickUp(file: string, layout: Layout, source: AsyncIterator<Entry>): Promise<PickedUp> {
+  const size = await sizeOf(file);
+  const head = Buffer.from(headOf(layout));
+  const begins = size === 0 ? Buffer.alloc(0) : await firstBytes(file, Math.max(1, Math.min(size, head.length)));
+  if (size === 0 || (size < head.length && head.subarray(0, size).equals(begins))) {
+    if (size > 0) await truncate(file, 0);
+    return { lines: 0, end: 0, isNew: true };
+  }
+  const looksRight = layout.kind === 'json' ? begins.toString() === '{' : begins.equals(head);
+  if (!looksRight) throw new Error(`${file} was not written for these records and options; nothing was changed`);
+  let lines = 0;
+  let whole = head.length;
+  let end = 0;
+  const reader = createRecordReader();
+  for await (const entry of entriesIn(createReadStream(file), reader)) {
+    if ('problem' in entry.read || !entry.whole) break;
+    const { value, done } = await source.next();
+    if (done === true || !belongsTo(layout, entry.read.value, value))
+      throw new Error(`${file}, line ${entry.line}: is not of this file's records; nothing was changed`);
+    lines++;
+    whole = entry.end;
+    end = value.end;
+  }
+  // A CSV file's head shows that it belongs to this command. A JSON file has none, so a complete line must.
+  const isForeign = layout.kind === 'json' && lines === 0 && (await hasLineFeed(file));
+  if (isForeign || size - whole > MOST_BROKEN)
+    throw new Error(`${file}: is broken after line ${lines}; nothing was changed`);
+  if (whole < size) await truncate(file, whole);
+  return { lines, end, isNew: whole === 0 };
+}
+
+async function sizeOf(file: string): Promise<number> {
+  try {
+    return (await stat(file)).size;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+    throw error;
+  }
+}
+
+async function firstBytes(file: string, count: number): Promise<Buffer> {
+  const handle = await open(file);
+  try {
+    return (await handle.read(Buffer.alloc(count), 0, count, 0)).buffer;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function hasLineFeed(file: string): Promise<boolean> {
+  for await (const piece of createReadStream(file)) if ((piece as Buffer).includes(0x0a)) return true;
+  return false;
+}

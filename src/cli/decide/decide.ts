@@ -1,0 +1,120 @@
+/** `umpire decide …`: decides the records of a file through a running service. */
+import { readFile } from 'node:fs/promises';
+import { choicesFault } from '../../domain/catalogs.ts';
+import { isKey } from '../../domain/keys.ts';
+import { durationFrom, readArguments, urlFrom } from '../arguments.ts';
+import { type Command, type Terminal, UsageError } from '../command.ts';
+import { decideFile } from './decide-file.ts';
+
+const OPTIONS = {
+  url: { type: 'string', value: 'URL', meaning: 'where the service is, such as https://decide.example; needed' },
+  model: { type: 'string', value: 'MODEL', meaning: 'the model, or one revision of it; needed' },
+  catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog of the owner of the key' },
+  choices: { type: 'string', value: 'FILE', meaning: 'choices in place of a catalog: a JSON array, or one a line' },
+  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of records that have none' },
+  key: {
+    type: 'string',
+    value: 'KEY',
+    meaning: 'the key; other users of this machine may see it',
+    otherwise: 'UMPIRE_KEY',
+  },
+  'key-file': { type: 'string', value: 'FILE', meaning: 'a file that holds the key' },
+  out: { type: 'string', value: 'FILE', meaning: 'where the answers go', otherwise: 'standard output' },
+  resume: { type: 'boolean', meaning: 'continues after what an interrupted run left in the file of --out' },
+  format: { type: 'string', value: 'json|csv', meaning: 'JSON lines or CSV', otherwise: 'as the records' },
+  probabilities: { type: 'boolean', meaning: 'also writes the probability of every choice' },
+  'at-once': { type: 'string', value: 'N', meaning: 'the most requests at one time', otherwise: '64' },
+  patience: {
+    type: 'string',
+    value: 'DURATION',
+    meaning: 'how long to try while no text gets an answer',
+    otherwise: '2m',
+  },
+} as const;
+
+/** Requests in progress, at most, that `--at-once` may ask for: no more records than this are read ahead. */
+const MOST_AT_ONCE = 512;
+
+/** The command `umpire decide`. */
+export const DECIDE_COMMAND: Command = {
+  name: 'decide',
+  usage:
+    '--url URL --model MODEL (--catalog ID | --choices FILE) [--instruction TEXT] [--key KEY | --key-file FILE] [--out FILE [--resume]] [--format json|csv] [--probabilities] [--at-once N] [--patience DURATION] [FILE]',
+  summary: 'decides the texts of a file through a running service',
+  notes: [
+    "A record's fields are written as they are, followed by choice, confidence, model and learned (the digest, if the catalog learned), or by error. The records stay in order.",
+    'The command begins with few requests at a time, and sends more for as long as the service answers them; 429 and 503 halve their number, and Retry-After is respected. A text that cannot be decided gets its error in its line, and the others go on.',
+    'Ctrl-C leaves complete lines and ends with status 130. NODE_EXTRA_CA_CERTS names a private certificate authority.',
+  ],
+  positionals: [
+    ['FILE', 'JSON lines {"input": …, "instruction": …}, or CSV with such a header (default: standard input)'],
+  ],
+  options: OPTIONS,
+  environment: ['UMPIRE_KEY'],
+  failure: 'a line has an error',
+  async run(args, terminal) {
+    const { values, positionals } = readArguments(args, OPTIONS, [], 1);
+    const { url, model, catalog, choices, out, format } = values;
+    if (url === undefined) throw new UsageError('--url URL is needed');
+    if (model === undefined || model === '') throw new UsageError('--model MODEL is needed');
+    if ((catalog === undefined) === (choices === undefined))
+      throw new UsageError('either --catalog or --choices is needed');
+    if (format !== undefined && format !== 'json' && format !== 'csv')
+      throw new UsageError(`--format: '${format}' is neither json nor csv`);
+    if (values.resume === true && out === undefined) throw new UsageError('--resume needs the file of --out');
+    const atOnce = /^\d{1,3}$/.test(values['at-once'] ?? '64') ? Number(values['at-once'] ?? '64') : 0;
+    if (atOnce < 1 || atOnce > MOST_AT_ONCE)
+      throw new UsageError(`--at-once: must be a whole number from 1 to ${MOST_AT_ONCE}`);
+    const base = urlFrom('--url', url);
+    // The requests would not carry them.
+    if (base.username !== '' || base.password !== '' || base.search !== '')
+      throw new UsageError('--url: must not hold a user, a password or a query');
+    await decideFile(
+      {
+        base,
+        key: await keyFrom(values, terminal),
+        asked: {
+          model,
+          ...(catalog === undefined ? {} : { catalog }),
+          ...(choices === undefined ? {} : { choices: choicesFrom(await readFile(choices, 'utf8')) }),
+        },
+        instruction: values.instruction,
+        file: positionals[0],
+        out,
+        resumes: values.resume === true,
+        format,
+        probabilities: values.probabilities === true,
+        atOnce,
+        patience: durationFrom(values.patience ?? '2m'),
+      },
+      terminal,
+    );
+  },
+};
+
+async function keyFrom(
+  { key, 'key-file': file }: { readonly key?: string | undefined; readonly 'key-file'?: string | undefined },
+  { env }: Terminal,
+): Promise<string | undefined> {
+  if (key !== undefined && file !== undefined) throw new UsageError('--key or --key-file, not both');
+  const found = file === undefined ? (key ?? (env.UMPIRE_KEY || undefined)) : (await readFile(file, 'utf8')).trim();
+  // A text that cannot be a header's value would fail there, with an error message that contains it.
+  if (found !== undefined && !isKey(found))
+    throw new UsageError("this is not a key: it must be what 'umpire keys create' printed");
+  return found;
+}
+
+// Choices in a file: a JSON array of texts, or one choice a line.
+
+/** The choices in a file's text. Throws Error if it cannot be read, and DomainError if a catalog may not have them. */
+export function choicesFrom(text: string): readonly string[] {
+  const choices: unknown = text.trimStart().startsWith('[')
+    ? JSON.parse(text)
+    : text.split(/\r?\n/).filter((line) => line !== '');
+  if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string')) {
+    throw new Error('the choices must be a JSON array of texts, or one a line');
+  }
+  const fault = choicesFault(choices);
+  if (fault !== undefined) throw fault;
+  return choices;
+}

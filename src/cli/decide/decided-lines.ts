@@ -1,0 +1,161 @@
+/**
+ * What `umpire decide` writes for a record, its own fields and then the decision or why there is none; and the progress
+ * that it shows meanwhile.
+ */
+import type { Terminal } from '../command.ts';
+import type { Answered, Refusal } from './deciding-client.ts';
+import { csvLine, type Entry, type Fields } from './records.ts';
+
+/** How a record ended: with an answer or with an error. */
+export type Outcome =
+  | { readonly kind: 'answered'; readonly answer: Answered }
+  | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+/** How lines are written. `columns`: the records' own fields. */
+export type Layout =
+  | { readonly kind: 'json'; readonly probabilities: boolean }
+  | { readonly kind: 'csv'; readonly columns: readonly string[]; readonly probabilities: boolean };
+
+/** The fields that this command adds; a record must not have them. */
+const ADDED = ['choice', 'confidence', 'probabilities', 'model', 'learned', 'error'] as const;
+/** The error code of a record that cannot be read, so that nobody was asked about it; not one of the contract's. */
+const UNREADABLE = 'unreadable_line';
+
+/** The first of a record's field names that this command adds itself, if there is one. */
+export function takenName(names: readonly string[]): string | undefined {
+  return names.find((name) => (ADDED as readonly string[]).includes(name));
+}
+
+/** The outcome of a record that cannot be read. */
+export function unreadable({ line }: Entry, problem: string): Outcome {
+  const message = `line ${line}: ${problem}`;
+  return { kind: 'refused', refusal: { code: UNREADABLE, message, param: null } };
+}
+
+/** The columns that follow a record's own. */
+function addedColumns(probabilities: boolean): readonly string[] {
+  return ADDED.filter((name) => probabilities || name !== 'probabilities');
+}
+
+/** The first line of a file in this layout; `''` if it has none. */
+export function headOf(layout: Layout): string {
+  return layout.kind === 'json' ? '' : csvLine([...layout.columns, ...addedColumns(layout.probabilities)]);
+}
+
+/** The line of one record, with its line feed. */
+export function lineOf(layout: Layout, entry: Entry, outcome: Outcome): string {
+  const own = ownOf(entry, outcome);
+  const added = addedOf(layout, outcome);
+  if (layout.kind === 'json') return `${JSON.stringify({ ...(own ?? { line: entry.line }), ...added })}\n`;
+  const all: Fields = { ...added, ...(outcome.kind === 'refused' ? { error: errorText(outcome.refusal) } : {}) };
+  const names = addedColumns(layout.probabilities);
+  return csvLine([...layout.columns.map((name) => cellOf(own?.[name])), ...names.map((name) => cellOf(all[name]))]);
+}
+
+/** Whether a line that an earlier run wrote belongs to this record. */
+export function belongsTo(layout: Layout, earlier: Fields, entry: Entry): boolean {
+  const { error } = earlier;
+  const code = typeof error === 'string' ? error : (error as Partial<Refusal> | undefined)?.code;
+  const isUnreadable = code?.startsWith(UNREADABLE) === true;
+  if (isUnreadable) return JSON.stringify(error).includes(`line ${entry.line}: `);
+  if ('problem' in entry.read) return false;
+  const { value: fields } = entry.read;
+  const names =
+    layout.kind === 'csv'
+      ? layout.columns
+      : new Set([...Object.keys(fields), ...Object.keys(earlier).filter((name) => takenName([name]) === undefined)]);
+  for (const name of names) if (cellOf(earlier[name]) !== cellOf(fields[name])) return false;
+  return true;
+}
+
+function ownOf({ read }: Entry, outcome: Outcome): Fields | undefined {
+  const shown = outcome.kind === 'answered' || outcome.refusal.code !== UNREADABLE;
+  return shown && 'value' in read ? read.value : undefined;
+}
+
+function addedOf({ probabilities: shown }: Layout, outcome: Outcome): Fields {
+  if (outcome.kind === 'refused') return { error: outcome.refusal };
+  const { choice, confidence, probabilities, model, learned } = outcome.answer;
+  return {
+    choice,
+    confidence,
+    ...(shown ? { probabilities } : {}),
+    model,
+    ...(learned === undefined ? {} : { learned }),
+  };
+}
+
+function errorText({ code, message }: Refusal): string {
+  return `${code}: ${message}`;
+}
+
+/** A value as a cell of CSV: a text as it is, nothing as the empty text, anything else as JSON. */
+function cellOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** How far a command has come. */
+export interface Done {
+  readonly lines: number;
+  readonly errors: number;
+  /** The share that is done, from 0 to 1; undefined where the whole is not known. */
+  readonly share: number | undefined;
+}
+
+/** A bar that is shown until it is closed. */
+export interface Progress {
+  close(): void;
+}
+
+/** Milliseconds between two updates. */
+const INTERVAL_MS = 250;
+/** Updates that the rate is the mean of: ten seconds. */
+const SAMPLES = 40;
+/** Characters of the bar. */
+const BAR = 24;
+
+/** Shows what `done` returns, every `INTERVAL_MS`; nothing where standard error is not a terminal. */
+export function showProgress({ status }: Terminal, done: () => Done): Progress {
+  if (status === undefined) return { close() {} };
+  const samples: { readonly at: number; readonly lines: number; readonly share: number | undefined }[] = [];
+  const timer = setInterval(() => {
+    const now = done();
+    samples.push({ at: performance.now(), lines: now.lines, share: now.share });
+    if (samples.length > SAMPLES) samples.shift();
+    const [first, last] = [samples[0] as (typeof samples)[number], samples.at(-1) as (typeof samples)[number]];
+    const seconds = (last.at - first.at) / 1000;
+    const pace =
+      now.share === undefined || first.share === undefined
+        ? undefined
+        : (now.share - first.share) / Math.max(seconds, 1e-3);
+    status(progressLine(now, seconds === 0 ? 0 : (last.lines - first.lines) / seconds, pace));
+  }, INTERVAL_MS);
+  timer.unref();
+  return {
+    close() {
+      clearInterval(timer);
+      status('');
+    },
+  };
+}
+
+/** The text of the bar. `rate`: lines per second. `pace`: share of the whole per second. */
+function progressLine({ lines, errors, share }: Done, rate: number, pace: number | undefined): string {
+  const counts = [
+    `${lines} lines`,
+    ...(errors > 0 ? [`${errors} errors`] : []),
+    `${rate.toFixed(rate < 10 ? 1 : 0)}/s`,
+  ].join(', ');
+  if (share === undefined) return counts;
+  const full = Math.round(BAR * share);
+  const bar = `[${'#'.repeat(full)}${'-'.repeat(BAR - full)}] ${String(Math.floor(100 * share)).padStart(3)} %`;
+  return `${bar}  ${counts}${pace === undefined || pace <= 0 ? '' : `, ${clock((1 - share) / pace)} left`}`;
+}
+
+function clock(seconds: number): string {
+  const whole = Math.round(seconds);
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
+}

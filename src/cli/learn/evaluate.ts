@@ -1,0 +1,204 @@
+/**
+ * `umpire evaluate …`: measures how good the answers of a model or a catalog are on labelled examples, and from which
+ * confidence on they can be acted on. A package that is being made gets its temperature in the same way.
+ */
+import { readFile, writeFile } from 'node:fs/promises';
+import { createLearned } from '../../domain/learned.ts';
+import { createReadChoices } from '../../domain/read-choices.ts';
+import { applyTemperature } from '../../engine/tempered.ts';
+import { fitTemperature } from '../../learning/ladder.ts';
+import { judge, MIN_EXAMPLES } from '../../learning/learn.ts';
+import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../../learning/quality.ts';
+import type { CatalogRecord } from '../../stores/catalog-store.ts';
+import { ownerFrom, readArguments } from '../arguments.ts';
+import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
+import { choicesFrom } from '../decide/decide.ts';
+import { STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
+import { existing } from './catalog-change.ts';
+import { type Example, type ExampleFile, labelsIn, problemLines, readExamples } from './examples.ts';
+import { withOwnEngine } from './own-engine.ts';
+import { figureLines, reportPage, thresholdLines } from './report-page.ts';
+
+const OPTIONS = {
+  catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog, with what was added to it' },
+  owner: { ...OWNER_OPTION, meaning: 'who owns the catalog' },
+  model: { type: 'string', value: 'MODEL', meaning: 'a model, without a catalog' },
+  choices: { type: 'string', value: 'FILE', meaning: 'its choices: a JSON array, or one a line' },
+  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
+  json: { type: 'boolean', meaning: 'the figures as one line of JSON' },
+  report: { type: 'string', value: 'FILE.html', meaning: 'writes a page with charts' },
+} as const;
+
+/** The command `umpire evaluate`. */
+export const EVALUATE_COMMAND: Command = {
+  name: 'evaluate',
+  usage:
+    '(--owner NAME --catalog ID | --model M --choices FILE) [--instruction TEXT] [--json] [--report FILE.html] EXAMPLES',
+  summary: 'measures answers on labelled examples',
+  notes: ['Use examples that the catalog did not learn from: it knows those.'],
+  positionals: [['EXAMPLES', 'JSON lines {"input": …, "instruction": …, "label": …}, or CSV with such a header']],
+  options: OPTIONS,
+  environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
+  async run(args, terminal) {
+    const { values, positionals } = readArguments(args, OPTIONS, ['EXAMPLES']);
+    const { catalog, model, choices, instruction } = values;
+    const byCatalog =
+      catalog !== undefined && values.owner !== undefined && model === undefined && choices === undefined;
+    const byModel = model !== undefined && choices !== undefined && catalog === undefined && values.owner === undefined;
+    if (!byCatalog && !byModel)
+      throw new UsageError('either --owner and --catalog or --model and --choices are needed');
+    const text = await readFile(positionals[0] as string, 'utf8');
+    const record = byCatalog
+      ? await stored(terminal, ownerFrom(values.owner), catalog)
+      : inline(model as string, await readFile(choices as string, 'utf8'));
+    const file = readExamples(text, record.choices, instruction);
+    const { examples } = file;
+    for (const note of file.notes) terminal.err(note);
+    const { name, answers } = await decideAll(terminal, record, file);
+    const quality = qualityOf(answers);
+    if (values.report !== undefined) {
+      await writeFile(
+        values.report,
+        reportPage({
+          title: `${byCatalog ? catalog : 'Inline choices'}, ${name}`,
+          quality,
+          answers,
+          choices: record.choices.toSorted(),
+        }),
+      );
+    }
+    if (values.json === true) terminal.out(JSON.stringify({ model: name, ...plain(quality, examples) }));
+    else for (const line of lines(name, quality, examples)) terminal.out(line);
+  },
+};
+
+async function stored(terminal: Terminal, owner: string, id: string): Promise<CatalogRecord> {
+  return withStores(terminal, async ({ catalogs }) => (await existing(catalogs, owner, id)).record);
+}
+
+function inline(model: string, text: string): CatalogRecord {
+  return { id: '', model, choices: choicesFrom(text), version: '', visibility: '', createdAt: '' };
+}
+
+async function decideAll(terminal: Terminal, record: CatalogRecord, file: ExampleFile) {
+  const { examples } = file;
+  const sorted = record.choices.toSorted();
+  const { descriptions = {}, learned } = record.additions ?? {};
+  const read = createReadChoices(sorted, descriptions);
+  return withOwnEngine(terminal, record.model, async (engine) => {
+    const state = learned?.model === engine.name ? createLearned(learned) : undefined;
+    if (learned !== undefined && state === undefined) {
+      terminal.err(`what the catalog learned is for ${learned.model}; ${engine.name} is measured zero-shot`);
+    }
+    const problems = await engine.problemsOf(file);
+    if (problems.length > 0) throw new Error(problems.join('\n'));
+    if (examples.length === 0) throw new Error('there are no examples');
+    const scored = await engine.scoreAll(examples, read.texts);
+    const answers = scored.map(({ probabilities, vector }, i): JudgedAnswer => {
+      const said = read.inOrder(probabilities);
+      const decided = state?.decide(said, vector) ?? said;
+      return judge(sorted, sorted.indexOf((examples[i] as Example).label), (k) => decided[k] as number);
+    });
+    return { name: state === undefined ? engine.name : `${engine.name}, learned ${state.digest}`, answers };
+  });
+}
+
+function lines(name: string, quality: AnswerQuality, examples: readonly Example[]): readonly string[] {
+  return [
+    `${quality.answers} examples with ${name}`,
+    ...figureLines(quality),
+    '',
+    ...thresholdLines(quality),
+    ...(quality.confusions.length === 0 ? [] : ['', 'taken for each other most often:']),
+    ...quality.confusions.flatMap(({ label, choice, count, places }) => [
+      `  ${JSON.stringify(label)} taken for ${JSON.stringify(choice)}: ${count}`,
+      ...places.map(
+        (place) => `    line ${examples[place]?.line}: ${JSON.stringify(short(examples[place]?.input ?? ''))}`,
+      ),
+    ]),
+  ];
+}
+
+function plain(quality: AnswerQuality, examples: readonly Example[]): object {
+  const { accuracy, macroF1, logLoss, ece, thresholds, confusions } = quality;
+  return {
+    examples: quality.answers,
+    accuracy,
+    macro_f1: macroF1,
+    log_loss: logLoss,
+    ece,
+    thresholds: thresholds.map(({ threshold = null, coverage = null, accuracy: there = null, target }) => ({
+      target,
+      threshold,
+      coverage,
+      accuracy: there,
+    })),
+    confusions: confusions.map(({ places, ...pair }) => ({
+      ...pair,
+      lines: places.map((place) => examples[place]?.line),
+    })),
+  };
+}
+
+function short(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}
+
+/** Examples and their choices, which are the labels that occur among them. */
+export interface LabelledExamples {
+  readonly examples: readonly Example[];
+  readonly choices: readonly string[];
+}
+
+/** The result of fitting a temperature. */
+export interface FittedTemperature {
+  readonly temperature: number;
+  /** The quality of the answers at that temperature. */
+  readonly quality: AnswerQuality;
+}
+
+/** Significant digits to which a fitted temperature is rounded, in the package and on the terminal. */
+const DIGITS = 4;
+
+/** Reads a file as `umpire learn` does. Notes go to standard error. @throws Error with every problem of the file. */
+export function labelledExamples(text: string, instruction: string | undefined, terminal: Terminal): LabelledExamples {
+  const choices = labelsIn(text);
+  const { examples, problems, notes } = readExamples(text, choices, instruction);
+  for (const note of notes) terminal.err(note);
+  if (problems.length > 0) throw new Error(problemLines(problems).join('\n'));
+  if (choices.length < 2) throw new Error('examples need two labels or more: they are the choices');
+  if (examples.length < MIN_EXAMPLES) {
+    throw new Error(`${examples.length} examples are too few: ${MIN_EXAMPLES} are the least, a hundred are better`);
+  }
+  return { examples, choices };
+}
+
+/**
+ * Decides examples with a model whose temperature is 1, and fits the temperature to the outcome. `usual`: the
+ * temperature towards which `fitTemperature` pulls.
+ */
+export async function fittedTemperature(
+  terminal: Terminal,
+  { examples, choices }: LabelledExamples,
+  { modelsDir, model, usual }: { readonly modelsDir: string; readonly model: string; readonly usual: number },
+): Promise<FittedTemperature> {
+  const scored = await withOwnEngine(terminal, model, (engine) => engine.scoreAll(examples, choices), modelsDir);
+  const labelled = scored.map(({ probabilities }, i) => ({
+    probabilities,
+    label: choices.indexOf((examples[i] as Example).label),
+  }));
+  const temperature = Number(fitTemperature(labelled, usual).toPrecision(DIGITS));
+  const answers = labelled.map(({ probabilities, label }) => {
+    const tempered = applyTemperature(probabilities, temperature);
+    return judge(choices, label, (k) => tempered[k] as number);
+  });
+  return { temperature, quality: qualityOf(answers) };
+}
+
+/** The temperature and what it does, as lines for a terminal. */
+export function fittedLines({ temperature, quality }: FittedTemperature): readonly string[] {
+  return [
+    `temperature ${temperature}, fitted on ${quality.answers} examples:`,
+    ...figureLines(quality).map((line) => `  ${line}`),
+  ];
+}

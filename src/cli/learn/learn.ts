@@ -1,0 +1,102 @@
+/** `umpire learn …`: lets a catalog learn from its owner's labelled examples, or forget what it learned. */
+import { readFile } from 'node:fs/promises';
+import { MIN_EXAMPLES } from '../../learning/learn.ts';
+import type { CatalogStore, StampedCatalog } from '../../stores/catalog-store.ts';
+import { ownerFrom, readArguments } from '../arguments.ts';
+import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
+import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
+import { existing, replaceCatalog } from './catalog-change.ts';
+import { type Example, type ExampleFile, exampleLines, readExamples } from './examples.ts';
+import { lessonLines, lessonOf, taught, withoutLearned } from './lessons.ts';
+import { withOwnEngine } from './own-engine.ts';
+
+const OPTIONS = {
+  catalog: { type: 'string', value: 'ID', meaning: 'the catalog; needed' },
+  owner: OWNER_OPTION,
+  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
+  'keep-examples': { type: 'boolean', meaning: 'keeps the examples beside the catalog, for --refresh' },
+  refresh: { type: 'boolean', meaning: 'learns anew from the examples that are kept, for a new revision' },
+  forget: { type: 'boolean', meaning: 'takes back what was learned, and the kept examples' },
+} as const;
+
+/** The command `umpire learn`. */
+export const LEARN_COMMAND: Command = {
+  name: 'learn',
+  usage: '--catalog ID --owner NAME [--instruction TEXT] (EXAMPLES [--keep-examples] | --refresh | --forget)',
+  summary: 'lets a catalog learn from labelled examples',
+  notes: [
+    'The catalog learns a temperature, a bias for each choice or weights on the text, as far as each helps on held-out examples. If none helps by more than chance, nothing is changed.',
+    'If most choices have the same number of examples, these are taken as picked that way, and how often a choice occurs is not learned. Otherwise it is.',
+  ],
+  positionals: [['EXAMPLES', 'JSON lines {"input": …, "instruction": …, "label": …}, or CSV with such a header']],
+  options: OPTIONS,
+  environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
+  failure: 'learning does not help',
+  async run(args, terminal) {
+    const { values, positionals } = readArguments(args, OPTIONS, [], 1);
+    const owner = ownerFrom(values.owner);
+    const { catalog: id, instruction } = values;
+    if (id === undefined) throw new UsageError('--catalog ID is needed');
+    const [file] = positionals;
+    if ([file !== undefined, values.refresh, values.forget].filter((each) => each === true).length !== 1) {
+      throw new UsageError('either a file, --refresh or --forget is needed');
+    }
+    const text = file === undefined ? undefined : await readFile(file, 'utf8');
+    await withStores(terminal, async ({ catalogs }) => {
+      const found = await existing(catalogs, owner, id);
+      if (values.forget === true) {
+        await forget(catalogs, owner, found, terminal);
+        return;
+      }
+      const kept = text ?? (await catalogs.examples(owner, id, patience()));
+      if (kept === '') throw new Error(`no examples are kept beside '${id}'`);
+      const examples = readExamples(kept, found.record.choices, instruction);
+      for (const note of examples.notes) terminal.err(note);
+      // Without --keep-examples the kept ones are deleted: they would be taken for those of this lesson.
+      const others = values['keep-examples'] === true ? exampleLines(examples.examples) : '';
+      const keep = values.refresh === true ? undefined : others;
+      await teach(catalogs, owner, found, examples, keep, terminal);
+    });
+  },
+};
+
+async function forget(catalogs: CatalogStore, owner: string, found: StampedCatalog, terminal: Terminal): Promise<void> {
+  const { id, additions, calibrations } = found.record;
+  if (additions?.learned === undefined && calibrations === undefined)
+    throw new Error(`catalog '${id}' has learned nothing`);
+  await replaceCatalog(catalogs, owner, found, withoutLearned(found.record), '');
+  terminal.out(`${id}: has forgotten; every server decides zero-shot within a second`);
+}
+
+async function teach(
+  catalogs: CatalogStore,
+  owner: string,
+  found: StampedCatalog,
+  file: ExampleFile,
+  keep: string | undefined,
+  terminal: Terminal,
+): Promise<void> {
+  const { record } = found;
+  const { examples } = file;
+  await withOwnEngine(terminal, record.model, async (engine) => {
+    const problems = [...(await engine.problemsOf(file)), ...tooFew(examples)];
+    if (problems.length > 0) throw new Error(`${problems.join('\n')}\nnothing was changed`);
+    terminal.out(`deciding ${examples.length} examples with ${engine.name}`);
+    const lesson = await lessonOf(engine, record, examples);
+    for (const line of lessonLines(lesson)) terminal.out(line);
+    if (lesson.record === undefined) {
+      throw new Error(
+        'nothing beats the model as it is by more than chance; nothing was changed. More examples may tell',
+      );
+    }
+    await replaceCatalog(catalogs, owner, found, taught(record, lesson), keep);
+    terminal.out(
+      `${record.id}: learned ${lesson.record.rung} for ${engine.name}, digest ${lesson.record.digest}; every server decides by it within a second`,
+    );
+  });
+}
+
+function tooFew({ length }: readonly Example[]): readonly string[] {
+  if (length >= MIN_EXAMPLES) return [];
+  return [`${length} examples are too few: ${MIN_EXAMPLES} are the least, some for each choice are better`];
+}

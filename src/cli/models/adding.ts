@@ -1,0 +1,181 @@
+/** `umpire models add`: makes a model package of a model at an inference server. */
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { type AddRequest, addRemote } from '../../engine/package-tools/add-remote.ts';
+import { isObject } from '../../engine/package-tools/pack.ts';
+import { DIALECT_NAMES } from '../../engine/packages/manifest.ts';
+import { SILENT_LOG } from '../../stores/stores.ts';
+import { readArguments, urlFrom } from '../arguments.ts';
+import { type Command, type Terminal, UsageError } from '../command.ts';
+import { fittedLines, fittedTemperature, labelledExamples } from '../learn/evaluate.ts';
+import { modelsFolder } from '../learn/own-engine.ts';
+import { printSpeed } from './models.ts';
+import { canaryFrom, numberFrom, packageNameFrom, wholeFrom } from './packing.ts';
+
+const OPTIONS = {
+  url: {
+    type: 'string',
+    value: 'URL',
+    meaning: 'where the server is: http or https, with its path if that is an unusual one; needed',
+  },
+  dialect: { type: 'string', value: DIALECT_NAMES.join('|'), meaning: 'what it speaks; needed' },
+  model: {
+    type: 'string',
+    value: 'NAME',
+    meaning: "the model's name at the server",
+    otherwise: 'the only one that it lists',
+  },
+  'token-file': {
+    type: 'string',
+    value: 'FILE',
+    meaning: 'a file with the bearer token; the package holds its path alone',
+  },
+  'token-env': {
+    type: 'string',
+    value: 'UMPIRE_TOKEN_…',
+    meaning: 'a variable with the bearer token; the service needs it, too',
+  },
+  ca: { type: 'string', value: 'FILE', meaning: 'PEM certificates to trust', otherwise: 'those that Node trusts' },
+  tokenizer: {
+    type: 'string',
+    value: 'FILE',
+    meaning: "the model's tokenizer.json, to count tokens by; needed where the server cuts texts or takes ids",
+  },
+  shortlist: {
+    type: 'string',
+    value: 'MODEL',
+    meaning: 'a local model that picks choices where there are more than the server takes; its files are copied',
+  },
+  examples: {
+    type: 'string',
+    value: 'FILE',
+    meaning: 'labelled examples to fit the temperature to; their labels are the choices',
+  },
+  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
+  temperature: { type: 'string', value: 'NUMBER', meaning: 'what logits are divided by, instead of a fitted one' },
+  canary: {
+    type: 'string',
+    value: 'FILE',
+    meaning: 'a decision in JSON with its right answer: input, instruction, choices, choice',
+    otherwise: 'one in English',
+  },
+  'input-tokens': {
+    type: 'string',
+    value: 'N',
+    meaning: 'the most tokens of instruction and input together',
+    otherwise: 'what the server leaves room for',
+  },
+  'candidate-tokens': { type: 'string', value: 'N', meaning: 'the most tokens of a choice', otherwise: '96 or less' },
+  choices: {
+    type: 'string',
+    value: 'N',
+    meaning: 'the most choices',
+    otherwise: 'as many as the server or the shortlist takes',
+  },
+  options: { type: 'string', value: 'FILE', meaning: "JSON that is laid over the package's options" },
+  'owned-by': { type: 'string', value: 'NAME', meaning: 'whose model it is', otherwise: 'local' },
+  default: { type: 'boolean', meaning: 'the plain name of the model means this revision, once it is loaded' },
+} as const;
+
+type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
+
+/** `umpire models add`: asks the server what it is, then writes, checks and installs the package. */
+export const ADD_COMMAND: Command = {
+  name: 'models add',
+  usage:
+    'MODEL@REVISION --url URL --dialect DIALECT [--model NAME] [--token-file FILE | --token-env VARIABLE] [--ca FILE] [--tokenizer FILE] [--shortlist MODEL] [--examples FILE [--instruction TEXT] | --temperature NUMBER] [--canary FILE] [--input-tokens N] [--candidate-tokens N] [--choices N] [--options FILE] [--owned-by NAME] [--default]',
+  summary: 'makes a model package of a model at a server',
+  notes: [
+    "The server is asked what it is, which switch gives raw scores, and whether it refuses a text that is too long or cuts it: some forty requests, the longest of 16,000 words. The package is checked as by 'umpire models check' and then moved into the models folder, where a service that runs sees it. docs/remote-models.md has a recipe for each server.",
+  ],
+  positionals: [['MODEL@REVISION', 'what the package is called']],
+  options: OPTIONS,
+  environment: ['UMPIRE_MODELS_DIR'],
+  failure: 'the server cannot be used: nothing is left of the package',
+  async run(args, terminal: Terminal) {
+    const { values, positionals } = readArguments(args, OPTIONS, ['MODEL@REVISION']);
+    const name = packageNameFrom(positionals[0] ?? '');
+    const { lines: fitted, fit } = await fitOf(values, name.id, terminal);
+    const added = await addRemote({ ...name, ...(await requestFrom(values, terminal)), fit });
+    terminal.out(`${name.id}@${name.revision} is in ${added.folder}`);
+    for (const line of [...added.lines, ...fitted]) terminal.out(`  ${line}`);
+    printSpeed(terminal, added.speed);
+  },
+};
+
+async function requestFrom(values: Values, terminal: Terminal): Promise<Omit<AddRequest, 'id' | 'revision' | 'fit'>> {
+  if (values.url === undefined) throw new UsageError('--url URL is needed');
+  const url = urlFrom('--url', values.url);
+  const dialect = DIALECT_NAMES.find((each) => each === values.dialect);
+  if (dialect === undefined) throw new UsageError(`--dialect must be one of ${DIALECT_NAMES.join(', ')}`);
+  const limits = {
+    inputTokens: wholeFrom('--input-tokens', values['input-tokens']),
+    candidateTokens: wholeFrom('--candidate-tokens', values['candidate-tokens']),
+    choices: wholeFrom('--choices', values.choices),
+  };
+  return {
+    modelsDir: modelsFolder(terminal),
+    dialect,
+    server: serverFrom(url, values),
+    path: url.pathname === '/' && url.search === '' ? undefined : url.pathname + url.search,
+    model: values.model,
+    tokenizer: values.tokenizer,
+    shortlist: values.shortlist,
+    limits,
+    temperature: numberFrom('--temperature', values.temperature),
+    canary: values.canary === undefined ? undefined : await canaryFrom(values.canary),
+    own: values.options === undefined ? {} : await ownFrom(values.options),
+    ownedBy: values['owned-by'] ?? 'local',
+    isDefault: values.default === true,
+    logger: { ...SILENT_LOG, debug: () => {} },
+  };
+}
+
+/** The package's `options.server`: the address, and where its certificates and its token are. */
+function serverFrom(url: URL, values: Values): AddRequest['server'] {
+  if (url.username !== '' || url.password !== '') {
+    throw new UsageError('--url: no credentials; --token-file or --token-env names a token');
+  }
+  const { ca, 'token-file': file, 'token-env': variable } = values;
+  if (file !== undefined && variable !== undefined) throw new UsageError('--token-file or --token-env, not both');
+  const isTls = url.protocol === 'https:';
+  if (ca !== undefined && !isTls) throw new UsageError('--ca: is for https');
+  const port = url.port === '' ? (isTls ? 443 : 80) : url.port;
+  return {
+    address: `${url.hostname}:${port}`,
+    ...(isTls ? { tls: ca === undefined ? {} : { ca: resolve(ca) } } : {}),
+    ...(file === undefined ? {} : { token_file: resolve(file) }),
+    ...(variable === undefined ? {} : { token_env: variable }),
+  };
+}
+
+/** Reads the file that `--options` names. @throws Error if it is not a JSON object. */
+async function ownFrom(file: string): Promise<AddRequest['own']> {
+  const own: unknown = JSON.parse(await readFile(file, 'utf8'));
+  if (!isObject(own)) throw new Error(`${file}: must be a JSON object`);
+  return own;
+}
+
+/** How the temperature is fitted; `lines` is empty until `fit` has run, and then says what it found. */
+async function fitOf(
+  { examples: file, instruction, temperature }: Values,
+  model: string,
+  terminal: Terminal,
+): Promise<{ readonly lines: readonly string[]; readonly fit: AddRequest['fit'] }> {
+  const lines: string[] = [];
+  if (file === undefined) {
+    if (instruction !== undefined) throw new UsageError('--instruction: is for --examples');
+    return { lines, fit: undefined };
+  }
+  if (temperature !== undefined) throw new UsageError('--examples or --temperature, not both');
+  // The file is read before the server is asked, so that its problems are reported at once.
+  const examples = labelledExamples(await readFile(file, 'utf8'), instruction, terminal);
+  return {
+    lines,
+    async fit(modelsDir, usual) {
+      const fitted = await fittedTemperature(terminal, examples, { modelsDir, model, usual });
+      lines.push(...fittedLines(fitted));
+      return fitted.temperature;
+    },
+  };
+}

@@ -1,0 +1,149 @@
+/** Estimates what jobs take: from the profile that their model's family measured, and from what earlier jobs took. */
+import { type CostProfile, costAt, type JobSize } from '../cost-profile.ts';
+import type { ModelLimits, ScoreJob } from '../engine.ts';
+import { shortlistParts } from '../families/remote/profile.ts';
+import { packCost } from '../families/two-stage/profile.ts';
+import { isRemote, type Manifest } from '../packages/manifest.ts';
+import type { Revision } from '../packages/revisions.ts';
+import type { ScoredResult } from '../worker/messages.ts';
+
+/** What is known of a job before it is tokenised. */
+export interface JobShape {
+  readonly revision: Revision;
+  /** Characters of input and instruction. */
+  readonly premiseLength: number;
+  readonly choices: number;
+  /** Characters of all choices. */
+  readonly choicesLength: number;
+}
+
+/** The shape of the job that a request asks for. */
+export function shapeOf(request: Pick<ScoreJob, 'input' | 'instruction' | 'choices'>, revision: Revision): JobShape {
+  const { input, instruction, choices } = request;
+  let choicesLength = 0;
+  for (const choice of choices) choicesLength += choice.length;
+  return { revision, premiseLength: input.length + instruction.length, choices: choices.length, choicesLength };
+}
+
+/** Estimates, in milliseconds of one engine. */
+export interface Estimates {
+  /** `encoded`: whether the engine that will run it has encoded the choices before. */
+  cost(shape: JobShape, encoded: boolean): number;
+  /** Learns from a job that ran and that kept its engine for `occupied` milliseconds, messages included. */
+  observe(shape: JobShape, result: ScoredResult, occupied: number): void;
+}
+
+/** What has been learnt about a model. */
+interface Experience {
+  /** Tokens per character of a text. */
+  density: number;
+  /**
+   * Elapsed time divided by the CPU time of the profile: above 1 when engines share their cores or wait for the pool.
+   */
+  slowness: number;
+  /** When a job was last observed, in milliseconds of the clock. */
+  at: number;
+}
+
+const LEARNING_RATE = 0.05;
+// Assumed before a model has run: four characters make a token, and the profile is right.
+const INEXPERIENCED: Omit<Experience, 'at'> = { density: 0.25, slowness: 1 };
+// Milliseconds without an observation after which half of the slowness is forgotten. What is refused for its estimated
+// cost is not observed, so without this a stall that has passed could refuse large jobs for ever.
+const SLOWNESS_HALF_LIFE = 5_000;
+// Milliseconds to tokenise a character, also of a text that turns out to be too long.
+const PER_CHARACTER = 0.0004;
+const UNKNOWN_COST = 50;
+
+/**
+ * Estimates without experience. What they learn about a model is forgotten with its revision. `clock` gives
+ * milliseconds.
+ */
+export function createEstimates(clock: () => number = () => performance.now()): Estimates {
+  const experiences = new WeakMap<Revision, Experience>();
+
+  const remembered = (revision: Revision): Omit<Experience, 'at'> => {
+    const known = experiences.get(revision);
+    if (known === undefined) return INEXPERIENCED;
+    const { density, slowness, at } = known;
+    return { density, slowness: 1 + (slowness - 1) * 0.5 ** ((clock() - at) / SLOWNESS_HALF_LIFE) };
+  };
+
+  const sizeOf = (
+    { revision, choices, choicesLength }: JobShape,
+    tokens: number,
+    encoded: number,
+    density: number,
+  ) => ({
+    premiseTokens: Math.min(tokens, revision.manifest.limits.inputTokens),
+    choices,
+    uncached: encoded,
+    choiceTokens: Math.min((choicesLength / choices) * density, revision.manifest.limits.candidateTokens),
+  });
+
+  return {
+    cost(shape, encoded) {
+      const { revision, premiseLength, choices } = shape;
+      const { profile } = revision;
+      if (choices === 0) return readingCost(shape, 0);
+      if (profile === undefined) return UNKNOWN_COST;
+      const { density, slowness } = remembered(revision);
+      const misses = encoded && profile.choicesCached ? 0 : choices;
+      const size = sizeOf(shape, premiseLength * density, misses, density);
+      return slowness * (jobCost(profile, size) + readingCost(shape, misses));
+    },
+    observe(shape, { inputTokens, encoded }, occupied) {
+      const { revision, premiseLength, choices } = shape;
+      const profile: CostProfile | undefined = revision.profile;
+      // A job that only reads says nothing about what decisions take.
+      if (profile === undefined || choices === 0) return;
+      const known = remembered(revision);
+      const misses = profile.choicesCached ? encoded : choices;
+      const predicted =
+        jobCost(profile, sizeOf(shape, inputTokens, misses, known.density)) + readingCost(shape, misses);
+      const slowness = Math.min(50, Math.max(0.2, occupied / predicted));
+      experiences.set(revision, {
+        density: known.density + LEARNING_RATE * (inputTokens / premiseLength - known.density),
+        slowness: known.slowness + LEARNING_RATE * (slowness - known.slowness),
+        at: clock(),
+      });
+    },
+  };
+}
+
+/** Milliseconds to read the texts when `uncached` of the choices must be encoded. */
+function readingCost({ premiseLength, choices, choicesLength }: JobShape, uncached: number): number {
+  const unread = choices === 0 ? 0 : (choicesLength * uncached) / choices;
+  return (premiseLength + unread) * PER_CHARACTER;
+}
+
+/** Milliseconds that a job of this size takes on one core, or at a server that does nothing else. */
+export function jobCost(profile: CostProfile, size: JobSize): number {
+  const parts = shortlistParts(profile, size);
+  if (parts !== undefined) return parts.reduce((sum, part) => sum + jobCost(part.profile, part.size), 0);
+  const tokens = size.choiceTokens + (profile.choiceReadsPremise ? size.premiseTokens : 0);
+  const each = costAt(profile.choice, tokens);
+  return costAt(profile.premise, size.premiseTokens) + size.uncached * each + packCost(profile, size);
+}
+
+/** Milliseconds of the largest request that the limits allow, with nothing cached. */
+export function worstCost(profile: CostProfile, limits: ModelLimits): number {
+  return jobCost(profile, {
+    premiseTokens: limits.inputTokens,
+    choices: limits.choices,
+    uncached: limits.choices,
+    choiceTokens: limits.candidateTokens,
+  });
+}
+
+/** What a model's largest legal request takes, if that is more than `bound` milliseconds. Undefined if it is not. */
+export function limitsProblem(
+  profile: CostProfile,
+  { limits, family }: Pick<Manifest, 'limits' | 'family'>,
+  bound: number,
+): string | undefined {
+  const worst = worstCost(profile, limits);
+  if (worst <= bound) return undefined;
+  const where = isRemote(family) ? 'by its inference server, one batch at a time' : 'on one core of this machine';
+  return `limits: the largest legal request takes ${Math.round(worst)} ms ${where}, more than ${bound} ms`;
+}

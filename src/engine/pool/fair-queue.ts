@@ -1,0 +1,243 @@
+/**
+ * The queue of decisions that wait for an engine. Callers with a key and those without are served in equal shares of
+ * cost while both wait, and within each of the two, tenants are served by deficit round robin.
+ */
+import { createHeap, type Heap } from './heap.ts';
+
+/** What the queue must know of an item. */
+export interface QueueItem extends RingItem {
+  readonly keyed: boolean;
+  /** What its texts take in memory, at two bytes a character. */
+  readonly bytes: number;
+}
+
+/** What waits in the queue, summed up. */
+export interface Backlog {
+  readonly jobs: number;
+  readonly bytes: number;
+  /** Milliseconds on one core. */
+  readonly cost: number;
+}
+
+/** Items that wait, in fair order. `T` is a job in the service, less in tests. */
+export interface FairQueue<T extends QueueItem> {
+  add(item: T): void;
+  /** Takes an item out; false if it was not waiting. */
+  remove(item: T): boolean;
+  /** Takes out the next item in fair order that is eligible; undefined if there is none. */
+  take(eligible: (item: T) => boolean): T | undefined;
+  /** All items, in no particular order. */
+  all(): readonly T[];
+  /** How much waits: all of it, or only that of callers without a key. */
+  backlog(of: 'all' | 'anonymous'): Backlog;
+  /** The most cost that is served before an item of cost `own` that the tenant adds now. */
+  costAhead(tenant: string, keyed: boolean, own: number): number;
+}
+
+interface Side<T extends QueueItem> {
+  readonly ring: TenantRing<T>;
+  readonly backlog: { jobs: number; bytes: number; cost: number };
+  /** Cost served, on a scale that both sides share. */
+  served: number;
+}
+
+/** A queue without items. */
+export function createFairQueue<T extends QueueItem>(): FairQueue<T> {
+  const side = (): Side<T> => ({
+    ring: new TenantRing<T>(),
+    backlog: { jobs: 0, bytes: 0, cost: 0 },
+    served: 0,
+  });
+  const keyed = side();
+  const anonymous = side();
+
+  const count = ({ backlog }: Side<T>, { bytes, cost }: T, sign: 1 | -1): void => {
+    backlog.jobs += sign;
+    backlog.bytes += sign * bytes;
+    // Sums of floating-point costs drift; an empty side costs nothing.
+    backlog.cost = backlog.jobs === 0 ? 0 : backlog.cost + sign * cost;
+  };
+
+  return {
+    add(item) {
+      const [own, other] = item.keyed ? [keyed, anonymous] : [anonymous, keyed];
+      // A side that had nothing to serve has no claim on the time that the other used.
+      if (own.backlog.jobs === 0) own.served = Math.max(own.served, other.served);
+      own.ring.add(item);
+      count(own, item, 1);
+    },
+    remove(item) {
+      const own = item.keyed ? keyed : anonymous;
+      if (!own.ring.remove(item)) return false;
+      count(own, item, -1);
+      return true;
+    },
+    take(eligible) {
+      const order = keyed.served <= anonymous.served ? [keyed, anonymous] : [anonymous, keyed];
+      for (const each of order) {
+        const item = each.ring.take(eligible);
+        if (item === undefined) continue;
+        each.served += item.cost;
+        count(each, item, -1);
+        return item;
+      }
+      return undefined;
+    },
+    all: () => [...keyed.ring.all(), ...anonymous.ring.all()],
+    backlog(of) {
+      if (of === 'anonymous') return { ...anonymous.backlog };
+      return {
+        jobs: keyed.backlog.jobs + anonymous.backlog.jobs,
+        bytes: keyed.backlog.bytes + anonymous.backlog.bytes,
+        cost: keyed.backlog.cost + anonymous.backlog.cost,
+      };
+    },
+    costAhead(tenant, isKeyed, own) {
+      const [mine, other] = isKeyed ? [keyed, anonymous] : [anonymous, keyed];
+      const tenantCost = mine.ring.costOf(tenant) + own;
+      // While this tenant's cost is served, every other tenant of its side gets at most as much, and the other side as
+      // much as all of them.
+      const sameSide = Math.min(mine.backlog.cost, tenantCost * Math.max(1, mine.ring.tenants));
+      return sameSide + Math.min(other.backlog.cost, sameSide + own);
+    },
+  };
+}
+
+// Deficit round robin over tenants, in cost: each visit gives a tenant one quantum, and it is served while it has some
+// left. An item may cost more than what is left; the tenant then owes the rest and is passed over until the debt is
+// paid. What a tenant owes when its last item is taken stays owed while others wait, so sending one large item at a
+// time gains nothing.
+
+/** What the ring must know of an item. */
+export interface RingItem {
+  readonly tenant: string;
+  /** Milliseconds on one core. */
+  readonly cost: number;
+  /** Within a tenant the smallest is first; equal ones in the order of `sequence`. */
+  readonly rank: number;
+  readonly sequence: number;
+}
+
+interface Tenant<T> {
+  readonly items: Heap<T>;
+  deficit: number;
+  cost: number;
+}
+
+/** Milliseconds of engine time that a visit gives. */
+const QUANTUM = 20;
+/**
+ * Tenants whose debts are remembered while they have nothing waiting; beyond this number the oldest debt is forgotten.
+ */
+const MAX_DEBTORS = 10_000;
+
+/** Items of many tenants, none at first. */
+export class TenantRing<T extends RingItem> {
+  /** In the order of visits: a tenant that was visited is put at the end. */
+  readonly #ring = new Map<string, Tenant<T>>();
+  readonly #debts = new Map<string, { readonly deficit: number; readonly round: number }>();
+  #round = 0;
+  #visits = 0;
+
+  get tenants(): number {
+    return this.#ring.size;
+  }
+
+  add(item: T): void {
+    const tenant = this.#ring.get(item.tenant) ?? this.#enter(item.tenant);
+    tenant.items.push(item);
+    tenant.cost += item.cost;
+  }
+
+  /** Returns whether it was there. */
+  remove(item: T): boolean {
+    const tenant = this.#ring.get(item.tenant);
+    return tenant !== undefined && this.#removeFrom(tenant, item);
+  }
+
+  /** The next item in fair order among tenants whose first item is eligible. */
+  take(eligible: (item: T) => boolean): T | undefined {
+    return this.#visit(eligible) ?? (this.#skipRounds(eligible) ? this.#visit(eligible) : undefined);
+  }
+
+  /** The cost of what the tenant has waiting. */
+  costOf(tenant: string): number {
+    return this.#ring.get(tenant)?.cost ?? 0;
+  }
+
+  /** All items, in no particular order. */
+  all(): readonly T[] {
+    return [...this.#ring.values()].flatMap(({ items }) => items.all());
+  }
+
+  #enter(name: string): Tenant<T> {
+    const debt = this.#debts.get(name);
+    this.#debts.delete(name);
+    const owed = debt === undefined ? 0 : Math.min(0, debt.deficit + (this.#round - debt.round) * QUANTUM);
+    const tenant = {
+      items: createHeap<T>((a, b) => a.rank < b.rank || (a.rank === b.rank && a.sequence < b.sequence)),
+      deficit: owed + QUANTUM,
+      cost: 0,
+    };
+    this.#ring.set(name, tenant);
+    return tenant;
+  }
+
+  #leave(name: string, { deficit }: Tenant<T>): void {
+    this.#ring.delete(name);
+    if (this.#ring.size === 0) {
+      // Nobody waits, so nobody is owed anything.
+      this.#debts.clear();
+      return;
+    }
+    if (deficit >= 0) return;
+    this.#debts.set(name, { deficit, round: this.#round });
+    const [oldest] = this.#debts.keys();
+    if (this.#debts.size > MAX_DEBTORS && oldest !== undefined) this.#debts.delete(oldest);
+  }
+
+  #rotate(name: string, tenant: Tenant<T>): void {
+    this.#ring.delete(name);
+    this.#ring.set(name, tenant);
+    if (++this.#visits < this.#ring.size) return;
+    this.#visits = 0;
+    this.#round++;
+  }
+
+  #removeFrom(tenant: Tenant<T>, item: T): boolean {
+    if (!tenant.items.remove(item)) return false;
+    tenant.cost -= item.cost;
+    if (tenant.items.size === 0) this.#leave(item.tenant, tenant);
+    return true;
+  }
+
+  /** Visits every tenant once, or until one is served. */
+  #visit(eligible: (item: T) => boolean): T | undefined {
+    for (let left = this.#ring.size; left > 0; left--) {
+      const [next] = this.#ring;
+      if (next === undefined) return undefined;
+      const [name, tenant] = next;
+      const first = tenant.items.peek() as T;
+      if (tenant.deficit > 0 && eligible(first)) {
+        tenant.deficit -= first.cost;
+        this.#removeFrom(tenant, first);
+        return first;
+      }
+      if (tenant.deficit <= 0) tenant.deficit += QUANTUM;
+      this.#rotate(name, tenant);
+    }
+    return undefined;
+  }
+
+  /** Skips the rounds in which nobody could be served, all at once. Returns whether somebody can be served now. */
+  #skipRounds(eligible: (item: T) => boolean): boolean {
+    const tenants = [...this.#ring.values()];
+    let least = Number.NEGATIVE_INFINITY;
+    for (const { items, deficit } of tenants) if (eligible(items.peek() as T)) least = Math.max(least, deficit);
+    if (least === Number.NEGATIVE_INFINITY) return false;
+    const rounds = Math.max(0, Math.floor(-least / QUANTUM) + 1);
+    for (const tenant of tenants) if (tenant.deficit <= 0) tenant.deficit += rounds * QUANTUM;
+    this.#round += rounds;
+    return true;
+  }
+}

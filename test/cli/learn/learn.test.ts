@@ -1,0 +1,201 @@
+/** `umpire learn`, beside a running service on the same store, with a small model in a real engine. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { modelsFolder, TINY } from '../../engine/support/packages.ts';
+import { json } from '../../support/answers.ts';
+import { decide, send } from '../../support/http.ts';
+import { startService } from '../../support/service.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { linesOf, runUmpire } from '../../support/terminal.ts';
+
+interface Decided {
+  readonly learned: unknown;
+  readonly choice: string;
+  readonly confidence: number;
+}
+
+test('a catalog learns, says so with its decisions, travels with what it learned and forgets', async (t) => {
+  const modelsDir = await modelsFolder(t, TINY);
+  const data = temporaryFolder();
+  const service = await startService({ UMPIRE_MODELS_DIR: modelsDir, UMPIRE_DATA_DIR: data });
+  t.teardown(service.stop);
+  const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
+  const umpire = (...args: string[]) => runUmpire(args, { env });
+  const { status: made, out: issued } = await umpire('keys', 'create', '--owner', 'acme');
+  t.is(made, 0);
+  const key = linesOf(issued).at(-1) ?? '';
+  const headers = { authorization: `Bearer ${key}` };
+  const choices = ['xyz', 'abc', 'mno'];
+  const decided = async (input: string, asked: object = { catalog: 'letters' }): Promise<Decided> => {
+    const answer = await decide(service.port, { model: 'tiny', input, instruction: 'which', ...asked }, headers);
+    const { output } = json(answer) as { output: Omit<Decided, 'learned'> };
+    return { ...output, learned: answer.headers['x-umpire-learned'] };
+  };
+  const catalog = JSON.stringify({ id: 'letters', model: 'tiny', choices });
+  t.is((await send(service.port, { path: '/v1/catalogs', headers, body: catalog })).status, 201);
+
+  const texts = Array.from(
+    { length: 90 },
+    (_, i) => `${['abc', 'mno', 'xyz'][i % 3]} ${'defghijkl'.slice(i % 7)} ${i}`,
+  );
+  // Another choice than the one whose letters a text has: only examples can say so.
+  const labels = texts.map((_, i) => ['mno', 'xyz', 'abc'][i % 3] as string);
+  const file = join(data, 'labels.jsonl');
+  const write = (from: number) =>
+    writeFileSync(
+      file,
+      texts
+        .flatMap((input, i) =>
+          i < from ? [] : [`${JSON.stringify({ input, instruction: 'which', label: labels[i] })}\n`],
+        )
+        .join(''),
+    );
+  const wait = () => new Promise((resolve) => setTimeout(resolve, 1000));
+  const unseen = texts.slice(0, 15);
+  const right = (answers: readonly Decided[]) => answers.filter(({ choice }, i) => choice === labels[i]).length;
+  const before = await Promise.all(unseen.map((text) => decided(text)));
+  t.true(before.every(({ learned }) => learned === undefined));
+  t.true(right(before) < 8);
+
+  write(15);
+  const taught = await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--keep-examples', file);
+  t.is(taught.status, 0, taught.err);
+  t.regex(taught.out, /letters: learned weights for tiny@r1, digest [0-9a-f]{16}; every server/);
+  const digest = /digest ([0-9a-f]{16})/.exec(taught.out)?.[1] ?? '';
+  await wait();
+  const after = await Promise.all(unseen.map((text) => decided(text)));
+  t.true(after.every(({ learned }) => learned === digest));
+  t.true(right(after) > right(before), `${right(after)} and before ${right(before)} of 15`);
+
+  // Inline choices never are, and what was learned is the same for the same examples.
+  t.is((await decided(unseen[0] as string, { choices })).learned, undefined);
+  const again = await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh');
+  t.regex(again.out, new RegExp(`digest ${digest}`), again.err);
+
+  // It is shown, measured, exported and imported, and goes with the catalog.
+  const measured = await umpire('evaluate', '--catalog', 'letters', '--owner', 'acme', '--json', file);
+  t.is(measured.status, 0, measured.err);
+  t.true(JSON.parse(measured.out).accuracy.share > 0.5);
+  const exported = await umpire('catalogs', 'export', '--owner', 'acme');
+  writeFileSync(file, exported.out);
+  await send(service.port, { method: 'DELETE', path: '/v1/catalogs/letters', headers });
+  t.is((await umpire('catalogs', 'import', '--owner', 'acme', file)).status, 0);
+  await wait();
+  t.deepEqual(await decided(unseen[0] as string), after[0]);
+  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh')).status, 0);
+  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--forget')).status, 0);
+  await wait();
+  t.deepEqual(await Promise.all(unseen.map((text) => decided(text))), before);
+  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--forget')).status, 1);
+  t.regex((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh')).err, /no examples are kept/);
+
+  // What one revision learned never decides for another.
+  write(15);
+  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', file)).status, 0);
+  const [line] = (await umpire('catalogs', 'export', '--owner', 'acme')).out.split('\n');
+  const state = JSON.parse(line ?? '').additions.learned;
+  t.is(state.model, 'tiny@r1');
+  t.is(
+    state.examples.reduce((sum: number, count: number) => sum + count, 0),
+    75,
+  );
+});
+
+test('every problem of the examples is said at once, and nothing changes', async (t) => {
+  const modelsDir = await modelsFolder(t, TINY);
+  const data = temporaryFolder();
+  const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
+  const umpire = (args: readonly string[], input = '') => runUmpire(args, { env, input });
+  const catalog = { id: 'two', model: 'tiny', choices: ['abc', 'xyz'] };
+  await umpire(['catalogs', 'import', '--owner', 'acme'], JSON.stringify(catalog));
+  const before = (await umpire(['catalogs', 'export', '--owner', 'acme'])).out;
+  const file = join(data, 'labels.jsonl');
+  const learn = async (content: string, id = 'two') => {
+    writeFileSync(file, content);
+    return umpire(['learn', '--catalog', id, '--owner', 'acme', file]);
+  };
+  const line = (label: string, input = 'abc') => JSON.stringify({ input, instruction: 'which', label });
+  t.regex((await learn(line('abc'), 'none')).err, /acme has no catalog 'none'/);
+  t.regex((await learn(line('abc'))).err, /1 examples are too few: 8 are the least/);
+  const far = `abc ${'x'.repeat(99)} `.repeat(50);
+  const wrong = await learn(
+    [line('abc'), 'nonsense', line('mno', far), '{"input":"","label":"abc"}', line('xyz'), line('abc', far)].join('\n'),
+  );
+  t.is(wrong.status, 1);
+  t.regex(wrong.err, /line 2: is not a JSON object/);
+  t.regex(wrong.err, /line 3: the label "mno" is not one of the choices/);
+  t.regex(wrong.err, /line 4: input, instruction must be a text that is not empty/);
+  t.regex(wrong.err, /lines 1, 5: one text under several labels; left out/);
+  // A text that the model does not take is found with the others, also in a line that has another fault,
+  // in their order.
+  t.deepEqual(wrong.err.match(/line \d: has more than \d+ tokens, the model takes at most 40/g)?.length, 2);
+  t.deepEqual(
+    [...wrong.err.matchAll(/line (\d): /g)].map(([, place]) => place),
+    ['2', '3', '3', '4', '6'],
+  );
+  t.regex(wrong.err, /1 examples are too few: 8 are the least.*\nnothing was changed/);
+  // Nothing was decided for it.
+  t.notRegex(wrong.out, /deciding/);
+  const long = Array.from({ length: 10 }, (_, i) => line('abc', i < 2 ? `abc ${i} `.repeat(50) : `abc ${i}`)).join(
+    '\n',
+  );
+  t.regex((await learn(long)).err, /line 1: has (more than )?\d+ tokens, the model takes at most \d+\n.*line 2: /s);
+  t.is((await umpire(['learn', '--catalog', 'two', '--owner', 'acme'])).status, 2);
+  t.is((await umpire(['learn', '--catalog', 'two', '--owner', 'acme', '--forget', file])).status, 2);
+  t.is((await umpire(['learn', '--owner', 'acme', file])).status, 2);
+
+  // Labels that nothing explains teach nothing.
+  const chance = Array.from({ length: 8 }, (_, i) => line(i % 2 === 0 ? 'abc' : 'xyz', `def ${i * 7919}`)).join('\n');
+  const refused = await learn(chance);
+  t.is(refused.status, 1);
+  t.regex(refused.err, /nothing beats the model as it is by more than chance; nothing was changed/);
+  t.is((await umpire(['catalogs', 'export', '--owner', 'acme'])).out, before);
+});
+
+test('evaluate reads CSV, prints thresholds and confusions, and writes a page that needs nothing else', async (t) => {
+  const modelsDir = await modelsFolder(t, TINY);
+  const folder = temporaryFolder();
+  const files = { csv: join(folder, 'e.csv'), json: join(folder, 'e.jsonl'), choices: join(folder, 'c.txt') };
+  const page = join(folder, 'report.html');
+  const choices = ['abc', '<b>&"x', 'mno'];
+  const examples = Array.from({ length: 30 }, (_, i) => ({
+    input: `${['abc', 'xyz', 'mno'][i % 3]}, "${i}"`,
+    label: choices[(i + (i % 5 === 0 ? 1 : 0)) % 3] as string,
+  }));
+  const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
+  const rows = examples.map(({ input, label }) => `${quoted(label)},${quoted(input)}\r\n`);
+  writeFileSync(files.csv, `\ufefflabel,input\r\n${rows.join('')}`);
+  writeFileSync(files.json, examples.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  writeFileSync(files.choices, choices.join('\n'));
+  const evaluate = (file: string, ...more: string[]) =>
+    runUmpire(['evaluate', '--model', 'tiny', '--choices', files.choices, '--instruction', 'which', ...more, file], {
+      env: { UMPIRE_MODELS_DIR: modelsDir },
+    });
+  const { status, out, err } = await evaluate(files.csv, '--report', page);
+  t.is(status, 0, err);
+  t.regex(out, /^30 examples with tiny@r1\nright answers: [\d.]+ % \(95 % interval/);
+  t.is(out.match(/^(80|90|95|99)\.0 % /gm)?.length, 4);
+  t.regex(out, /taken for each other most often:\n {2}".*" taken for ".*": \d+\n {4}line \d+: /);
+
+  // The same file as JSON lines gives the same figures; lines are those of each file.
+  const [csv, json] = await Promise.all([evaluate(files.csv, '--json'), evaluate(files.json, '--json')]);
+  const { confusions: ofCsv, ...figures } = JSON.parse(csv.out);
+  const { confusions: ofJson, ...others } = JSON.parse(json.out);
+  t.deepEqual(figures, others);
+  t.deepEqual(
+    ofCsv[0].lines.map((line: number) => line - 1),
+    ofJson[0].lines,
+  );
+
+  const html = readFileSync(page, 'utf8');
+  t.regex(html, /default-src 'none'/);
+  t.is(html.match(/<svg /g)?.length, 3);
+  for (const head of ['Reliability', 'Coverage', 'Confusion matrix', 'When to act on an answer'])
+    t.true(html.includes(`<h2>${head}</h2>`), head);
+  // Nothing from elsewhere, and no choice as markup.
+  t.notRegex(html, /(src|href)=|url\(|<script|<b>/);
+  t.true(html.includes('&lt;b&gt;&amp;&quot;x'));
+  t.true(html.includes(`${(100 * figures.accuracy.share).toFixed(1)} %`));
+  t.notRegex(html, /NaN|undefined/);
+});

@@ -1,0 +1,97 @@
+/** Costs before and after experience. */
+import test from 'ava';
+import { type CostProfile, costAt } from '../../../src/engine/cost-profile.ts';
+import type { TwoStageProfile } from '../../../src/engine/families/two-stage/profile.ts';
+import { readManifest } from '../../../src/engine/packages/manifest.ts';
+import { createRevision, type Revision } from '../../../src/engine/packages/revisions.ts';
+import { createEstimates, jobCost, worstCost } from '../../../src/engine/pool/estimates.ts';
+
+const PROFILE: CostProfile = {
+  premise: [
+    [1, 1],
+    [100, 10],
+    [500, 70],
+  ],
+  choice: [
+    [1, 1],
+    [100, 11],
+  ],
+  choiceReadsPremise: false,
+  choicesCached: true,
+};
+const LIMITS = { inputTokens: 500, candidateTokens: 100, choices: 300 };
+
+test('curves are straight between points and beyond them', (t) => {
+  t.is(costAt(PROFILE.premise, 1), 1);
+  t.is(costAt(PROFILE.premise, 100), 10);
+  t.is(costAt(PROFILE.premise, 300), 40);
+  t.is(costAt(PROFILE.premise, 600), 85);
+  t.is(costAt([], 100), 0);
+  t.is(costAt([[5, 2]], 100), 2);
+  t.is(jobCost(PROFILE, { premiseTokens: 100, choices: 5, uncached: 3, choiceTokens: 1 }), 13);
+  t.is(worstCost(PROFILE, LIMITS), 70 + 300 * 11);
+  const reading = { ...PROFILE, choiceReadsPremise: true };
+  t.is(jobCost(reading, { premiseTokens: 100, choices: 2, uncached: 2, choiceTokens: 0 }), 10 + 2 * 11);
+});
+
+test('runs over packs are counted, and once more without a text where question and choices are new', (t) => {
+  // A token costs a millisecond; a run has 100, a window 60.
+  const packed = {
+    run: [
+      [0, 0],
+      [1000, 1000],
+    ],
+    packTokens: 100,
+    best: 8,
+    window: 60,
+    segment: 30,
+    windows: 3,
+    silent: 10,
+  } as const;
+  const profileOfPacks: TwoStageProfile = { ...PROFILE, premise: [], choice: [], packed };
+  const cost = (premiseTokens: number, choices: number, uncached: number, choiceTokens = 1): number =>
+    jobCost(profileOfPacks, { premiseTokens, choices, uncached, choiceTokens });
+  t.is(cost(17, 5, 0), 20 + 5 * 2);
+  t.is(cost(17, 5, 1), 20 + 5 * 2 + (13 + 5 * 2));
+  t.is(cost(2, 5, 5), 2 * (5 + 5 * 2));
+  t.is(cost(17, 9, 9), 20 + 8 * 2, 'more choices than are read');
+  t.is(cost(57, 8, 0, 9), 2 * (60 + 4 * 10), 'two packs');
+  t.is(cost(500, 5, 0), 3 * (30 + 5 * 2) + (60 + 5 * 2), 'three windows and the first one whole');
+  t.is(cost(500, 8, 0, 9), 3 * 2 * (30 + 7 * 10), 'no room for the first one');
+});
+
+const SCORED = { kind: 'scored', probabilities: new Float64Array(2), encoded: 0, waited: 0, tokenize: 0 } as const;
+
+function createProfiledRevision(): Revision {
+  const { value: manifest } = readManifest('{}', 'm', 'r1');
+  const found = { folder: '', manifest: { ...manifest, limits: LIMITS }, problems: [], signature: '' };
+  return { ...createRevision(found, 1), profile: PROFILE };
+}
+
+test('estimates learn the density of texts and the speed of the machine', (t) => {
+  const revision = createProfiledRevision();
+  const estimates = createEstimates();
+  const shape = { revision, premiseLength: 400, choices: 2, choicesLength: 8 };
+  const before = estimates.cost(shape, true);
+  t.true(estimates.cost(shape, false) > before);
+  for (let i = 0; i < 200; i++) {
+    estimates.observe(shape, { ...SCORED, inputTokens: 200, infer: 1 }, 2 * costAt(PROFILE.premise, 200));
+  }
+  const after = estimates.cost(shape, true);
+  const real = 2 * costAt(PROFILE.premise, 200);
+  t.true(Math.abs(after - real) < 0.05 * real, `${before} → ${after}, real ${real}`);
+});
+
+test('a stall is forgotten while nothing is observed: what it refuses is admitted again', (t) => {
+  let now = 0;
+  const estimates = createEstimates(() => now);
+  const shape = { revision: createProfiledRevision(), premiseLength: 400, choices: 2, choicesLength: 8 };
+  const cost = (): number => estimates.cost(shape, true);
+  const before = cost();
+  for (let i = 0; i < 100; i++) {
+    estimates.observe(shape, { ...SCORED, inputTokens: 100, infer: 1 }, 30 * costAt(PROFILE.premise, 100));
+  }
+  t.true(cost() > 25 * before, `${cost()}`);
+  now += 60_000;
+  t.true(cost() < 1.05 * before, `${cost()}`);
+});

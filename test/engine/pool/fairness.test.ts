@@ -1,0 +1,189 @@
+/** The queue's order and bounds, without processes. */
+import test from 'ava';
+import fc from 'fast-check';
+import { type AdmissionCase, admit } from '../../../src/engine/pool/admission.ts';
+import { createFairQueue, type QueueItem, TenantRing } from '../../../src/engine/pool/fair-queue.ts';
+import { createHeap } from '../../../src/engine/pool/heap.ts';
+import { rankOf } from '../../../src/engine/pool/job.ts';
+import { restartDelay } from '../../../src/engine/processes/recycling.ts';
+
+let sequence = 0;
+const item = (tenant: string, cost: number, rank = 0, keyed = false): QueueItem => {
+  return { tenant, cost, rank, keyed, bytes: 100, sequence: ++sequence };
+};
+const anything = () => true;
+
+test('a heap gives its items in order, whatever is removed meanwhile', (t) => {
+  const operations = fc.array(fc.record({ key: fc.nat(50), removes: fc.boolean(), pick: fc.nat() }), {
+    maxLength: 200,
+  });
+  fc.assert(
+    fc.property(operations, (steps) => {
+      const heap = createHeap<{ readonly key: number }>((a, b) => a.key < b.key);
+      const model: { readonly key: number }[] = [];
+      for (const { key, removes, pick } of steps) {
+        if (removes && model.length > 0) {
+          const [gone] = model.splice(pick % model.length, 1);
+          if (gone !== undefined) heap.remove(gone);
+        } else {
+          const added = { key };
+          model.push(added);
+          heap.push(added);
+        }
+      }
+      const popped = Array.from({ length: heap.size }, () => heap.pop()?.key);
+      return JSON.stringify(popped) === JSON.stringify(model.map(({ key }) => key).sort((a, b) => a - b));
+    }),
+  );
+  t.pass();
+});
+
+test('tenants get equal shares of cost, however their work is cut', (t) => {
+  const ring = new TenantRing();
+  for (let i = 0; i < 1000; i++) ring.add(item('small', 5));
+  for (let i = 0; i < 50; i++) ring.add(item('large', 400));
+  for (let i = 0; i < 300; i++) ring.add(item('middle', 60));
+  const served = new Map<string, number>();
+  for (let spent = 0; spent < 12_000; ) {
+    const taken = ring.take(anything);
+    if (taken === undefined) break;
+    spent += taken.cost;
+    served.set(taken.tenant, (served.get(taken.tenant) ?? 0) + taken.cost);
+  }
+  for (const tenant of ['small', 'large', 'middle']) {
+    const share = served.get(tenant) ?? 0;
+    t.true(share > 3500 && share < 4500, `${tenant} got ${share} of 12000`);
+  }
+});
+
+test('sending one large item at a time gains nothing', (t) => {
+  const ring = new TenantRing();
+  for (let i = 0; i < 1000; i++) ring.add(item('patient', 10));
+  let greedy = 0;
+  for (let spent = 0; spent < 8000; ) {
+    if (ring.costOf('greedy') === 0) ring.add(item('greedy', 500));
+    const taken = ring.take(anything);
+    spent += taken?.cost ?? Number.POSITIVE_INFINITY;
+    if (taken?.tenant === 'greedy') greedy += taken.cost;
+  }
+  t.true(greedy <= 4600, `the greedy tenant got ${greedy} of 8000`);
+});
+
+test('a tenant whose first item cannot be served holds nobody up', (t) => {
+  const ring = new TenantRing();
+  ring.add(item('blocked', 1));
+  ring.add(item('free', 1));
+  t.is(ring.take(({ tenant }) => tenant !== 'blocked')?.tenant, 'free');
+  t.is(
+    ring.take(({ tenant }) => tenant !== 'blocked'),
+    undefined,
+  );
+  t.is(ring.take(anything)?.tenant, 'blocked');
+  t.is(ring.tenants, 0);
+});
+
+test('nothing is lost or served twice', (t) => {
+  const works = fc.array(
+    fc.record({
+      tenant: fc.constantFrom('a', 'b', 'c', 'd'),
+      cost: fc.integer({ min: 1, max: 2000 }),
+      keyed: fc.boolean(),
+    }),
+    { maxLength: 80 },
+  );
+  fc.assert(
+    fc.property(works, fc.nat(5), (list, removeEvery) => {
+      const queue = createFairQueue<QueueItem>();
+      const items = list.map(({ tenant, cost, keyed }) => item(tenant, cost, 0, keyed));
+      for (const each of items) queue.add(each);
+      const removed = items.filter((_, i) => removeEvery > 0 && i % (removeEvery + 1) === 0);
+      for (const each of removed) if (!queue.remove(each)) return false;
+      const taken = new Set<QueueItem>();
+      for (let next = queue.take(anything); next !== undefined; next = queue.take(anything)) {
+        if (taken.has(next) || removed.includes(next)) return false;
+        taken.add(next);
+      }
+      const { jobs, bytes, cost } = queue.backlog('all');
+      return taken.size + removed.length === items.length && jobs === 0 && bytes === 0 && cost === 0;
+    }),
+  );
+  t.pass();
+});
+
+test('callers with a key get half the service while both wait, however many the others are', (t) => {
+  const queue = createFairQueue<QueueItem>();
+  for (let i = 0; i < 500; i++) queue.add(item(`address-${i}`, 10));
+  for (let i = 0; i < 100; i++) queue.add(item('owner', 10, 0, true));
+  const taken = Array.from({ length: 100 }, () => queue.take(anything));
+  const keyed = taken.filter((each) => each?.keyed === true).length;
+  t.true(keyed >= 49 && keyed <= 51, `${keyed} of 100`);
+});
+
+test('short jobs come first, but not for ever', (t) => {
+  const ring = new TenantRing();
+  const add = (arrived: number, cost: number) => {
+    const added = item('a', cost, rankOf(arrived, cost, { deadline: arrived + 10_000 }));
+    ring.add(added);
+    return added;
+  };
+  const long = add(0, 1000);
+  const early = add(100, 5);
+  const late = add(2500, 5);
+  t.deepEqual([ring.take(anything), ring.take(anything), ring.take(anything)], [early, long, late]);
+});
+
+test('admission', (t) => {
+  const base: AdmissionCase = {
+    keyed: false,
+    bytes: 1000,
+    cost: 10,
+    ahead: 0,
+    atOnce: 2,
+    outage: 0,
+    timeLeft: 10_000,
+    all: { jobs: 0, bytes: 0, cost: 0 },
+    anonymous: { jobs: 0, bytes: 0, cost: 0 },
+    maxJobs: 100,
+    maxBytes: 100_000,
+  };
+  const backlog = (jobs: number, bytes: number) => ({ jobs, bytes, cost: 0 });
+  const cases: readonly (readonly [name: string, job: Partial<AdmissionCase>, verdict: 'admitted' | number])[] = [
+    ['an empty queue', {}, 'admitted'],
+    ['a job that takes longer than its time', { cost: 11_000 }, 1],
+    ['a queue that is served in time by two', { ahead: 15_000 }, 'admitted'],
+    ['a queue that is not', { ahead: 30_000 }, 8],
+    ['the same with one engine', { ahead: 15_000, atOnce: 1 }, 8],
+    ['anonymous callers do not get the last fifth of the time', { ahead: 17_000 }, 1],
+    ['keyed callers do', { ahead: 17_000, keyed: true }, 'admitted'],
+    ['an outage counts', { ahead: 10_000, outage: 4000 }, 2],
+    ['a full queue', { all: backlog(100, 0), keyed: true }, 1],
+    [
+      'anonymous callers do not get the last fifth of the places',
+      { all: backlog(80, 0), anonymous: backlog(80, 0) },
+      1,
+    ],
+    ['keyed callers do', { all: backlog(80, 0), anonymous: backlog(80, 0), keyed: true }, 'admitted'],
+    [
+      'anonymous callers get them if keyed ones do not wait',
+      { all: backlog(80, 0), anonymous: backlog(70, 0) },
+      'admitted',
+    ],
+    ['nor of the bytes', { all: backlog(2, 79_500), anonymous: backlog(2, 79_500) }, 1],
+    ['the bytes of all', { all: backlog(2, 99_500), keyed: true }, 1],
+  ];
+  for (const [name, job, verdict] of cases) {
+    const admission = admit({ ...base, ...job });
+    t.is(admission.kind === 'admitted' ? 'admitted' : admission.retryAfter, verdict, name);
+  }
+});
+
+test('restarts back off, and less after service', (t) => {
+  const delays = (served: boolean, lived: number, count: number): readonly number[] => {
+    const all: number[] = [];
+    for (let i = 0; i < count; i++) all.push(restartDelay({ served, lived }, all.at(-1) ?? 0));
+    return all;
+  };
+  t.deepEqual(delays(true, 1000, 6), [100, 200, 400, 800, 1000, 1000]);
+  t.is(delays(false, 1000, 12).at(-1), 30_000);
+  t.is(restartDelay({ served: true, lived: 60_000 }, 1000), 100);
+});
