@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { addAbortSignal } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { runCommand } from './cli/run.ts';
+import { visible } from './visible.ts';
 
 process.title = 'umpire';
 
@@ -31,7 +32,8 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   env: process.env,
   out: (line) => void out(`${line}\n`),
   err: (line) => void err(`${line}\n`),
-  write: out,
+  // On a screen the records' texts must not act; for a file or a program they stay as they are.
+  write: process.stdout.isTTY ? (piece) => out(piece.split('\n').map(visible).join('\n')) : out,
   ...(process.stderr.isTTY ? { status: (line: string) => void err(`\r\u001b[K${line}`) } : {}),
   input: () => text(process.stdin),
   pieces(signal) {

@@ -4,10 +4,11 @@
  * pool that wrote to a full pipe would keep the process from ever ending.
  */
 import type { Writable } from 'node:stream';
+import { visible } from './visible.ts';
 
 /** What a logger writes to. It never makes the logger wait. */
 export interface LogStream {
-  /** Takes one line with its end, or drops it. */
+  /** Takes one line with its end, or drops it. Characters that act on a screen are written as JSON escapes them. */
   write(line: string): void;
   /** How many lines were dropped. */
   dropped(): number;
@@ -30,6 +31,8 @@ export interface LogStreamOptions {
 const BLOCK_BYTES = 12 * 1024;
 const MAX_BYTES = 16 * 1024 * 1024;
 const INTERVAL = 500;
+/** What most lines do not have, so that they need not be looked at closely. */
+const FOREIGN = /[^\n\x20-\x7e]/;
 
 /** A stream to `output`. Once the output has failed, as a pipe does whose reader left, every line is dropped. */
 export function createLogStream(output: Writable, options: LogStreamOptions = {}): LogStream {
@@ -85,7 +88,9 @@ export function createLogStream(output: Writable, options: LogStreamOptions = {}
   }
 
   return {
-    write(line) {
+    write(written) {
+      // JSON escapes the controls of ASCII alone, and some of what callers send is logged.
+      const line = FOREIGN.test(written) ? `${visible(written.slice(0, -1))}\n` : written;
       const bytes = Buffer.byteLength(line);
       if (failed || output.writableLength + blockBytes + bytes > maxBytes) {
         dropped += 1;

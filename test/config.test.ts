@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -133,6 +134,9 @@ test('a certificate and a key that do not belong together are a problem', (t) =>
   const broken = join(one.certFile, '..', 'broken.pem');
   writeFileSync(broken, '\n');
   t.deepEqual(problemsOf({ TLS_CERT: broken, TLS_KEY: one.keyFile }), [`TLS_CERT: '${broken}' is empty`]);
+  const pipe = join(one.certFile, '..', 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  t.deepEqual(problemsOf({ TLS_CERT: one.certFile, TLS_KEY: pipe }), [`TLS_KEY: '${pipe}' is not a regular file`]);
   writeFileSync(broken, 'no certificate');
   t.is(problemsOf({ TLS_CERT: broken, TLS_KEY: one.keyFile }).length, 1);
 });

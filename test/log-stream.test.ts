@@ -139,3 +139,15 @@ test('a server whose log nobody reads answers, and ends when it is told to', asy
   await once(child, 'exit');
   t.is(child.exitCode, 0);
 });
+
+test('what acts on a screen is escaped on its way to the log, and the line says the same', async (t) => {
+  const { output, read, text } = pipeWithoutReader();
+  read();
+  const { logger, flush } = createLogSink('info', output);
+  const callerRequestId = 'a\u009b31m\u007f\u202e\u2028\u001b[2Jé';
+  logger.info({ callerRequestId }, 'request');
+  await flush();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not occur
+  t.notRegex(text(), /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e\u2028]/);
+  t.like(JSON.parse(text()), { callerRequestId });
+});

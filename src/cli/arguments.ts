@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util';
 import { isOwnerName } from '../domain/keys.ts';
 import { messageOf } from '../engine/errors.ts';
+import { visible } from '../visible.ts';
 import { type Options, type Terminal, UsageError } from './command.ts';
 
 /**
@@ -62,7 +63,8 @@ export function urlFrom(name: string, text: string): URL {
 /** Prints a head and rows; if there are none, says so on standard error. */
 export function printTable(terminal: Terminal, head: readonly string[], rows: readonly (readonly string[])[]): void {
   if (rows.length === 0) terminal.err('there are none');
-  const lines = [head, ...rows];
+  // Made visible before they are measured.
+  const lines = [head, ...rows].map((line) => line.map(visible));
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   for (const line of lines) {
     terminal.out(

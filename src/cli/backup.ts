@@ -13,9 +13,9 @@ import type { KeyRecord } from '../stores/key-store.ts';
 import { StoreCorrupt, type Stores } from '../stores/stores.ts';
 import { VERSION } from '../version.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
-import { catalogFromLine, catalogLine, examplesOfLine } from './catalogs/catalog-show.ts';
+import { catalogFromLine, examplesOfLine, lineOf } from './catalogs/catalog-show.ts';
 import type { Command, Terminal } from './command.ts';
-import { keyFromLine, keyLine } from './keys/keys.ts';
+import { keyFromLine, keyLine, unreadableOf } from './keys/keys.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
 /** The version of the file's format, in its head; `restore` refuses every other. */
@@ -40,7 +40,7 @@ export const BACKUP_COMMANDS: readonly Command[] = [
     positionals: [['FILE', 'the file to write']],
     options: {},
     environment: STORE_ENVIRONMENT,
-    failure: 'a catalog could not be read and is not in the file',
+    failure: 'a key or a catalog could not be read and is not in the file',
     async run(args, terminal) {
       const { positionals } = readArguments(args, {}, ['FILE']);
       const file = positionals[0] as string;
@@ -50,7 +50,7 @@ export const BACKUP_COMMANDS: readonly Command[] = [
           const { keys, catalogs, skipped } = await write(stores, partial, terminal);
           await rename(partial, file);
           terminal.out(`${keys} keys and ${catalogs} catalogs are in ${file}`);
-          if (skipped > 0) throw new Error(`${skipped} catalogs could not be read and are not in it`);
+          if (skipped > 0) throw new Error(`what could not be read is not in it: ${skipped} records`);
         } finally {
           await rm(partial, { force: true });
         }
@@ -102,24 +102,30 @@ async function write({ keys: keyStore, catalogs: catalogStore }: Stores, file: s
       await handle.write(`${JSON.stringify(value)}\n`);
     };
     await line({ kind: 'umpire-backup', format: FORMAT, version: VERSION, created_at: new Date().toISOString() });
-    for (const record of await keyStore.list(patience())) {
-      await line({ kind: 'key', ...keyLine(record) });
+    const skip = (problem: string): void => {
+      counts.skipped++;
+      terminal.err(problem);
+    };
+    const { records, unreadable } = await keyStore.list(patience());
+    for (const { name } of unreadable) skip(`${name}: not readable, left out`);
+    for (const record of records) {
+      const fields = keyLine(record);
+      if (fields === undefined) {
+        skip(`${record.keyId}: not readable, left out`);
+        continue;
+      }
+      await line({ kind: 'key', ...fields });
       counts.keys++;
     }
     for (const owner of await catalogStore.owners(patience())) {
-      for (const id of await catalogStore.list(owner, patience())) {
-        const found = await catalogStore.read(owner, id, patience()).catch((error: unknown) => {
-          if (error instanceof StoreCorrupt) return error;
-          throw error;
-        });
-        if (found instanceof StoreCorrupt) {
-          counts.skipped++;
-          terminal.err(`${id} of ${owner}: not readable, left out`);
-        } else if (found !== undefined) {
-          const examples = await catalogStore.examples(owner, id, patience());
-          await line({ kind: 'catalog', owner, ...catalogLine(found.record, examples) });
-          counts.catalogs++;
-        }
+      const ids = isOwnerName(owner) ? await catalogStore.list(owner, patience()).catch(corrupt) : undefined;
+      if (ids === undefined) skip(`the catalogs of ${owner}: not readable, left out`);
+      for (const id of ids ?? []) {
+        const { line: fields, problem } = await lineOf(catalogStore, owner, id);
+        if (problem !== undefined) skip(`${id} of ${owner}: ${problem}`);
+        if (fields === undefined) continue;
+        await line({ kind: 'catalog', owner, ...fields });
+        counts.catalogs++;
       }
     }
     await line({ kind: 'end', keys: counts.keys, catalogs: counts.catalogs });
@@ -169,6 +175,10 @@ async function* read(file: string): AsyncGenerator<Entry> {
   if (!ended) throw new Error(`${file} is not whole: its end is missing; nothing was restored`);
 }
 
+function corrupt(error: unknown): undefined {
+  if (!(error instanceof StoreCorrupt)) throw error;
+}
+
 async function add({ keys, catalogs }: Stores, entry: Entry): Promise<boolean> {
   if (entry.kind === 'key') return keys.add(entry.record, patience());
   const outcome = await catalogs.create(entry.owner, entry.record, UNBOUNDED, patience(), entry.examples);
@@ -197,13 +207,24 @@ export const KEY_MOVING_COMMANDS: readonly Command[] = [
     notes: ['It writes one JSON object a line to standard output.'],
     options: EXPORT,
     environment: STORE_ENVIRONMENT,
+    failure: 'a key could not be read',
     async run(args, terminal) {
       const { values } = readArguments(args, EXPORT);
       const owner = values.owner === undefined ? undefined : ownerFrom(values.owner);
-      const records = await withStores(terminal, ({ keys }) => keys.list(patience()));
-      for (const record of records) {
-        if (owner === undefined || record.owner === owner) terminal.out(JSON.stringify(keyLine(record)));
+      const all = await withStores(terminal, ({ keys }) => keys.list(patience()));
+      let skipped = 0;
+      const skip = (name: string): void => {
+        skipped++;
+        terminal.err(`${name}: not readable, left out`);
+      };
+      for (const { name } of unreadableOf(owner, all.unreadable)) skip(name);
+      for (const record of all.records) {
+        if (owner !== undefined && record.owner !== owner) continue;
+        const line = keyLine(record);
+        if (line === undefined) skip(record.keyId);
+        else terminal.out(JSON.stringify(line));
       }
+      if (skipped > 0) throw new Error(`${skipped} keys could not be exported`);
     },
   },
   {

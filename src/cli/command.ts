@@ -3,12 +3,13 @@
 /** Where a command reads and writes. The tests pass one of their own. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Writes one line to standard output. */
+  /** Writes one line to standard output. A command's lines are made `visible` on their way. */
   out(line: string): void;
-  /** Writes one line to standard error. */
+  /** Writes one line to standard error, in the same way. */
   err(line: string): void;
   /**
-   * Writes a text to standard output unchanged. Resolves when there is room for more, to false once nobody reads it.
+   * Writes a text to standard output, unchanged unless that is a screen. Resolves when there is room for more, to false
+   * once nobody reads it.
    */
   write(text: string): Promise<boolean>;
   /** Shows a line that the next call replaces; `''` removes it. Undefined unless standard error is a terminal. */

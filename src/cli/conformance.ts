@@ -74,7 +74,7 @@ function show(outcome: Outcome, { out }: Terminal): void {
   }
   out(`failed: ${id} (${section}): ${promise}`);
   out(`    tried: ${tried}`);
-  out(`    ${outcome.reason}`);
+  for (const line of outcome.reason.split('\n')) out(`    ${line}`);
 }
 
 function plain(outcome: Outcome): object {

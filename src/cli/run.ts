@@ -1,6 +1,7 @@
 /** Finds the command that the arguments name and runs it. */
 import { messageOf } from '../engine/errors.ts';
 import { VERSION } from '../version.ts';
+import { visible } from '../visible.ts';
 import { BACKUP_COMMANDS, KEY_MOVING_COMMANDS } from './backup.ts';
 import { CATALOG_DESCRIPTION_COMMANDS } from './catalogs/catalog-descriptions.ts';
 import { CATALOG_SHOW_COMMAND } from './catalogs/catalog-show.ts';
@@ -36,7 +37,13 @@ export const COMMANDS: readonly Command[] = [
 ];
 
 /** Runs one command. Resolves to the exit status: 0 done, 1 failed, 2 bad arguments, 130 interrupted. */
-export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function runCommand(args: readonly string[], plain: Terminal): Promise<number> {
+  // The one place where lines leave for the terminal: whatever callers chose of them, it cannot act there.
+  const terminal: Terminal = {
+    ...plain,
+    out: (line) => plain.out(visible(line)),
+    err: (line) => plain.err(visible(line)),
+  };
   if (args[0] === '--version' || args[0] === 'version') {
     terminal.out(`umpire ${VERSION}, Node ${process.versions.node}`);
     return 0;
@@ -58,7 +65,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     await command.run(args.slice(name.split(' ').length), terminal);
     return 0;
   } catch (error) {
-    terminal.err(`umpire ${name}: ${messageOf(error)}`);
+    for (const line of `umpire ${name}: ${messageOf(error)}`.split('\n')) terminal.err(line);
     if (error instanceof Interrupted) return 130;
     if (!(error instanceof UsageError)) return 1;
     terminal.err(`usage: umpire ${name} ${usage}`);

@@ -94,14 +94,22 @@ export const ERROR_TABLE: Readonly<Record<ErrorReason, ErrorRow>> = {
   SERVICE_NOT_FOUND: row('NOT_FOUND', 404, 'invalid_request_error'),
 };
 
+/** The longest wait, in seconds, whose milliseconds fit the 32 bits in which gRPC's clients read them: 24 days. */
+const LONGEST_WAIT = 2_147_483;
+
 /** What a DomainError may carry besides its reason and message. */
 export interface DomainErrorDetails {
   /** The top-level request field that is at fault; null or absent if none is. */
   readonly param?: string | null;
-  /** The least time to wait before a retry, in whole seconds; 0 is not used. */
+  /** The least time to wait before a retry, in seconds. It is sent as a whole number, at most `LONGEST_WAIT`. */
   readonly retryAfter?: number;
   /** The underlying error: logged, never sent. */
   readonly cause?: unknown;
+}
+
+/** The whole seconds of a wait, whatever an estimate or a record made of it: no wait may break an answer. */
+function sane(seconds: number): number {
+  return Number.isNaN(seconds) ? 1 : Math.min(LONGEST_WAIT, Math.max(0, Math.ceil(seconds)));
 }
 
 /**
@@ -118,7 +126,7 @@ export class DomainError extends Error {
     this.name = 'DomainError';
     this.reason = reason;
     this.param = details.param ?? null;
-    this.retryAfter = details.retryAfter;
+    this.retryAfter = details.retryAfter === undefined ? undefined : sane(details.retryAfter);
   }
 
   /** `error.code` of the envelope. */

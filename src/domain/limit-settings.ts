@@ -1,4 +1,5 @@
 /** The limits of a deployment: their defaults and how they are written in settings. */
+import { isWithin, LIMIT_BOUNDS } from '../stores/key-record.ts';
 import type { Rate } from './gcra.ts';
 import { type Parsed, setting, type ValuesOf } from './settings.ts';
 
@@ -29,11 +30,12 @@ export function parseRate(text: string): Parsed<Rate | 'off'> {
   if (trimmed === 'off') return { value: 'off' };
   const groups = RATE.exec(trimmed)?.groups;
   const perSecond = Number(groups?.count) / (SECONDS[groups?.unit ?? ''] ?? 1);
-  if (groups === undefined || !(perSecond > 0 && perSecond <= 1e6)) {
-    return { problem: `'${text}' is not a rate such as '50/s', '50/s, burst 100', '600/m' or 'off'` };
+  if (groups === undefined || !isWithin(perSecond, LIMIT_BOUNDS.perSecond)) {
+    const bounds = groups === undefined ? '' : ', from one request in ten days to 1000000/s';
+    return { problem: `'${text}' is not a rate such as '50/s', '50/s, burst 100', '600/m' or 'off'${bounds}` };
   }
   const burst = groups.burst === undefined ? Math.max(1, Math.ceil(2 * perSecond)) : Number(groups.burst);
-  if (!(burst >= 1 && burst <= 1e7)) return { problem: `'${text}': burst must be from 1 to 10000000` };
+  if (!isWithin(burst, LIMIT_BOUNDS.burst)) return { problem: `'${text}': burst must be from 1 to 10000000` };
   return { value: { perSecond, burst } };
 }
 

@@ -11,11 +11,18 @@ export interface LocalLimits {
   release(subject: string, lease: string): void;
 }
 
+/** How much of a quota was taken on a day, which is counted from the epoch. */
+interface DayCount {
+  readonly day: number;
+  taken: number;
+}
+
 /** The counts of one subject: its theoretical arrival time (GCRA), its use of a day's quota, its leases. */
 interface Count {
   tat: number | undefined;
-  day: number;
-  taken: number;
+  today: DayCount;
+  /** The day that the clock showed before: it comes back if the clock had jumped, with what was taken on it. */
+  before: DayCount;
   /**
    * Each lease with the time at which it was given, oldest first. Leases do not expire: only the end of this process
    * could lose one, and the counts end with it.
@@ -29,6 +36,18 @@ const MAX_SUBJECTS = 100_000;
 /** The start of the next UTC day, milliseconds since the epoch. */
 function nextDay(now: number): number {
   return (Math.floor(now / 86_400_000) + 1) * 86_400_000;
+}
+
+/**
+ * Counts for the day that the clock shows, whichever way it went: each day has its own count. Only a day that is
+ * earlier and was not seen before goes on with the later one's, so that a clock set back over midnight gives no second
+ * quota.
+ */
+function turnTo(count: Count, day: number): void {
+  const { today, before } = count;
+  if (today.day === day) return;
+  count.today = before.day === day ? before : { day, taken: day < today.day ? today.taken : 0 };
+  count.before = today;
 }
 
 /** The clocks by which limits are counted. */
@@ -53,8 +72,8 @@ export function createLocalLimits(clocks: LimitClocks = {}, maxSubjects: number 
       const count = leasing.get(demand.subject) ??
         idle.get(demand.subject) ?? {
           tat: undefined,
-          day: 0,
-          taken: 0,
+          today: { day: 0, taken: 0 },
+          before: { day: 0, taken: 0 },
           leases: new Map<string, number>(),
         };
       const rate = demand.rate === undefined ? undefined : judgeRate(demand.rate, count.tat, now);
@@ -63,18 +82,13 @@ export function createLocalLimits(clocks: LimitClocks = {}, maxSubjects: number 
         const [oldest = now] = count.leases.values();
         return { kind: 'refused', by: 'concurrency', oldestMs: now - oldest };
       }
-      const today = wallClock();
-      const day = Math.floor(today / 86_400_000);
-      // A clock that is set back over midnight gives no second quota.
-      if (count.day < day) {
-        count.day = day;
-        count.taken = 0;
-      }
-      if (demand.quota !== undefined && count.taken >= demand.quota) {
-        return { kind: 'refused', by: 'quota', waitMs: nextDay(today) - today };
+      const time = wallClock();
+      turnTo(count, Math.floor(time / 86_400_000));
+      if (demand.quota !== undefined && count.today.taken >= demand.quota) {
+        return { kind: 'refused', by: 'quota', waitMs: nextDay(time) - time };
       }
       if (rate !== undefined) count.tat = rate.tat;
-      if (demand.quota !== undefined) count.taken++;
+      if (demand.quota !== undefined) count.today.taken++;
       if (demand.concurrency !== undefined) {
         count.leases.set(demand.concurrency.lease, now);
         leasing.set(demand.subject, count);

@@ -1,7 +1,7 @@
 /** Opens the stores that the settings name. */
 import type { StoreSettings } from './settings.ts';
 import { createSqliteCatalogStore } from './sqlite/catalog-store.ts';
-import { openDatabase } from './sqlite/database.ts';
+import { EmbeddedDatabase } from './sqlite/database.ts';
 import { createSqliteKeyStore } from './sqlite/key-store.ts';
 import type { StoreLog, Stores } from './stores.ts';
 
@@ -14,7 +14,7 @@ export async function createStores(settings: StoreSettings, log: StoreLog): Prom
     const { createRedisStores } = await import('./redis/create-redis-stores.ts');
     return createRedisStores(settings, log);
   }
-  const database = openDatabase(settings.folder);
+  const database = new EmbeddedDatabase(settings.folder, log);
   try {
     await database.opened();
   } catch (error) {
@@ -25,7 +25,7 @@ export async function createStores(settings: StoreSettings, log: StoreLog): Prom
     catalogs: createSqliteCatalogStore(database),
     keys: createSqliteKeyStore(database),
     limits: undefined,
-    health: () => ({ kind: 'sqlite', up: true, reconnects: 0, latencyMs: undefined }),
+    health: () => ({ kind: 'sqlite', up: database.up, reconnects: 0, latencyMs: undefined }),
     close: () => database.close(),
   };
 }

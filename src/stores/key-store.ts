@@ -38,8 +38,27 @@ export interface KeyRecord {
  */
 export const REVOKED = 0;
 
+/** Milliseconds by which a noted use lies ahead of a new one if the clock that it was noted by was wrong. */
+export const WRONG_CLOCK_MS = 86_400_000;
+
 /** Why a key ends. */
 export type KeyEnd = 'rotation' | 'revocation';
+
+/** All keys of a store. */
+export interface KeyList {
+  /** Ordered by owner, then by age. */
+  readonly records: readonly KeyRecord[];
+  readonly unreadable: readonly UnreadableKey[];
+}
+
+/** A key whose record cannot be read: its holder is refused, and it can be ended all the same. */
+export interface UnreadableKey {
+  readonly hash: string;
+  /** What names it: its id if that can be read, or else its hash. */
+  readonly name: string;
+  /** Undefined if it cannot be read. */
+  readonly owner: string | undefined;
+}
 
 /**
  * Keys by hash. Every method throws StoreUnavailable; those that write also throw StoreWriteUnconfirmed, those that
@@ -52,8 +71,11 @@ export interface KeyStore {
   add(record: KeyRecord, budget: StoreBudget): Promise<boolean>;
   /** Sets `endsAt` and `endedBy`, unless an earlier end is set. Resolves to false if there is no such hash. */
   end(hash: string, endsAt: number, endedBy: KeyEnd, budget: StoreBudget): Promise<boolean>;
-  /** Records when keys were last used, milliseconds since the epoch by hash. Never an earlier time, never a new key. */
+  /**
+   * Records when keys were last used, milliseconds since the epoch by hash. Never an earlier time, unless the one that
+   * is noted comes from a wrong clock; never a new key.
+   */
   used(uses: ReadonlyMap<string, number>, budget: StoreBudget): Promise<void>;
-  /** All keys, ordered by owner, then by age. For operators, since it scans the whole store. */
-  list(budget: StoreBudget): Promise<readonly KeyRecord[]>;
+  /** All keys. For operators, since it scans the whole store. A record that cannot be read keeps no other from it. */
+  list(budget: StoreBudget): Promise<KeyList>;
 }

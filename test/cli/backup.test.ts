@@ -39,7 +39,7 @@ async function fill(stores: Stores): Promise<void> {
 }
 
 async function content(stores: Stores) {
-  const found = await stores.keys.list(budget(5_000));
+  const { records: found } = await stores.keys.list(budget(5_000));
   const kept: unknown[] = [];
   for (const owner of await stores.catalogs.owners(budget(5_000))) {
     for (const id of await stores.catalogs.list(owner, budget())) {
@@ -133,4 +133,51 @@ test.serial('a catalog that cannot be read is named, the rest is kept', async (t
   t.regex(err, /a of acme: not readable, left out/);
   const { out } = await umpire(embedded('partly'), 'restore', file);
   t.is(linesOf(out)[0], '3 keys and 2 catalogs added');
+});
+
+test.serial('what a backup holds can be restored: a record that could not is left out and named', async (t) => {
+  const [server] = servers;
+  await server.command('HSET', 'umpire:{acme}:catalog:a', 'choices', '["x","y"]', 'examples', 'no JSON lines');
+  await server.command('SET', 'umpire:{strange}:catalogs', 'text');
+  const hash = ['hash', 'owner', 'acme', 'key_id', 'key_x', 'limits', '{}', 'created_at', 'x'].slice(1);
+  await server.command('HSET', 'umpire:key:nonsense', ...hash);
+  await server.command('SET', `umpire:key:${'a'.repeat(64)}`, 'text');
+  t.teardown(() =>
+    server.command('DEL', 'umpire:{strange}:catalogs', 'umpire:key:nonsense', `umpire:key:${'a'.repeat(64)}`),
+  );
+  const file = join(folder, 'odd.backup');
+  const { status, err } = await umpire(PLACES.redis, 'backup', file);
+  t.is(status, 1);
+  for (const named of [
+    /a of acme: kept examples not readable, left out/,
+    /the catalogs of strange: not readable, left out/,
+    /key_x: not readable, left out/,
+    /with hash a{64}: not readable, left out/,
+    /what could not be read is not in it: 4 records/,
+  ])
+    t.regex(err, named);
+  const { out } = await umpire(embedded('odd'), 'restore', file);
+  t.is(linesOf(out)[0], '3 keys and 3 catalogs added');
+});
+
+test.serial('a key whose id is taken keeps none of the others from being restored', async (t) => {
+  const key = (hash: string) => ({
+    kind: 'key',
+    hash: hash.repeat(64),
+    key_id: 'key_1',
+    owner: 'acme',
+    limits: '{}',
+    created_at: 'x',
+  });
+  const lines = [
+    { kind: 'umpire-backup', format: 1 },
+    ...['a', 'b'].map(key),
+    { ...key('c'), key_id: 'key_2' },
+    { kind: 'end', keys: 3, catalogs: 0 },
+  ];
+  const file = join(folder, 'twice.backup');
+  writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const { status, out } = await umpire(embedded('twice'), 'restore', file);
+  t.is(status, 0);
+  t.deepEqual(linesOf(out), ['2 keys and 0 catalogs added', '1 keys and 0 catalogs existed and stay as they are']);
 });

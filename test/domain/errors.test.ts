@@ -1,6 +1,8 @@
 import test from 'ava';
 import { ErrorReason } from '../../gen/umpire/v1/error_reason_pb.ts';
 import { DomainError, ERROR_TABLE, type ErrorReason as Reason } from '../../src/domain/errors.ts';
+import { envelopeBody, errorHeaders } from '../../src/wire/http/fault.ts';
+import { toConnectError } from '../../src/wire/rpc/fault.ts';
 
 const rows = Object.entries(ERROR_TABLE) as [Reason, (typeof ERROR_TABLE)[Reason]][];
 
@@ -42,4 +44,22 @@ test('the code is the reason in lower case, the details default to none', (t) =>
     retryAfter: 2,
     cause,
   });
+});
+
+test('no wait breaks an answer: each protocol says a whole number of seconds that clients can count', (t) => {
+  for (const [given, said] of [
+    [1e300, 2_147_483],
+    [Number.POSITIVE_INFINITY, 2_147_483],
+    [Number.NaN, 1],
+    [-5, 0],
+    [0.2, 1],
+    [7, 7],
+  ] as const) {
+    const error = new DomainError('RATE_LIMIT_EXCEEDED', 'slow down', { retryAfter: given });
+    t.is(errorHeaders(error)['retry-after'], String(said));
+    t.true(envelopeBody(error).includes('slow down'));
+    const { metadata } = toConnectError(error);
+    t.is(metadata.get('retry-after'), String(said));
+    t.is(metadata.get('grpc-retry-pushback-ms'), String(1000 * said));
+  }
 });

@@ -23,6 +23,12 @@ test('rates that are none', (t) => {
   }
 });
 
+test('a rate whose waits could not be said is none, however it is written', (t) => {
+  t.deepEqual(parseRate('1/h'), { value: { perSecond: 1 / 3600, burst: 1 } });
+  for (const text of [`0.${'0'.repeat(30)}1/h`, '0.0001/h', `${'9'.repeat(400)}/s`, '1/s, burst 99999999'])
+    t.true('problem' in parseRate(text), text);
+});
+
 test('counts', (t) => {
   t.deepEqual(parseCount('12'), { value: 12 });
   t.deepEqual(parseCount('off'), { value: 'off' });

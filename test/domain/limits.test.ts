@@ -181,6 +181,24 @@ test('a clock that is set back locks nobody out and gives no second quota', asyn
   t.like(counter.take(demand), { kind: 'refused', by: 'quota' });
 });
 
+test('a clock that jumped ahead once and was set right leaves no quota used up', (t) => {
+  const day = 86_400_000;
+  let wall = 1_800_000_000_000;
+  const counter = createLocalLimits({ clock: () => 0, wallClock: () => wall });
+  const take = () => counter.take({ subject: 'key:k', quota: 3 }).kind;
+  const kinds = (count: number) => Array.from({ length: count }, take);
+  t.deepEqual(kinds(2), ['admitted', 'admitted']);
+  wall += 3650 * day;
+  t.deepEqual(kinds(4), ['admitted', 'admitted', 'admitted', 'refused']);
+  wall -= 3650 * day;
+  // The day has the count that it had, and all after it their own.
+  t.deepEqual(kinds(2), ['admitted', 'refused']);
+  for (let round = 0; round < 3; round++) {
+    wall += day;
+    t.deepEqual(kinds(4), ['admitted', 'admitted', 'admitted', 'refused']);
+  }
+});
+
 test('a stored arrival time that lies further ahead than a request can move it refuses nothing', (t) => {
   const rate = { perSecond: 10, burst: 2 };
   t.like(judgeRate(rate, 3_600_000, 1_000), { kind: 'within', tat: 1_200 });

@@ -76,11 +76,18 @@ export function keyStoreSuite(test: DeclareTest, name: string, store: () => KeyS
     t.is(await store().find(unknown, budget()), undefined);
   });
 
+  test(`${name}: a last use that a clock years ahead noted gives way to the next one`, async (t) => {
+    const key = keyOf(newOwner(), { lastUsedAt: 2_100_000_000_000 });
+    await store().add(key, budget());
+    await store().used(new Map([[key.hash, 1_800_000_000_000]]), budget());
+    t.is((await store().find(key.hash, budget()))?.lastUsedAt, 1_800_000_000_000);
+  });
+
   test(`${name}: lists every key, by owner and age`, async (t) => {
     const owner = newOwner();
     const keys = [3, 1, 2].map((second) => keyOf(owner, { createdAt: `2026-01-01T00:00:0${second}.000Z` }));
     for (const key of keys) await store().add(key, budget());
-    const mine = (await store().list(budget(5_000))).filter((key) => key.owner === owner);
+    const mine = (await store().list(budget(5_000))).records.filter((key) => key.owner === owner);
     t.deepEqual(mine, [keys[1], keys[2], keys[0]] as KeyRecord[]);
   });
 }

@@ -12,11 +12,9 @@ const shipped = fileURLToPath(new URL('../../models', import.meta.url));
 export function modelsDir(...ids: readonly string[]): string {
   const folder = temporaryFolder();
   for (const id of ids) {
+    mkdirSync(join(folder, id));
     for (const revision of readdirSync(join(shipped, id))) {
-      mkdirSync(join(folder, id, revision), { recursive: true });
-      for (const file of readdirSync(join(shipped, id, revision))) {
-        symlinkSync(join(shipped, id, revision, file), join(folder, id, revision, file));
-      }
+      symlinkSync(join(shipped, id, revision), join(folder, id, revision));
     }
   }
   return folder;

@@ -7,7 +7,8 @@ import type { Parsed } from '../../domain/settings.ts';
 import { listPackages } from '../../engine/package-tools/check.ts';
 import { additionsProblem, type CatalogAdditions, type LearnedFigures } from '../../stores/catalog-additions.ts';
 import { areCalibrations } from '../../stores/catalog-record.ts';
-import type { CatalogRecord } from '../../stores/catalog-store.ts';
+import type { CatalogRecord, CatalogStore } from '../../stores/catalog-store.ts';
+import { StoreCorrupt } from '../../stores/stores.ts';
 import { ownerFrom, printTable, readArguments } from '../arguments.ts';
 import { type Command, OWNER_OPTION, type Terminal } from '../command.ts';
 import { entriesOf } from '../decide/records.ts';
@@ -91,15 +92,15 @@ function print(terminal: Terminal, record: CatalogRecord, kept: number, served: 
   const { id, model, version, createdAt, choices, calibrations = {}, additions = {} } = record;
   const { descriptions = {}, learned } = additions;
   const examples = examplesByChoice(record);
-  terminal.out(`${id}: model ${model}, version ${shown(version)}, ${choices.length} choices, created ${createdAt}`);
+  terminal.out(`${id}: model ${model}, version ${version}, ${choices.length} choices, created ${createdAt}`);
   const isDescribed = Object.keys(descriptions).length > 0;
   printTable(
     terminal,
     ['CHOICE', ...(examples === undefined ? [] : ['EXAMPLES']), ...(isDescribed ? ['DESCRIPTION'] : [])],
     choices.map((choice) => [
-      shown(choice),
+      choice,
       ...(examples === undefined ? [] : [String(examples.get(choice))]),
-      ...(isDescribed ? [Object.hasOwn(descriptions, choice) ? shown(descriptions[choice] as string) : ''] : []),
+      ...(isDescribed ? [Object.hasOwn(descriptions, choice) ? (descriptions[choice] as string) : ''] : []),
     ]),
   );
   for (const [name, temperature] of Object.entries(calibrations))
@@ -139,13 +140,31 @@ function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);
 }
 
-/** A caller's text for an operator's terminal, with control characters escaped so that they cannot act on it. */
-function shown(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
+/**
+ * The line of a stored catalog with all that is kept beside it; without a line if there is no such catalog. `problem`:
+ * why the catalog is left out, or only the examples that are kept beside it. Whatever has a line can be imported: one
+ * that could not would keep all others of its file from it.
+ */
+export async function lineOf(
+  catalogs: CatalogStore,
+  owner: string,
+  id: string,
+): Promise<{ readonly line?: object; readonly problem?: string }> {
+  try {
+    const found = await catalogs.read(owner, id, patience());
+    if (found === undefined) return {};
+    const line = catalogLine(found.record, await catalogs.examples(owner, id, patience()));
+    if ('value' in catalogFromLine({ ...line })) return { line };
+    const bare = catalogLine(found.record, '');
+    if ('value' in catalogFromLine({ ...bare })) return { line: bare, problem: 'kept examples not readable, left out' };
+  } catch (error) {
+    if (!(error instanceof StoreCorrupt)) throw error;
+  }
+  return { problem: 'not readable, left out' };
 }
 
 /** The fields of a catalog's line. `examples`: the labelled examples kept beside it, as JSON lines; `''` for none. */
-export function catalogLine(record: CatalogRecord, examples: string): object {
+function catalogLine(record: CatalogRecord, examples: string): object {
   const { createdAt, ...fields } = record;
   return { ...fields, created_at: createdAt, ...(examples === '' ? {} : { examples }) };
 }

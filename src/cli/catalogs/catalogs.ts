@@ -11,7 +11,7 @@ import { ownerFrom, printTable, readArguments } from '../arguments.ts';
 import { type Command, JSON_OPTION, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
 import { modelsFolder } from '../learn/own-engine.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
-import { catalogFromLine, catalogLine, examplesOfLine } from './catalog-show.ts';
+import { catalogFromLine, examplesOfLine, lineOf } from './catalog-show.ts';
 
 const OWNED = { owner: OWNER_OPTION } as const;
 const LIST = { ...OWNED, json: JSON_OPTION } as const;
@@ -24,18 +24,21 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     summary: "shows an owner's catalogs",
     options: LIST,
     environment: STORE_ENVIRONMENT,
+    failure: 'a catalog could not be read',
     async run(args, terminal) {
       const { values } = readArguments(args, LIST);
       const owner = ownerFrom(values.owner);
       await withStores(terminal, async ({ catalogs }) => {
         const rows: string[][] = [];
         const list: object[] = [];
+        let broken = 0;
         for (const id of await catalogs.list(owner, patience())) {
           const found = await catalogs.read(owner, id, patience()).catch(unreadable);
           if (found === undefined) continue;
           if (found instanceof StoreCorrupt) {
             rows.push([id, '', '', '', 'not readable']);
             list.push({ id, readable: false });
+            broken++;
           } else {
             const { model, version, choices, createdAt } = found.record;
             rows.push([id, model, version, String(choices.length), createdAt]);
@@ -44,6 +47,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
         }
         if (values.json === true) terminal.out(JSON.stringify(list));
         else printTable(terminal, ['ID', 'MODEL', 'VERSION', 'CHOICES', 'CREATED'], rows);
+        if (broken > 0) throw new Error(`${broken} of the owner's catalogs could not be read`);
       });
     },
   },
@@ -59,15 +63,14 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       await withStores(terminal, async ({ catalogs }) => {
         let skipped = 0;
         for (const id of await catalogs.list(owner, patience())) {
-          const found = await catalogs.read(owner, id, patience()).catch(unreadable);
-          if (found instanceof StoreCorrupt) {
+          const { line, problem } = await lineOf(catalogs, owner, id);
+          if (problem !== undefined) {
             skipped++;
-            terminal.err(`${id}: not readable, left out`);
-          } else if (found !== undefined) {
-            terminal.out(JSON.stringify(catalogLine(found.record, await catalogs.examples(owner, id, patience()))));
+            terminal.err(`${id}: ${problem}`);
           }
+          if (line !== undefined) terminal.out(JSON.stringify(line));
         }
-        if (skipped > 0) throw new Error(`${skipped} of the owner's catalogs could not be exported`);
+        if (skipped > 0) throw new Error(`${skipped} of the owner's catalogs could not be exported, or not as a whole`);
       });
     },
   },

@@ -3,7 +3,8 @@ import { hashKey, isKey, isOwnerName, mintKey, mintKeyId } from '../../domain/ke
 import { parseCount, parseRate } from '../../domain/limit-settings.ts';
 import type { Parser } from '../../domain/settings.ts';
 import { fromKeyFields, isLabel, MAX_LABEL, toKeyFields } from '../../stores/key-record.ts';
-import { type KeyLimits, type KeyRecord, type KeyStore, REVOKED } from '../../stores/key-store.ts';
+import { type KeyLimits, type KeyRecord, type KeyStore, REVOKED, type UnreadableKey } from '../../stores/key-store.ts';
+import { StoreCorrupt } from '../../stores/stores.ts';
 import { durationFrom, ownerFrom, printTable, readArguments } from '../arguments.ts';
 import { type Command, JSON_OPTION, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
@@ -73,13 +74,17 @@ export const KEY_COMMANDS: readonly Command[] = [
     ],
     options: LIST,
     environment: STORE_ENVIRONMENT,
+    failure: 'the record of a key could not be read',
     async run(args, terminal) {
       const { values } = readArguments(args, LIST);
       const owner = values.owner === undefined ? undefined : ownerFrom(values.owner);
       const all = await withStores(terminal, ({ keys }) => keys.list(patience()));
-      const records = all.filter((record) => owner === undefined || record.owner === owner);
+      const records = all.records.filter((record) => owner === undefined || record.owner === owner);
+      const unreadable = unreadableOf(owner, all.unreadable);
       if (values.json === true) {
-        terminal.out(JSON.stringify(records.map(plain)));
+        const broken = unreadable.map((key) => ({ key_id: key.name, owner: key.owner ?? null, readable: false }));
+        terminal.out(JSON.stringify([...records.map(plain), ...broken]));
+        refuseUnreadable(unreadable);
         return;
       }
       const rows = records.map((record) => [
@@ -91,7 +96,9 @@ export const KEY_COMMANDS: readonly Command[] = [
         stateText(record),
         limitsText(record.limits),
       ]);
-      printTable(terminal, ['KEY', 'OWNER', 'LABEL', 'CREATED', 'LAST USED', 'STATE', 'LIMITS'], rows);
+      const broken = unreadable.map(({ name, owner: whose = '' }) => [name, whose, '', '', '', 'not readable', '']);
+      printTable(terminal, ['KEY', 'OWNER', 'LABEL', 'CREATED', 'LAST USED', 'STATE', 'LIMITS'], [...rows, ...broken]);
+      refuseUnreadable(unreadable);
     },
   },
   {
@@ -107,6 +114,7 @@ export const KEY_COMMANDS: readonly Command[] = [
       const label = labelFrom(values.label);
       await withStores(terminal, async ({ keys }) => {
         const old = await find(keys, positionals[0] ?? '');
+        if (!('keyId' in old)) throw new Error(`the record of key ${old.name} is not readable: create a key instead`);
         if (old.endsAt !== undefined && old.endsAt <= Date.now())
           throw new Error(`${old.keyId} has ended: create a key instead`);
         // A second rotation could end the key before the time that its holder was promised.
@@ -144,10 +152,9 @@ export const KEY_COMMANDS: readonly Command[] = [
       const secret = name === '-' ? (await terminal.input()).trim() : undefined;
       if (secret !== undefined && !isKey(secret)) throw new Error('standard input is not a key');
       await withStores(terminal, async ({ keys }) => {
-        const record = secret === undefined ? await find(keys, name) : await keys.find(hashKey(secret), patience());
-        if (record === undefined) throw new Error('there is no such key');
-        await keys.end(record.hash, REVOKED, 'revocation', patience());
-        terminal.out(`${record.keyId} of ${record.owner} is revoked; every server refuses it within 5 seconds`);
+        const { hash, named } = await toRevoke(keys, secret === undefined ? { name } : { hash: hashKey(secret) });
+        if (!(await keys.end(hash, REVOKED, 'revocation', patience()))) throw new Error('there is no such key');
+        terminal.out(`${named} is revoked; every server refuses it within 5 seconds`);
       });
     },
   },
@@ -178,12 +185,30 @@ function show({ out }: Terminal, { record, key }: IssuedKey): void {
   out(key);
 }
 
-async function find(keys: KeyStore, keyId: string): Promise<KeyRecord> {
+async function find(keys: KeyStore, keyId: string): Promise<KeyRecord | UnreadableKey> {
   if (isKey(keyId))
     throw new UsageError('name the key by its KEY_ID: a key on the command line stays in the history of the shell');
-  const record = (await keys.list(patience())).find((candidate) => candidate.keyId === keyId);
-  if (record === undefined) throw new Error(`there is no key '${keyId}'; 'umpire keys list' shows them`);
-  return record;
+  const { records, unreadable } = await keys.list(patience());
+  const found = records.find((key) => key.keyId === keyId) ?? unreadable.find(({ name }) => name === keyId);
+  if (found === undefined) throw new Error(`there is no key '${keyId}'; 'umpire keys list' shows them`);
+  return found;
+}
+
+/** The hash of a key that is to be revoked, and how it is called. A record that cannot be read is no hindrance. */
+async function toRevoke(
+  keys: KeyStore,
+  key: { readonly name: string } | { readonly hash: string },
+): Promise<{ readonly hash: string; readonly named: string }> {
+  const found = 'name' in key ? await find(keys, key.name) : await keys.find(key.hash, patience()).catch(corrupt);
+  if (found === undefined) throw new Error('there is no such key');
+  if (found instanceof StoreCorrupt) return { hash: (key as { hash: string }).hash, named: 'the key' };
+  if ('keyId' in found) return { hash: found.hash, named: `${found.keyId} of ${found.owner}` };
+  return { hash: found.hash, named: found.name };
+}
+
+function corrupt(error: unknown): StoreCorrupt {
+  if (error instanceof StoreCorrupt) return error;
+  throw error;
 }
 
 function limitsFrom(values: {
@@ -226,11 +251,25 @@ function stateText(record: KeyRecord): string {
 /** The state of an ended key, by what ended it. */
 const PAST = { rotation: 'rotated', revocation: 'revoked' } as const;
 
+/** The keys that cannot be read and may be this owner's; anybody's if undefined. */
+export function unreadableOf(
+  owner: string | undefined,
+  unreadable: readonly UnreadableKey[],
+): readonly UnreadableKey[] {
+  return unreadable.filter((key) => owner === undefined || key.owner === undefined || key.owner === owner);
+}
+
+/** @throws Error if there is a key that could not be read, once all others are shown. */
+function refuseUnreadable({ length }: readonly UnreadableKey[]): void {
+  if (length > 0) throw new Error(`${length} keys could not be read; 'umpire keys revoke' ends them all the same`);
+}
+
 /** A key in the JSON that `--json` prints. */
 function plain(record: KeyRecord): object {
   const time = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
   return {
     key_id: record.keyId,
+    readable: true,
     owner: record.owner,
     label: record.label ?? null,
     created_at: record.createdAt,
@@ -253,16 +292,17 @@ function limitsText({ rate, concurrency, quota }: KeyLimits): string {
 
 // A key as one line of JSON, for another store or a backup: its hash and what is kept with it, never its secret.
 
-/** The fields of a key's line. */
-export function keyLine(record: KeyRecord): object {
+/** The fields of a key's line; undefined for a key that no import would take. */
+export function keyLine(record: KeyRecord): object | undefined {
   const { hash, endsAt, lastUsedAt } = record;
   const fields = Object.entries(toKeyFields(record)).filter(([, text]) => text !== '');
-  return {
+  const line = {
     hash,
     ...Object.fromEntries(fields),
     ...(endsAt === undefined ? {} : { ends_at: endsAt }),
     ...(lastUsedAt === undefined ? {} : { last_used_at: lastUsedAt }),
   };
+  return keyFromLine(line) === undefined ? undefined : line;
 }
 
 /** The key of a line's fields; undefined if they are not those of a key. */

@@ -3,6 +3,7 @@
  * self-contained HTML with three charts in SVG.
  */
 import { type AnswerQuality, type JudgedAnswer, reliabilityOf, type Share } from '../../learning/quality.ts';
+import { visible } from '../../visible.ts';
 
 /** What the page shows. */
 export interface Report {
@@ -108,7 +109,11 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 }
 
 function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return visible(text)
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
 }
 
 /** A share as `81.3 %`. */

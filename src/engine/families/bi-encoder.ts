@@ -67,11 +67,11 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
   return {
     tokenizer,
     async score({ input, instruction }, choices, control) {
-      const { vectors: encodedChoices, encoded } = await encodeChoices(choices, control);
+      const { vectors: encodedChoices, ...reading } = await encodeChoices(choices, control);
       const premise = await encodePremise(input, instruction, control);
       const temperature = options.temperature(choices.length);
       const logits = Float64Array.from(encodedChoices, (vector) => dot(premise, vector) / temperature);
-      return { probabilities: softmax(logits), vector: premise, encoded };
+      return { probabilities: softmax(logits), vector: premise, ...reading };
     },
     async prepare(choices, control) {
       await encodeChoices(choices, control);

@@ -6,10 +6,14 @@ import { boundedTokens, COUNTING_FACTOR } from '../text/bounded-tokens.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 import { ChoiceTooLong, pauseOf, type RunControl } from './family.ts';
 
-/** The result of encoding a list of choices: the vectors in order, and how many of them had to be computed. */
+/**
+ * The result of encoding a list of choices: the vectors in order, how many of them had to be computed, and how many
+ * tokens these have on average.
+ */
 export interface EncodedChoices {
   readonly vectors: readonly Float32Array[];
   readonly encoded: number;
+  readonly choiceTokens?: number;
 }
 
 /** Encodes what is not cached. Throws ChoiceTooLong before anything is encoded, and JobStopped. */
@@ -33,7 +37,7 @@ export function createChoiceEncoder(
       cache.set(choice, vector);
       found[place] = vector;
     }
-    return { vectors: found as readonly Float32Array[], encoded: missing.length };
+    return { vectors: found as readonly Float32Array[], encoded: missing.length, ...meanTokens(tokens) };
   };
 }
 
@@ -56,6 +60,12 @@ export async function tokensOfChoice(
 
 /** The tokens of each choice. Throws ChoiceTooLong and JobStopped. */
 type ChoiceTokens = (choices: readonly string[], control: RunControl) => Promise<readonly (readonly number[])[]>;
+
+/** The tokens of one of these choices on average, as `FamilyScores` says; none for no choices. */
+export function meanTokens(choices: readonly (readonly number[])[]): { readonly choiceTokens?: number } {
+  if (choices.length === 0) return {};
+  return { choiceTokens: choices.reduce((sum, { length }) => sum + length, 0) / choices.length };
+}
 
 /** `words`: the text that is tokenised in place of a choice. */
 export function createChoiceTokens(

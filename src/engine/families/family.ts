@@ -97,12 +97,16 @@ export interface Premise {
   readonly inputText: string;
 }
 
-/** Probabilities in the order of the choices, and how many choices had to be encoded. */
+/**
+ * Probabilities in the order of the choices, how many choices had to be encoded, and how many tokens those that were
+ * read have on average.
+ */
 export interface FamilyScores {
   readonly probabilities: Float64Array;
   /** The vector of the text, of length 1, if the family has one; learned weights read it. */
   readonly vector?: Float32Array;
   readonly encoded: number;
+  readonly choiceTokens?: number;
   /**
    * Why the numbers of a server cannot tell choices apart: a package whose canary decision has such numbers is not
    * served.

@@ -13,7 +13,7 @@
 import type { CostProfile } from '../cost-profile.ts';
 import { type Checker, readOptions } from '../packages/manifest.ts';
 import { boundedTokens } from '../text/bounded-tokens.ts';
-import { createChoiceTokens } from './choice-encoder.ts';
+import { createChoiceTokens, meanTokens } from './choice-encoder.ts';
 import { type Family, type FamilyParts, type Graph, pauseOf, type RunControl, type Tensor } from './family.ts';
 import { checkLength } from './sentence-encoder.ts';
 import { type EncoderOptions, measureCurve, readEncoderOptions } from './temperature.ts';
@@ -64,7 +64,7 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
   return {
     tokenizer,
     async score({ input, instructionText }, choices, control: RunControl) {
-      await readChoices(choices, control);
+      const read = await readChoices(choices, control);
       const temperature = options.temperature(choices.length);
       const logits = new Float64Array(choices.length);
       const idsOf = await hypotheses(instructionText, control);
@@ -72,7 +72,7 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
         control.checkpoint();
         logits[i] = (await entailment(input, idsOf(choice))) / temperature;
       }
-      return { probabilities: softmax(logits), encoded: choices.length };
+      return { probabilities: softmax(logits), encoded: choices.length, ...meanTokens(read) };
     },
     async prepare(choices, control) {
       await readChoices(choices, control);

@@ -4,10 +4,11 @@
  */
 import { createHash } from 'node:crypto';
 import { type FSWatcher, watch } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EngineLogger } from '../options.ts';
 import { byCodeUnits, type Manifest, NAME_PATTERN, readManifest } from './manifest.ts';
+import { checkInside, readRegular, statRegular } from './regular-file.ts';
 
 /** A package that was found. With problems it must not be loaded; `manifest` then holds what could be read. */
 export interface FoundPackage {
@@ -18,6 +19,9 @@ export interface FoundPackage {
   /** Changes whenever the manifest or a file that it names changes. */
   readonly signature: string;
 }
+
+/** Bytes of a manifest: more than one with a file of every name that there could be. */
+const MOST_MANIFEST_BYTES = 1024 * 1024;
 
 /** All packages in code-unit order of id and revision. Rejects if the folder cannot be listed. */
 export async function scanPackages(modelsDir: string): Promise<readonly FoundPackage[]> {
@@ -37,7 +41,9 @@ export async function readPackage(folder: string, id: string, revision: string):
   let text = '';
   const missing: string[] = [];
   try {
-    text = await readFile(join(folder, 'model.json'), 'utf8');
+    const file = join(folder, 'model.json');
+    text = (await readRegular(file, MOST_MANIFEST_BYTES)).toString('utf8');
+    await checkInside(file, folder);
   } catch (error) {
     missing.push(`model.json cannot be read: ${codeOf(error)}`);
   }
@@ -46,7 +52,8 @@ export async function readPackage(folder: string, id: string, revision: string):
   const all = missing.length > 0 ? missing : problems.map((problem) => `model.json: ${problem}`);
   for (const [name, expected] of manifest.files) {
     try {
-      const { size, mtimeMs, ino } = await stat(join(folder, name));
+      const { size, mtimeMs, ino } = await statRegular(join(folder, name));
+      await checkInside(join(folder, name), folder);
       hash.update(`\n${name} ${size} ${mtimeMs} ${ino}`);
       if (size !== expected.bytes) all.push(`${name} has ${size} bytes, but model.json says ${expected.bytes}`);
     } catch (error) {

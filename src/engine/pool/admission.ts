@@ -181,7 +181,7 @@ export class Intake {
       const arrived = performance.now();
       const revision = this.accept(request, terms, arrived);
       const engines = serving(revision);
-      const shape = shapeOf(request, revision);
+      const shape = shapeOf(request, revision, terms);
       const choiceSet = choiceSetOf(revision.key, request.choices, terms);
       const known = engines.some(({ choiceSets }) => choiceSets.has(choiceSet));
       const cost = estimates.cost(shape, known);

@@ -1,6 +1,7 @@
 /** Estimates what jobs take: from the profile that their model's family measured, and from what earlier jobs took. */
+import { LRUCache } from 'lru-cache';
 import { type CostProfile, costAt, type JobSize } from '../cost-profile.ts';
-import type { ModelLimits, ScoreJob } from '../engine.ts';
+import type { CallerTerms, ModelLimits, ScoreJob } from '../engine.ts';
 import { shortlistParts } from '../families/remote/profile.ts';
 import { packCost } from '../families/two-stage/profile.ts';
 import { isRemote, type Manifest } from '../packages/manifest.ts';
@@ -10,6 +11,8 @@ import type { ScoredResult } from '../worker/messages.ts';
 /** What is known of a job before it is tokenised. */
 export interface JobShape {
   readonly revision: Revision;
+  /** Whose job it is: a name that a caller with a key shares with none without. */
+  readonly caller: string;
   /** Characters of input and instruction. */
   readonly premiseLength: number;
   readonly choices: number;
@@ -17,12 +20,17 @@ export interface JobShape {
   readonly choicesLength: number;
 }
 
-/** The shape of the job that a request asks for. */
-export function shapeOf(request: Pick<ScoreJob, 'input' | 'instruction' | 'choices'>, revision: Revision): JobShape {
+/** The shape of the job that a caller's request asks for. */
+export function shapeOf(
+  request: Pick<ScoreJob, 'input' | 'instruction' | 'choices'>,
+  revision: Revision,
+  { keyed, tenant }: Pick<CallerTerms, 'keyed' | 'tenant'>,
+): JobShape {
   const { input, instruction, choices } = request;
   let choicesLength = 0;
   for (const choice of choices) choicesLength += choice.length;
-  return { revision, premiseLength: input.length + instruction.length, choices: choices.length, choicesLength };
+  const caller = `${keyed ? 'key' : 'address'} ${tenant}`;
+  return { revision, caller, premiseLength: input.length + instruction.length, choices: choices.length, choicesLength };
 }
 
 /** Estimates, in milliseconds of one engine. */
@@ -33,24 +41,35 @@ export interface Estimates {
   observe(shape: JobShape, result: ScoredResult, occupied: number): void;
 }
 
+/** A number that was learnt, and when it last was, in milliseconds of the clock. */
+interface Learnt {
+  readonly value: number;
+  readonly at: number;
+}
+
 /** What has been learnt about a model. */
 interface Experience {
-  /** Tokens per character of a text. */
-  density: number;
+  /** Tokens per character of each caller's texts. */
+  readonly densities: LRUCache<string, Learnt>;
   /**
    * Elapsed time divided by the CPU time of the profile: above 1 when engines share their cores or wait for the pool.
    */
-  slowness: number;
-  /** When a job was last observed, in milliseconds of the clock. */
-  at: number;
+  readonly slowness: Learnt;
 }
 
 const LEARNING_RATE = 0.05;
 // Assumed before a model has run: four characters make a token, and the profile is right.
-const INEXPERIENCED: Omit<Experience, 'at'> = { density: 0.25, slowness: 1 };
-// Milliseconds without an observation after which half of the slowness is forgotten. What is refused for its estimated
-// cost is not observed, so without this a stall that has passed could refuse large jobs for ever.
+const USUAL_DENSITY = 0.25;
+const USUAL_SLOWNESS = 1;
+// A text may have more tokens than characters, but whoever sends such texts must not make the next one seem endless.
+const MOST_DENSITY = 1;
+// Callers of a model whose texts are remembered; beyond it those that were idle longest are forgotten.
+const MAX_CALLERS = 4096;
+// Milliseconds without an observation after which half of what was learnt is forgotten. What is refused for its
+// estimated cost is not observed, so without this a stall that has passed, or texts that were denser than the next one,
+// could refuse large jobs for ever.
 const SLOWNESS_HALF_LIFE = 5_000;
+const DENSITY_HALF_LIFE = 60_000;
 // Milliseconds to tokenise a character, also of a text that turns out to be too long.
 const PER_CHARACTER = 0.0004;
 const UNKNOWN_COST = 50;
@@ -62,53 +81,55 @@ const UNKNOWN_COST = 50;
 export function createEstimates(clock: () => number = () => performance.now()): Estimates {
   const experiences = new WeakMap<Revision, Experience>();
 
-  const remembered = (revision: Revision): Omit<Experience, 'at'> => {
-    const known = experiences.get(revision);
-    if (known === undefined) return INEXPERIENCED;
-    const { density, slowness, at } = known;
-    return { density, slowness: 1 + (slowness - 1) * 0.5 ** ((clock() - at) / SLOWNESS_HALF_LIFE) };
-  };
+  const remembered = (learnt: Learnt | undefined, usual: number, halfLife: number): number =>
+    learnt === undefined ? usual : usual + (learnt.value - usual) * 0.5 ** ((clock() - learnt.at) / halfLife);
+  const densityOf = ({ revision, caller }: JobShape): number =>
+    remembered(experiences.get(revision)?.densities.get(caller), USUAL_DENSITY, DENSITY_HALF_LIFE);
+  const slownessOf = (revision: Revision): number =>
+    remembered(experiences.get(revision)?.slowness, USUAL_SLOWNESS, SLOWNESS_HALF_LIFE);
+  /** Moves a remembered number a little towards what was seen. */
+  const learn = (before: number, seen: number): Learnt => ({
+    value: before + LEARNING_RATE * (seen - before),
+    at: clock(),
+  });
 
-  const sizeOf = (
-    { revision, choices, choicesLength }: JobShape,
-    tokens: number,
-    encoded: number,
-    density: number,
-  ) => ({
+  const sizeOf = ({ revision, choices }: JobShape, tokens: number, encoded: number, choiceTokens: number) => ({
     premiseTokens: Math.min(tokens, revision.manifest.limits.inputTokens),
     choices,
     uncached: encoded,
-    choiceTokens: Math.min((choicesLength / choices) * density, revision.manifest.limits.candidateTokens),
+    choiceTokens: Math.min(choiceTokens, revision.manifest.limits.candidateTokens),
   });
 
   return {
     cost(shape, encoded) {
-      const { revision, premiseLength, choices } = shape;
+      const { revision, premiseLength, choices, choicesLength } = shape;
       const { profile } = revision;
       if (choices === 0) return readingCost(shape, 0);
       if (profile === undefined) return UNKNOWN_COST;
-      const { density, slowness } = remembered(revision);
+      const density = densityOf(shape);
       const misses = encoded && profile.choicesCached ? 0 : choices;
-      const size = sizeOf(shape, premiseLength * density, misses, density);
-      return slowness * (jobCost(profile, size) + readingCost(shape, misses));
+      const size = sizeOf(shape, premiseLength * density, misses, (choicesLength / choices) * density);
+      return slownessOf(revision) * (jobCost(profile, size) + readingCost(shape, misses));
     },
-    observe(shape, { inputTokens, encoded }, occupied) {
-      const { revision, premiseLength, choices } = shape;
+    observe(shape, { inputTokens, encoded, choiceTokens }, occupied) {
+      const { revision, caller, premiseLength, choices, choicesLength } = shape;
       const profile: CostProfile | undefined = revision.profile;
       // A job that only reads says nothing about what decisions take.
       if (profile === undefined || choices === 0) return;
-      const known = remembered(revision);
+      const [density, slowness] = [densityOf(shape), slownessOf(revision)];
       const misses = profile.choicesCached ? encoded : choices;
-      const predicted =
-        jobCost(profile, sizeOf(shape, inputTokens, misses, known.density)) + readingCost(shape, misses);
-      const slowness = Math.min(50, Math.max(0.2, occupied / predicted));
-      experiences.set(revision, {
-        density: known.density + LEARNING_RATE * (inputTokens / premiseLength - known.density),
-        slowness: known.slowness + LEARNING_RATE * (slowness - known.slowness),
-        at: clock(),
-      });
+      const size = sizeOf(shape, inputTokens, misses, choiceTokens ?? (choicesLength / choices) * density);
+      const seen = Math.min(50, Math.max(0.2, occupied / (jobCost(profile, size) + readingCost(shape, misses))));
+      const densities = experiences.get(revision)?.densities ?? newDensities();
+      densities.set(caller, learn(density, Math.min(MOST_DENSITY, inputTokens / premiseLength)));
+      experiences.set(revision, { densities, slowness: learn(slowness, seen) });
     },
   };
+}
+
+/** With `maxSize` and not `max`, with which the cache would allocate memory for all callers at once. */
+function newDensities(): Experience['densities'] {
+  return new LRUCache({ maxSize: MAX_CALLERS, sizeCalculation: () => 1 });
 }
 
 /** Milliseconds to read the texts when `uncached` of the choices must be encoded. */

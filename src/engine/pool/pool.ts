@@ -70,8 +70,9 @@ export class Pool {
     this.#preparations = new Preparations({
       nextJob,
       abandoned: options.abandoned,
-      choiceCost: (revision, choices) =>
-        this.#estimates.cost(shapeOf({ input: '', instruction: '', choices }, revision), false) / choices.length,
+      choiceCost: (revision, choices, caller) =>
+        this.#estimates.cost(shapeOf({ input: '', instruction: '', choices }, revision, caller), false) /
+        choices.length,
     });
   }
 

@@ -5,7 +5,7 @@
  *
  * One file: a lane is the queue of preparations, and of nothing else.
  */
-import type { JobTerms, PrepareOutcome, ScoreJob } from '../engine.ts';
+import type { CallerTerms, JobTerms, PrepareOutcome, ScoreJob } from '../engine.ts';
 import {
   DeadlineTooShort,
   EngineFailed,
@@ -31,8 +31,8 @@ export type PrepareRequest = Pick<ScoreJob, 'model' | 'revision' | 'choices'>;
 export interface PreparationsOptions {
   /** The number of a new job, in one sequence for decisions and preparations. */
   nextJob(): number;
-  /** Milliseconds that one of these choices takes. */
-  choiceCost(revision: Revision, choices: readonly string[]): number;
+  /** Milliseconds that one of a caller's choices takes. */
+  choiceCost(revision: Revision, choices: readonly string[], caller: CallerTerms): number;
   /** Is told of a preparation that is given up because an engine ended while working on it. */
   abandoned(death: Death): void;
 }
@@ -91,7 +91,7 @@ export class Preparations {
     engines: readonly EngineProcess[],
   ): Promise<PrepareOutcome> {
     const { deadline, tenant: owner } = terms;
-    const cost = choices.length * this.#options.choiceCost(revision, choices);
+    const cost = choices.length * this.#options.choiceCost(revision, choices, terms);
     this.#admit(owner, cost, deadline, engines);
     const { promise, resolve, reject } = Promise.withResolvers<PrepareOutcome>();
     const preparation: Preparation = {

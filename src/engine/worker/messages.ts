@@ -125,6 +125,8 @@ export interface ScoredResult {
   readonly unread?: Unread | undefined;
   /** How many choices had to be encoded for it. */
   readonly encoded: number;
+  /** Tokens of one of the choices that were read for it, on average; undefined if none was. */
+  readonly choiceTokens?: number | undefined;
   /** Between its arrival in the engine and its start. */
   readonly waited: number;
   readonly tokenize: number;

@@ -190,7 +190,7 @@ async function score(
   if (reading.kind !== 'read') return { result: reading };
   const { premise } = reading;
   const tokenized = performance.now();
-  const { probabilities, vector, encoded, doubt } =
+  const { probabilities, vector, encoded, choiceTokens, doubt } =
     job.choices.length === 0 ? NOTHING_SCORED : await family.score(premise, job.choices, control);
   const unread = unreadOf(premise.input, family.tokenizer, manifest.unread);
   const result: JobResult = {
@@ -200,6 +200,7 @@ async function score(
     inputTokens: premise.instruction.length + premise.input.length,
     unread: unread?.told,
     encoded,
+    choiceTokens,
     waited,
     tokenize: tokenized - began,
     infer: performance.now() - tokenized,

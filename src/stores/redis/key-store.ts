@@ -2,11 +2,13 @@
  * Keys in Redis: one hash each, named by the key's SHA-256. They have no index, so the operator's commands scan all
  * servers.
  */
-import { byOwnerAndAge, fromKeyFields, toKeyFields } from '../key-record.ts';
-import type { KeyRecord, KeyStore } from '../key-store.ts';
+import { fromKeyFields, keyListOf, toKeyFields } from '../key-record.ts';
+import { type KeyStore, WRONG_CLOCK_MS } from '../key-store.ts';
+import { StoreCorrupt } from '../stores.ts';
 import type { RedisConnection } from './connection.ts';
 import type { RedisLink } from './link.ts';
 import { KEY_PREFIX, keyName } from './names.ts';
+import { storeError } from './reply-errors.ts';
 import { scanNames } from './scan.ts';
 import { ADD_KEY, END_KEY, USE_KEY } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
@@ -17,7 +19,11 @@ const FIELDS = ['key_id', 'owner', 'limits', 'created_at', 'label', 'ends_at', '
 /** A key store that reads over a link and writes through a writer. */
 export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeyStore {
   return {
-    find: (hash, budget) => link.call('repeatable', keyName(hash), budget, (connection) => read(connection, hash)),
+    find: (hash, budget) =>
+      link.call('repeatable', keyName(hash), budget, async (connection) => {
+        const fields = await read(connection, hash);
+        return fields === undefined ? undefined : fromKeyFields(hash, fields);
+      }),
     async add(record, budget) {
       const fields = Object.entries(toKeyFields(record)).filter(([, text]) => text !== '');
       const times = Object.entries({ ends_at: record.endsAt, last_used_at: record.lastUsedAt });
@@ -43,25 +49,40 @@ export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeySt
       // Replicas are not waited for: a time of last use that a failover loses matters to nobody.
       for (const [hash, at] of uses) {
         const key = keyName(hash);
-        await link.call('write', key, budget, (connection) => USE_KEY.run(connection, [key], [String(at)]));
+        const args = [String(at), String(WRONG_CLOCK_MS)];
+        await link.call('write', key, budget, (connection) => USE_KEY.run(connection, [key], args)).catch(skipCorrupt);
       }
     },
     list: (budget) =>
       link.call('repeatable', undefined, budget, async (connection) => {
-        const records: KeyRecord[] = [];
+        const found: [string, Fields | undefined][] = [];
         for await (const name of scanNames(connection, `${KEY_PREFIX}*`)) {
-          const record = await read(connection, name.slice(KEY_PREFIX.length));
-          if (record !== undefined) records.push(record);
+          const hash = name.slice(KEY_PREFIX.length);
+          try {
+            const fields = await read(connection, hash);
+            if (fields !== undefined) found.push([hash, fields]);
+          } catch (error) {
+            skipCorrupt(storeError(error, 'repeatable'));
+            found.push([hash, undefined]);
+          }
         }
-        return records.sort(byOwnerAndAge);
+        return keyListOf(found);
       }),
   };
 }
 
-async function read(connection: RedisConnection, hash: string): Promise<KeyRecord | undefined> {
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The fields of a key; undefined if there is none. */
+async function read(connection: RedisConnection, hash: string): Promise<Fields | undefined> {
   const key = keyName(hash);
   const reply = await connection.send(key, ['HMGET', key, ...FIELDS]);
   const values = Array.isArray(reply) ? reply : [];
   if (values.every((value) => value === null)) return undefined;
-  return fromKeyFields(hash, Object.fromEntries(FIELDS.map((name, place) => [name, values[place]])));
+  return Object.fromEntries(FIELDS.map((name, place) => [name, values[place]]));
+}
+
+/** Lets work go on past a record that cannot be read. @throws any other error. */
+function skipCorrupt(error: unknown): void {
+  if (!(error instanceof StoreCorrupt)) throw error;
 }

@@ -45,7 +45,7 @@ if redis.call('HLEN', KEYS[3]) < ids then
   end
 end
 local bytes = tonumber(ARGV[5])
-for _, size in ipairs(redis.call('HVALS', KEYS[3])) do bytes = bytes + size end
+for _, size in ipairs(redis.call('HVALS', KEYS[3])) do bytes = bytes + (tonumber(size) or 0) end
 if bytes > tonumber(ARGV[2]) then return 'too_large' end
 redis.call('SADD', KEYS[2], ARGV[4])
 redis.call('HSET', KEYS[3], ARGV[4], ARGV[5])
@@ -86,15 +86,18 @@ return 1
 export const END_KEY = createScript(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local set = tonumber(redis.call('HGET', KEYS[1], 'ends_at') or '')
-if not set or set > tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'ends_at', ARGV[1], 'ended_by', ARGV[2]) end
+if not (set and set <= tonumber(ARGV[1])) then redis.call('HSET', KEYS[1], 'ends_at', ARGV[1], 'ended_by', ARGV[2]) end
 return 1
 `);
 
-/** KEYS: key. ARGV: when it was used, in milliseconds since the epoch. Replies 1 if the key exists, 0 if not. */
+/**
+ * KEYS: key. ARGV: when it was used, in milliseconds since the epoch; how far ahead of that a noted time is one of a
+ * wrong clock. Replies 1 if the key exists, 0 if not.
+ */
 export const USE_KEY = createScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-local noted = tonumber(redis.call('HGET', KEYS[1], 'last_used_at') or '') or 0
-if noted < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'last_used_at', ARGV[1]) end
+local noted, used = tonumber(redis.call('HGET', KEYS[1], 'last_used_at') or '') or 0, tonumber(ARGV[1])
+if noted < used or noted > used + tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], 'last_used_at', ARGV[1]) end
 return 1
 `);
 
@@ -103,6 +106,9 @@ return 1
  * its length in ms, quota (0: none). Replies {0} granted; {1, wait ms} beyond the rate; {2, age of the oldest lease in
  * ms} too many leases; {3, wait ms} quota used up. The rate is GCRA as in domain/gcra.ts. Redis's clock is used, so the
  * clocks of replicas need not agree. Nothing is taken unless everything is granted.
+ *
+ * That clock can jump ahead and be set right again. So a TAT is stored with the time at which it was, and moves back
+ * with the clock; leases that end later than any could are dropped; a quota ends with the day that the clock shows now.
  */
 export const TAKE_LIMITS = createScript(`
 local time = redis.call('TIME')
@@ -111,7 +117,8 @@ local interval, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
 local limit, length, quota = tonumber(ARGV[3]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local tat
 if interval > 0 then
-  tat = tonumber(redis.call('GET', KEYS[1]) or '') or now
+  local stored, at = string.match(redis.call('GET', KEYS[1]) or '', '^(%S+) ?(%S*)$')
+  tat = (tonumber(stored or '') or now) - math.max(0, (tonumber(at or '') or now) - now)
   if tat > now + burst * interval + 1 then tat = now + (burst - 1) * interval end
   tat = math.max(tat, now)
   local early = tat - now - (burst - 1) * interval
@@ -120,6 +127,7 @@ if interval > 0 then
 end
 if limit > 0 then
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], now + 2 * length, '+inf')
   if redis.call('ZCARD', KEYS[2]) >= limit then
     local oldest = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
     return {2, math.floor(now - (oldest[2] - length))}
@@ -127,11 +135,17 @@ if limit > 0 then
 end
 if quota > 0 then
   local midnight = (math.floor(now / 86400000) + 1) * 86400000
+  local left = redis.call('PTTL', KEYS[3])
+  if left == -1 or left > midnight - now + 1000 then
+    redis.call('PEXPIREAT', KEYS[3], string.format('%.0f', midnight))
+  end
   if tonumber(redis.call('GET', KEYS[3]) or '0') >= quota then return {3, math.ceil(midnight - now)} end
   redis.call('INCR', KEYS[3])
   redis.call('PEXPIREAT', KEYS[3], string.format('%.0f', midnight))
 end
-if tat then redis.call('SET', KEYS[1], string.format('%.3f', tat), 'PX', math.max(1, math.ceil(tat - now))) end
+if tat then
+  redis.call('SET', KEYS[1], string.format('%.3f %.3f', tat, now), 'PX', math.max(1, math.ceil(tat - now)))
+end
 if limit > 0 then
   redis.call('ZADD', KEYS[2], string.format('%.3f', now + length), ARGV[4])
   redis.call('PEXPIRE', KEYS[2], ARGV[5])

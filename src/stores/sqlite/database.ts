@@ -1,30 +1,21 @@
 /**
  * The embedded store: one SQLite database in the data folder. In WAL mode the operator's command and a second server
- * can use it beside the first. With `synchronous=FULL` a write that a caller was told of survives a power cut.
+ * can use it beside the first. With `synchronous=FULL` a write that a caller was told of survives a power cut. The
+ * store is the file at the path: one that was moved, deleted or replaced is noticed within seconds.
  */
-import { chmodSync, closeSync, openSync } from 'node:fs';
+import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { type StoreBudget, spend } from '../budget.ts';
 import { DATABASE_FILE } from '../settings.ts';
-import { messageOf, StoreCorrupt, StoreUnavailable } from '../stores.ts';
-import { makeFolder, sqliteFailure } from './folder.ts';
+import { messageOf, StoreCorrupt, type StoreLog, StoreUnavailable } from '../stores.ts';
+import { makeFile, makeFolder, sqliteFailure } from './folder.ts';
+import { identityOf, openThere, sightOf } from './identity.ts';
 import { createWriteQueue, type WriteQueue } from './write-queue.ts';
-import { createReserve } from './writes.ts';
+import { createReserve, type Write, type WriteResult } from './writes.ts';
 
-/** The database. Reads are made on the calling thread, in a few microseconds each; writes on a thread of their own. */
-export interface EmbeddedDatabase {
-  readonly connection: DatabaseSync;
-  /**
-   * Runs `work`, which reads. Throws StoreUnavailable, also for a spent budget, and StoreCorrupt for a damaged file.
-   */
-  read<T>(budget: StoreBudget, work: () => T): Promise<T>;
-  write: WriteQueue['write'];
-  /** Resolves when the thread that writes has opened the database. */
-  opened: WriteQueue['opened'];
-  /** Resolves when all writes are done. */
-  close(): Promise<void>;
-}
+/** Prepares a statement, once for each connection. */
+export type Prepare = (sql: string) => StatementSync;
 
 /** The steps from an empty file to the present schema. The file's `user_version` is how many of them it has taken. */
 const MIGRATIONS = [
@@ -61,74 +52,192 @@ const MIGRATIONS = [
   `,
 ];
 
-/**
- * Opens `umpire.db` in the folder, and creates both if they are missing, accessible to their user alone. Throws
- * StoreUnavailable or StoreCorrupt with a message for the operator.
- */
-export function openDatabase(folder: string): EmbeddedDatabase {
-  const file = join(folder, DATABASE_FILE);
-  try {
-    makeFolder(folder);
-    // The file holds no secret, but what an owner has is private. SQLite gives the files beside it the same mode.
-    closeSync(openSync(file, 'a', 0o600));
-    chmodSync(file, 0o600);
-  } catch (error) {
-    throw new StoreUnavailable(`cannot open ${file}: ${messageOf(error)}`, { cause: error });
-  }
-  const connection = connect(file);
+/** An open connection, and the files that it is open on. */
+interface Open {
+  readonly connection: DatabaseSync;
+  readonly identity: string;
+  readonly prepare: Prepare;
+  readonly writes: WriteQueue;
+}
 
-  const writes = createWriteQueue(file);
-  return {
-    connection,
-    read: (budget, work) =>
-      spend(budget, async () => {
-        if (budget.remaining <= 0) throw new StoreUnavailable('the time for store work is used up');
-        try {
-          return work();
-        } catch (error) {
-          throw sqliteFailure(error);
-        }
-      }),
-    write: writes.write,
-    opened: writes.opened,
-    async close() {
-      await writes.close();
-      connection.close();
-    },
+/** Milliseconds between looks whether the database still lies at its path. */
+const LOOK_MS = 1_000;
+/** Milliseconds that opening waits for locks: at the start of a process, and again while requests wait behind it. */
+const START_LOCK_MS = 5_000;
+const AGAIN_LOCK_MS = 250;
+
+/**
+ * The database `umpire.db` of a data folder. Reads are made on the calling thread, in a few microseconds each; writes
+ * on a thread of their own. It is `here` while the file that is open lies at its path, `away` from when that was moved,
+ * deleted or replaced until a whole file lies there, which is then opened in its place, and at the end `closed`.
+ */
+export class EmbeddedDatabase {
+  readonly #file: string;
+  readonly #log: StoreLog;
+  readonly #timer: NodeJS.Timeout;
+  #open: Open | undefined;
+  #state: 'here' | 'away' | 'closed' = 'here';
+  #looking: Promise<void> | undefined;
+  #sight: string | undefined;
+  #problem = '';
+
+  /**
+   * Opens the database, and creates folder and file if they are missing, accessible to their user alone. Throws
+   * StoreUnavailable or StoreCorrupt with a message for the operator.
+   */
+  constructor(folder: string, log: StoreLog) {
+    this.#file = join(folder, DATABASE_FILE);
+    this.#log = log;
+    try {
+      makeFolder(folder);
+      // The file holds no secret, but what an owner has is private. SQLite gives the files beside it the same mode.
+      makeFile(this.#file);
+      chmodSync(this.#file, 0o600);
+    } catch (error) {
+      throw new StoreUnavailable(`cannot open ${this.#file}: ${messageOf(error)}`, { cause: error });
+    }
+    this.#open = openAt(this.#file, START_LOCK_MS);
+    this.#timer = setInterval(() => {
+      this.#looking ??= this.#look()
+        .catch((error: unknown) => this.#log.error({ err: error }, 'the data file cannot be looked at'))
+        .finally(() => {
+          this.#looking = undefined;
+        });
+    }, LOOK_MS).unref();
+  }
+
+  /** Whether the file that is open lies at its path. */
+  get up(): boolean {
+    return this.#state === 'here';
+  }
+
+  /**
+   * Runs `work`, which reads. Throws StoreUnavailable, also for a spent budget, and StoreCorrupt for a damaged file.
+   */
+  read<T>(budget: StoreBudget, work: (prepare: Prepare) => T): Promise<T> {
+    return spend(budget, async () => {
+      if (budget.remaining <= 0) throw new StoreUnavailable('the time for store work is used up');
+      const { prepare } = this.#here();
+      try {
+        return work(prepare);
+      } catch (error) {
+        throw sqliteFailure(error);
+      }
+    });
+  }
+
+  /** See `WriteQueue.write`. */
+  async write(budget: StoreBudget, write: Write): Promise<WriteResult> {
+    return await this.#here().writes.write(budget, write);
+  }
+
+  /** Resolves when the thread that writes has opened the database. */
+  async opened(): Promise<void> {
+    await this.#here().writes.opened();
+  }
+
+  /** Resolves when all writes are done. */
+  async close(): Promise<void> {
+    this.#state = 'closed';
+    clearInterval(this.#timer);
+    await this.#looking;
+    await this.#closeFiles();
+  }
+
+  #here(): Open {
+    if (this.#state === 'here' && this.#open !== undefined) return this.#open;
+    throw new StoreUnavailable(`${this.#file} is not the file that was opened`);
+  }
+
+  /** Compares what lies at the path with what is open. */
+  async #look(): Promise<void> {
+    const there = identityOf(this.#file);
+    if (there !== undefined && there === this.#open?.identity) {
+      if (this.#state === 'away')
+        this.#log.warn({ file: this.#file }, 'the data file is back: keys and catalogs go on');
+      if (this.#state === 'away') this.#state = 'here';
+      return;
+    }
+    if (this.#state === 'here') {
+      this.#state = 'away';
+      this.#log.error(
+        { file: this.#file },
+        'the data file was moved, deleted or replaced: keys and catalogs wait until a whole file lies at its path',
+      );
+      // Whoever moved the file then has everything in it, and what comes in its place finds no log of another file.
+      try {
+        this.#open?.connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      } catch {}
+    }
+    const sight = sightOf(this.#file);
+    const isWhole = sight !== undefined && sight === this.#sight;
+    this.#sight = sight;
+    if (isWhole) await this.#openAgain();
+  }
+
+  async #openAgain(): Promise<void> {
+    try {
+      await this.#closeFiles();
+      this.#open = openAt(this.#file, AGAIN_LOCK_MS);
+      await this.#open.writes.opened();
+      if (this.#state === 'closed') return;
+      this.#state = 'here';
+      this.#problem = '';
+      this.#log.warn(
+        { file: this.#file },
+        'opened the data file that lies there now: keys and catalogs are those in it',
+      );
+    } catch (error) {
+      await this.#closeFiles();
+      const problem = messageOf(error);
+      if (problem !== this.#problem) this.#log.error({ err: error }, 'the data file that lies there cannot be opened');
+      this.#problem = problem;
+    }
+  }
+
+  async #closeFiles(): Promise<void> {
+    const open = this.#open;
+    this.#open = undefined;
+    await open?.writes.close();
+    open?.connection.close();
+  }
+}
+
+function openAt(file: string, lockMs: number): Open {
+  const { connection, identity } = connect(file, lockMs);
+  const statements = new Map<string, StatementSync>();
+  const prepare = (sql: string): StatementSync => {
+    const statement = statements.get(sql) ?? connection.prepare(sql);
+    statements.set(sql, statement);
+    return statement;
   };
+  return { connection, identity, prepare, writes: createWriteQueue(file) };
 }
 
 /**
  * A connection to the database, migrated to the present schema. Opening it takes room on the disk; if the disk is full,
  * the reserve is given up for it.
  */
-function connect(file: string): DatabaseSync {
+function connect(file: string, lockMs: number): Pick<Open, 'connection' | 'identity'> {
   try {
-    return prepare(file);
+    return openThere(file, lockMs, migrated);
   } catch (error) {
     const failure = sqliteFailure(error);
     if (failure instanceof StoreCorrupt)
       throw new StoreCorrupt(`${file} is damaged: ${messageOf(error)}`, { cause: error });
-    if (failure instanceof StoreUnavailable && createReserve(file).giveUp()) return connect(file);
+    if (failure instanceof StoreUnavailable && createReserve(file).giveUp()) return connect(file, lockMs);
     throw new StoreUnavailable(`cannot use ${file}: ${messageOf(error)}`, { cause: error });
   }
 }
 
-/** Opens and migrates the database. @throws what SQLite throws, with nothing left open. */
-function prepare(file: string): DatabaseSync {
-  const connection = new DatabaseSync(file, { timeout: 5_000 });
-  try {
-    connection.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-    const version = versionOf(connection);
-    if (version > MIGRATIONS.length) throw new Error(`it was written by a newer Umpire (schema ${version})`);
-    if (version < MIGRATIONS.length) migrate(connection);
-    // Readers in WAL mode wait for nobody, and waiting for a lock would block the event loop.
-    connection.exec('PRAGMA busy_timeout = 0');
-    return connection;
-  } catch (error) {
-    connection.close();
-    throw error;
-  }
+/** Migrates the database that was opened. @throws what SQLite throws. */
+function migrated(connection: DatabaseSync): void {
+  connection.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+  const version = versionOf(connection);
+  if (version > MIGRATIONS.length) throw new Error(`it was written by a newer Umpire (schema ${version})`);
+  if (version < MIGRATIONS.length) migrate(connection);
+  // Readers in WAL mode wait for nobody, and waiting for a lock would block the event loop.
+  connection.exec('PRAGMA busy_timeout = 0');
 }
 
 function versionOf(connection: DatabaseSync): number {

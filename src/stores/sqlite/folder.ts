@@ -2,7 +2,7 @@
  * The data folder: created if it is missing, and claimed by the server that uses it; and what SQLite's errors mean for
  * a store.
  */
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { messageOf, StoreCorrupt, StoreUnavailable } from '../stores.ts';
@@ -28,6 +28,15 @@ export function makeFolder(folder: string): void {
   }
 }
 
+/**
+ * Creates a file that is missing, accessible to its user alone. Throws the system's error, or Error for anything but a
+ * regular file: to open a pipe for writing waits for its reader.
+ */
+export function makeFile(file: string): void {
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) throw new Error(`${file} is not a regular file`);
+  closeSync(openSync(file, 'a', 0o600));
+}
+
 /** A server's claim on a data folder. */
 export interface FolderClaim {
   /** Whether no other server had claimed the folder. */
@@ -42,7 +51,7 @@ export interface FolderClaim {
  */
 export function claimFolder(folder: string): FolderClaim {
   const file = join(folder, CLAIM_FILE);
-  closeSync(openSync(file, 'a', 0o600));
+  makeFile(file);
   const lock = new DatabaseSync(file, { timeout: 0 });
   try {
     lock.exec('BEGIN EXCLUSIVE');

@@ -20,7 +20,7 @@ export interface Acknowledgement {
   readonly number: number;
   readonly outcome:
     | { readonly kind: 'done'; readonly result: WriteResult }
-    | { readonly kind: 'unavailable' | 'corrupt'; readonly message: string };
+    | { readonly kind: 'unavailable' | 'unconfirmed' | 'corrupt'; readonly message: string };
 }
 
 /**
@@ -105,6 +105,7 @@ export function createWriteQueue(file: string): WriteQueue {
       const order = waiting.get(number);
       if (outcome.kind === 'done') order?.resolve(outcome.result);
       else if (outcome.kind === 'corrupt') order?.reject(new StoreCorrupt(outcome.message));
+      else if (outcome.kind === 'unconfirmed') order?.reject(new StoreWriteUnconfirmed(outcome.message));
       else order?.reject(new StoreUnavailable(outcome.message));
     });
     started.on('error', (cause) => lose(started, cause));

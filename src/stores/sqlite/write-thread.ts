@@ -3,11 +3,11 @@
  * the event loop that answers requests. Writes that arrive during a commit are committed together after it, so that a
  * hundred writes at a time wait for the disk once.
  */
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { StoreCorrupt } from '../stores.ts';
 import { isFull, isLocked, sqliteFailure } from './folder.ts';
+import { identityOf, openThere } from './identity.ts';
 import { type Acknowledgement, type Order, READY, sharedNow } from './write-queue.ts';
 import { createReserve, createWrites, type WriteResult } from './writes.ts';
 
@@ -21,9 +21,11 @@ const RESERVE_INTERVAL = 10_000;
 const port = parentPort;
 if (port === null) throw new Error('this is the entry of a thread');
 const { file } = workerData as { readonly file: string };
-const connection = new DatabaseSync(file, { timeout: 0 });
-connection.exec('PRAGMA synchronous = FULL');
-const make = createWrites(connection);
+let make!: ReturnType<typeof createWrites>;
+const { connection, identity } = openThere(file, 0, (opening) => {
+  opening.exec('PRAGMA synchronous = FULL');
+  make = createWrites(opening);
+});
 const reserve = createReserve(file);
 reserve.keep();
 let reservedAt = sharedNow();
@@ -48,6 +50,10 @@ async function work(): Promise<void> {
     acknowledge(expired, { kind: 'unavailable', message: 'another process holds the database' });
     const due = batch.filter((order) => !expired.includes(order));
     if (due.length === 0) continue;
+    if (identityOf(file) !== identity) {
+      acknowledge(due, { kind: 'unavailable', message: `${file} is not the file that was opened` });
+      continue;
+    }
     try {
       connection.exec('BEGIN IMMEDIATE');
     } catch (error) {
@@ -68,6 +74,11 @@ function commit(batch: readonly Order[]): void {
   try {
     const results: (readonly [Order, WriteResult])[] = batch.map((order) => [order, make(order.write)]);
     connection.exec('COMMIT');
+    // A write is made if whoever opens the path finds it there.
+    if (identityOf(file) !== identity) {
+      acknowledge(batch, { kind: 'unconfirmed', message: `${file} was replaced` });
+      return;
+    }
     for (const [order, result] of results) acknowledge([order], { kind: 'done', result });
   } catch (error) {
     // No write of the batch was made, since a transaction is all or nothing.

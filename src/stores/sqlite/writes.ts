@@ -7,7 +7,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { CATALOG_FIELDS, type CatalogFields, type WholeCatalogFields } from '../catalog-record.ts';
 import type { CatalogBounds } from '../catalog-store.ts';
 import type { KeyFields } from '../key-record.ts';
-import type { KeyEnd } from '../key-store.ts';
+import { type KeyEnd, WRONG_CLOCK_MS } from '../key-store.ts';
 
 /** One write. It can be cloned structurally, as messages between threads must be. */
 export type Write =
@@ -62,14 +62,15 @@ export function createWrites(connection: DatabaseSync): (write: Write) => WriteR
   const insertKey = connection.prepare(
     `INSERT INTO keys (hash, key_id, owner, limits, created_at, label, ends_at, ended_by, last_used_at)
      VALUES (:hash, :key_id, :owner, :limits, :created_at, :label, :ends_at, :ended_by, :last_used_at)
-     ON CONFLICT (hash) DO NOTHING`,
+     ON CONFLICT DO NOTHING`,
   );
   const endKey = connection.prepare(
     `UPDATE keys SET ended_by = iif(ends_at <= :end, ended_by, :by), ends_at = min(ifnull(ends_at, :end), :end)
      WHERE hash = :hash`,
   );
   const useKey = connection.prepare(
-    'UPDATE keys SET last_used_at = max(ifnull(last_used_at, 0), :at) WHERE hash = :hash',
+    `UPDATE keys SET last_used_at = :at
+     WHERE hash = :hash AND (ifnull(last_used_at, 0) < :at OR last_used_at > :at + ${WRONG_CLOCK_MS})`,
   );
 
   return (write) => {

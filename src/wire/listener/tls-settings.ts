@@ -1,5 +1,5 @@
 /** The certificate and key that settings name, read and checked. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 
 /** The certificate and key of the files, as PEM texts; undefined if neither is set. `problems` says what is wrong. */
@@ -16,6 +16,11 @@ export function readTlsFiles(
   const problems: string[] = [];
   const read = (name: string, file: string): string => {
     try {
+      // A pipe would stop the process for ever, at the latest when the files are read again.
+      if (!statSync(file).isFile()) {
+        problems.push(`${name}: '${file}' is not a regular file`);
+        return '';
+      }
       const text = readFileSync(file, 'utf8');
       if (text.trim() === '') problems.push(`${name}: '${file}' is empty`);
       return text.trim();

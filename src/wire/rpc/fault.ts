@@ -55,9 +55,11 @@ const KNOWN = new LRUCache<string, StatusFields>({ max: 64 });
  */
 export function answerGrpcFault({ request, response, requestId }: Exchange, fault: DomainError): void {
   throwRestAway(request);
+  // Made here: what throws in the callback is outside every handler, and would end the process.
+  const status = statusOf(fault);
   setImmediate(() => {
     // Not `writeHead`: it would send the headers at once, and the end of the stream in a frame of its own.
-    for (const [name, value] of statusOf(fault)) response.setHeader(name, value);
+    for (const [name, value] of status) response.setHeader(name, value);
     response.setHeader('x-request-id', requestId);
     response.end();
   });

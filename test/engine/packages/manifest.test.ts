@@ -1,12 +1,16 @@
 /** Manifests: every problem is named, and the default revision. */
-import { symlink, unlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, rename, symlink, unlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
 import test from 'ava';
 import { createChoiceVectorCache } from '../../../src/engine/families/choice-vectors.ts';
 import { checkPackage, listPackages } from '../../../src/engine/package-tools/check.ts';
 import { readManifest } from '../../../src/engine/packages/manifest.ts';
 import { defaultRevision, type RevisionClaim } from '../../../src/engine/packages/revisions.ts';
-import { readPackage, scanPackages } from '../../../src/engine/packages/scan.ts';
+import { type FoundPackage, readPackage, scanPackages } from '../../../src/engine/packages/scan.ts';
+import { verifyFiles } from '../../../src/engine/packages/verify.ts';
 import { modelsFolder, TINY, writePackage } from '../support/packages.ts';
 
 const VALID = {
@@ -117,6 +121,52 @@ test('a scan finds packages, broken or not, and nothing else', async (t) => {
   t.deepEqual((await readPackage(join(modelsDir, 'none'), 'none', 'r1')).problems, [
     'model.json cannot be read: ENOENT',
   ]);
+});
+
+test('only regular files of the folder are opened: whatever else lies there is refused with its name', async (t) => {
+  const modelsDir = await modelsFolder(t, { revision: 'r2' });
+  const outside = join(await modelsFolder(t, {}), 'tiny', 'r1');
+  const broken = async (id: string, file: string, put: (path: string) => unknown) => {
+    const path = join(await writePackage(modelsDir, { id }), file);
+    await unlink(path);
+    await put(path);
+  };
+  const pipe = (path: string) => execFileSync('mkfifo', [path]);
+  await broken('pipe', 'model.json', pipe);
+  await broken('pipe-of-words', 'tokenizer.json', pipe);
+  await broken('device', 'model.json', (path) => symlink('/dev/zero', path));
+  await broken('device-of-words', 'tokenizer.json', (path) => symlink('/dev/zero', path));
+  await broken('folder', 'model.json', (path) => mkdir(path));
+  await broken('huge', 'model.json', (path) => writeFile(path, Buffer.alloc(2 << 20, 32)));
+  await broken('outside', 'tokenizer.json', (path) => symlink(join(outside, 'tokenizer.json'), path));
+  await broken('outside-manifest', 'model.json', (path) => symlink(join(outside, 'model.json'), path));
+  await broken('inside', 'tokenizer.json', (path) => symlink('../../tiny/r2/tokenizer.json', path));
+  const server = createServer().listen(join(await writePackage(modelsDir, { id: 'socket' }), 'socket'));
+  await once(server, 'listening');
+  await broken('socket', 'model.json', (path) => rename(join(dirname(path), 'socket'), path));
+  const found = await scanPackages(modelsDir);
+  server.close();
+  t.deepEqual(
+    found.map(({ manifest: { id }, problems }) => [id, ...problems]),
+    [
+      ['device', 'model.json cannot be read: it is not a regular file'],
+      ['device-of-words', 'tokenizer.json cannot be read: it is not a regular file'],
+      ['folder', 'model.json cannot be read: it is not a regular file'],
+      ['huge', 'model.json cannot be read: it has 2097152 bytes, more than 1048576'],
+      ['inside'],
+      ['outside', 'tokenizer.json cannot be read: it is a link that leads outside the folder of models'],
+      ['outside-manifest', 'model.json cannot be read: it is a link that leads outside the folder of models'],
+      ['pipe', 'model.json cannot be read: it is not a regular file'],
+      ['pipe-of-words', 'tokenizer.json cannot be read: it is not a regular file'],
+      ['socket', 'model.json cannot be read: it is not a regular file'],
+      ['tiny'],
+    ],
+  );
+  // A file that became a pipe after the scan does not stop the engine that verifies it.
+  const [{ folder, manifest } = found[0] as FoundPackage] = found.filter((each) => each.manifest.id === 'tiny');
+  await unlink(join(folder, 'tokenizer.json'));
+  pipe(join(folder, 'tokenizer.json'));
+  t.deepEqual(await verifyFiles(folder, manifest.files), ['tokenizer.json cannot be read: it is not a regular file']);
 });
 
 test('a signature changes with the files and only then', async (t) => {

@@ -4,7 +4,7 @@ import { type CostProfile, costAt } from '../../../src/engine/cost-profile.ts';
 import type { TwoStageProfile } from '../../../src/engine/families/two-stage/profile.ts';
 import { readManifest } from '../../../src/engine/packages/manifest.ts';
 import { createRevision, type Revision } from '../../../src/engine/packages/revisions.ts';
-import { createEstimates, jobCost, worstCost } from '../../../src/engine/pool/estimates.ts';
+import { createEstimates, jobCost, shapeOf, worstCost } from '../../../src/engine/pool/estimates.ts';
 
 const PROFILE: CostProfile = {
   premise: [
@@ -71,7 +71,7 @@ function createProfiledRevision(): Revision {
 test('estimates learn the density of texts and the speed of the machine', (t) => {
   const revision = createProfiledRevision();
   const estimates = createEstimates();
-  const shape = { revision, premiseLength: 400, choices: 2, choicesLength: 8 };
+  const shape = { revision, caller: 'a', premiseLength: 400, choices: 2, choicesLength: 8 };
   const before = estimates.cost(shape, true);
   t.true(estimates.cost(shape, false) > before);
   for (let i = 0; i < 200; i++) {
@@ -85,7 +85,7 @@ test('estimates learn the density of texts and the speed of the machine', (t) =>
 test('a stall is forgotten while nothing is observed: what it refuses is admitted again', (t) => {
   let now = 0;
   const estimates = createEstimates(() => now);
-  const shape = { revision: createProfiledRevision(), premiseLength: 400, choices: 2, choicesLength: 8 };
+  const shape = { revision: createProfiledRevision(), caller: 'a', premiseLength: 400, choices: 2, choicesLength: 8 };
   const cost = (): number => estimates.cost(shape, true);
   const before = cost();
   for (let i = 0; i < 100; i++) {
@@ -94,4 +94,27 @@ test('a stall is forgotten while nothing is observed: what it refuses is admitte
   t.true(cost() > 25 * before, `${cost()}`);
   now += 60_000;
   t.true(cost() < 1.05 * before, `${cost()}`);
+});
+
+test("what strangers send makes nobody else's texts seem longer, and what one sends oneself is forgotten", (t) => {
+  let now = 0;
+  const estimates = createEstimates(() => now);
+  const revision = createProfiledRevision();
+  const terms = (tenant: string, keyed: boolean) => ({ tenant, keyed });
+  const choices = Array.from({ length: 300 }, (_, place) => `${place} ${'word '.repeat(20)}`);
+  const large = (tenant: string, keyed: boolean): number =>
+    estimates.cost(shapeOf({ input: '', instruction: '', choices }, revision, terms(tenant, keyed)), false);
+  const before = large('acme', true);
+  // A syllable of Hangul is three tokens, in the text and in the choices.
+  const dense = { input: '각'.repeat(40), instruction: '느', choices: ['각'.repeat(33), '느'.repeat(33)] };
+  const shape = shapeOf(dense, revision, terms('acme', false));
+  const result = { ...SCORED, inputTokens: 123, choiceTokens: 99, encoded: 2, infer: 1 };
+  const took = jobCost(PROFILE, { premiseTokens: 123, choices: 2, uncached: 2, choiceTokens: 99 });
+  for (let i = 0; i < 500; i++) estimates.observe(shape, result, took);
+  t.true(Math.abs(large('acme', true) - before) < 0.01 * before, `${before} → ${large('acme', true)}`);
+  t.true(Math.abs(large('192.0.2.1', false) - before) < 0.01 * before);
+  const own = large('acme', false);
+  t.true(own > 2 * before && own <= 4.1 * before, `${before} → ${own}`);
+  now += 10 * 60_000;
+  t.true(large('acme', false) < 1.01 * before);
 });

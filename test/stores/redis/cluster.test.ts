@@ -43,7 +43,7 @@ test.serial("all that is an owner's, or limits one subject, is in one slot; owne
   for (const node of cluster.nodes) {
     t.true(Number(await node.command('DBSIZE')) > 5);
   }
-  const listed = new Set((await stores.keys.list(budget(5_000))).map(({ owner }) => owner));
+  const listed = new Set((await stores.keys.list(budget(5_000))).records.map(({ owner }) => owner));
   t.true(owners.every((owner) => listed.has(owner)));
 });
 

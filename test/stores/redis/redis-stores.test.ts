@@ -5,7 +5,7 @@ import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
 import { REVOKED } from '../../../src/stores/key-store.ts';
-import { StoreCorrupt, StoreUnavailable } from '../../../src/stores/stores.ts';
+import { type LimitDemand, StoreCorrupt, StoreUnavailable } from '../../../src/stores/stores.ts';
 import { createRecordedLog } from '../../support/log.ts';
 import { openStores } from '../../support/open-stores.ts';
 import { startRedis, until } from '../../support/redis.ts';
@@ -82,6 +82,23 @@ test.serial('records that cannot be read are corrupt, stay as they are, and can 
   await redis.command('DEL', `umpire:key:${key.hash}`);
 });
 
+test.serial('a record that is broken keeps no other from being written', async (t) => {
+  const [bad, good] = [keyOf(newOwner()), keyOf(newOwner())];
+  await stores.keys.add(good, budget());
+  await redis.command('SET', `umpire:key:${bad.hash}`, 'text');
+  const uses = [bad, good].map(({ hash }) => [hash, 1_800_000_000_000] as const);
+  await stores.keys.used(new Map(uses), budget());
+  t.is((await stores.keys.find(good.hash, budget()))?.lastUsedAt, 1_800_000_000_000);
+  const { records, unreadable } = await stores.keys.list(budget(5_000));
+  t.true(records.some(({ hash }) => hash === good.hash));
+  t.true(unreadable.some(({ hash, name }) => hash === bad.hash && name.includes(hash)));
+  await redis.command('DEL', `umpire:key:${bad.hash}`);
+  const owner = newOwner();
+  await redis.command('HSET', `umpire:{${owner}}:catalog-sizes`, 'other', 'nonsense');
+  t.is((await stores.catalogs.create(owner, record('a'), UNBOUNDED, budget())).kind, 'created');
+  await redis.command('DEL', `umpire:{${owner}}:catalog-sizes`);
+});
+
 test.serial('leases of a replica that died end by themselves', async (t) => {
   const subject = newOwner();
   const demand = (lease: string) => ({ subject, concurrency: { limit: 1, lease, leaseMs: 150 } });
@@ -90,6 +107,38 @@ test.serial('leases of a replica that died end by themselves', async (t) => {
   await sleep(170);
   t.is((await limits.take(demand('c'), budget())).kind, 'admitted');
 });
+
+test.serial(
+  'what was taken while the clock of Redis was years ahead limits nobody once it is right again',
+  async (t) => {
+    const ahead = Date.now() + 3_650 * 86_400_000;
+    const subject = newOwner();
+    const name = (part: string) => `umpire:limit:{${subject}}:${part}`;
+    const take = (lease: string, rest: Partial<LimitDemand> = {}) =>
+      limits.take({ subject, concurrency: { limit: 2, lease, leaseMs: 35_000 }, ...rest }, budget());
+    await redis.command('ZADD', name('leases'), String(ahead + 35_000), 'lost', String(ahead + 35_001), 'lost, too');
+    t.deepEqual(await take('a'), { kind: 'admitted' });
+    t.deepEqual(await take('b'), { kind: 'admitted' });
+    t.like(await take('c'), { by: 'concurrency' });
+
+    await redis.command('SET', name('quota'), '2', 'PXAT', String(ahead));
+    t.deepEqual(await limits.take({ subject, quota: 3 }, budget()), { kind: 'admitted' });
+    t.like(await limits.take({ subject, quota: 3 }, budget()), { by: 'quota' });
+    const left = Number(await redis.command('PTTL', name('quota')));
+    t.true(left > 0 && left <= 86_400_000, `${left} ms`);
+
+    // The bucket of 100 was full when the clock went ahead by forty of its intervals, and one token was taken then.
+    const rate = { perSecond: 1 / 3600, burst: 100 };
+    const then = Date.now() + 40 * 3_600_000;
+    await redis.command('SET', name('tat'), `${then + 3_600_000} ${then}`);
+    const verdicts = await Promise.all(Array.from({ length: 100 }, () => limits.take({ subject, rate }, budget())));
+    t.is(verdicts.filter(({ kind }) => kind === 'admitted').length, 99);
+    // What a release before wrote is read as before.
+    await redis.command('SET', name('tat'), String(Date.now() + 98.5 * 3_600_000));
+    t.deepEqual(await limits.take({ subject, rate }, budget()), { kind: 'admitted' });
+    t.like(await limits.take({ subject, rate }, budget()), { by: 'rate' });
+  },
+);
 
 test.serial('what limits leave behind expires', async (t) => {
   const subject = newOwner();

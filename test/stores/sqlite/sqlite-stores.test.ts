@@ -1,8 +1,8 @@
 /** The embedded store: the shared suites, and what only a file can do. */
 
-import { fork, spawn } from 'node:child_process';
+import { execFileSync, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
@@ -80,8 +80,24 @@ test.serial('records with broken content are corrupt, and stay as they are', asy
   }
   const key = keyOf(owner);
   await stores.keys.add(key, budget());
-  database.prepare('UPDATE keys SET limits = ? WHERE hash = ?').run('{"rate":{"perSecond":-1}}', key.hash);
-  await t.throwsAsync(stores.keys.find(key.hash, budget()), { instanceOf: StoreCorrupt });
+  const rates = ['-1', '0', '1e-300', '5e-324', '1e999', '1e7', '"1"'].map((rate) => `{"perSecond":${rate},"burst":1}`);
+  const bursts = ['0', '1e999', '1e8'].map((burst) => `{"perSecond":1,"burst":${burst}}`);
+  for (const limits of [
+    ...[...rates, ...bursts, 'null', '1'].map((rate) => `{"rate":${rate}}`),
+    ...['{"quota":1e999}', '{"quota":0}', '{"concurrency":1e12}', 'oops', '[]x'],
+  ]) {
+    database.prepare('UPDATE keys SET limits = ? WHERE hash = ?').run(limits, key.hash);
+    await t.throwsAsync(stores.keys.find(key.hash, budget()), { instanceOf: StoreCorrupt }, limits);
+  }
+  database.prepare("UPDATE keys SET limits = '{}' WHERE hash = ?").run(key.hash);
+  for (const time of ['8700000000000000', '9000000000000000000', '-9000000000000000000']) {
+    for (const column of ['ends_at', 'last_used_at']) {
+      database.exec(
+        `UPDATE keys SET ends_at = NULL, last_used_at = NULL, ${column} = ${time} WHERE owner = '${owner}'`,
+      );
+      await t.throwsAsync(stores.keys.find(key.hash, budget()), { instanceOf: StoreCorrupt }, `${column} ${time}`);
+    }
+  }
   database.prepare('DELETE FROM keys WHERE hash = ?').run(key.hash);
   database.close();
   t.true(await stores.catalogs.delete(owner, 'broken-0', budget()));
@@ -140,6 +156,10 @@ test.serial('what cannot be opened says why', async (t) => {
   t.true(readFileSync(join(place, 'umpire.db'), 'utf8').startsWith('this is not'));
   writeFileSync(join(place, 'file'), '');
   await t.throwsAsync(opening(join(place, 'file', 'folder')), { instanceOf: StoreUnavailable, message: /cannot open/ });
+  const piped = join(place, 'piped');
+  mkdirSync(piped);
+  execFileSync('mkfifo', [join(piped, 'umpire.db')]);
+  await t.throwsAsync(opening(piped), { instanceOf: StoreUnavailable, message: /is not a regular file/ });
   const newer = join(place, 'newer');
   await (await opening(newer)).close();
   const database = new DatabaseSync(join(newer, 'umpire.db'));

@@ -7,7 +7,7 @@
  */
 import { InvalidOptions } from '../../packages/manifest.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
-import { tokensOfChoice } from '../choice-encoder.ts';
+import { meanTokens, tokensOfChoice } from '../choice-encoder.ts';
 import {
   ChoiceTooLong,
   type Family,
@@ -95,6 +95,7 @@ export async function createRemoteFamily<C extends Connection>(
         return {
           probabilities: softmax(logits.map((logit) => logit / temperature)),
           encoded,
+          ...meanTokens(read.map(({ ids }) => ids)),
           ...(vector && { vector }),
           ...(doubt !== undefined && { doubt }),
         };

@@ -10,9 +10,10 @@
  * Without `tls` the connection is in clear. Files lie in the package's folder unless their paths are absolute, and are
  * not listed in `files`: they are read anew for every connection, since they are replaced while the service runs.
  */
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { messageOf } from '../../errors.ts';
 import type { Checker } from '../../packages/manifest.ts';
+import { MOST_SETTING_BYTES, readRegular } from '../../packages/regular-file.ts';
 import { ADDRESS_PATTERN, TOKEN_VARIABLE_PATTERN } from '../../packages/servers.ts';
 
 /** How a server is reached. Paths as the manifest has them. */
@@ -116,9 +117,11 @@ export async function readCredentials(
     const file = tls[name];
     if (file === undefined) return {};
     try {
-      return { [name]: await readFile(resolve(folder, file)) };
+      return { [name]: await readRegular(resolve(folder, file), MOST_SETTING_BYTES) };
     } catch (error) {
-      throw new Error(`server.tls.${name}: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`);
+      throw new Error(
+        `server.tls.${name}: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code ?? messageOf(error)})`,
+      );
     }
   };
   return {
@@ -157,8 +160,10 @@ export function withoutToken(said: string, token: string | undefined): string {
 
 async function fileText(file: string, folder: string): Promise<string> {
   try {
-    return await readFile(resolve(folder, file), 'utf8');
+    return (await readRegular(resolve(folder, file), MOST_SETTING_BYTES)).toString('utf8');
   } catch (error) {
-    throw new Error(`server.token_file: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    throw new Error(
+      `server.token_file: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code ?? messageOf(error)})`,
+    );
   }
 }

@@ -89,6 +89,7 @@ function createShortlisted(
       return {
         probabilities: joinedAt(places, local.probabilities, decided.probabilities),
         encoded: local.encoded,
+        choiceTokens: Math.max(local.choiceTokens ?? 0, decided.choiceTokens ?? 0),
         ...(vector && { vector }),
         ...(doubt !== undefined && { doubt }),
       };

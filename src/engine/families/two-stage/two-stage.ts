@@ -113,7 +113,7 @@ class TwoStage implements Family {
 
   async score(texts: Premise, choices: readonly string[], control: RunControl): Promise<FamilyScores> {
     const { options } = this.#parts;
-    const { vectors: choiceVectors, encoded } = await this.#encodeChoices(choices, control);
+    const { vectors: choiceVectors, encoded, ...reading } = await this.#encodeChoices(choices, control);
     const premise = await this.#split(texts, control);
     const plan = await this.#plan(premise, choices, control);
     const { chosen, vector } = await this.#chooseWindows(premise, plan, choiceVectors, control);
@@ -135,7 +135,8 @@ class TwoStage implements Family {
       logits,
       chosen.map(({ relevance }) => relevance),
     );
-    return { probabilities: composeDistribution(options.stack, nearest, best, z), vector, encoded };
+    const choiceTokens = Math.max(facts.optionTokens, reading.choiceTokens ?? 0);
+    return { probabilities: composeDistribution(options.stack, nearest, best, z), vector, encoded, choiceTokens };
   }
 
   async prepare(choices: readonly string[], control: RunControl): Promise<void> {

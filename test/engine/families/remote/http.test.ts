@@ -1,5 +1,6 @@
 /** The connection to a server of HTTP: what it sends, what it believes, what it takes, and how each failure is told. */
-import { writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { CallFailed } from '../../../../src/engine/families/remote/call-failed.ts';
@@ -155,6 +156,11 @@ test('a token is read anew for each connection, and stands in no message', async
   await t.throwsAsync(connect(t, server, source, folder), {
     message: "server.token_file: 'token' cannot be read (ENOENT)",
   });
+  execFileSync('mkfifo', [join(folder, 'token')]);
+  await t.throwsAsync(connect(t, server, source, folder), {
+    message: "server.token_file: 'token' cannot be read (it is not a regular file)",
+  });
+  await unlink(join(folder, 'token'));
   for (const text of ['', 'two words', 'a\nb', 'ä']) {
     await writeFile(join(folder, 'token'), text);
     const message = "server.token_file: 'token' must hold one token on one line";
