@@ -45,18 +45,19 @@ build_go() {
   go build -o "$copy/decide" decide.go
 }
 (build_go)
-sh scripts/with-service.sh sh -euc '
+UMPIRE_MODELS_DIR="$PWD/models" UMPIRE_MODELS=umpire-mini sh scripts/with-service.sh sh -euc '
   cd "$COPY"
-  expect="billing 0.532273 minilm-l6@r2"
+  export UMPIRE_KEY="$API_KEY"
+  expect="billing: invoices, charges, refunds 0.961562 umpire-mini@r9"
   check() { printf "%s: %s\n" "$1" "$2"; test "$2" = "$expect"; }
   refuse() {
-    if said="$(API_KEY=wrong "$@" 2>&1)"; then exit 1; fi
+    if said="$(UMPIRE_KEY=wrong "$@" 2>&1)"; then exit 1; fi
     printf "%s\n" "$said" | grep -i "AUTHENTICATION_REQUIRED"
   }
   check "grpc-js" "$("$NODE" decide.ts "127.0.0.1:$PORT")"
   check "connect" "$("$NODE" connect.ts "$BASE_URL")"
   check "grpcio" "$("$PYTHON" decide.py "127.0.0.1:$PORT")"
-  check "REST, TypeScript" "$("$NODE" rest.ts "$BASE_URL")"
+  check "REST, JavaScript" "$("$NODE" rest.mjs "$BASE_URL")"
   check "REST, Python" "$("$PYTHON" rest.py "$BASE_URL")"
   if [ -x decide ]; then
     check "grpc-go" "$(./decide "127.0.0.1:$PORT")"
@@ -69,7 +70,7 @@ sh scripts/with-service.sh sh -euc '
   refuse "$NODE" decide.ts "127.0.0.1:$PORT"
   refuse "$NODE" connect.ts "$BASE_URL"
   refuse "$PYTHON" decide.py "127.0.0.1:$PORT"
-  refuse "$NODE" rest.ts "$BASE_URL"
+  refuse "$NODE" rest.mjs "$BASE_URL"
   refuse "$PYTHON" rest.py "$BASE_URL"
   refuse sh decide.sh "$BASE_URL"
   # The code works beside libraries that use the same protos of Google, which a second, smaller copy would break.

@@ -3,6 +3,7 @@
 # which a plain `npm ci` leaves out.
 set -eu
 cd "$(dirname "$0")/.."
+sh bin/run-node
 installed() { [ node_modules/.package-lock.json -nt package-lock.json ] && [ node_modules/.package-lock.json -nt package.json ]; }
 complete() { node_modules/.bin/node --version && node_modules/.bin/buf --version; }
 if installed; then

@@ -28,6 +28,7 @@ import { createCollector } from './wire/collector.ts';
 import { createDispatch } from './wire/dispatch.ts';
 import { createHealth, type Health } from './wire/health.ts';
 import { type HoldingState, Holdings } from './wire/holdings/holdings.ts';
+import { createCors } from './wire/http/cors.ts';
 import { createListener, type Listener, type TlsFiles } from './wire/listener/listener.ts';
 import { createMetrics, type Metrics } from './wire/metrics/metrics.ts';
 import { createRestHandler } from './wire/rest/handler.ts';
@@ -98,27 +99,29 @@ export class App {
   }
 
   /**
-   * Listens, and resolves with the port, or with 0 if the app was stopped first. Models load meanwhile (see `health`)
-   * or, where the settings say so, before the port opens.
+   * Listens, and resolves with the port; with 0 for a Unix socket, or if the app was stopped first. Models load
+   * meanwhile (see `health`) or, where the settings say so, before the port opens.
    * @throws the system's error.
    */
   async start(): Promise<number> {
     const { config, logger, engine, listener, metrics } = this.#parts;
     if (this.#state === 'created') this.#state = 'starting';
     if (metrics !== undefined && config.metricsPort !== undefined) {
-      logger.info({ metricsPort: await metrics.listen(config.metricsPort, config.host) }, 'metrics');
+      const { port } = await metrics.listen({ port: config.metricsPort, host: config.host });
+      logger.info({ metricsPort: port }, 'metrics');
     }
     if (config.listenWhen === 'ready') {
       logger.info({}, 'waiting for the models before the port opens');
       while (this.#state === 'starting' && !engine.ready()) await sleep(READY_INTERVAL);
     }
     if (this.#state !== 'starting') return 0;
-    const port = await listener.listen(config.port, config.host);
+    const { port, host } = await listener.listen({ port: config.port, host: config.host });
     if (this.#state === 'starting') this.#state = 'listening';
-    const { host, engines, tls } = config;
-    const fields = { version: VERSION, host, port, tls: tls !== undefined, engines, store: this.#parts.storeName };
+    const { engines, tls } = config;
+    const { pid } = process;
+    const fields = { version: VERSION, pid, host, port, tls: tls !== undefined, engines, store: this.#parts.storeName };
     logger.info(fields, 'listening');
-    return port;
+    return typeof port === 'number' ? port : 0;
   }
 
   /**
@@ -181,12 +184,13 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
     authenticator: createAuthenticator({ keys: watched.keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
     limits: createLimits({ settings: config.limits, store: stores.limits, log: logger }),
     trustedProxies: config.trustedProxies,
+    anonymous: config.anonymous,
     engine,
     refused: () => watchdog.refused,
   });
   const gate = overrides.gate?.(ownGate) ?? ownGate;
   const bodies = createBodyLimits(config.bodies);
-  const rest = createRestHandler({ procedures, gate, health, bodies });
+  const rest = createRestHandler({ procedures, gate, health, bodies, models: () => engine.models() });
   const rpc = createRpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection });
   const { droppedLogLines = () => 0 } = overrides;
   const metrics =
@@ -204,7 +208,8 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
         });
   const tracing = await createTracingOf(config, logger);
   const observers = [metrics, tracing].flatMap((part) => part?.observe ?? []);
-  const dispatch = createDispatch({ rest, rpc, holdings, logger, observers });
+  const cors = createCors(config.corsOrigins);
+  const dispatch = createDispatch({ rest, rpc, holdings, logger, observers, cors });
   const listener = createListener({ dispatch, logger, holdings, tls: config.tls });
   const watchdog = createWatchdogOf({ config, logger, listener, vitals: overrides.vitals ?? processVitals() });
   const own = [

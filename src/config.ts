@@ -1,23 +1,37 @@
 /** Every setting, from the environment, read once. All problems are reported together, each naming its variable. */
-import { existsSync, statSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { usableCores } from './cores.ts';
 import { BODY_SETTINGS, type BodyRates, bodyRatesOf } from './domain/body-limits.ts';
 import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
 import { LIMIT_SETTINGS, type LimitSettings, limitsOf } from './domain/limit-settings.ts';
-import { oneOf, optional, readSettings, type Settings, seconds, setting, text, whole } from './domain/settings.ts';
+import { nearest } from './domain/nearest.ts';
+import {
+  oneOf,
+  optional,
+  type Parsed,
+  readSettings,
+  type Settings,
+  seconds,
+  setting,
+  text,
+  whole,
+} from './domain/settings.ts';
 import { parseSelection } from './engine/packages/selection.ts';
 import { parseServers, TOKEN_VARIABLE_PATTERN } from './engine/packages/servers.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
 import type { CatalogBounds } from './stores/catalog-store.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
 import { HOLDING_SETTINGS, type HoldingSettings, holdingsOf } from './wire/holdings/settings.ts';
+import { parseOrigins } from './wire/http/cors.ts';
 import { readTlsFiles } from './wire/listener/tls-settings.ts';
 import { parseTraceSettings, type TraceSettings } from './wire/traces/settings.ts';
 
 /** Every setting, read and checked: times in milliseconds, sizes in bytes. */
 export interface Config {
-  readonly port: number;
+  /** A port, or the path of a Unix socket. */
+  readonly port: number | string;
   readonly host: string;
   readonly modelsDir: string;
   /** The models of the folder, or single revisions of them, that are served; all of them if the list is empty. */
@@ -29,8 +43,8 @@ export interface Config {
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly logLevel: LogLevel;
   readonly reflection: boolean;
-  /** The port for metrics; undefined for none. */
-  readonly metricsPort: number | undefined;
+  /** The port for metrics, or the path of a Unix socket; undefined for none. */
+  readonly metricsPort: number | string | undefined;
   /** Whether the port opens at the start or once decisions can be made. */
   readonly listenWhen: 'started' | 'ready';
   /** What one address, and all addresses together, may hold of the port. */
@@ -47,6 +61,10 @@ export interface Config {
   /** The most that one owner may store. */
   readonly catalogBounds: CatalogBounds;
   readonly limits: LimitSettings;
+  /** Whether decisions may be made without a key. */
+  readonly anonymous: boolean;
+  /** The origins whose pages may decide from a browser. */
+  readonly corsOrigins: readonly string[];
   readonly bodies: BodyRates;
   readonly trustedProxies: TrustedProxies;
   /** How traces are made; undefined where none are. Where they go is read by OpenTelemetry itself. */
@@ -89,10 +107,20 @@ export const MODEL_SETTINGS = {
   ),
 } satisfies Settings;
 
+const portNumber = whole(0, 65_535);
+
+function portOrPath(text: string): Parsed<number | string> {
+  return text.startsWith('/') ? { value: text } : portNumber(text);
+}
+
 /** All settings with their defaults and parsers, in the order of docs/settings.md. */
 const TABLE = {
-  PORT: setting('8080', whole(0, 65_535), 'The port for REST, gRPC and Connect; 0 takes any free port'),
-  HOST: setting('0.0.0.0', text, 'The address to listen on'),
+  PORT: setting(
+    '8080',
+    portOrPath,
+    'The port for REST, gRPC and Connect; 0 takes any free port. Or the path of a Unix socket, which its owner and its group may use',
+  ),
+  HOST: setting('::', text, 'The address to listen on: `::` is all, of IPv6 and IPv4; `127.0.0.1` this machine alone'),
   TLS_CERT: optional(
     text,
     'A PEM file with the certificate chain. With `TLS_KEY`, the port speaks TLS. Both are read again on SIGHUP',
@@ -104,7 +132,7 @@ const TABLE = {
     'the cores',
     whole(1, 256),
     'Number of engine processes. Each loads every ready model',
-    availableParallelism,
+    usableCores,
   ),
   UMPIRE_ENGINE_MEMORY: setting(
     '450',
@@ -124,8 +152,8 @@ const TABLE = {
   ...HOLDING_SETTINGS,
   UMPIRE_REFLECTION: setting('off', oneOf(['on', 'off']), '`on` serves gRPC server reflection'),
   UMPIRE_METRICS_PORT: optional(
-    whole(0, 65_535),
-    'A separate port for `GET /metrics` in the Prometheus text format and for the probes `/health/live` and `/health/ready`. Off unless set; 0 takes any free port',
+    portOrPath,
+    'A separate port for `GET /metrics` in the Prometheus text format and for the probes `/health/live` and `/health/ready`. Off unless set; 0 takes any free port, a path a Unix socket',
   ),
   UMPIRE_DRAIN_DELAY: setting(
     '2',
@@ -146,13 +174,19 @@ const TABLE = {
     whole(1, 1_000_000, MIB),
     "MiB that the choices of all of one owner's catalogs may take together",
   ),
+  UMPIRE_ANONYMOUS: setting('on', oneOf(['on', 'off']), '`off`: a decision needs a key, too'),
   ...LIMIT_SETTINGS,
   ...BODY_SETTINGS,
   UMPIRE_TRUSTED_PROXIES: setting(
     '',
     parseTrustedProxies,
-    'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` is trusted',
+    'Addresses or CIDR ranges of proxies whose `X-Forwarded-For` is trusted; `unix` is whoever comes by a Unix socket',
     () => NO_PROXIES,
+  ),
+  UMPIRE_CORS_ORIGINS: setting(
+    '',
+    parseOrigins,
+    'Origins such as `https://app.example`, separated by commas, whose pages may do from a browser what needs no key',
   ),
 };
 
@@ -175,15 +209,21 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const known = new Set([...SETTINGS.map((setting) => setting.name), ...CALLER_VARIABLES]);
   const problems = Object.keys(env)
     .filter((name) => name.startsWith('UMPIRE_') && !known.has(name) && !TOKEN_VARIABLE_PATTERN.test(name))
-    .map((name) => `${name}: there is no such setting`);
+    .map((name) => {
+      const near = nearest(name, [...known]);
+      return `${name}: there is no such setting${near === undefined ? '' : `; did you mean ${near}?`}`;
+    });
   const settings = readSettings(TABLE, env);
   const { value } = settings;
   const modelsDir = value.UMPIRE_MODELS_DIR;
   if (!existsSync(modelsDir) || !statSync(modelsDir).isDirectory())
     problems.push(`UMPIRE_MODELS_DIR: '${modelsDir}' is not a folder`);
+  else problems.push(...noPackageOf(value.UMPIRE_MODELS, modelsDir));
   const tls = readTlsFiles(value.TLS_CERT, value.TLS_KEY);
   const store = parseStoreSettings(env);
   const traces = parseTraceSettings(env);
+  if (typeof value.PORT === 'string' && tls.value !== undefined)
+    problems.push('PORT: a Unix socket speaks no TLS, which is for the proxy in front of it');
   problems.push(...[settings, tls, store, traces].flatMap((read) => read.problems));
 
   const config: Config = {
@@ -206,12 +246,24 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     store: store.value,
     catalogBounds: { catalogs: value.UMPIRE_CATALOGS_PER_OWNER, bytes: value.UMPIRE_CATALOG_MIB_PER_OWNER },
     limits: limitsOf(value),
+    anonymous: value.UMPIRE_ANONYMOUS === 'on',
+    corsOrigins: value.UMPIRE_CORS_ORIGINS,
     bodies: bodyRatesOf(value),
     trustedProxies: value.UMPIRE_TRUSTED_PROXIES,
     traces: traces.value,
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
+}
+
+/** The problem of names of which none has a folder: such a service would wait for ever to become ready. */
+function noPackageOf(names: readonly string[], modelsDir: string): readonly string[] {
+  const [first] = names;
+  if (first === undefined || names.some((name) => existsSync(join(modelsDir, name.replace('@', '/'))))) return [];
+  const there = readdirSync(modelsDir);
+  const near = nearest(first, there);
+  const hint = near === undefined ? `there are ${there.join(', ') || 'none'}` : `did you mean ${near}?`;
+  return [`UMPIRE_MODELS: no package of ${names.join(', ')} is in ${modelsDir}; ${hint}`];
 }
 
 /** Variables that Kubernetes adds to every container for a service called `umpire` or `umpire-…`: no settings. */

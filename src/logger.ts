@@ -1,7 +1,9 @@
-/** Structured logs: JSON lines on standard output. */
+/** Structured logs: JSON lines on standard output; on a terminal, lines for people. */
 import type { Writable } from 'node:stream';
+import type { WriteStream } from 'node:tty';
 import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger, pino } from 'pino';
 import { createLogStream } from './log-stream.ts';
+import { readable } from './terminal-log.ts';
 
 /** The service's logger. Layers that need only a part of it declare that part as a type of their own. */
 export type Logger = PinoLogger;
@@ -26,7 +28,9 @@ const FLUSH_WITHIN = 1000;
 /** A logger on an output: standard output, in a server. */
 export function createLogSink(level: LogLevel, output: Writable): LogSink {
   const stream = createLogStream(output);
-  return { logger: createLogger(level, stream), dropped: stream.dropped, flush: () => stream.flush(FLUSH_WITHIN) };
+  const isTerminal = (output as Partial<WriteStream>).isTTY === true;
+  const lines = isTerminal ? { write: (line: string) => stream.write(readable(line)) } : stream;
+  return { logger: createLogger(level, lines), dropped: stream.dropped, flush: () => stream.flush(FLUSH_WITHIN) };
 }
 
 /**

@@ -91,11 +91,12 @@ process.on('SIGHUP', () => {
 });
 
 const port = await app.start().catch((error: unknown) => {
-  const { code, port: taken } = error as NodeJS.ErrnoException & { readonly port?: number };
+  const { code, port: number, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
   if (code !== 'EADDRINUSE') return fail(error, 'cannot listen');
-  // No stack trace: it would not say who has the port.
+  // No stack trace: it would not say who has the port. That of a Unix socket is -1.
+  const taken = number === undefined || number < 0 ? address : number;
   logger.fatal({ reason: code, port: taken }, `port ${taken} is taken`);
   return exit(1);
 });
 // The port tells several servers on one machine apart.
-process.title = `umpire ${port}`;
+process.title = `umpire ${port === 0 ? config.port : port}`;

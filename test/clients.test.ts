@@ -29,8 +29,8 @@ writeFileSync(join(copy, 'package.json'), PACKAGE);
 // What `npm install` puts there.
 symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 
-const ANSWER = 'billing 0.532273 minilm-l6@r2\n';
-const WRONG = { API_KEY: 'wrong' };
+const ANSWER = 'billing: invoices, charges, refunds 0.961562 umpire-mini@r9\n';
+const WRONG = { UMPIRE_KEY: 'wrong' };
 /** Python is not among what the tests need; `sh scripts/check-clients.sh` has all clients. */
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
@@ -48,7 +48,7 @@ async function failure(command: string, args: readonly string[], env: Record<str
 
 test.serial.before('the heads say how a package that npm made becomes one of ES modules', async (t) => {
   const step = 'npm pkg set type=module';
-  for (const file of ['rest.ts', 'connect.ts', 'decide.ts']) {
+  for (const file of ['connect.ts', 'decide.ts']) {
     const text = readFileSync(join(copy, file), 'utf8');
     t.true(text.slice(0, text.indexOf('*/')).includes(step), file);
   }
@@ -57,7 +57,7 @@ test.serial.before('the heads say how a package that npm made becomes one of ES 
 });
 
 test.serial('each of them makes a decision, and one with a bad key says why it is refused', async (t) => {
-  const service = await startService({ UMPIRE_MODELS_DIR: modelsDir('minilm-l6') });
+  const service = await startService({ UMPIRE_MODELS_DIR: modelsDir('umpire-mini') });
   t.teardown(service.stop);
   const address = `127.0.0.1:${service.port}`;
   await run('npx', ['@bufbuild/buf', 'generate']);
@@ -70,15 +70,20 @@ test.serial('each of them makes a decision, and one with a bad key says why it i
     '--target',
     'esnext',
     '--allowImportingTsExtensions',
+    '--allowJs',
+    '--checkJs',
   ];
-  const files = ['decide.ts', 'connect.ts', 'rest.ts'];
+  const files = ['decide.ts', 'connect.ts', 'rest.mjs'];
   await node(join(root, 'node_modules/typescript/bin/tsc'), ...options, '--types', 'node', '--skipLibCheck', ...files);
 
   t.is((await node('decide.ts', address)).stdout, ANSWER);
   t.is((await node('connect.ts', service.url)).stdout, ANSWER);
-  t.is((await node('rest.ts', service.url)).stdout, ANSWER);
+  t.is((await node('rest.mjs', service.url)).stdout, ANSWER);
   if (hasPython) t.is((await run('python3', ['rest.py', service.url])).stdout, ANSWER);
-  t.is(JSON.parse((await run('sh', ['decide.sh', service.url])).stdout).decision.output.choice, 'billing');
+  t.is(
+    JSON.parse((await run('sh', ['decide.sh', service.url])).stdout).decision.output.choice,
+    'billing: invoices, charges, refunds',
+  );
 
   t.regex(
     await failure(process.execPath, ['decide.ts', address], WRONG),
@@ -88,7 +93,7 @@ test.serial('each of them makes a decision, and one with a bad key says why it i
     await failure(process.execPath, ['connect.ts', service.url], WRONG),
     /^Unauthenticated AUTHENTICATION_REQUIRED {2}req_/,
   );
-  t.regex(await failure(process.execPath, ['rest.ts', service.url], WRONG), /^401 authentication_required req_/);
+  t.regex(await failure(process.execPath, ['rest.mjs', service.url], WRONG), /^401 authentication_required req_/);
   if (hasPython)
     t.regex(await failure('python3', ['rest.py', service.url], WRONG), /^401 authentication_required req_/);
   t.regex(
@@ -135,9 +140,9 @@ async function scripted(
   return { url: await startScripted(t, answer), times, sockets };
 }
 
-const MODELS = [{ id: 'minilm-l6', revision: 'r1', status: 'ready' }] as const;
+const MODELS = [{ id: 'umpire-mini', revision: 'r1', status: 'ready' }] as const;
 
-const CLIENTS = [['rest.ts', process.execPath], ...(hasPython ? [['rest.py', 'python3']] : [])] as [string, string][];
+const CLIENTS = [['rest.mjs', process.execPath], ...(hasPython ? [['rest.py', 'python3']] : [])] as [string, string][];
 for (const [file, command] of CLIENTS) {
   test.serial(`${file}: tries again what may work, when it is asked to, on one connection`, async (t) => {
     const service = await scripted(t, [
@@ -215,13 +220,13 @@ for (const [file, command] of CLIENTS) {
       t.teardown(() => server.close());
       const url = `http://127.0.0.1:${await listen(server)}`;
       const [option, source] =
-        file === 'rest.ts'
+        file === 'rest.mjs'
           ? [
               '--input-type=module-typescript',
-              `import { decide } from './rest.ts'; await decide('${url}', {}, { timeout: 1000 });`,
+              `import { decide } from './rest.mjs'; await decide('${url}', {}, { timeout: 1000 });`,
             ]
           : ['-B', `from rest import Umpire; Umpire('${url}').decide({}, timeout=1.0)`];
-      const flag = file === 'rest.ts' ? '-e' : '-c';
+      const flag = file === 'rest.mjs' ? '-e' : '-c';
       // Without an end of its own the client would read for as long as the drops come.
       const begun = performance.now();
       const said = await promisify(execFile)(command, [option, flag, source], {
@@ -251,13 +256,27 @@ test.serial('connect.ts: a wait that is longer than the deadline is not begun', 
   t.true(performance.now() - begun < 9_000);
 });
 
-test.serial('a copy that is named .mts needs no change of its package', async (t) => {
+test('the README, the clients, OpenAPI and the guides make one request, word for word', (t) => {
+  const { model, input, instruction, choices } = JSON.parse(readFileSync(join(copy, 'request.json'), 'utf8'));
+  const clients = ['rest.mjs', 'rest.py', 'connect.ts', 'decide.ts', 'decide.py', 'decide.go', 'decide.sh'];
+  const pages = ['README.md', 'gen/openapi.json', ...clients.map((name) => `docs/clients/${name}`)];
+  for (const page of pages) {
+    const text = readFileSync(join(root, page), 'utf8');
+    for (const part of [model, input, instruction, ...choices])
+      t.true(/["']/.test(text) && text.includes(part), `${page}: ${part}`);
+    // Bare names are what the guide advises against.
+    t.notRegex(text, /["']billing["'], *["']shipping["']/, page);
+    if (page !== 'README.md') t.notRegex(text, /["']minilm-l6/, page);
+  }
+});
+
+test.serial('a copy of rest.mjs needs no change of its package', async (t) => {
   const service = await scripted(t, [[200, '']]);
   const folder = join(copy, 'commonjs');
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), PACKAGE);
-  copyFileSync(join(root, 'docs/clients/rest.ts'), join(folder, 'rest.mts'));
-  t.is((await node(join(folder, 'rest.mts'), service.url)).stdout, 'billing 1 m@r1\n');
+  copyFileSync(join(root, 'docs/clients/rest.mjs'), join(folder, 'rest.mjs'));
+  t.is((await node(join(folder, 'rest.mjs'), service.url)).stdout, 'billing 1 m@r1\n');
 });
 
 test('the Go client reads what buf.gen.go.yaml makes, which is of Umpire alone', (t) => {

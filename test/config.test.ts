@@ -21,7 +21,9 @@ test('an empty environment is a whole configuration', (t) => {
   const config = readConfig({});
   t.like(config, {
     port: 8080,
-    host: '0.0.0.0',
+    host: '::',
+    anonymous: true,
+    corsOrigins: [],
     tls: undefined,
     logLevel: 'info',
     reflection: false,
@@ -46,6 +48,7 @@ test('empty and blank settings are the same as none, and spaces around a value d
   const empty = Object.fromEntries(SETTINGS.map(({ name }) => [name, '  ']));
   t.deepEqual(readConfig(empty), readConfig({}));
   t.is(readConfig({ PORT: ' 9000 ' }).port, 9000);
+  t.is(readConfig({ PORT: '/run/umpire.sock' }).port, '/run/umpire.sock');
 });
 
 test('models to serve are named, and `all` stands for whatever is there', (t) => {
@@ -97,7 +100,22 @@ const WRONG: readonly (readonly [env: Record<string, string>, problem: RegExp])[
   [{ REDIS_URL: 'http://x' }, /^REDIS_URL:/],
   [{ TLS_CERT: '/nowhere/cert.pem' }, /TLS_CERT and TLS_KEY belong together/],
   [{ TLS_CERT: '/nowhere/cert.pem', TLS_KEY: '/nowhere/key.pem' }, /^TLS_CERT: .*ENOENT/],
-  [{ UMPIRE_PROT: '1' }, /^UMPIRE_PROT: there is no such setting/],
+  [{ UMPIRE_PROT: '1' }, /^UMPIRE_PROT: there is no such setting$/],
+  [
+    { UMPIRE_MAX_CONECTIONS: '1' },
+    /^UMPIRE_MAX_CONECTIONS: there is no such setting; did you mean UMPIRE_MAX_CONNECTIONS\?$/,
+  ],
+  [
+    { UMPIRE_MODELS: 'umpire-minni' },
+    /^UMPIRE_MODELS: no package of umpire-minni is in .*; did you mean umpire-mini\?$/,
+  ],
+  [{ UMPIRE_MODELS: 'llama,umpire-mini@r1' }, /^UMPIRE_MODELS: no package of .*; there are minilm-l6, umpire-base, /],
+  [{ UMPIRE_ANONYMOUS: '0' }, /^UMPIRE_ANONYMOUS: .*on, off/],
+  [
+    { UMPIRE_CORS_ORIGINS: 'https://a.example/path' },
+    /^UMPIRE_CORS_ORIGINS: 'https:\/\/a.example\/path' is not an origin/,
+  ],
+  [{ UMPIRE_CORS_ORIGINS: '*' }, /^UMPIRE_CORS_ORIGINS: '\*' is not an origin/],
   [{ UMPIRE_TOKEN: '1' }, /^UMPIRE_TOKEN: there is no such setting/],
   [{ UMPIRE_TOKEN_lower: '1' }, /^UMPIRE_TOKEN_lower: there is no such setting/],
 ];
@@ -130,6 +148,8 @@ test('all problems are reported together, and none shows a password', (t) => {
 test('a certificate and a key that do not belong together are a problem', (t) => {
   const [one, two] = [makeCertificate('one'), makeCertificate('two')];
   t.deepEqual(problemsOf({ TLS_CERT: one.certFile, TLS_KEY: one.keyFile }), []);
+  const local = problemsOf({ PORT: '/run/umpire.sock', TLS_CERT: one.certFile, TLS_KEY: one.keyFile });
+  t.deepEqual(local, ['PORT: a Unix socket speaks no TLS, which is for the proxy in front of it']);
   t.is(problemsOf({ TLS_CERT: one.certFile, TLS_KEY: two.keyFile }).length, 1);
   const broken = join(one.certFile, '..', 'broken.pem');
   writeFileSync(broken, '\n');

@@ -50,7 +50,7 @@ const errors = Object.fromEntries(
 
 /** Paths that are no RPCs: what answers at them, beside the routes. */
 const pages = Object.fromEntries([
-  ...[...createPages().keys()].map((path) => [path, 'GET, without a key']),
+  ...[...createPages(() => []).keys()].map((path) => [path, 'GET, without a key']),
   ...['/health/live', '/health/ready'].map((path) => {
     const state = probe(
       createHealth(() => true),

@@ -8,6 +8,7 @@ import test from 'ava';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
 const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Installs a dependency whose script leaves a trace, from a file, under these npm settings. Whether the script ran. */
 async function scriptRuns(settings: string | undefined): Promise<boolean> {
@@ -43,7 +44,7 @@ async function asked(clone: { readonly installed: boolean; readonly programs: re
   const notes = join(folder, 'notes');
   const program = (path: string, text: string) => writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   for (const made of ['scripts', 'bin', 'node_modules/.bin']) mkdirSync(join(folder, made), { recursive: true });
-  copyFileSync(fileURLToPath(new URL('../scripts/install.sh', import.meta.url)), join(folder, 'scripts/install.sh'));
+  for (const file of ['scripts/install.sh', 'bin/run-node']) copyFileSync(join(ROOT, file), join(folder, file));
   writeFileSync(notes, '');
   program(join(folder, 'bin/npm'), `echo "$1" >>'${notes}'`);
   for (const name of clone.programs) program(join(folder, 'node_modules/.bin', name), 'echo 1');
@@ -63,4 +64,67 @@ test('a clone is installed once, and completed where a plain npm ci left the pro
   t.deepEqual(await asked({ installed: true, programs: ['node', 'buf'] }), ['']);
   t.deepEqual(await asked({ installed: true, programs: [] }), ['rebuild']);
   t.deepEqual(await asked({ installed: true, programs: ['node'] }), ['rebuild']);
+});
+
+/** What `bin/run-node` says in a clone of this kind, on a machine on which programs answer like this; `''` if it ran. */
+async function said(clone: { installed: boolean; pinned: boolean }, machine: Record<string, string>): Promise<string> {
+  const folder = temporaryFolder();
+  const program = (path: string, text: string) => writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  for (const made of ['bin', 'path']) mkdirSync(join(folder, made));
+  copyFileSync(join(ROOT, 'bin/run-node'), join(folder, 'bin/run-node'));
+  for (const [name, answer] of Object.entries(machine)) program(join(folder, 'path', name), answer);
+  if (clone.installed) mkdirSync(join(folder, 'node_modules/onnxruntime-node'), { recursive: true });
+  if (clone.pinned) {
+    mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true });
+    program(join(folder, 'node_modules/.bin/node'), 'echo ran "$@"');
+  }
+  const env = { PATH: `${join(folder, 'path')}:/usr/bin:/bin` };
+  return run('sh', [join(folder, 'bin/run-node'), 'x.ts', '1'], { env }).then(
+    ({ stdout }) => stdout,
+    ({ stderr }: { stderr: string }) => stderr,
+  );
+}
+
+const ISSUES: readonly (readonly [what: string, ...Parameters<typeof said>, said: RegExp])[] = [
+  ['an installed clone', { installed: true, pinned: true }, { node: 'exit 1' }, /^ran x\.ts 1$/],
+  [
+    'a plain npm ci and a new Node',
+    { installed: true, pinned: false },
+    { node: '[ "$1" = -p ] && echo 26 || echo ran' },
+    /^ran$/,
+  ],
+  [
+    'a plain npm ci and Node 20',
+    { installed: true, pinned: false },
+    { node: 'echo 20' },
+    /^umpire: Node 24 or later .*\(found: 20\); 'sh .*install\.sh' installs/,
+  ],
+  ['a plain npm ci and no Node', { installed: true, pinned: false }, { node: 'exit 127' }, /\(found: none\)/],
+  [
+    'a fresh clone',
+    { installed: false, pinned: false },
+    { node: 'echo 20' },
+    /^umpire: nothing is installed yet: 'npm run quickstart' /,
+  ],
+  [
+    'a processor without a runtime',
+    { installed: true, pinned: true },
+    { uname: '[ "$1" = -s ] && echo Linux || echo riscv64' },
+    /^umpire: Linux on riscv64 is not supported: /,
+  ],
+];
+for (const [what, clone, machine, expected] of ISSUES) {
+  test(`${what}: it runs, or one line says what to do`, async (t) => {
+    const output = (await said(clone, machine)).trimEnd();
+    t.regex(output, expected);
+    t.is(output.split('\n').length, 1);
+  });
+}
+
+test('every script that npm runs with Node looks first', (t) => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  for (const name of ['start', 'dev', 'test', 'bench', 'eval', 'house', 'umpire'])
+    t.regex(scripts[name] ?? '', /^exec bin\/(run-node|umpire)\b/);
 });

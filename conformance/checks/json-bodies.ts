@@ -87,11 +87,11 @@ const ROWS: readonly WrongBody[] = [
   },
   {
     id: 'bodies.compressed',
-    promise: 'a compressed body is 415',
-    tried: 'Content-Encoding: gzip, in capitals and beside identity, other codings and an unknown one',
+    promise: 'a body with another coding than gzip is 415',
+    tried: 'Content-Encoding: br, deflate, zstd, an unknown one, and two of them',
     calls: (valid) => {
       const body = gzipSync(valid);
-      return ['gzip', 'GZIP', 'gzip, identity', 'br', 'deflate', 'zstd', 'x-unknown'].map((encoding) => ({
+      return ['br', 'deflate', 'zstd', 'x-unknown', 'gzip, br'].map((encoding) => ({
         body,
         headers: { 'content-encoding': encoding },
       }));

@@ -5,7 +5,7 @@
  *
  *     node connect.ts BASE_URL
  *
- * With API_KEY in the environment the call carries the key.
+ * With UMPIRE_KEY in the environment the call carries the key.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationMs } from '@bufbuild/protobuf/wkt';
@@ -21,7 +21,9 @@ import {
 const [baseUrl = 'http://localhost:8080'] = process.argv.slice(2);
 // One transport for the whole process: it keeps its connection.
 const client = createClient(DecisionService, createGrpcTransport({ baseUrl }));
-const headers: Record<string, string> = process.env.API_KEY ? { authorization: `Bearer ${process.env.API_KEY}` } : {};
+const headers: Record<string, string> = process.env.UMPIRE_KEY
+  ? { authorization: `Bearer ${process.env.UMPIRE_KEY}` }
+  : {};
 
 /** Milliseconds for all attempts together, and how many there are at most. Connect does not retry by itself. */
 const TIMEOUT = 5000;
@@ -57,10 +59,14 @@ async function decide(request: MessageInitShape<typeof CreateDecisionRequestSche
 
 try {
   const decision = await decide({
-    model: 'minilm-l6',
+    model: 'umpire-mini',
     input: 'I was charged twice for my order',
     instruction: 'Which team should handle this?',
-    choices: ['billing', 'shipping', 'technical support'],
+    choices: [
+      'billing: invoices, charges, refunds',
+      'shipping: parcels and delivery',
+      'technical support: errors and crashes',
+    ],
   });
   process.stdout.write(`${decision?.output?.choice} ${decision?.output?.confidence} ${decision?.model}\n`);
 } catch (thrown) {

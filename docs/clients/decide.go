@@ -3,7 +3,7 @@
 //
 //	go run decide.go HOST:PORT [CA_FILE]
 //
-// grpc-go 1.63 or later. With a CA file the connection is TLS, with API_KEY in the environment the call carries the key.
+// grpc-go 1.63 or later. With a CA file the connection is TLS, with UMPIRE_KEY in the environment the call carries the key.
 package main
 
 import (
@@ -76,15 +76,19 @@ func main() {
 	defer connection.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if key := os.Getenv("API_KEY"); key != "" {
+	if key := os.Getenv("UMPIRE_KEY"); key != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+key)
 	}
 	var header, trailer metadata.MD
 	response, err := umpirev1.NewDecisionServiceClient(connection).CreateDecision(ctx, &umpirev1.CreateDecisionRequest{
-		Model:       "minilm-l6",
+		Model:       "umpire-mini",
 		Input:       "I was charged twice for my order",
 		Instruction: "Which team should handle this?",
-		Choices:     []string{"billing", "shipping", "technical support"},
+		Choices: []string{
+			"billing: invoices, charges, refunds",
+			"shipping: parcels and delivery",
+			"technical support: errors and crashes",
+		},
 	}, grpc.Header(&header), grpc.Trailer(&trailer))
 	if err != nil {
 		log.Fatal(describe(err, header, trailer))

@@ -9,7 +9,7 @@ Copy this file and the folder proto/ to where you want them, and beside them:
 
 Google's protos come with grpcio-status, as for all other libraries that use them: generate umpire/ and buf/ alone, and buf/ not where protovalidate is
 installed. With a CA file the connection is TLS, with
-API_KEY in the environment the call carries the key.
+UMPIRE_KEY in the environment the call carries the key.
 """
 
 import json
@@ -60,17 +60,21 @@ def error_info(error):
 
 
 def main():
-    key = os.environ.get("API_KEY")
+    key = os.environ.get("UMPIRE_KEY")
     metadata = [("authorization", f"Bearer {key}")] if key else []
     with open_channel(*sys.argv[1:3]) as channel:
         decisions = decision_service_pb2_grpc.DecisionServiceStub(channel)
         try:
             response = decisions.CreateDecision(
                 decision_service_pb2.CreateDecisionRequest(
-                    model="minilm-l6",
+                    model="umpire-mini",
                     input="I was charged twice for my order",
                     instruction="Which team should handle this?",
-                    choices=["billing", "shipping", "technical support"],
+                    choices=[
+                        "billing: invoices, charges, refunds",
+                        "shipping: parcels and delivery",
+                        "technical support: errors and crashes",
+                    ],
                 ),
                 timeout=5,
                 metadata=metadata,

@@ -5,7 +5,7 @@
  *
  * In a project of your own: copy this file and the folder proto/, `npm pkg set type=module` (it is an ES module, and npm makes a package a CommonJS one;
  * or name the copy decide.mts), `npm install @grpc/grpc-js @grpc/proto-loader protobufjs`, and run it there, where proto/ is, with Node 22.18 or later, or
- * with `npx tsx`. With a CA file the connection is TLS, with API_KEY in the environment the call carries the key.
+ * with `npx tsx`. With a CA file the connection is TLS, with UMPIRE_KEY in the environment the call carries the key.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -75,13 +75,17 @@ function errorInfoOf(
 }
 
 const metadata = new Metadata();
-if (process.env.API_KEY) metadata.set('authorization', `Bearer ${process.env.API_KEY}`);
+if (process.env.UMPIRE_KEY) metadata.set('authorization', `Bearer ${process.env.UMPIRE_KEY}`);
 
 const request = {
-  model: 'minilm-l6',
+  model: 'umpire-mini',
   input: 'I was charged twice for my order',
   instruction: 'Which team should handle this?',
-  choices: ['billing', 'shipping', 'technical support'],
+  choices: [
+    'billing: invoices, charges, refunds',
+    'shipping: parcels and delivery',
+    'technical support: errors and crashes',
+  ],
 };
 
 // By the id of the request the operator finds it. It is in the initial metadata, which is the only metadata of a refusal that has no message: grpc-js

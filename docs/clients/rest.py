@@ -2,7 +2,7 @@
 
     python3 docs/clients/rest.py BASE_URL
 
-With API_KEY in the environment the request carries the key.
+With UMPIRE_KEY in the environment the request carries the key.
 """
 
 import contextlib
@@ -123,14 +123,18 @@ def _end(sock):
 
 
 def main():
-    umpire = Umpire(sys.argv[1] if len(sys.argv) > 1 else "http://localhost:8080", os.environ.get("API_KEY"))
+    umpire = Umpire(sys.argv[1] if len(sys.argv) > 1 else "http://localhost:8080", os.environ.get("UMPIRE_KEY"))
     try:
         decision = umpire.decide(
             {
-                "model": "minilm-l6",
+                "model": "umpire-mini",
                 "input": "I was charged twice for my order",
                 "instruction": "Which team should handle this?",
-                "choices": ["billing", "shipping", "technical support"],
+                "choices": [
+                    "billing: invoices, charges, refunds",
+                    "shipping: parcels and delivery",
+                    "technical support: errors and crashes",
+                ],
             }
         )
     except UmpireError as error:

@@ -1,12 +1,14 @@
 /** What the document's operations share: the error envelope, headers, the key, and the bodies of the health paths. */
 import type { Schema } from './constraints.ts';
-import { ERROR_TYPES } from './faults.ts';
+import { ERROR_CODES, ERROR_TYPES } from './faults.ts';
 
 /** Schemas that no message of the protos describes. */
 export const PLAIN_SCHEMAS: Readonly<Record<string, Schema>> = {
   ErrorResponse: {
     type: 'object',
-    description: 'Every failure. Programs decide by the HTTP status and `error.type`.',
+
+    description:
+      'Every failure. Programs decide by the HTTP status and `error.type`, and by `error.code` where one status has several causes: `quota_exceeded` is not worth a retry, `rate_limit_exceeded` is.',
     properties: {
       error: {
         type: 'object',
@@ -15,6 +17,8 @@ export const PLAIN_SCHEMAS: Readonly<Record<string, Schema>> = {
           type: { type: 'string', enum: ERROR_TYPES },
           code: {
             type: 'string',
+            // Open: SDKs get names for what is there, and take what is added later.
+            'x-extensible-enum': ERROR_CODES,
             pattern: '^[a-z][a-z_]*$',
             description: 'The machine-readable reason. Each response lists those that it can carry; more may be added.',
           },
@@ -47,6 +51,10 @@ export const HEADERS: Readonly<Record<string, Schema>> = {
     description: 'Whole seconds to wait at least. Absent where waiting does not help.',
     schema: { type: 'integer', minimum: 1 },
   },
+  'Accept-Encoding': {
+    description: 'The codings that a body may have; only where its coding is what was refused.',
+    schema: { type: 'string', const: 'gzip' },
+  },
   'WWW-Authenticate': {
     description: 'The scheme of the key.',
     required: true,
@@ -61,6 +69,16 @@ export const HEADERS: Readonly<Record<string, Schema>> = {
     description:
       'The digest of what the catalog has learned from examples; absent where nothing learned was applied. With `model` it names what decided: the same two give the same answer.',
     schema: { type: 'string', pattern: '^[0-9a-f]+$' },
+  },
+  'X-Umpire-Languages': {
+    description:
+      'The languages that the model was measured in, as BCP 47 tags; absent where its package does not say. A text in another language gets an answer, too, and it is chance.',
+    schema: { type: 'string', pattern: '^[A-Za-z0-9-]+(, [A-Za-z0-9-]+)*$' },
+  },
+  'X-Umpire-Unread': {
+    description:
+      'The share of the input that the model has no words for, 0 to 1, where that is so large that the answer was made less sure: most often the text is in a language that it does not read.',
+    schema: { type: 'string', pattern: '^[01]\\.\\d\\d$' },
   },
   'Server-Timing': {
     description:

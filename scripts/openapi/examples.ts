@@ -2,6 +2,7 @@
  * Example calls with their answers, in an order in which they can be made one after another. A test makes them and
  * compares the answers, in which only the id of a decision is new each time.
  */
+import { readFileSync } from 'node:fs';
 
 /** One call and its answer. */
 export interface Example {
@@ -18,33 +19,36 @@ export interface Example {
   readonly answer?: unknown;
 }
 
-const QUESTION = {
-  model: 'minilm-l6',
-  input: 'I was charged twice for my order',
-  instruction: 'Which team should handle this?',
+/** The request that the README makes, and every page and client with it. */
+const REQUEST = JSON.parse(readFileSync(new URL('../../docs/clients/request.json', import.meta.url), 'utf8')) as {
+  readonly choices: readonly string[];
 };
-const CHOICES = ['billing', 'shipping', 'technical support'];
+const { choices: CHOICES, ...QUESTION } = REQUEST;
 const DECISION = {
   id: 'dec_kFNyNVecNy8SKJjWJIupbw',
   object: 'decision',
-  model: 'minilm-l6@r2',
+  model: 'umpire-mini@r9',
   output: {
-    choice: 'billing',
-    confidence: 0.532273,
-    probabilities: { billing: 0.532273, shipping: 0.384299, 'technical support': 0.083428 },
+    choice: 'billing: invoices, charges, refunds',
+    confidence: 0.961562,
+    probabilities: {
+      'billing: invoices, charges, refunds': 0.961562,
+      'shipping: parcels and delivery': 0.027629,
+      'technical support: errors and crashes': 0.010809,
+    },
   },
   usage: { input_tokens: 13 },
 };
 const MODEL = {
-  id: 'minilm-l6',
+  id: 'umpire-mini',
   object: 'model',
   owned_by: 'umpire',
   status: 'ready',
-  limits: { input_tokens: 500, candidate_tokens: 96, choices: 300 },
+  limits: { input_tokens: 4096, candidate_tokens: 72, choices: 300 },
 };
 const CATALOG = {
   id: 'support-teams',
-  model: 'minilm-l6',
+  model: 'umpire-mini',
   choices: CHOICES,
   version: '2026-11',
   visibility: 'private',
@@ -80,7 +84,7 @@ export const EXAMPLES: readonly Example[] = [
     name: 'model',
     summary: 'One model',
     operation: 'GetModel',
-    path: { model: 'minilm-l6' },
+    path: { model: 'umpire-mini' },
     status: 200,
     answer: MODEL,
   },
@@ -94,7 +98,7 @@ export const EXAMPLES: readonly Example[] = [
       'invalid_request_error',
       'model_not_found',
       'model',
-      'no such model is served; the list of models has those that are',
+      'no such model is served; GET /v1/models lists those that are',
     ),
   },
   {
@@ -109,7 +113,7 @@ export const EXAMPLES: readonly Example[] = [
     name: 'revision',
     summary: 'A certain revision of a model',
     operation: 'CreateDecision',
-    body: { ...QUESTION, model: 'minilm-l6@r2', choices: CHOICES },
+    body: { ...QUESTION, model: 'umpire-mini@r9', choices: CHOICES },
     status: 200,
     answer: DECISION,
   },

@@ -140,9 +140,23 @@ function headersOf(status: number): Schema {
   return {
     'X-Request-ID': { $ref: '#/components/headers/X-Request-ID' },
     ...(status === 401 ? { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } } : {}),
+    ...(status === 415 ? { 'Accept-Encoding': { $ref: '#/components/headers/Accept-Encoding' } } : {}),
     ...(status === 429 || status === 503 ? { 'Retry-After': { $ref: '#/components/headers/Retry-After' } } : {}),
   };
 }
+
+/** Every value of `error.code` that there is today. */
+export const ERROR_CODES: readonly string[] = [
+  ...new Set([
+    ...TRANSPORT,
+    ...KEYS,
+    ...BODY,
+    ...Object.values(OWN).flat(),
+    ...HEALTH_REASONS.ready,
+    'ROUTE_NOT_FOUND',
+    'METHOD_NOT_ALLOWED',
+  ]),
+].map((reason) => reason.toLowerCase());
 
 /** Every value of `error.type`. */
 export const ERROR_TYPES: readonly string[] = [...new Set(Object.values(ERROR_TABLE).map((row) => row.type))];

@@ -109,6 +109,10 @@ function success(route: Route): Schema {
   if (route.procedure.limits === 'decision') {
     headers['Server-Timing'] = headerRef('Server-Timing');
     headers['X-Umpire-Learned'] = headerRef('X-Umpire-Learned');
+    headers['X-Umpire-Unread'] = headerRef('X-Umpire-Unread');
+  }
+  if (route.procedure.limits === 'decision' || route.template.text === '/v1/models/{model}') {
+    headers['X-Umpire-Languages'] = headerRef('X-Umpire-Languages');
   }
   if (responseBody === undefined) return { description: 'Done; no content.', headers };
   const schema = schemaName(responseBody);

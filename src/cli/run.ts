@@ -1,4 +1,5 @@
 /** Finds the command that the arguments name and runs it. */
+import { nearest } from '../domain/nearest.ts';
 import { messageOf } from '../engine/errors.ts';
 import { VERSION } from '../version.ts';
 import { visible } from '../visible.ts';
@@ -84,24 +85,11 @@ function unknown(words: readonly string[], asksHelp: boolean, terminal: Terminal
     return asksHelp ? 0 : 2;
   }
   const asked = words.slice(0, group.length > 0 ? 2 : 1).join(' ');
-  const near = COMMANDS.map(({ name }) => ({ name, distance: editDistance(asked, name) }))
-    .filter(({ distance }) => distance <= 3)
-    .toSorted((a, b) => a.distance - b.distance)[0];
-  const hint = near === undefined ? "'umpire help' lists them" : `did you mean 'umpire ${near.name}'?`;
+  const near = nearest(
+    asked,
+    COMMANDS.map(({ name }) => name),
+  );
+  const hint = near === undefined ? "'umpire help' lists them" : `did you mean 'umpire ${near}'?`;
   terminal.err(`umpire: there is no command '${asked}'; ${hint}`);
   return 2;
-}
-
-/** How many characters to insert, delete or replace to turn one text into the other (Levenshtein). */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, place) => place);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const exchanged = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(exchanged, (row[j] as number) + 1, (next[j - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] as number;
 }

@@ -1,11 +1,15 @@
 /**
  * The address by which an anonymous caller is counted: an IPv4 address as it is, also when it comes mapped into IPv6;
  * of an IPv6 address the /64, because one subscriber has at least that many. `X-Forwarded-For` is believed only from
- * trusted proxies: read from the right, it is the first address that is not itself a trusted proxy's.
+ * trusted proxies: read from the right, it is the first address that is not itself a trusted proxy's. Whoever connects
+ * by a Unix socket has the address `unix`.
  */
 import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Parsed } from './settings.ts';
+
+/** The address of peers on this machine that come by a Unix socket. */
+export const LOCAL_PEER = 'unix';
 
 /** Addresses of proxies whose `X-Forwarded-For` is believed. */
 export interface TrustedProxies {
@@ -16,10 +20,13 @@ export interface TrustedProxies {
 /** No proxy is trusted. */
 export const NO_PROXIES: TrustedProxies = { has: () => false };
 
-/** Reads a list of addresses and CIDR ranges, separated by commas or spaces. */
+/** Reads a list of addresses, CIDR ranges and `unix`, separated by commas or spaces. */
 export function parseTrustedProxies(text: string): Parsed<TrustedProxies> {
   const ranges = new BlockList();
-  for (const item of text.split(/[\s,]+/).filter((part) => part !== '')) {
+  const items = text.split(/[\s,]+/).filter((part) => part !== '');
+  const local = items.includes(LOCAL_PEER);
+  for (const item of items) {
+    if (item === LOCAL_PEER) continue;
     const [address = '', bits, ...rest] = item.split('/');
     const family = isIP(address);
     if (family === 0 || rest.length > 0) return { problem: `'${item}' is neither an IP address nor a CIDR range` };
@@ -35,7 +42,8 @@ export function parseTrustedProxies(text: string): Parsed<TrustedProxies> {
   const has = (address: string): boolean => {
     const plain = unmap(address);
     const family = isIP(plain);
-    return family !== 0 && ranges.check(plain, family === 4 ? 'ipv4' : 'ipv6');
+    if (family === 0) return local && address === LOCAL_PEER;
+    return ranges.check(plain, family === 4 ? 'ipv4' : 'ipv6');
   };
   return { value: { has } };
 }

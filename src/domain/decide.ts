@@ -40,6 +40,7 @@ export interface DecisionResult {
   readonly id: string;
   /** `<model_id>@<revision>`. */
   readonly model: string;
+  readonly languages: readonly string[] | undefined;
   readonly choice: string;
   readonly confidence: number;
   readonly choices: readonly string[];
@@ -128,6 +129,7 @@ export function createDecider(options: {
       return {
         id: newId('dec_'),
         model: name,
+        languages: model.languages,
         choice: choices[winner] as string,
         confidence: probabilities[winner] as number,
         choices,

@@ -164,8 +164,12 @@ function listChecks(
   onlyChecked(field, { ...others, ...otherItems, ...otherText });
   if (minLen !== undefined && minLen !== '1') onlyChecked(field, { minLen });
   const [least, most] = [Number(minItems), Number(maxItems)];
-  const items = (count: number): DomainError | undefined =>
-    count >= least && count <= most ? undefined : fail(`${name} must hold ${least} to ${most} items, not ${count}`);
+  const items = (count: number): DomainError | undefined => {
+    if (count >= least && count <= most) return undefined;
+    // Whoever asks whether something is so has the other answer still to name.
+    const hint = count === 1 && least === 2 ? "; add its opposite, such as 'none of these'" : '';
+    return fail(`${name} must hold ${least} to ${most} items, not ${count}${hint}`);
+  };
   const value = (values: readonly string[]): DomainError | undefined => {
     const wrongCount = items(values.length);
     if (wrongCount !== undefined) return wrongCount;

@@ -15,7 +15,7 @@ import {
 } from '../stores/stores.ts';
 import type { Caller } from './callers.ts';
 import { DomainError } from './errors.ts';
-import type { Allowance, LimitSettings } from './limit-settings.ts';
+import { type Allowance, type LimitSettings, writtenRate } from './limit-settings.ts';
 import { createLocalLimits, type LimitClocks } from './local-limits.ts';
 
 /** What a request within its limits was granted. */
@@ -108,7 +108,7 @@ export function createLimits(options: LimitOptions): Limits {
   }
 
   function judge(demand: LimitDemand, verdict: LimitVerdict, counter: Pick<LimitStore, 'release'>): Admission {
-    if (verdict.kind === 'refused') throw refusal(verdict, slowest.read());
+    if (verdict.kind === 'refused') throw refusal(demand, verdict, slowest.read());
     const { concurrency, subject } = demand;
     if (concurrency === undefined) return FREE;
     const started = clock();
@@ -125,19 +125,32 @@ export function createLimits(options: LimitOptions): Limits {
 }
 
 /** The error of a verdict. `slowestMs`: how long the slowest recent decision took. */
-function refusal(verdict: Exclude<LimitVerdict, { kind: 'admitted' }>, slowestMs: number): DomainError {
+function refusal(
+  { subject, rate, quota, concurrency }: LimitDemand,
+  verdict: Exclude<LimitVerdict, { kind: 'admitted' }>,
+  slowestMs: number,
+): DomainError {
+  const keyed = subject.startsWith('key:');
+  const who = keyed ? 'this key' : 'this address, without a key,';
+  const source = (limit: string): string =>
+    keyed ? `the key's own limit or UMPIRE_${limit}_KEY` : `UMPIRE_${limit}_ANONYMOUS`;
   switch (verdict.by) {
-    case 'rate':
-      return new DomainError('RATE_LIMIT_EXCEEDED', 'too many requests', { retryAfter: retryAfterOf(verdict.waitMs) });
-    case 'quota':
-      return new DomainError('QUOTA_EXCEEDED', "the day's quota of decisions is used up", {
-        retryAfter: retryAfterOf(verdict.waitMs),
-      });
-    case 'concurrency':
+    case 'rate': {
+      const allowed = rate === undefined ? '' : writtenRate(rate);
+      const message = `too many requests: ${who} may make ${allowed} (${source('RATE')})`;
+      return new DomainError('RATE_LIMIT_EXCEEDED', message, { retryAfter: retryAfterOf(verdict.waitMs) });
+    }
+    case 'quota': {
+      const message = `the day's quota of decisions is used up: ${who} may make ${quota} (${source('QUOTA')})`;
+      return new DomainError('QUOTA_EXCEEDED', message, { retryAfter: retryAfterOf(verdict.waitMs) });
+    }
+    case 'concurrency': {
+      const allowed = `${who} may have ${concurrency?.limit} (${source('CONCURRENCY')})`;
       // By then the oldest lease has lasted as long as the slowest recent decision, so its place should be free.
-      return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many decisions in progress', {
+      return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', `too many decisions in progress: ${allowed}`, {
         retryAfter: retryAfterOf(Math.min(slowestMs, LEASE_MS) - verdict.oldestMs),
       });
+    }
   }
 }
 

@@ -49,21 +49,25 @@ const NAMED_REVISIONS = 5;
 /**
  * The error UNKNOWN_MODEL. It repeats the name only if that has the form of one: messages must not repeat arbitrary
  * text. `why`: what is wrong with a name of that form; `models`: those of which the message names the same model's
- * revisions.
+ * revisions, or else some.
  */
 export function unknownModel(name: string, why?: string, models: readonly ModelRevision[] = []): DomainError {
   const [id = '', revision, ...rest] = name.split('@', 3);
   const readable = NAME.test(id) && (revision === undefined || NAME.test(revision)) && rest.length === 0;
   if (!readable) {
-    return fault("model is not a valid '<model_id>' or '<model_id>@<revision>'; the list of models has those that are");
+    return fault(
+      "model is not a valid '<model_id>' or '<model_id>@<revision>', such as 'umpire-mini' or 'umpire-mini@r9'",
+    );
   }
   if (why !== undefined) return fault(`${why}: '${id}'`);
-  const served = models.filter((model) => model.id === id).map(qualifiedName);
+  const others = models.filter((model) => model.id === id).map(qualifiedName);
+  const served =
+    others.length > 0
+      ? others
+      : defaultRevisions(models).flatMap(({ id: other, status }) => (status === 'ready' ? other : []));
   const more = served.length > NAMED_REVISIONS ? ' and others' : '';
   return fault(
-    served.length === 0
-      ? `model '${name}' is not served; the list of models has those that are`
-      : `model '${name}' is not served; served here: ${served.slice(0, NAMED_REVISIONS).join(', ')}${more}`,
+    `model '${name}' is not served; served here: ${served.slice(0, NAMED_REVISIONS).join(', ') || 'none'}${more}`,
   );
 }
 

@@ -93,6 +93,8 @@ export interface ModelRevision {
   /** Whether the plain id names this revision. Exactly one of a model's revisions has it. */
   readonly isDefault: boolean;
   readonly ownedBy: string;
+  /** The languages that it was measured in, as BCP 47 tags, if its package says. */
+  readonly languages?: readonly string[] | undefined;
   readonly status: ModelStatus;
   readonly limits: ModelLimits;
 }
@@ -151,7 +153,7 @@ export type CallOutcome = 'answered' | 'unavailable' | 'refused' | 'malformed' |
 
 /** Scores choices. Implemented by pools of processes: those that run models, and those that ask inference servers. */
 export interface Engine {
-  /** Every revision that is known now, in code-unit order of id and revision. Cheap: called for every request. */
+  /** Every revision that is known now, in the order of ids and revisions. Cheap: called for every request. */
   models(): readonly ModelRevision[];
   /** Makes one decision. Throws the errors of errors.ts. */
   score(job: ScoreJob, terms: JobTerms): Promise<ScoreOutcome>;

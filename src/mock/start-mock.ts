@@ -78,8 +78,11 @@ export async function startMock(options: MockOptions): Promise<Mock> {
         gate: (gate) => withFaults(gate, faults, seed),
       });
       const port = await app.start();
-      const host =
-        config.host === '0.0.0.0' ? '127.0.0.1' : config.host.includes(':') ? `[${config.host}]` : config.host;
+      const host = ['0.0.0.0', '::'].includes(config.host)
+        ? '127.0.0.1'
+        : config.host.includes(':')
+          ? `[${config.host}]`
+          : config.host;
       return {
         url: `${config.tls === undefined ? 'http' : 'https'}://${host}:${port}`,
         async stop() {

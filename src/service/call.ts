@@ -9,6 +9,8 @@ import type { StoreBudget } from '../stores/budget.ts';
  */
 export interface CallFacts {
   model?: string;
+  /** The languages that the model was measured in. */
+  languages?: readonly string[];
   inputTokens?: number;
   /** How much of the input the model has no words for. */
   unread?: Unread;

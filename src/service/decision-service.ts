@@ -15,6 +15,7 @@ export function createDecisionService({ decider }: { readonly decider: Decider }
         const choices = catalog === undefined ? request.choices : undefined;
         const result = await decider.decide({ model, input, instruction, choices, catalog }, call);
         call.facts.model = result.model;
+        if (result.languages !== undefined) call.facts.languages = result.languages;
         call.facts.inputTokens = result.inputTokens;
         if (result.unread !== undefined) call.facts.unread = result.unread;
         call.facts.choices = result.choices.length;

@@ -24,13 +24,14 @@ export function createModelService({ engine }: { readonly engine: Pick<Engine, '
       method: ModelService.method.getModel,
       access: 'anyone',
       limits: 'none',
-      handle: (request) => {
+      handle: (request, call) => {
         const model = findModel(engine.models(), request.model);
         if (model === undefined) {
-          throw new DomainError('MODEL_NOT_FOUND', 'no such model is served; the list of models has those that are', {
+          throw new DomainError('MODEL_NOT_FOUND', 'no such model is served; GET /v1/models lists those that are', {
             param: 'model',
           });
         }
+        if (model.languages !== undefined) call.facts.languages = model.languages;
         return { model: describe(model) };
       },
     }),

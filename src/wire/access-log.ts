@@ -1,14 +1,26 @@
 /** One log line for each request: what was asked for and how it went, never a key, an input or a choice. */
 import type { Logger } from '../logger.ts';
-import type { Exchange } from './http/exchange.ts';
+import type { Exchange, Observer } from './http/exchange.ts';
+import { shownStatus } from './http/fault.ts';
 
 /** How many characters of a caller's own `X-Request-ID` are logged; pino escapes them. */
 const MAX_FOREIGN_ID = 128;
 const MAX_METHOD = 16;
 
-/** Writes the line of an exchange that is over. */
-export function logExchange(logger: Logger, exchange: Exchange): void {
-  const { request, response, facts, caller, record } = exchange;
+/** Writes the line of each exchange. A probe of health that says what the last one said is told at `debug`. */
+export function createAccessLog(logger: Logger): Observer {
+  const probed = new Map<string, number>();
+  return (exchange) => {
+    const { route } = exchange.record;
+    const status = shownStatus(exchange);
+    const isNews = !route.startsWith('/health/') || probed.get(route) !== status;
+    if (route.startsWith('/health/')) probed.set(route, status);
+    logExchange(logger, exchange, status, isNews ? 'info' : 'debug');
+  };
+}
+
+function logExchange(logger: Logger, exchange: Exchange, status: number, level: 'info' | 'debug'): void {
+  const { request, facts, caller, record } = exchange;
   const { reason, trace } = record;
   const foreignId = request.headers['x-request-id'];
   const line = {
@@ -17,7 +29,7 @@ export function logExchange(logger: Logger, exchange: Exchange): void {
     // Over HTTP/2 a method can be any word of any length.
     method: request.method?.slice(0, MAX_METHOD),
     route: record.route,
-    status: response.headersSent ? response.statusCode : 0,
+    status,
     reason,
     givenUp: record.givenUp,
     durationMs: round(performance.now() - exchange.startedAt),
@@ -34,7 +46,7 @@ export function logExchange(logger: Logger, exchange: Exchange): void {
     callerRequestId: typeof foreignId === 'string' ? foreignId.slice(0, MAX_FOREIGN_ID) : undefined,
   };
   if (reason === 'INTERNAL' || reason === 'STORAGE_CORRUPT') logger.error({ ...line, err: record.cause }, 'request');
-  else logger.info(line, 'request');
+  else logger[level](line, 'request');
 }
 
 /** To two decimals. */

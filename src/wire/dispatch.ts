@@ -2,8 +2,9 @@
 
 import { DomainError } from '../domain/errors.ts';
 import type { Logger } from '../logger.ts';
-import { logExchange } from './access-log.ts';
+import { createAccessLog } from './access-log.ts';
 import type { Holdings } from './holdings/holdings.ts';
+import type { Cors } from './http/cors.ts';
 import { Exchange, type Observer } from './http/exchange.ts';
 import { isContinue, sendContinue } from './http/expect.ts';
 import { type HttpRequest, type HttpResponse, isHttp2, pathOf } from './http/messages.ts';
@@ -21,8 +22,10 @@ export function createDispatch(options: {
   readonly holdings: Pick<Holdings, 'find' | 'open' | 'close'>;
   readonly logger: Logger;
   readonly observers: readonly Observer[];
+  readonly cors?: Cors | undefined;
 }): Dispatch {
-  const { rest, rpc, holdings, logger, observers } = options;
+  const { rest, rpc, holdings, logger, observers, cors } = options;
+  const log = createAccessLog(logger);
   return (request, response) => {
     const connection = holdings.find(request);
     // What comes behind the last answer of a connection is not wanted.
@@ -35,7 +38,7 @@ export function createDispatch(options: {
       exchange.ended();
       holdings.close(exchange);
       for (const observe of observers) observe(exchange);
-      logExchange(logger, exchange);
+      log(exchange);
     };
     response.on('close', end);
     // A peer may reset its stream at any time, which is no error of this process.
@@ -53,8 +56,13 @@ export function createDispatch(options: {
       response.shouldKeepAlive = false;
     }
     if (last && connection !== undefined && !isHttp2(request)) connection.ending = true;
+    const preflight = cors?.mark(exchange) === true;
     try {
       if (refused === undefined) assertMeaning(request);
+      if (refused === undefined && preflight) {
+        cors?.preflight(exchange);
+        return;
+      }
     } catch (error) {
       refused = error as DomainError;
     }

@@ -7,6 +7,7 @@ import { hashKey, isKey } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import type { Stores } from '../../src/stores/stores.ts';
+import { modelsFolder } from '../engine/support/packages.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
 import { openEmbedded, openStores } from '../support/open-stores.ts';
 import { startRedis } from '../support/redis.ts';
@@ -238,6 +239,16 @@ test.serial('a store that is away or badly named ends with status 1 and says so'
   const wrong = await run({ REDIS_URL: 'nonsense' }, 'keys list');
   t.is(wrong.status, 1);
   t.regex(wrong.err.join(), /REDIS_URL/);
+});
+
+test('models list and check say which revision has the plain name, and which claims it in vain', async (t) => {
+  const env = { UMPIRE_MODELS_DIR: await modelsFolder(t, { revision: 'r9' }, { revision: 'r10' }) };
+  const vain = 'tiny@r9 claims the plain name, which tiny@r10 has';
+  const list = await run(env, 'models list');
+  t.regex(list.out.at(-1) ?? '', /^tiny +r10 +yes /);
+  t.deepEqual(list.err, [vain]);
+  t.regex((await run(env, 'models check tiny@r9')).out.at(-1) ?? '', new RegExp(`^ +${vain}$`));
+  t.notRegex((await run(env, 'models check tiny')).out.join(), /in vain|claims/);
 });
 
 test.serial('models are listed and checked; a broken one ends with status 1', async (t) => {

@@ -38,3 +38,20 @@ test('the message tells a missing key from a bad one; the rest of the error does
   isError(t, bad, REQUIRED);
   t.not((json(missing).error as { message: string }).message, (json(bad).error as { message: string }).message);
 });
+
+test('UMPIRE_ANONYMOUS=off: a decision needs a key in every protocol, before its body is read; models do not', async (t) => {
+  const closed = await startKeyedService({ UMPIRE_ANONYMOUS: 'off' }, { engine: createScriptedEngine() });
+  const clients = openGrpc(closed.port);
+  t.teardown(async () => {
+    clients.close();
+    await closed.stop();
+  });
+  isError(t, await decide(closed.port, VALID_BODY), REQUIRED);
+  isError(t, await send(closed.port, { body: '{' }), REQUIRED);
+  t.is((await send(closed.port, { path: '/umpire.v1.DecisionService/CreateDecision', body: '{' })).status, 401);
+  t.is((await callGrpc(clients.decisions, 'CreateDecision', VALID_BODY)).error?.code, 16);
+  const headers = { authorization: `Bearer ${closed.key}` };
+  t.is((await decide(closed.port, VALID_BODY, headers)).status, 200);
+  t.is((await callGrpc(clients.decisions, 'CreateDecision', VALID_BODY, { metadata: headers })).error, undefined);
+  for (const path of ['/', '/v1/models', '/health/ready']) t.is((await send(closed.port, { path })).status, 200);
+});

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { parse } from 'yaml';
+import { SETTINGS } from '../../src/config.ts';
 
 const read = (path: string) => parse(readFileSync(new URL(`../../deploy/kubernetes/${path}`, import.meta.url), 'utf8'));
 const pod = read('base/workload.yaml').spec.template;
@@ -13,6 +14,15 @@ const setting = (name: string): string =>
   container.env.find((each: { readonly name: string }) => each.name === name).value;
 const portNamed = (name: string): number =>
   container.ports.find((each: { readonly name: string }) => each.name === name).containerPort;
+
+/** The MiB of a size. */
+const mib = (size: string): number => Number.parseInt(size, 10) * (/g/i.test(size) ? 1024 : 1);
+
+/** What a container must have room for, by the formula of running.md, in MiB. */
+function mostMemory(env: Readonly<Record<string, string>>): number {
+  const of = (name: string): number => Number(env[name] ?? SETTINGS.find((each) => each.name === name)?.default);
+  return of('UMPIRE_MEMORY') + (1 + of('UMPIRE_ENGINES')) * of('UMPIRE_ENGINE_MEMORY');
+}
 
 test('Prometheus finds the metrics where they are, and nobody outside its namespace does', (t) => {
   const port = setting('UMPIRE_METRICS_PORT');
@@ -58,9 +68,19 @@ test('the one pod of embedded drains briefly, since nothing can take over from i
 test('there is an engine for each core, and memory for all of them', (t) => {
   const { limits } = container.resources;
   t.is(setting('UMPIRE_ENGINES'), limits.cpu);
-  // 400 MiB is the bound of an engine that no setting changes.
-  t.is(limits.memory, '2Gi');
-  t.true(Number(setting('UMPIRE_MEMORY')) + Number(setting('UMPIRE_ENGINES')) * 400 < 2 * 1024);
+  t.true(
+    mostMemory({ UMPIRE_MEMORY: setting('UMPIRE_MEMORY'), UMPIRE_ENGINES: setting('UMPIRE_ENGINES') }) <
+      mib(limits.memory),
+  );
+  // What running.md says of the serving process and of an engine with all models.
+  t.true(420 + 2 * 402 < mib(container.resources.requests.memory));
+});
+
+test('what Compose limits holds what its settings allow, on a machine with any number of cores', (t) => {
+  const compose = parse(readFileSync(new URL('../../deploy/compose.yaml', import.meta.url), 'utf8'));
+  const { environment, mem_limit: limit } = compose.services.umpire;
+  t.regex(environment.UMPIRE_ENGINES, /^\d+$/);
+  t.true(mostMemory(environment) < mib(limit));
 });
 
 test('the autoscaler asks for the metric that the adapter makes', (t) => {

@@ -18,6 +18,30 @@ test('it starts what there is, as the process that signals reach', (t) => {
   t.regex(settingOf('ExecReload'), /-HUP \$MAINPID$/);
 });
 
+test('the drop-in for TLS lets it read the key and have port 443, and nothing else', (t) => {
+  const dropIn = readFileSync(new URL('../../deploy/systemd/tls.conf', import.meta.url), 'utf8');
+  const lines = dropIn.split('\n').filter((line) => /^\w+=/.test(line));
+  const [environment = '', ...rights] = lines;
+  t.deepEqual(
+    Object.fromEntries(
+      environment
+        .replace('Environment=', '')
+        .split(' ')
+        .map((each) => each.split('=')),
+    ),
+    {
+      PORT: '443',
+      TLS_CERT: '/etc/umpire/tls.crt',
+      TLS_KEY: '/etc/umpire/tls.key',
+    },
+  );
+  t.deepEqual(rights, [
+    'SupplementaryGroups=ssl-cert',
+    'AmbientCapabilities=CAP_NET_BIND_SERVICE',
+    'CapabilityBoundingSet=CAP_NET_BIND_SERVICE',
+  ]);
+});
+
 test('the store is in the one folder that may be written, and the drain has the time that it takes', (t) => {
   t.regex(settingOf('Environment'), /UMPIRE_DATA_DIR=\/var\/lib\/umpire\b/);
   t.is(settingOf('StateDirectory'), 'umpire');

@@ -82,7 +82,7 @@ for (const [title, choices] of Object.entries({
 
 for (const [title, choices, message] of [
   ['none', [], 'choices must hold 2 to 300 items, not 0'],
-  ['one', ['a'], 'choices must hold 2 to 300 items, not 1'],
+  ['one', ['a'], "choices must hold 2 to 300 items, not 1; add its opposite, such as 'none of these'"],
   ['too many', many(301), 'choices must hold 2 to 300 items, not 301'],
   ['an empty one', ['a', ''], 'choices[1] is empty'],
   ['one twice', ['a', 'b', 'a'], 'choices[2] repeats choices[0]'],

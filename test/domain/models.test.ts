@@ -57,7 +57,7 @@ test('a revision that is not served is refused with those that are, a few of man
   const said = (name: string, models = SCRIPTED_MODELS): string =>
     t.throws(() => usableModel(models, name), { instanceOf: DomainError })?.message ?? '';
   t.is(said('minilm-l6@r3'), "model 'minilm-l6@r3' is not served; served here: minilm-l6@r1, minilm-l6@r2");
-  t.is(said('minilm-l7'), "model 'minilm-l7' is not served; the list of models has those that are");
+  t.is(said('minilm-l7'), "model 'minilm-l7' is not served; served here: minilm-l6");
   const [first] = SCRIPTED_MODELS;
   if (first === undefined) return t.fail();
   const many = Array.from({ length: 7 }, (_, index) => ({ ...first, id: 'many', revision: `r${index}` }));

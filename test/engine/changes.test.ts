@@ -51,6 +51,18 @@ test('packages come, change and go without a failed request', async (t) => {
   t.deepEqual(await deciding.stop(), {});
 });
 
+test('r10 takes the plain name from r9, and the log says that r9 claims it in vain', async (t) => {
+  const modelsDir = await modelsFolder(t, { revision: 'r9' });
+  const engine = await startEngine(t, { modelsDir });
+  await writePackage(modelsDir, { revision: 'r10' });
+  await eventually(() => listed(engine).join() === 'tiny@r9 ready,tiny@r10 ready default');
+  const said = engine.log.filter(({ message }) => message.includes('claims the plain name'));
+  t.deepEqual(
+    said.map(({ message }) => message),
+    ['tiny@r9 claims the plain name, which tiny@r10 has'],
+  );
+});
+
 test('a package that goes serves the jobs that it has', async (t) => {
   const modelsDir = await modelsFolder(t, TINY, { id: 'slow', graph: slowEncoderGraph(6) });
   const engine = await startEngine(t, { modelsDir });

@@ -25,7 +25,15 @@ const LIMITS = { inputTokens: 500, candidateTokens: 128, choices: 300 };
  */
 export const SCRIPTED_MODELS: readonly ModelRevision[] = [
   { id: 'gone', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'unavailable', limits: LIMITS },
-  { id: 'minilm-l6', revision: 'r1', isDefault: true, ownedBy: 'umpire', status: 'ready', limits: LIMITS },
+  {
+    id: 'minilm-l6',
+    revision: 'r1',
+    isDefault: true,
+    ownedBy: 'umpire',
+    languages: ['en'],
+    status: 'ready',
+    limits: LIMITS,
+  },
   {
     id: 'minilm-l6',
     revision: 'r2',

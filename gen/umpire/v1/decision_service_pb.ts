@@ -46,14 +46,15 @@ export type CreateDecisionRequest = Message<"umpire.v1.CreateDecisionRequest"> &
 
   /**
    * The allowed answers: 2 to 300, unique, none empty. Their order never
-   * matters.
+   * matters. A request has exactly one of `choices` and `catalog`.
    *
    * @generated from field: repeated string choices = 4;
    */
   choices: string[];
 
   /**
-   * The identifier of a stored catalog that the caller's key owns.
+   * The identifier of a stored catalog that the caller's key owns. A request
+   * has exactly one of `choices` and `catalog`.
    *
    * @generated from field: optional string catalog = 5;
    */

@@ -35,10 +35,13 @@ export const MODEL_COMMANDS: readonly Command[] = [
       const rows = packages.map((each) => {
         const { inputTokens, candidateTokens, choices } = each.limits;
         const limits = `${inputTokens} input tokens, ${choices} choices of ${candidateTokens} tokens`;
-        return [each.id, each.revision, each.isDefault ? 'yes' : '', each.family, each.ownedBy, stateOf(each), limits];
+        const { id, revision, family, ownedBy, languages } = each;
+        const plainName = each.isDefault ? 'yes' : '';
+        return [id, revision, plainName, languages.join(' ') || '?', family, ownedBy, stateOf(each), limits];
       });
-      printTable(terminal, ['MODEL', 'REVISION', 'DEFAULT', 'FAMILY', 'OWNER', 'STATE', 'LIMITS'], rows);
-      for (const { id, revision, problems } of packages) {
+      printTable(terminal, ['MODEL', 'REVISION', 'DEFAULT', 'LANGUAGES', 'FAMILY', 'OWNER', 'STATE', 'LIMITS'], rows);
+      for (const { id, revision, problems, outdoneBy } of packages) {
+        if (outdoneBy !== undefined) terminal.err(outdone(id, revision, outdoneBy));
         for (const problem of problems) terminal.err(`${id}@${revision}: ${problem}`);
       }
     },
@@ -62,7 +65,7 @@ export const MODEL_COMMANDS: readonly Command[] = [
       if (chosen.length === 0) throw new Error(`there is no model package in ${folder}`);
       let broken = 0;
       let away = 0;
-      for (const { id, revision } of chosen) {
+      for (const { id, revision, outdoneBy } of chosen) {
         const logger = { ...SILENT_LOG, debug: () => {} };
         const outcome = await checkPackage({ modelsDir: folder, logger, inferenceServers }, id, revision);
         if (outcome.kind === 'broken') {
@@ -79,12 +82,17 @@ export const MODEL_COMMANDS: readonly Command[] = [
         }
         terminal.out(`${id}@${revision}: sound, loaded in ${outcome.speed.load.toFixed(0)} ms`);
         printSpeed(terminal, outcome.speed);
+        if (outdoneBy !== undefined) terminal.out(`  ${outdone(id, revision, outdoneBy)}`);
       }
       if (broken > 0) throw new Error(`${broken} of ${chosen.length} packages ${broken === 1 ? 'is' : 'are'} broken`);
       if (away > 0) throw new Error(`${away} of ${chosen.length} packages cannot be checked: no inference server`);
     },
   },
 ];
+
+function outdone(id: string, revision: string, by: string): string {
+  return `${id}@${revision} claims the plain name, which ${id}@${by} has`;
+}
 
 /** Prints the times and the memory that were measured of a package. */
 export function printSpeed(terminal: Terminal, { remote, decisions, choice, worst, resident }: PackageSpeed): void {
@@ -106,6 +114,7 @@ function plain(listed: ListedPackage): object {
     id: listed.id,
     revision: listed.revision,
     default: listed.isDefault,
+    languages: listed.languages,
     family: listed.family,
     owned_by: listed.ownedBy,
     state: stateOf(listed),

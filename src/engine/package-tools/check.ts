@@ -17,15 +17,18 @@ export interface ListedPackage {
   readonly id: string;
   readonly revision: string;
   readonly isDefault: boolean;
+  /** The revision that has the plain name, where this one claims it without having it. */
+  readonly outdoneBy: string | undefined;
   readonly family: string;
   readonly ownedBy: string;
+  readonly languages: readonly string[];
   readonly disabled: boolean;
   readonly limits: FoundPackage['manifest']['limits'];
   /** Empty if the manifest is valid and the files are there. */
   readonly problems: readonly string[];
 }
 
-/** Lists the packages of a folder in code-unit order. Throws if the folder cannot be read. */
+/** Lists the packages of a folder. Throws if the folder cannot be read. */
 export async function listPackages(modelsDir: string): Promise<readonly ListedPackage[]> {
   const found = await scanPackages(modelsDir);
   return found.map(({ manifest, problems }) => {
@@ -41,13 +44,16 @@ export async function listPackages(modelsDir: string): Promise<readonly ListedPa
             ? ('valid' as const)
             : ('proven' as const),
     }));
-    const { id, revision, family, ownedBy, disabled, limits } = manifest;
+    const { id, revision, family, ownedBy, languages = [], disabled, limits } = manifest;
+    const named = defaultRevision(claims);
     return {
       id,
       revision,
-      isDefault: defaultRevision(claims) === revision,
+      isDefault: named === revision,
+      outdoneBy: manifest.isDefault && named !== revision ? named : undefined,
       family,
       ownedBy,
+      languages,
       disabled,
       limits,
       problems,

@@ -50,6 +50,8 @@ export interface Manifest {
   readonly ownedBy: string;
   readonly disabled: boolean;
   readonly isDefault: boolean;
+  /** BCP 47 tags; undefined if the package does not say. */
+  readonly languages: readonly string[] | undefined;
   readonly limits: ModelLimits;
   readonly files: ReadonlyMap<string, PackageFile>;
   /** Checked by the family when it loads. */
@@ -85,6 +87,7 @@ export function readManifest(
     ownedBy: fields.text('owned_by', /./u),
     disabled: fields.text('status', /^(ready|disabled)$/) === 'disabled',
     isDefault: fields.flag('default', false),
+    languages: fields.value('languages') === undefined ? undefined : fields.texts('languages', 1),
     limits: limitsOf(fields.object('limits')),
     files: filesOf(fields.object('files'), family),
     options: document === null || typeof document !== 'object' ? {} : (document as { options?: unknown }).options,
@@ -142,6 +145,13 @@ function canaryOf(canary: Checker): Canary {
   if (choices.length > 0 && !choices.includes(choice)) canary.problem('must be one of the choices', 'choice');
   if (new Set(choices).size !== choices.length) canary.problem('must be unique', 'choices');
   return { input: canary.text('input', /./su), instruction: canary.text('instruction', /./su), choices, choice };
+}
+
+const NUMERIC = new Intl.Collator('en', { numeric: true });
+
+/** Orders names of models, or revisions of one: numbers in them count as numbers, so that `r10` comes after `r9`. */
+export function byName(a: string, b: string): number {
+  return NUMERIC.compare(a, b) || byCodeUnits(a, b);
 }
 
 /** Orders strings by their UTF-16 code units. */

@@ -6,7 +6,7 @@
 import type { CostProfile } from '../cost-profile.ts';
 import type { ModelRevision, ModelStatus } from '../engine.ts';
 import type { EngineLogger } from '../options.ts';
-import { byCodeUnits, type Manifest } from './manifest.ts';
+import { byName, type Manifest } from './manifest.ts';
 import type { FoundPackage } from './scan.ts';
 
 /** The record of a generation; only `Revisions` changes it. */
@@ -82,6 +82,8 @@ export class Revisions {
   #generations = 0;
   /** The revision that each model's plain name meant when that was last logged. */
   #defaults: ReadonlyMap<string, string> = new Map();
+  /** Revisions that claim a plain name which another one has, when that was last logged. */
+  #outdone: ReadonlySet<string> = new Set();
   /** The list for callers; undefined if something has changed since it was made. */
   #published: readonly ModelRevision[] | undefined;
 
@@ -106,7 +108,7 @@ export class Revisions {
     this.#published = undefined;
   }
 
-  /** The revisions as callers see them, in code-unit order; cached. */
+  /** The revisions as callers see them, in the order of their names; cached. */
   models(): readonly ModelRevision[] {
     this.#published ??= this.#publish();
     return this.#published;
@@ -181,7 +183,22 @@ export class Revisions {
       this.#logger.info({ model: `${model}@${revision}`, before }, `the plain name ${model} means this revision now`);
     }
     this.#defaults = defaults;
+    this.#noteOutdone();
     return models;
+  }
+
+  /** Logs which revisions work and claim a plain name, but do not have it. */
+  #noteOutdone(): void {
+    const outdone = new Set<string>();
+    for (const { name, manifest, state } of this.#serving.values()) {
+      const named = this.#defaults.get(manifest.id);
+      if (state !== 'ready' || !manifest.isDefault || named === undefined || named === manifest.revision) continue;
+      outdone.add(name);
+      if (this.#outdone.has(name)) continue;
+      const keeps = `${manifest.id}@${named}`;
+      this.#logger.info({ model: name, named: keeps }, `${name} claims the plain name, which ${keeps} has`);
+    }
+    this.#outdone = outdone;
   }
 
   #retire(revision: RevisionRecord): void {
@@ -223,7 +240,9 @@ export class Revisions {
 }
 
 function publish(serving: readonly Revision[]): readonly ModelRevision[] {
-  const all = serving.toSorted((a, b) => byCodeUnits(a.name, b.name));
+  const all = serving.toSorted(
+    (a, b) => byName(a.manifest.id, b.manifest.id) || byName(a.manifest.revision, b.manifest.revision),
+  );
   const defaults = new Map<string, string | undefined>();
   for (const [id, group] of Map.groupBy(all, ({ manifest }) => manifest.id)) {
     const claims = group.map(({ manifest, state, proven }) => ({
@@ -233,16 +252,15 @@ function publish(serving: readonly Revision[]): readonly ModelRevision[] {
     }));
     defaults.set(id, defaultRevision(claims));
   }
-  return all
-    .map(({ manifest: { id, revision, ownedBy, limits }, state }) => ({
-      id,
-      revision,
-      isDefault: defaults.get(id) === revision,
-      ownedBy,
-      status: statusOf(state),
-      limits,
-    }))
-    .sort((a, b) => byCodeUnits(a.id, b.id) || byCodeUnits(a.revision, b.revision));
+  return all.map(({ manifest: { id, revision, ownedBy, languages, limits }, state }) => ({
+    id,
+    revision,
+    isDefault: defaults.get(id) === revision,
+    ownedBy,
+    languages,
+    status: statusOf(state),
+    limits,
+  }));
 }
 
 function statusOf(state: Revision['state']): ModelStatus {
@@ -263,9 +281,9 @@ export interface RevisionClaim {
 }
 
 /**
- * The last in code-unit order of the proven revisions that claim the name, or of all proven ones if none does: a new
- * revision takes the name when it has shown that it works. While none is proven, the valid ones take their place; while
- * none is valid, all do.
+ * The last of the proven revisions that claim the name, or of all proven ones if none does: a new revision takes the
+ * name when it has shown that it works. While none is proven, the valid ones take their place; while none is valid, all
+ * do. `r10` comes after `r9`.
  */
 export function defaultRevision(revisions: readonly RevisionClaim[]): string | undefined {
   const proven = revisions.filter(({ standing }) => standing === 'proven');
@@ -274,6 +292,6 @@ export function defaultRevision(revisions: readonly RevisionClaim[]): string | u
   const claiming = candidates.filter(({ claims }) => claims);
   return (claiming.length > 0 ? claiming : candidates)
     .map(({ revision }) => revision)
-    .sort(byCodeUnits)
+    .sort(byName)
     .at(-1);
 }

@@ -7,7 +7,7 @@ import { type FSWatcher, watch } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EngineLogger } from '../options.ts';
-import { byCodeUnits, type Manifest, NAME_PATTERN, readManifest } from './manifest.ts';
+import { byName, type Manifest, NAME_PATTERN, readManifest } from './manifest.ts';
 import { checkInside, readRegular, statRegular } from './regular-file.ts';
 
 /** A package that was found. With problems it must not be loaded; `manifest` then holds what could be read. */
@@ -23,7 +23,7 @@ export interface FoundPackage {
 /** Bytes of a manifest: more than one with a file of every name that there could be. */
 const MOST_MANIFEST_BYTES = 1024 * 1024;
 
-/** All packages in code-unit order of id and revision. Rejects if the folder cannot be listed. */
+/** All packages in the order of their ids and revisions. Rejects if the folder cannot be listed. */
 export async function scanPackages(modelsDir: string): Promise<readonly FoundPackage[]> {
   const found: FoundPackage[] = [];
   for (const id of await folders(modelsDir)) {
@@ -68,7 +68,7 @@ async function folders(parent: string): Promise<readonly string[]> {
   return entries
     .filter((entry) => NAME_PATTERN.test(entry.name) && (entry.isDirectory() || entry.isSymbolicLink()))
     .map((entry) => entry.name)
-    .sort(byCodeUnits);
+    .sort(byName);
 }
 
 function codeOf(error: unknown): string {

@@ -21,11 +21,13 @@ export function createGate(options: {
   readonly authenticator: Authenticator;
   readonly limits: Limits;
   readonly trustedProxies: TrustedProxies;
+  /** Whether decisions may be made without a key. */
+  readonly anonymous: boolean;
   readonly engine: Pick<Engine, 'crowded'>;
   /** Whose work is refused because the process is near its bounds. */
   readonly refused: () => Refused;
 }): Gate {
-  const { authenticator, limits, trustedProxies, engine, refused } = options;
+  const { authenticator, limits, trustedProxies, anonymous, engine, refused } = options;
   const admit = async (exchange: Exchange, work: LimitedWork): Promise<void> => {
     const whose = refused();
     if (whose === 'everybody' || (whose === 'anonymous' && exchange.caller.kind === 'anonymous')) {
@@ -42,7 +44,8 @@ export function createGate(options: {
     const address = clientAddress(socket?.remoteAddress, headers['x-forwarded-for'], trustedProxies);
     const checked = authenticator.authenticate(headers.authorization, address, exchange.storeBudget);
     exchange.identified(checked instanceof Promise ? await checked : checked);
-    if (procedure.access === 'keyed' && exchange.caller.kind === 'anonymous') {
+    const keyed = procedure.access === 'keyed' || (!anonymous && procedure.limits === 'decision');
+    if (keyed && exchange.caller.kind === 'anonymous') {
       throw new DomainError('AUTHENTICATION_REQUIRED', 'this needs a key: send it as Authorization: Bearer <API_KEY>');
     }
     if (procedure.limits !== 'none') await admit(exchange, procedure.limits);

@@ -1,6 +1,7 @@
 /** The contract's ErrorResponse and the headers that go with it. */
 import { type DomainError, ERROR_TABLE, type StatusName } from '../../domain/errors.ts';
 import type { Exchange } from './exchange.ts';
+import { GZIP } from './gunzip.ts';
 import { respond } from './response.ts';
 
 /** The numbers of gRPC's statuses, which are also those of Connect's codes. */
@@ -30,12 +31,23 @@ export function errorHeaders(error: DomainError): Record<string, string> {
   const headers: Record<string, string> = {};
   if (error.retryAfter !== undefined) headers['retry-after'] = String(error.retryAfter);
   if (error.reason === 'AUTHENTICATION_REQUIRED') headers['www-authenticate'] = 'Bearer';
+  // RFC 9110, 12.5.3: the codings that a body may have.
+  if (error.reason === 'UNSUPPORTED_ENCODING') headers['accept-encoding'] = GZIP;
   return headers;
 }
 
 /** The HTTP status of an error. */
 export function httpStatus(error: DomainError): number {
   return ERROR_TABLE[error.reason].http;
+}
+
+/**
+ * The HTTP status to log and to count; for a failure over gRPC, where every status is 200, the one that REST has for it;
+ * 0 where the caller left before there was one.
+ */
+export function shownStatus({ response, record: { protocol, reason } }: Exchange): number {
+  if (!response.headersSent) return 0;
+  return protocol === 'grpc' && reason !== undefined ? ERROR_TABLE[reason].http : response.statusCode;
 }
 
 /** Sends an error in the contract's envelope. */

@@ -5,7 +5,7 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { DomainError } from '../../domain/errors.ts';
 import type { FieldRule } from '../../domain/field-rules.ts';
-import { type BodyValue, type ObjectShape, scanBody } from './strict-json.ts';
+import { type BodyValue, type ObjectShape, type ScannedBody, scanBody } from './strict-json.ts';
 
 /** A field of a request, by its name in the proto. */
 export interface JsonField {
@@ -15,6 +15,25 @@ export interface JsonField {
 }
 
 const MAX_PARAM = 128;
+
+const AN_OBJECT =
+  "an object: write one text, such as 'billing: invoices and charges', or have a catalog's choices described";
+
+/** What other APIs for the same purpose call what a decision has, by the name that it has here. */
+const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
+  input: ['inputs', 'text', 'texts', 'query', 'prompt', 'messages', 'state', 'document', 'content'],
+  instruction: ['instructions', 'question', 'questions', 'system', 'task', 'hypothesis_template'],
+  choices: [
+    'options',
+    'labels',
+    'classes',
+    'candidates',
+    'candidate_labels',
+    'guided_choice',
+    'criteria',
+    'parameters',
+  ],
+};
 
 /** The kind of JSON value for a field of a request; undefined for a kind of field that requests do not have. */
 export function jsonKind(field: DescField): JsonField['kind'] | undefined {
@@ -47,7 +66,7 @@ export function compileBodyScan(
       case 'nested':
         throw wrongType(
           fields.find(({ name }) => name === body.name),
-          body.place,
+          body,
         );
     }
   };
@@ -61,12 +80,13 @@ export function checkedValue(field: JsonField, value: BodyValue | undefined): Ex
   return value;
 }
 
-/** The fault of a value of another type. `place`: that of the item in a list that is not a string. */
-function wrongType(field: JsonField | undefined, place?: number | undefined): DomainError {
+/** The fault of a value of another type. `found`: what was found in its place. */
+function wrongType(field: JsonField | undefined, found?: ScannedBody & { readonly kind: 'nested' }): DomainError {
   const { name = '', rule, kind } = field ?? {};
   const wanted = kind === 'strings' ? 'an array of strings' : 'a string';
-  const found = place === undefined ? '' : `; ${name}[${place}] is not a string`;
-  return new DomainError(rule?.wrongType ?? 'INVALID_TYPE', `${name} must be ${wanted}${found}`, { param: name });
+  const place =
+    found?.place === undefined ? '' : `; ${name}[${found.place}] is ${found.isObject ? AN_OBJECT : 'not a string'}`;
+  return new DomainError(rule?.wrongType ?? 'INVALID_TYPE', `${name} must be ${wanted}${place}`, { param: name });
 }
 
 /**
@@ -76,6 +96,8 @@ function wrongType(field: JsonField | undefined, place?: number | undefined): Do
 function unknownField(name: string, fields: readonly string[]): DomainError {
   const shown = name.length > MAX_PARAM ? `${name.slice(0, MAX_PARAM)}…` : name;
   const known = fields.length === 0 ? 'none' : fields.join(', ');
-  const message = `${shown} is not a property of this request, which has ${known}`;
+  const here = fields.find((field) => ELSEWHERE[field]?.includes(name));
+  const hint = here === undefined ? '' : `; what another API calls ${shown} belongs into ${here} here`;
+  const message = `${shown} is not a property of this request, which has ${known}${hint}`;
   return new DomainError('UNKNOWN_FIELD', message, { param: shown });
 }

@@ -1,4 +1,5 @@
 /** Writes responses that are complete: status, headers and body at once. */
+import type { CallFacts } from '../../service/call.ts';
 import type { Exchange } from './exchange.ts';
 import { isHttp2 } from './messages.ts';
 import { hasLargeRest, throwRestAway } from './unwanted.ts';
@@ -8,6 +9,16 @@ export interface WholeResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string | Buffer | null;
+}
+
+/** The headers that say, in every protocol, what stood behind an answer: they are no part of its message. */
+export function factHeaders({ learned, languages, unread }: CallFacts): Record<string, string> {
+  return {
+    ...(learned === undefined ? {} : { 'x-umpire-learned': learned }),
+    ...(languages === undefined ? {} : { 'x-umpire-languages': languages.join(', ') }),
+    // Only what made the answer less sure: nearly every text has some token that its model does not know.
+    ...(unread?.over === true ? { 'x-umpire-unread': unread.share.toFixed(2) } : {}),
+  };
 }
 
 /** Sends a response, with the headers that every response has. Does nothing if the caller is gone. */

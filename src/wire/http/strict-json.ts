@@ -10,6 +10,7 @@
  */
 import { isAscii } from 'node:buffer';
 import { DomainError } from '../../domain/errors.ts';
+import { seemingly } from './encodings.ts';
 import { JsonCursor, NotJson, type StringSpan, stringOf } from './json-cursor.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -36,9 +37,14 @@ export type ScannedBody =
   | { readonly kind: 'duplicate'; readonly name: string }
   /**
    * A property holds an object, a list where it must hold a string, or a list with something other than a string in
-   * this place.
+   * this place, `isObject` if that is an object.
    */
-  | { readonly kind: 'nested'; readonly name: string; readonly place: number | undefined };
+  | {
+      readonly kind: 'nested';
+      readonly name: string;
+      readonly place: number | undefined;
+      readonly isObject: boolean;
+    };
 
 /** Characters of a property's name that are kept: one more than an error shows, to see that it is longer. */
 const SHOWN_NAME = 129;
@@ -57,15 +63,39 @@ export function scanBody(body: Uint8Array, shape: ObjectShape): ScannedBody {
     if (cursor.ended) throw fault('the body is empty; send a JSON object');
     if (first !== OPEN) {
       if (first !== OPEN_LIST && first !== QUOTE) cursor.takeScalar();
-      throw fault('the body must be a JSON object');
+      throw fault(
+        TWICE_ENCODED.test(cursor.text)
+          ? 'the body is a JSON string that holds an object: it was encoded twice; send the object itself'
+          : 'the body must be a JSON object',
+      );
     }
     return scanObject(cursor, shape);
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;
     // The message does not repeat what stands there: it is the caller's text.
-    const place = error.position === undefined ? '' : ` (at position ${error.position})`;
-    throw fault(`the body is not valid JSON${place}`);
+    throw fault(`the body is not valid JSON${placeOf(error, cursor.text)}`);
   }
+}
+
+/** What an object is without its quotes, or with single ones. */
+const UNQUOTED = /^\s*'?\{\s*'?[A-Za-z]/;
+
+/** A string in which an object begins. */
+const TWICE_ENCODED = /^\s*"(?:\s|\\[nrt])*\{/;
+
+/** Where a text is not JSON: by line and column if it has lines. */
+function placeOf({ position, inString }: NotJson, text: string): string {
+  if (position === undefined) return ': it ends too early';
+  let line = 1;
+  let start = 0;
+  for (let end = text.indexOf('\n'); end !== -1 && end < position; end = text.indexOf('\n', start)) {
+    line += 1;
+    start = end + 1;
+  }
+  const place = text.includes('\n') ? `line ${line}, column ${position - start + 1}` : `at position ${position}`;
+  if (UNQUOTED.test(text)) return ` (${place}): names and texts need double quotes, which a shell may have taken away`;
+  if (!inString || text.charCodeAt(position) >= 0x20) return ` (${place})`;
+  return ` (${place}): a line break or another control character in a string must be escaped, as in \\n`;
 }
 
 function decoded(body: Uint8Array): string {
@@ -76,9 +106,11 @@ function decoded(body: Uint8Array): string {
       ? Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1')
       : decoder.decode(body);
   } catch {
-    throw fault('the body is not valid UTF-8');
+    throw fault(`the body is not valid UTF-8${seemingly(body)}`);
   }
-  if (text.charCodeAt(0) === 0xfeff) throw fault('the body begins with a byte order mark');
+  if (text.charCodeAt(0) === 0xfeff) throw fault('the body begins with a byte order mark; send UTF-8 without one');
+  // UTF-16 without a mark: each letter has a zero beside it.
+  if (body[0] === 0 || body[1] === 0) throw fault(`the body is not JSON in UTF-8${seemingly(body)}`);
   return text;
 }
 
@@ -97,7 +129,9 @@ function scanObject(cursor: JsonCursor, shape: ObjectShape): ScannedBody {
       cursor.take(COLON);
       cursor.skipSpace();
       const value = scanValue(cursor, expected);
-      if (value === undefined || value.kind === 'wrong') return { kind: 'nested', name, place: value?.place };
+      if (value === undefined || value.kind === 'wrong') {
+        return { kind: 'nested', name, place: value?.place, isObject: value?.isObject ?? false };
+      }
       values.set(name, value);
       if (cursor.skipSpace() === CLOSE) break;
       cursor.take(COMMA);
@@ -121,6 +155,7 @@ function nameOf(text: string, span: StringSpan): string {
 interface WrongList {
   readonly kind: 'wrong';
   readonly place: number;
+  readonly isObject: boolean;
 }
 
 /** The value here, or undefined if it nests deeper than that of any request. */
@@ -144,8 +179,9 @@ function scanList(cursor: JsonCursor): BodyValue | WrongList {
   else {
     for (;;) {
       if (cursor.skipSpace() !== QUOTE) {
-        if (cursor.unit !== OPEN && cursor.unit !== OPEN_LIST) cursor.takeScalar();
-        return { kind: 'wrong', place: items };
+        const isObject = cursor.unit === OPEN;
+        if (!isObject && cursor.unit !== OPEN_LIST) cursor.takeScalar();
+        return { kind: 'wrong', place: items, isObject };
       }
       cursor.takeString();
       items += 1;

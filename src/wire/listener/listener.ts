@@ -14,11 +14,12 @@ import {
 import { createServer as createNetServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LOCAL_PEER } from '../../domain/client-address.ts';
 import type { Logger } from '../../logger.ts';
 import type { Dispatch } from '../dispatch.ts';
 import type { Holdings } from '../holdings/holdings.ts';
 import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from '../http/bounds.ts';
-import { listen } from '../http/listen.ts';
+import { listen, type Place } from '../http/listen.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../http/messages.ts';
 import { createHttp1Server, HTTP1_OPTIONS } from './http1-server.ts';
 import { HTTP2_OPTIONS, SessionWatch } from './http2-sessions.ts';
@@ -44,8 +45,8 @@ export interface ListenerOptions {
 
 /** The port that callers connect to, from `listen` to `close`. */
 export interface Listener {
-  /** Resolves with the port once connections are accepted. @throws the system's error if the address cannot be had. */
-  listen(port: number, host: string): Promise<number>;
+  /** Resolves with the place once connections are accepted. @throws the system's error if it cannot be had. */
+  listen(place: Place): Promise<Place>;
   /** Uses a new certificate for connections from now on. @throws Error if it is not valid; the old one stays. */
   setCertificate(tls: TlsFiles): void;
   /** From now on every connection serves one more request, and its peer is told with the response. */
@@ -92,6 +93,7 @@ export function createListener({ dispatch, logger, holdings, tls }: ListenerOpti
     (socket) => {
       // A socket without a listener for its errors ends the process with them.
       socket.on('error', () => {});
+      if (typeof server.address() === 'string') nameLocalPeer(socket);
       if (!holdings.accept(socket)) return;
       sockets.add(socket);
       socket.once('close', () => sockets.delete(socket));
@@ -103,7 +105,7 @@ export function createListener({ dispatch, logger, holdings, tls }: ListenerOpti
   const http1Connections = (secure ?? http1) as Pick<typeof http1, 'closeIdleConnections'>;
 
   return {
-    listen: (port, host) => listen(server, { port, host, backlog: BACKLOG }),
+    listen: (place) => listen(server, { ...place, backlog: BACKLOG }),
     setCertificate: (files) => secure?.setSecureContext(files),
     startLeaving: () => sessions.startLeaving(),
     close: async (grace) => {
@@ -133,6 +135,14 @@ export function createListener({ dispatch, logger, holdings, tls }: ListenerOpti
       sessions.closeIdle();
     },
   };
+}
+
+let localPeers = 0;
+
+/** Gives a connection of a Unix socket what those of a port have: an address, and a port that tells it from others. */
+function nameLocalPeer(socket: Socket): void {
+  const port = ++localPeers;
+  Object.defineProperties(socket, { remoteAddress: { value: LOCAL_PEER }, remotePort: { value: port } });
 }
 
 /**

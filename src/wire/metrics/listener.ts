@@ -7,13 +7,13 @@ import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Health } from '../health.ts';
 import { envelopeBody, errorHeaders, httpStatus } from '../http/fault.ts';
-import { listen } from '../http/listen.ts';
+import { listen, type Place } from '../http/listen.ts';
 import { probe } from '../probes.ts';
 
 /** The port that metrics are read at, from `listen` to `close`. */
 export interface MetricsListener {
-  /** Resolves with the port. @throws the system's error. */
-  listen(port: number, host: string): Promise<number>;
+  /** Resolves with the place once it is open. @throws the system's error. */
+  listen(place: Place): Promise<Place>;
   close(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export function createMetricsListener(registry: Registry, health: Health): Metri
     socket.once('close', () => sockets.delete(socket));
   });
   return {
-    listen: (port, host) => listen(server, { port, host }),
+    listen: (place) => listen(server, place),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -7,7 +7,8 @@ import { Counter, Histogram, Registry } from 'prom-client';
 import { ERROR_TABLE } from '../../domain/errors.ts';
 import { STORE_BUDGET_MS } from '../../stores/budget.ts';
 import type { Health } from '../health.ts';
-import type { Exchange, Observer } from '../http/exchange.ts';
+import type { Observer } from '../http/exchange.ts';
+import { shownStatus } from '../http/fault.ts';
 import { createMetricsListener, type MetricsListener } from './listener.ts';
 import { addStateMetrics, type StateSources } from './state.ts';
 
@@ -75,7 +76,7 @@ function createObserver(registry: Registry): Observer {
   return (exchange) => {
     const { facts, startedAt } = exchange;
     const { route, protocol, reason, admittedAt, invokedAt, endedAt } = exchange.record;
-    requests.inc({ route, protocol, status: statusOf(exchange) });
+    requests.inc({ route, protocol, status: String(shownStatus(exchange) || 'none') });
     seconds.observe({ route, protocol }, (endedAt - startedAt) / 1000);
     // An unready replica says so to every probe, which is no failure of a request.
     if (reason !== undefined && !route.startsWith('/health/')) errors.inc({ reason: reason.toLowerCase() });
@@ -95,13 +96,4 @@ function createObserver(registry: Registry): Observer {
     choices.inc({ model }, facts.choices ?? 0);
     confidence.observe({ model }, facts.confidence ?? 0);
   };
-}
-
-/**
- * The HTTP status to count; for a failure over gRPC, where every status is 200, the one that REST has for it; `none`
- * where the caller left before there was one.
- */
-function statusOf({ response, record: { protocol, reason } }: Exchange): string {
-  if (!response.headersSent) return 'none';
-  return String(protocol === 'grpc' && reason !== undefined ? ERROR_TABLE[reason].http : response.statusCode);
 }

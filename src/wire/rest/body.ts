@@ -6,7 +6,8 @@ import { createByteCollector } from '../http/byte-collector.ts';
 import { type HttpRequest, isHttp2, wasReset } from '../http/messages.ts';
 import { throwRestAway } from '../http/unwanted.ts';
 
-const tooLarge = (): DomainError =>
+/** The fault of a body beyond the bound. */
+export const tooLarge = (): DomainError =>
   new DomainError('BODY_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
 
 /**

@@ -1,6 +1,7 @@
 /** REST: a protocol beside gRPC and Connect, in front of the same procedures. */
 import type { BodyLimits } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
+import type { ModelRevision } from '../../engine/engine.ts';
 import type { Procedure } from '../../service/procedure.ts';
 import type { Gate } from '../call/gate.ts';
 import { invoke } from '../call/invoke.ts';
@@ -17,9 +18,7 @@ import { createRouter, type Match } from './router.ts';
 import { createRoutes, type Route } from './routes.ts';
 
 /** What a path leads to: what the router found, or a page. The probes of health are pages here. */
-type Found =
-  | Match
-  | { readonly kind: 'page'; readonly page: Pick<Probe, 'fault'> & { readonly body: string | Buffer } };
+type Found = Match | { readonly kind: 'page'; readonly page: Pick<Probe, 'fault'> & { readonly body: string } };
 
 /** A handler over procedures. @throws Error if an annotation cannot be served. */
 export function createRestHandler(options: {
@@ -27,14 +26,15 @@ export function createRestHandler(options: {
   readonly gate: Gate;
   readonly health: Health;
   readonly bodies: BodyLimits;
+  readonly models: () => readonly ModelRevision[];
 }): ProtocolHandler {
   const { gate, health, bodies } = options;
   const route = createRouter(createRoutes(options.procedures));
-  const pages = createPages();
+  const pages = createPages(options.models);
 
   const find = (exchange: Exchange, path: string): Found => {
     const { method = '' } = exchange.request;
-    const body = pages.get(path);
+    const body = pages.get(path)?.();
     const page = body === undefined ? probe(health, path) : { body, fault: undefined };
     if (page === undefined) return route(method, path);
     exchange.received({ route: path });
@@ -65,12 +65,9 @@ export function createRestHandler(options: {
         respond(exchange, { status: 200, body: found.page.body }, health.draining);
         break;
       case 'not_found':
-        throw new DomainError('ROUTE_NOT_FOUND', 'no resource has this path; GET / says where they are');
+        throw new DomainError('ROUTE_NOT_FOUND', `no resource has this path; ${found.hint}GET / says where they are`);
       case 'method_not_allowed': {
-        const fault = new DomainError(
-          'METHOD_NOT_ALLOWED',
-          'this resource does not have that method; see the Allow header',
-        );
+        const fault = new DomainError('METHOD_NOT_ALLOWED', `this resource has only ${found.allow}`);
         refuse(exchange, fault, health.draining, { allow: found.allow });
       }
     }

@@ -1,11 +1,12 @@
 /** A request of a route: its body as a message. */
 import type { Message } from '@bufbuild/protobuf';
-import type { BodyLimits } from '../../domain/body-limits.ts';
+import type { BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
 import { bodyTurn } from '../http/body-turns.ts';
 import type { Exchange } from '../http/exchange.ts';
+import { GZIP, unpack } from '../http/gunzip.ts';
 import type { HttpRequest } from '../http/messages.ts';
-import { readBody } from './body.ts';
+import { readBody, tooLarge } from './body.ts';
 import type { Route } from './routes.ts';
 
 /** Reads the request, after the gate. `variables`: the fields that its path gave. @throws DomainError. */
@@ -16,22 +17,35 @@ export async function readRequest(
   bodies: BodyLimits,
 ): Promise<Message> {
   if (!hasBody) return read(undefined, variables);
+  const packed = isPacked(exchange.request);
   assertJsonContent(exchange.request);
-  const body = await readBody(exchange.request, bodies.meter(exchange.caller));
+  const meter = bodies.meter(exchange.caller);
+  const received = await readBody(exchange.request, meter);
+  const body = packed ? await unpackedBody(received, meter) : received;
   const turn = bodyTurn(body.length);
   if (turn !== undefined) await turn;
   return read(body, variables);
 }
 
-/**
- * @throws DomainError UNSUPPORTED_MEDIA_TYPE or UNSUPPORTED_ENCODING if the headers do not announce
- * plain JSON in UTF-8.
- */
+/** Whether the body is compressed. @throws DomainError UNSUPPORTED_ENCODING for another coding than gzip. */
+function isPacked({ headers }: HttpRequest): boolean {
+  const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
+  if (coding === GZIP) return true;
+  if (coding === 'identity') return false;
+  throw new DomainError('UNSUPPORTED_ENCODING', 'request bodies are sent as they are, or as Content-Encoding: gzip');
+}
+
+async function unpackedBody(body: Uint8Array, meter: BodyMeter): Promise<Uint8Array> {
+  const found = await unpack(body, meter);
+  if (found.kind === 'plain') return found.bytes;
+  if (found.kind === 'too_large') throw tooLarge();
+  throw found.kind === 'refused'
+    ? found.fault
+    : new DomainError('INVALID_JSON', 'the body is not gzip, which its Content-Encoding says it is');
+}
+
+/** @throws DomainError UNSUPPORTED_MEDIA_TYPE if the headers do not announce JSON in UTF-8. */
 function assertJsonContent(request: HttpRequest): void {
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new DomainError('UNSUPPORTED_ENCODING', 'request bodies must not be compressed');
-  }
   const type = request.headers['content-type'];
   if (type === 'application/json') return;
   const [media = '', ...parameters] = (type ?? '').split(';');

@@ -1,17 +1,16 @@
 /** What a call over REST is answered with: a status, headers and a body. */
 import type { Exchange } from '../http/exchange.ts';
-import type { WholeResponse } from '../http/response.ts';
+import { factHeaders, type WholeResponse } from '../http/response.ts';
 import type { Route } from './routes.ts';
 
 /** The response with the message that the procedure returned. */
 export function responseOf({ facts, caller }: Exchange, route: Route, message: object): WholeResponse {
-  const headers: Record<string, string> = {};
+  const headers = factHeaders(facts);
   const location = route.location(message);
   if (location !== undefined) headers.location = location;
   // The times of stages reveal what engines have in their caches and what they do for others. The holder of a key can
   // be held to account for what it finds out.
   if (facts.timings !== undefined && caller.kind === 'key') headers['server-timing'] = serverTiming(facts.timings);
-  if (facts.learned !== undefined) headers['x-umpire-learned'] = facts.learned;
   return { status: route.successStatus, headers, body: route.write(message) };
 }
 

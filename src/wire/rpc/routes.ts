@@ -14,6 +14,7 @@ import { invoke } from '../call/invoke.ts';
 import type { Health } from '../health.ts';
 import type { Holdings } from '../holdings/holdings.ts';
 import { MAX_BODY_BYTES } from '../http/bounds.ts';
+import { factHeaders } from '../http/response.ts';
 import { compileMessageChecker } from './check-message.ts';
 import type { UniversalHandler } from './connect-private.ts';
 import { exchangeOf, noting } from './context.ts';
@@ -77,8 +78,7 @@ function mount(router: ConnectRouter, procedure: Procedure): void {
       check(request);
       const exchange = exchangeOf(context);
       const result = await invoke(procedure, request, exchange);
-      const { learned } = exchange.facts;
-      if (learned !== undefined) context.responseHeader.set('x-umpire-learned', learned);
+      for (const header of Object.entries(factHeaders(exchange.facts))) context.responseHeader.set(...header);
       return result;
     });
   // A request without side effects can come in a URL, which nothing scans.

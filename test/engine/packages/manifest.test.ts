@@ -87,7 +87,9 @@ test('the default revision', (t) => {
   });
   const cases: readonly (readonly [readonly RevisionClaim[], string | undefined])[] = [
     [[claim('r1', true), claim('r2', false)], 'r1'],
-    [[claim('r1', true), claim('r2', true), claim('r10', true)], 'r2'],
+    [[claim('r1', true), claim('r2', true), claim('r10', true)], 'r10'],
+    [[claim('r09', true), claim('r9', true), claim('2026-2', true), claim('r9-rc1', true)], 'r9-rc1'],
+    [[claim('2026-11', true), claim('2026-2', true)], '2026-11'],
     [[claim('r1', false), claim('r2', false)], 'r2'],
     [[claim('r1', false), claim('r2', true, 'broken')], 'r1'],
     [[claim('r1', false, 'broken'), claim('r2', false, 'broken')], 'r2'],

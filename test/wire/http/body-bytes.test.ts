@@ -68,6 +68,33 @@ test('a compressed body counts as what it becomes: Connect', async (t) => {
   t.is((await send(port, { body: JSON.stringify(VALID_BODY) })).status, 429);
 });
 
+test('a compressed body is decided over REST as over Connect, bounded and counted by what it becomes', async (t) => {
+  const open = await startService({}, { engine: createScriptedEngine() });
+  t.teardown(open.stop);
+  const text = JSON.stringify(VALID_BODY);
+  for (const coding of ['gzip', 'GZIP']) {
+    t.is((await send(open.port, { body: gzipSync(text), headers: { 'content-encoding': coding } })).status, 200);
+  }
+  t.is((await send(open.port, { body: text, headers: { 'content-encoding': 'identity' } })).status, 200);
+  isError(t, await send(open.port, { body: bomb, headers: GZIP }), {
+    status: 413,
+    code: 'body_too_large',
+    param: null,
+  });
+  isError(t, await send(open.port, { body: text, headers: GZIP }), { status: 400, code: 'invalid_json', param: null });
+  isError(t, await send(open.port, { body: '', headers: GZIP }), { status: 400, code: 'invalid_json', param: null });
+  for (const coding of ['br', 'deflate', 'gzip, br', 'aws-chunked']) {
+    const refused = await send(open.port, { body: gzipSync(text), headers: { 'content-encoding': coding } });
+    isError(t, refused, { status: 415, code: 'unsupported_encoding', param: null });
+    t.is(refused.headers['accept-encoding'], 'gzip');
+  }
+
+  const { port } = await narrow(t);
+  const statuses = [];
+  for (let count = 0; count < 3; count += 1) statuses.push((await send(port, { headers: GZIP, body: packed })).status);
+  t.deepEqual(statuses, [200, 200, 429]);
+});
+
 test('a compressed message counts as what it becomes: gRPC', async (t) => {
   const { port } = await narrow(t);
   const message = toBinary(

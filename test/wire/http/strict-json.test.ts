@@ -1,4 +1,5 @@
 /** The scanner of bodies, beside JSON.parse. */
+import { gzipSync } from 'node:zlib';
 import test from 'ava';
 import fc from 'fast-check';
 import { DomainError } from '../../../src/domain/errors.ts';
@@ -41,11 +42,11 @@ const STOPS: readonly (readonly [what: string, text: string, ScannedBody])[] = [
   ['an unknown property, whatever follows', '{"a":"1","x":@', { kind: 'unknown', name: 'x' }],
   ['one that is written with escapes', '{"\\u005f_proto__":', { kind: 'unknown', name: '__proto__' }],
   ['a long one', `{"${'n'.repeat(500)}"`, { kind: 'unknown', name: 'n'.repeat(129) }],
-  ['an object', '{"a":{', { kind: 'nested', name: 'a', place: undefined }],
-  ['a list in place of a string', '{"a":[', { kind: 'nested', name: 'a', place: undefined }],
-  ['a list in a list', '{"list":["x",[', { kind: 'nested', name: 'list', place: 1 }],
-  ['a number in a list', '{"list":["x",0', { kind: 'nested', name: 'list', place: 1 }],
-  ['an object in a list', '{"list":[{', { kind: 'nested', name: 'list', place: 0 }],
+  ['an object', '{"a":{', { kind: 'nested', name: 'a', place: undefined, isObject: false }],
+  ['a list in place of a string', '{"a":[', { kind: 'nested', name: 'a', place: undefined, isObject: false }],
+  ['a list in a list', '{"list":["x",[', { kind: 'nested', name: 'list', place: 1, isObject: false }],
+  ['a number in a list', '{"list":["x",0', { kind: 'nested', name: 'list', place: 1, isObject: false }],
+  ['an object in a list', '{"list":[{', { kind: 'nested', name: 'list', place: 0, isObject: true }],
 ];
 for (const [what, text, expected] of STOPS) test(`stops at ${what}`, (t) => t.deepEqual(scan(text), expected));
 
@@ -177,7 +178,32 @@ const REFUSED: readonly (readonly [what: string, bytes: Uint8Array, message: Reg
   ['null', Buffer.from('null'), /object/],
   ['a number', Buffer.from('7'), /object/],
   ['garbage, without quoting it', Buffer.from('{"a": geheim}'), /^the body is not valid JSON \(at position 6\)$/],
-  ['a cut-off text', Buffer.from('{"a": "geheim'), /^the body is not valid JSON$/],
+  ['garbage in a body with lines', Buffer.from('{\n "a": 1\n}x'), /^the body is not valid JSON \(line 3, column 2\)$/],
+  [
+    'a raw line break in a string',
+    Buffer.from('{\n "a": "x\ny"}'),
+    /\(line 2, column 9\): a line break .* must be escaped, as in \\n$/,
+  ],
+  ['an object that was encoded twice', Buffer.from(JSON.stringify('{"a":"x"}')), /a JSON string that holds an object/],
+  ['one with line breaks', Buffer.from(JSON.stringify('\n {"a":"x"}')), /a JSON string that holds an object/],
+  ['what cmd leaves of an object', Buffer.from("'{model:"), /\(at position 0\): names and texts need double quotes/],
+  ['what PowerShell leaves', Buffer.from('{model: x}'), /\(at position 1\): names and texts need double quotes/],
+  ['another string', Buffer.from('"text"'), /^the body must be a JSON object$/],
+  ['UTF-16 with a mark', Buffer.from('\ufeff{"a":"x"}', 'utf16le'), /; this looks like UTF-16$/],
+  ['UTF-16 without one', Buffer.from('{"a":"x"}', 'utf16le'), /; this looks like UTF-16$/],
+  [
+    'Latin-1',
+    Buffer.from('{"a":"Gr\u00fc\u00dfe"}'.replace('\u00dfe', 'n'), 'latin1'),
+    /; this looks like Latin-1 or Windows-1252$/,
+  ],
+  [
+    'GBK',
+    Buffer.concat([Buffer.from('{"a":"'), Buffer.from('c4e3bac3cac0bde7', 'hex'), Buffer.from('"}')]),
+    /looks like GBK/,
+  ],
+  ['gzip', gzipSync('{}'), /; this looks like gzip, which Content-Encoding must say$/],
+  ['bytes of no encoding', Buffer.from('7b2261223a22ff41fefe', 'hex'), /^the body is not valid UTF-8$/],
+  ['a cut-off text', Buffer.from('{"a": "geheim'), /^the body is not valid JSON: it ends too early$/],
 ];
 for (const [what, bytes, message] of REFUSED)
   test(`refuses ${what}`, (t) => t.throws(() => scanBody(bytes, SHAPE), { instanceOf: DomainError, message }));

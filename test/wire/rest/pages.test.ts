@@ -1,12 +1,18 @@
 /** `/` and `/openapi.json`, and the way there from a path that is none. */
 import { readFileSync } from 'node:fs';
 import test from 'ava';
+import type { ScoreOutcome } from '../../../src/engine/engine.ts';
 import { VERSION } from '../../../src/version.ts';
-import { send } from '../../support/http.ts';
-import { createScriptedEngine } from '../../support/scripted-engine.ts';
+import { VALID_BODY } from '../../support/answers.ts';
+import { callGrpc, openGrpc } from '../../support/grpc.ts';
+import { decide, send } from '../../support/http.ts';
+import { DECIDE } from '../../support/raw-rpc.ts';
+import { until } from '../../support/redis.ts';
+import { createScriptedEngine, descending } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 
-const service = await startService({}, { engine: createScriptedEngine() });
+const engine = createScriptedEngine();
+const service = await startService({}, { engine });
 test.after.always(() => service.stop());
 const get = (path: string, method = 'GET') => send(service.port, { path, method });
 const generated = JSON.parse(readFileSync(new URL('../../../gen/openapi.json', import.meta.url), 'utf8'));
@@ -18,18 +24,62 @@ test('the front page says which version this is, and its links lead somewhere', 
   t.regex(String(headers['x-request-id']), /^req_/);
   const front = JSON.parse(text) as Record<string, string>;
   t.like(front, { service: 'umpire', version: VERSION, contract: generated.info.version });
+  const { served } = JSON.parse(text) as { served: { model: string; languages: unknown }[] };
+  t.deepEqual(
+    served.map(({ model, languages }) => [model, languages]),
+    [
+      ['gone@r1', null],
+      ['minilm-l6@r1', ['en']],
+      ['minilm-l6@r2', null],
+      ['off@r1', null],
+    ],
+  );
   for (const path of [front.openapi, front.models]) t.is((await get(String(path))).status, 200, path);
 });
 
 test('the document is the generated one, for the address that it was asked at', async (t) => {
   const { status, text } = await get('/openapi.json');
   t.is(status, 200);
-  const { servers, ...served } = JSON.parse(text);
+  const { servers, 'x-umpire-models': models, ...served } = JSON.parse(text);
+  t.deepEqual(models[1], { model: 'minilm-l6@r1', plain_name: true, status: 'ready', languages: ['en'] });
   const { servers: _, ...expected } = generated;
   t.deepEqual(served, expected);
   t.deepEqual(
     servers.map(({ url }: { url: string }) => url),
     ['/'],
+  );
+});
+
+test('a decision and a model say which languages that model was measured in, and what it could not read', async (t) => {
+  const said = ({ headers }: { headers: object }) =>
+    Object.fromEntries(Object.entries(headers).filter(([name]) => /^x-umpire/.test(name)));
+  t.deepEqual(said(await get('/v1/models/minilm-l6')), { 'x-umpire-languages': 'en' });
+  t.deepEqual(said(await get('/v1/models/minilm-l6@r2')), {});
+  t.deepEqual(said(await decide(service.port, VALID_BODY)), { 'x-umpire-languages': 'en' });
+  engine.script = (job, terms) => ({ ...descending(job, terms), unread: { share: 0.618, over: true } }) as ScoreOutcome;
+  const unread = { 'x-umpire-languages': 'en', 'x-umpire-unread': '0.62' };
+  t.deepEqual(said(await decide(service.port, VALID_BODY)), unread);
+  t.deepEqual(said(await send(service.port, { path: DECIDE, body: JSON.stringify(VALID_BODY) })), unread);
+  engine.script = descending;
+});
+
+test('a probe that says what the last one said is told at debug, and a failed gRPC call with the status of REST', async (t) => {
+  const engine = createScriptedEngine();
+  const watched = await startService({ LOG_LEVEL: 'debug' }, { engine });
+  t.teardown(watched.stop);
+  const probe = () => send(watched.port, { path: '/health/ready' });
+  for (const ready of [true, true, false, false, true]) {
+    engine.isReady = ready;
+    await probe();
+  }
+  const grpc = openGrpc(watched.port);
+  await callGrpc(grpc.decisions, 'CreateDecision', { ...VALID_BODY, choices: ['one'] });
+  grpc.close();
+  const lines = () => watched.log.filter(({ msg }) => msg === 'request');
+  await until(() => lines().length === 6);
+  t.deepEqual(
+    lines().map(({ level, status }) => `${level} ${status}`),
+    ['info 200', 'debug 200', 'info 503', 'debug 503', 'info 200', 'info 400'],
   );
 });
 
@@ -42,10 +92,21 @@ test('HEAD has no body, other methods are refused, other paths are shown the way
     const refused = await get(path, 'POST');
     t.is(refused.status, 405);
     t.is(refused.headers.allow, 'GET, HEAD');
+    t.regex(refused.text, /this resource has only GET, HEAD/);
   }
   for (const path of ['/v1', '/v2/decisions', '/openapi.yaml']) {
     const { status, text } = await get(path);
     t.is(status, 404);
     t.regex(JSON.parse(text).error.message, /GET \//);
+  }
+  for (const [path, hint] of [
+    ['/v1/decisions/', /; \/v1\/decisions has no slash at its end; /],
+    ['/v1/models/geheim/', /; \/v1\/models\/\{model\} has no slash at its end; /],
+    ['/health', /; health is at \/health\/live and \/health\/ready; /],
+    ['/healthz', /; health is at /],
+  ] as const) {
+    const { message } = JSON.parse((await get(path)).text).error;
+    t.regex(message, hint);
+    t.notRegex(message, /geheim/);
   }
 });
