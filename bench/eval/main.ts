@@ -1,9 +1,10 @@
 /**
  * `npm run eval -- --models a,b [--data FOLDER,…] [--sets a,b] [--rows N] [--url URL] [--out FOLDER] [--concurrency N]
  * [--parallel]`: measures how well models decide, through a service over HTTP. It starts a service of its own unless
- * `--url` names one. `--data` names one or more folders; without it the everyday test and the sample in the repository
- * are read. `--parallel` also measures how far answers agree between sets in parallel languages. Prints Markdown; with
- * `--out` also writes `results.md`, `results.json`, `accuracy.svg` and `reliability.svg` to that folder.
+ * `--url` names one. `--data` names one or more folders; without it the everyday test, the ordinary test and the
+ * sample in the repository are read. `--parallel` also measures how far answers agree between sets in parallel
+ * languages. Prints Markdown; with `--out` also writes `results.md`, `results.json`, `accuracy.svg` and
+ * `reliability.svg` to that folder.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +22,9 @@ const { values } = parseArgs({
     models: { type: 'string', default: 'umpire-mini' },
     data: {
       type: 'string',
-      default: ['everyday', 'sample'].map((folder) => fileURLToPath(new URL(folder, import.meta.url))).join(),
+      default: ['everyday', 'ordinary', 'sample']
+        .map((folder) => fileURLToPath(new URL(folder, import.meta.url)))
+        .join(),
     },
     sets: { type: 'string' },
     rows: { type: 'string' },
