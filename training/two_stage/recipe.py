@@ -148,6 +148,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--learning-rate", type=float, help="instead of the one in RATES")
     parser.add_argument("--everyday", type=float, default=0.3, help="the share of rows from the everyday corpus")
+    parser.add_argument("--tables", type=float, default=0.3, help="the share of rows from the tables")
     parser.add_argument(
         "--stage-a-minutes",
         type=float,
@@ -204,6 +205,7 @@ def main() -> None:
                 options.minutes,
                 **rates,
                 everyday=options.everyday,
+                tables=options.tables,
                 first_rows=tuple(options.first_rows),
                 without=tuple(options.without),
             )

@@ -31,6 +31,8 @@ class Settings:
     rounded_from: float = 1.0
     # The share of rows from the everyday corpus.
     everyday: float = 0.3
+    # The share of rows from the tables of ordinary decisions.
+    tables: float = 0.0
     # So many draws at first are of the tasks of each phase of mix.FIRST.
     first_rows: tuple[int, ...] = ()
     seed: int = 1

