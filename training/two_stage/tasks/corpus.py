@@ -4,9 +4,10 @@ import random
 from dataclasses import replace
 
 from .. import negation, sheets
-from ..everyday import OF_A_FIELD, ORDINAL, Group, fewer, open_question, residual
+from ..everyday import OF_A_FIELD, ORDINAL, Group, open_question, residual
 from ..pool import Pool
 from ..records import CROSSED, EVEN, Decision
+from ..table_draws import fewer
 from ..wordings import RESIDUAL
 
 # The kinds of `reading`.
