@@ -13,7 +13,7 @@ import numpy as np
 from .records import read_folder
 from .similarities import similarities
 from .tokens import Reader, bare_tokenizer
-from .watch import RATIOS, watch
+from .watch import RATIOS, Watched, watch
 from .workshop import kept_stage_b, load_encoder, minilm_folder
 
 
@@ -26,7 +26,8 @@ def main() -> None:
     reader = Reader(bare_tokenizer(minilm_folder() / "tokenizer.json")[0])
     stage_a, stage_b = load_encoder(arguments.work / "stage_a.pt"), kept_stage_b(arguments.work)
     sets = read_folder(arguments.sets)
-    found = watch(stage_b, sets, {name: similarities(stage_a, rows, reader, {}) for name, rows in sets.items()}, reader)
+    held = {n: Watched.of(rows, similarities(stage_a, rows, reader, {}), reader) for n, rows in sets.items()}
+    found = watch(stage_b, held)
     kinds = {name: rows[0].task for name, rows in sets.items()}
     print("ratios", RATIOS)
     for kind in sorted(set(kinds.values())):

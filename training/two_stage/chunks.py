@@ -1,8 +1,7 @@
-"""Training rows as flat arrays, drawn and tokenised chunk by chunk, so that other processes can draw them while a GPU
-learns.
+"""Training rows as flat arrays, drawn chunk by chunk, so that other processes can draw them while a GPU learns.
 
-A chunk is a function of the seed and its number alone. Its texts and choices are token ids; what stage A says of them
-is found where the model is (`similar`), and `collate` lays any of its rows out as a batch of stage B.
+A chunk is a function of the seed and its number alone. Its texts and choices are token ids, and `collate` lays any of
+its rows out as a batch of stage B.
 """
 
 import os
@@ -11,14 +10,16 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
+from typing import TypeVar
 
 import numpy as np
 
-from .mix import Mix
 from .records import CROSSED, EVEN, TEACHER, Decision
 from .stack import BEST
 from .stage_b import Pack, pack
 from .tokens import CLS, MASK, SEP, Reader
+
+T = TypeVar("T")
 
 # Targets other than a label.
 TARGETS = {TEACHER: -1, EVEN: -2, CROSSED: -3}
@@ -198,19 +199,16 @@ def targets_of(labels: np.ndarray, ranks: np.ndarray, there: np.ndarray) -> np.n
     """Target distributions [rows, options]: the label, on a scale a little of its neighbours; even where there is no
     label (a teacher's are found in training).
     """
-    result = there / there.sum(1, keepdims=True)
-    for row, label in enumerate(labels):
-        if label < 0:
-            continue
-        result[row] = 0
-        near = (
-            np.flatnonzero((np.abs(ranks[row] - ranks[row, label]) == 1) & (ranks[row] >= 0))
-            if ranks[row, label] >= 0
-            else ()
-        )
-        result[row, label] = 1 - (NEIGHBOURS if len(near) else 0)
-        for place in near:
-            result[row, place] = NEIGHBOURS / len(near)
+    labelled = labels >= 0
+    rows, places = np.flatnonzero(labelled), labels[labelled]
+    own = np.full((len(labels), 1), -9)
+    own[rows, 0] = ranks[rows, places]
+    near = (np.abs(ranks - own) == 1) & (ranks >= 0) & (own >= 0)
+    neighbours = near.sum(1, keepdims=True)
+    result = np.where(
+        labelled[:, None], near * NEIGHBOURS / np.maximum(neighbours, 1), there / there.sum(1, keepdims=True)
+    )
+    result[rows, places] = np.where(neighbours[rows, 0] > 0, 1 - NEIGHBOURS, 1)
     return result.astype(np.float32)
 
 
@@ -247,37 +245,15 @@ def batches(chunk: Chunk, tokens_a_batch: int, seed: int) -> list[np.ndarray]:
 
 
 class Source:
-    """Chunks in order from a number on, drawn by so many processes ahead of their use (0: when they are asked for).
-
-    `weights`: those of the tasks for the chunk of a number.
+    """What `draw` makes of the numbers from `first` on, by so many processes ahead of its use (0: when it is asked
+    for).
     """
 
-    def __init__(
-        self,
-        mix: Mix,
-        reader: Reader,
-        weights: Callable[[int], dict[str, float]],
-        rows: int,
-        seed: int,
-        processes: int,
-    ):
-        self.mix, self.reader, self.weights, self.rows, self.seed, self.processes = (
-            mix,
-            reader,
-            weights,
-            rows,
-            seed,
-            processes,
-        )
+    def __init__(self, draw: Callable[[int], T], processes: int):
+        self.draw, self.processes = draw, processes
 
-    def draw(self, number: int) -> Chunk:
-        """The chunk of this number."""
-        return flattened(
-            [row for _, row in self.mix.rows(self.rows, self.seed * 10007 + number, self.weights(number))], self.reader
-        )
-
-    def chunks(self, first: int) -> Iterator[Chunk]:
-        """The chunks from the number `first` on, without end."""
+    def drawn(self, first: int) -> Iterator[T]:
+        """In order, without end."""
         if not self.processes:
             while True:
                 yield self.draw(first)
@@ -298,5 +274,5 @@ class Source:
 _source: Source
 
 
-def _draw(number: int) -> Chunk:
+def _draw(number: int) -> T:
     return _source.draw(number)

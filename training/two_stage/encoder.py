@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -45,6 +44,11 @@ class Shape:
     vocabulary: int = 30522
     prefix: tuple[int, ...] = ()
     word_block: int = 0
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a package keeps its weights in five bits, and its words in four."""
+        return self.width > WIDTH
 
 
 MINILM = Shape("MiniLM-L6", 384, 6, 1536, 1e-12, 2, 0)
@@ -221,6 +225,8 @@ LAYER_PARTS = ("query", "key", "value", "attended", "attended_norm", "inner", "o
 
 def load_base(path: Path) -> Encoder:
     """The encoder with the weights of a `model.safetensors` of all-MiniLM-L6-v2."""
+    from safetensors.torch import load_file  # a carried run has none
+
     weights = load_file(str(path))
     renamed = {
         "words.weight": weights["embeddings.word_embeddings.weight"],

@@ -182,21 +182,17 @@ def report(workshop: Workshop, measured: dict[str, dict[str, float]], share: flo
     """`training.json`: what the stages came from, what they were trained with, and what they reach; `share`: of the
     second reader, if there is one.
     """
-    work, start_from, teacher = workshop.work, workshop.start_from, workshop.options.teacher
+    work, teacher = workshop.work, workshop.options.teacher
     beside = workshop.options.beside
 
     def kept(name: str) -> dict:
         return json.loads((work / name).read_text())
 
-    started = start_from and {
-        "package": start_from.name,
-        "files": json.loads((start_from / "model.json").read_text())["files"],
-    }
     done = torch.load(work / "stage_b.pt", map_location="cpu")["done"]
     stage_a = {"rows": A_ROWS, "minutes": workshop.options.stage_a_minutes, "seed": SEED, **kept("stage_a.json")}
     return {
         "reader": workshop.options.reader,
-        "started_from": started,
+        "started_from": workshop.started_from(),
         "teacher": teacher and teacher.name,
         "beside": beside and {"package": f"{beside.parent.name}@{beside.name}", "share": share},
         "stage_a": stage_a,

@@ -19,6 +19,8 @@ from .everyday import FITTED_KINDS, OPEN
 from .held_out import FAR_KINDS, KINDS
 from .sheets import KINDS as SHEETS
 from .stack import ABOUT, BEST, CLOSENESS, FEATURES, LN_N, RESIDUAL, VERDICTS, Scored, Share, Stack, features, fit
+from .tables import FAR as FAR_TABLES
+from .tables import KINDS as TABLES
 
 # What is tried for each number of the rule.
 LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -103,7 +105,12 @@ def chosen_share(means: np.ndarray, grid: list[Share], sets: dict) -> Share:
 
 def kinds_of(sets: Collection[str]) -> dict[str, list[str]]:
     """The sets of each kind of decision."""
-    every = {**KINDS, **FAR_KINDS, **{kind: [kind] for kind in (*FITTED_KINDS, *SHEETS)}}
+    every = {
+        **KINDS,
+        **FAR_KINDS,
+        "far_table": FAR_TABLES,
+        **{kind: [kind] for kind in (*FITTED_KINDS, *SHEETS, *TABLES)},
+    }
     kinds = {kind: [name for name in names if name in sets] for kind, names in every.items()}
     return {kind: names for kind, names in kinds.items() if names}
 

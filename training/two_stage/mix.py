@@ -14,6 +14,8 @@ from .everyday import BLANKS, Corpus
 from .pool import Pool, Similarity, is_residual
 from .records import CROSSED, EVEN, TEACHER, Decision
 from .sheets import Sheet
+from .table_draws import Table, draws
+from .tables import lexicon
 from .tasks import claims, corpus, feelings, freely, intents, questions, topics
 from .wordings import NAMES, RESIDUAL, respelled
 
@@ -52,6 +54,8 @@ FIRST = (
         "sheet": 12,
     },
 )
+# The task that draws from the tables of ordinary decisions, text by text.
+TABLES = "table"
 # Of all rows, where there is another stage B to learn from.
 CROSSED_SHARE = 0.1
 # Of rows: with choices spelled otherwise. Of texts that answer nothing: those that say nothing at all.
@@ -93,8 +97,10 @@ class Mix:
         label_similarity: Similarity | None = None,
         corpus: Corpus | None = None,
         sheets: Sequence[Sheet] = (),
+        tables: Sequence[Table] = (),
     ):
         self.pool = Pool(sets, label_similarity, corpus, sheets)
+        self.tables, self.words = tables, lexicon(tables)
         self.tasks = self.build()
 
     @staticmethod
@@ -192,10 +198,15 @@ class Mix:
             tasks |= {name: Task(partial(getattr(corpus, name), pool), 0) for name in (*EVERYDAY, "crossed")}
         return tasks
 
-    def weights(self, everyday: float, without: tuple[str, ...] = (), taught: bool = False) -> dict[str, float]:
-        """The weight of each task: `everyday` of all to the corpus, CROSSED_SHARE to rows for a teacher, if there is
-        one.
+    def weights(
+        self, everyday: float, without: tuple[str, ...] = (), taught: bool = False, tables: float = 0.0
+    ) -> dict[str, float]:
+        """The weight of each task: `everyday` of all to the corpus, `tables` to the tables of ordinary decisions, if
+        there are some, CROSSED_SHARE to rows for a teacher, if there is one.
         """
+        if tables and self.tables:
+            weights = self.weights(everyday / (1 - tables), without, taught)
+            return {**weights, TABLES: tables / (1 - tables) * sum(weights.values())}
         weights = {
             name: task.weight for name, task in self.tasks.items() if name not in (*without, *EVERYDAY, "crossed")
         }
@@ -219,4 +230,9 @@ class Mix:
         rng = random.Random(seed)
         weights = weights or {name: task.weight for name, task in self.tasks.items()}
         names = rng.choices(list(weights), list(weights.values()), k=count)
-        return [(name, self.finish(self.tasks[name].draw(rng), rng)) for name in names]
+        of_tables = draws(self.tables, self.words, rng)
+
+        def draw(name: str) -> Decision:
+            return next(of_tables) if name == TABLES else self.tasks[name].draw(rng)
+
+        return [(name, self.finish(draw(name), rng)) for name in names]

@@ -9,7 +9,6 @@ stage B is trained on. `--reader mpnet` grows stage B from all-mpnet-base-v2; st
 """
 
 import argparse
-import ctypes
 import random
 from pathlib import Path
 
@@ -19,83 +18,28 @@ import torch
 from .encoder import DEVICE, MPNET, SHAPES
 from .finish import finish, refit
 from .mix import FIRST
-from .settings import Settings
+from .settings import RATES, Settings
 from .settle import B_SHARES
+from .train_b import keep_memory
 from .workshop import A_MINUTES, SEED, Workshop
 
-# Of mallopt(3).
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 # Rows of each set that the rule is fitted on: an accuracy of one half then has a standard error of 3 points.
 HELD_ROWS = 240
 # Shares of a second reader that are tried.
 BESIDE_SHARES = (0.5, 0.25, 0.0, 0.75, 1.0, 1.5)
-# What a run from the base weights learns with, and one that goes on from a package; a GPU's batches are larger, and so
-# are its rates.
-RATES = {
-    ("minilm", "base", "cpu"): {"learning_rate": 1e-4, "head_rate": 4e-4},
-    ("minilm", "package", "cpu"): {"learning_rate": 6e-5, "head_rate": 1.2e-4, "layer_decay": 0.9, "frozen": 0},
-    ("minilm", "base", "cuda"): {"learning_rate": 3e-4, "head_rate": 1e-3, "dropout": 0.1, "average": 0.99},
-    ("minilm", "package", "cuda"): {"learning_rate": 2e-4, "head_rate": 4e-4, "dropout": 0.05, "average": 0.99},
-    ("e5", "base", "cpu"): {"learning_rate": 1e-4, "head_rate": 4e-4, "layer_decay": 0.9, "frozen": 3},
-    ("e5", "package", "cpu"): {"learning_rate": 6e-5, "head_rate": 1.2e-4, "layer_decay": 0.9, "frozen": 3},
-    ("e5", "base", "cuda"): {
-        "learning_rate": 2e-4,
-        "head_rate": 1e-3,
-        "layer_decay": 0.9,
-        "dropout": 0.1,
-        "average": 0.99,
-    },
-    ("e5", "package", "cuda"): {
-        "learning_rate": 1e-4,
-        "head_rate": 2e-4,
-        "layer_decay": 0.9,
-        "frozen": 3,
-        "dropout": 0.05,
-        "average": 0.99,
-    },
-    # What bounds these is the multiplications: half of the layers frozen is 1.4 times the rows of four, dropout would
-    # take a sixth of the time (its random numbers), and so does rounding.
-    ("mpnet", "base", "cpu"): {
-        "learning_rate": 5e-5,
-        "head_rate": 2e-4,
-        "layer_decay": 0.95,
-        "frozen": 2,
-        "rounded_from": 0.8,
-    },
-    ("mpnet", "package", "cpu"): {
-        "learning_rate": 4e-5,
-        "head_rate": 8e-5,
-        "layer_decay": 0.95,
-        "frozen": 6,
-        "rounded_from": 0.75,
-    },
-    ("mpnet", "base", "cuda"): {
-        "learning_rate": 1e-4,
-        "head_rate": 4e-4,
-        "frozen": 1,
-        "layer_decay": 0.9,
-        "dropout": 0.1,
-        "average": 0.99,
-        "rounded_from": 0.5,
-    },
-    ("mpnet", "package", "cuda"): {
-        "learning_rate": 5e-5,
-        "head_rate": 1e-4,
-        "frozen": 1,
-        "layer_decay": 0.9,
-        "dropout": 0.1,
-        "average": 0.99,
-        "rounded_from": 0.0,
-    },
-}
 
 
-def arguments() -> argparse.Namespace:
-    """What the command line says."""
+def arguments(carry: bool = False) -> argparse.Namespace:
+    """What the command line says; that of `carry` names an archive instead of a package."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with train/ and eval/")
     parser.add_argument("--work", type=Path, required=True, help="checkpoints; a run goes on from what is there")
-    parser.add_argument("--package", type=Path, required=True, help="models/<model>/<revision>")
+    if carry:
+        parser.add_argument("--archive", type=Path, required=True, help="the file that is made")
+        parser.add_argument("--megabytes", type=float, default=60, help="how many MiB it has at most")
+    else:
+        parser.add_argument("--package", type=Path, required=True, help="models/<model>/<revision>")
+        parser.add_argument("--from", type=Path, dest="carried", help="what a carried run left: finish from there")
     parser.add_argument("--reader", choices=SHAPES, default="minilm", help="what stage B is grown from")
     parser.add_argument(
         "--layers",
@@ -148,6 +92,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--learning-rate", type=float, help="instead of the one in RATES")
     parser.add_argument("--everyday", type=float, default=0.3, help="the share of rows from the everyday corpus")
+    parser.add_argument("--tables", type=float, default=0.3, help="the share of rows from the tables")
     parser.add_argument(
         "--stage-a-minutes",
         type=float,
@@ -176,12 +121,19 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def keep_memory() -> None:
-    """Has glibc keep what is freed: taking pages anew for every large array costs a tenth of a step."""
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):
-        libc.mallopt(M_MMAP_MAX, 0)
-        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+def settings_of(options: argparse.Namespace, device: str) -> Settings:
+    """What stage B is trained with on a device."""
+    rates = RATES[options.reader, "package" if options.start_from else "base", device]
+    rates = rates | ({"learning_rate": options.learning_rate} if options.learning_rate else {})
+    return Settings(
+        options.rows,
+        options.minutes,
+        **rates,
+        everyday=options.everyday,
+        tables=options.tables,
+        first_rows=tuple(options.first_rows),
+        without=tuple(options.without),
+    )
 
 
 def main() -> None:
@@ -195,19 +147,10 @@ def main() -> None:
     if options.refit:
         refit(workshop, options.refit, options.package)
         return
-    if not options.finish:
-        rates = RATES[options.reader, "package" if options.start_from else "base", DEVICE]
-        rates |= {"learning_rate": options.learning_rate} if options.learning_rate else {}
-        workshop.stage_b(
-            Settings(
-                options.rows,
-                options.minutes,
-                **rates,
-                everyday=options.everyday,
-                first_rows=tuple(options.first_rows),
-                without=tuple(options.without),
-            )
-        )
+    if options.carried:
+        workshop.take_back(options.carried)
+    elif not options.finish:
+        workshop.stage_b(settings_of(options, DEVICE))
     if not options.train_only:
         finish(workshop, options.package)
 

@@ -10,7 +10,8 @@ While stage B is trained its weights are rounded in the forward pass and the gra
 ("straight-through"), so that it learns to do with them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -90,6 +91,31 @@ def set_rounding(model: torch.nn.Module, kept: dict[str, list[int]] | None) -> N
     """Rounds all layers from now on, or none. `kept`: the input channels kept by the name of a layer."""
     for name, part in products(model).items():
         part.rounding = None if kept is None else Rounding(kept.get(name, []))
+
+
+class RoundedSteps:
+    """Rounds the weights of a model that is trained for the length of each step, as `set_rounding` would; but the
+    products know nothing of it, so they can be compiled. Weights that are not learned are rounded for good.
+    """
+
+    def __init__(self, model: torch.nn.Module, kept: dict[str, list[int]]):
+        parts = [(part.weight, Rounding(kept.get(name, []))) for name, part in products(model).items()]
+        self.learned = [(weight, rounding) for weight, rounding in parts if weight.requires_grad]
+        with torch.no_grad():
+            for weight, rounding in parts:
+                if not weight.requires_grad:
+                    weight.copy_(rounding(weight))
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Inside, the weights are rounded; behind it they are as they were, and have the gradients of the rounded."""
+        weights = [weight for weight, _ in self.learned]
+        with torch.no_grad():
+            whole = [weight.clone() for weight in weights]
+            torch._foreach_copy_(weights, [rounding(weight) for weight, rounding in self.learned])
+        yield
+        with torch.no_grad():
+            torch._foreach_copy_(weights, whole)
 
 
 def large_channels(model: torch.nn.Module, run) -> dict[str, list[int]]:

@@ -6,6 +6,66 @@ from torch import Tensor
 
 from .stage_b import StageB
 
+# What a run from the base weights learns with, and one that goes on from a package; a GPU's batches are larger, and so
+# are its rates.
+RATES = {
+    ("minilm", "base", "cpu"): {"learning_rate": 1e-4, "head_rate": 4e-4},
+    ("minilm", "package", "cpu"): {"learning_rate": 6e-5, "head_rate": 1.2e-4, "layer_decay": 0.9, "frozen": 0},
+    ("minilm", "base", "cuda"): {"learning_rate": 3e-4, "head_rate": 1e-3, "dropout": 0.1, "average": 0.99},
+    ("minilm", "package", "cuda"): {"learning_rate": 2e-4, "head_rate": 4e-4, "dropout": 0.05, "average": 0.99},
+    ("e5", "base", "cpu"): {"learning_rate": 1e-4, "head_rate": 4e-4, "layer_decay": 0.9, "frozen": 3},
+    ("e5", "package", "cpu"): {"learning_rate": 6e-5, "head_rate": 1.2e-4, "layer_decay": 0.9, "frozen": 3},
+    ("e5", "base", "cuda"): {
+        "learning_rate": 2e-4,
+        "head_rate": 1e-3,
+        "layer_decay": 0.9,
+        "dropout": 0.1,
+        "average": 0.99,
+    },
+    ("e5", "package", "cuda"): {
+        "learning_rate": 1e-4,
+        "head_rate": 2e-4,
+        "layer_decay": 0.9,
+        "frozen": 3,
+        "dropout": 0.05,
+        "average": 0.99,
+    },
+    # What bounds these is the multiplications: half of the layers frozen is 1.4 times the rows of four, dropout would
+    # take a sixth of the time (its random numbers), and so does rounding.
+    ("mpnet", "base", "cpu"): {
+        "learning_rate": 5e-5,
+        "head_rate": 2e-4,
+        "layer_decay": 0.95,
+        "frozen": 2,
+        "rounded_from": 0.8,
+    },
+    ("mpnet", "package", "cpu"): {
+        "learning_rate": 4e-5,
+        "head_rate": 8e-5,
+        "layer_decay": 0.95,
+        "frozen": 6,
+        "rounded_from": 0.75,
+    },
+    ("mpnet", "base", "cuda"): {
+        "learning_rate": 1e-4,
+        "head_rate": 4e-4,
+        "frozen": 1,
+        "layer_decay": 0.9,
+        "dropout": 0.1,
+        "average": 0.99,
+        "rounded_from": 0.5,
+    },
+    ("mpnet", "package", "cuda"): {
+        "learning_rate": 5e-5,
+        "head_rate": 1e-4,
+        "frozen": 1,
+        "layer_decay": 0.9,
+        "dropout": 0.1,
+        "average": 0.99,
+        "rounded_from": 0.0,
+    },
+}
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -31,6 +91,8 @@ class Settings:
     rounded_from: float = 1.0
     # The share of rows from the everyday corpus.
     everyday: float = 0.3
+    # The share of rows from the tables of ordinary decisions.
+    tables: float = 0.0
     # So many draws at first are of the tasks of each phase of mix.FIRST.
     first_rows: tuple[int, ...] = ()
     seed: int = 1

@@ -3,10 +3,12 @@
 import json
 import re
 from pathlib import Path
-
-from tokenizers import Tokenizer
+from typing import TYPE_CHECKING
 
 from .text import TextReader, build_symbols
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 # Of BERT's uncased vocabulary.
 CLS, SEP, MASK, UNK = 101, 102, 103, 100
@@ -15,11 +17,13 @@ CLS, SEP, MASK, UNK = 101, 102, 103, 100
 PREFIX = (104, 105, 110)
 
 
-def bare_tokenizer(path: Path) -> tuple[Tokenizer, str]:
+def bare_tokenizer(path: Path) -> "tuple[Tokenizer, str]":
     """The tokenizer of `tokenizer.json` less its special tokens, and its JSON.
 
     Without added tokens a "[SEP]" in a text is plain text; without a post-processor no CLS and SEP are placed.
     """
+    from tokenizers import Tokenizer  # a carried run has none
+
     spec = json.loads(path.read_text(encoding="utf-8"))
     spec.update(added_tokens=[], post_processor=None, truncation=None, padding=None)
     text = json.dumps(spec, ensure_ascii=False)
@@ -29,7 +33,7 @@ def bare_tokenizer(path: Path) -> tuple[Tokenizer, str]:
 class Reader:
     """Text -> token ids, for plain texts and for choices."""
 
-    def __init__(self, tokenizer: Tokenizer, symbols: dict[str, str] | None = None):
+    def __init__(self, tokenizer: "Tokenizer", symbols: dict[str, str] | None = None):
         self.tokenizer = tokenizer
         self.symbols = symbols if symbols is not None else build_symbols(lambda c: self._raw(c) in ([UNK], []))
         self.text = TextReader(self.symbols)

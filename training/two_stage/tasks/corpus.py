@@ -7,6 +7,7 @@ from .. import negation, sheets
 from ..everyday import OF_A_FIELD, ORDINAL, Group, open_question, residual
 from ..pool import Pool
 from ..records import CROSSED, EVEN, Decision
+from ..table_draws import fewer
 from ..wordings import RESIDUAL
 
 # The kinds of `reading`.
@@ -64,14 +65,6 @@ def written(group: Group, text: str, label: int | None, rng: random.Random) -> D
             choices.remove(row.label)
         return replace(row, choices=(*choices, none), label=none if gone else row.label)
     return row
-
-
-def fewer(row: Decision, rng: random.Random) -> Decision:
-    """The row with some of its wrong choices left out."""
-    wrong = [i for i, c in enumerate(row.choices) if c != row.label]
-    kept = {*rng.sample(wrong, rng.randint(1, len(wrong))), row.choices.index(row.label)}
-    ranks = tuple(r for i, r in enumerate(row.ranks) if i in kept)
-    return replace(row, choices=tuple(c for i, c in enumerate(row.choices) if i in kept), ranks=ranks)
 
 
 def everyday_proposal(pool: Pool, rng: random.Random) -> Decision:
