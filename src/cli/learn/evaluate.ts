@@ -13,9 +13,9 @@ import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
 import { choicesFrom } from '../decide/decide.ts';
-import { STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
+import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { existing } from './catalog-change.ts';
-import { type Example, type ExampleFile, labelsIn, problemLines, readExamples } from './examples.ts';
+import { type Example, type ExampleFile, labelsIn, problemLines, readExamples, withoutKnown } from './examples.ts';
 import { withOwnEngine } from './own-engine.ts';
 import { figureLines, reportPage, thresholdLines } from './report-page.ts';
 
@@ -35,7 +35,9 @@ export const EVALUATE_COMMAND: Command = {
   usage:
     '(--owner NAME --catalog ID | --model M --choices FILE) [--instruction TEXT] [--json] [--report FILE.html] EXAMPLES',
   summary: 'measures answers on labelled examples',
-  notes: ['Use examples that the catalog did not learn from: it knows those.'],
+  notes: [
+    'Use examples that the catalog did not learn from: it knows those. Where they are kept beside it, they are left out, and so is what is nearly the same.',
+  ],
   positionals: [['EXAMPLES', 'JSON lines {"input": …, "instruction": …, "label": …}, or CSV with such a header']],
   options: OPTIONS,
   environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
@@ -48,10 +50,11 @@ export const EVALUATE_COMMAND: Command = {
     if (!byCatalog && !byModel)
       throw new UsageError('either --owner and --catalog or --model and --choices are needed');
     const text = await readFile(positionals[0] as string, 'utf8');
-    const record = byCatalog
+    const { record, learnedFrom } = byCatalog
       ? await stored(terminal, ownerFrom(values.owner), catalog)
-      : inline(model as string, await readFile(choices as string, 'utf8'));
-    const file = readExamples(text, record.choices, instruction);
+      : { record: inline(model as string, await readFile(choices as string, 'utf8')), learnedFrom: '' };
+    const known = readExamples(learnedFrom, record.choices).examples;
+    const file = withoutKnown(readExamples(text, record.choices, instruction), known);
     const { examples } = file;
     for (const note of file.notes) terminal.err(note);
     const { name, answers } = await decideAll(terminal, record, file);
@@ -72,8 +75,16 @@ export const EVALUATE_COMMAND: Command = {
   },
 };
 
-async function stored(terminal: Terminal, owner: string, id: string): Promise<CatalogRecord> {
-  return withStores(terminal, async ({ catalogs }) => (await existing(catalogs, owner, id)).record);
+/** A catalog, and the examples that are kept beside it. */
+async function stored(
+  terminal: Terminal,
+  owner: string,
+  id: string,
+): Promise<{ readonly record: CatalogRecord; readonly learnedFrom: string }> {
+  return withStores(terminal, async ({ catalogs }) => {
+    const { record } = await existing(catalogs, owner, id);
+    return { record, learnedFrom: await catalogs.examples(owner, id, patience()) };
+  });
 }
 
 function inline(model: string, text: string): CatalogRecord {

@@ -3,6 +3,7 @@
  * that names these columns. All problems of the file are found in one pass, each with its line.
  */
 import { createHash } from 'node:crypto';
+import { firstOfEach } from '../../learning/near-repeats.ts';
 import { entriesOf } from '../decide/records.ts';
 
 /** A text whose right choice is known. `line` is its place in the file, from 1. */
@@ -70,7 +71,7 @@ export function exampleLines(examples: readonly Example[]): string {
   return examples.map(({ input, instruction, label }) => `${JSON.stringify({ input, instruction, label })}\n`).join('');
 }
 
-/** Keeps each text once, and none that has two labels. */
+/** Keeps each text once, one of those that are nearly the same, and none that has two labels. */
 function distinct(all: readonly Example[], choices: readonly string[]): Pick<ExampleFile, 'examples' | 'notes'> {
   const notes: string[] = [];
   const byText = new Map<string, Example[]>();
@@ -90,16 +91,40 @@ function distinct(all: readonly Example[], choices: readonly string[]): Pick<Exa
     }
   }
   if (repeated > 0) notes.push(`${repeated} examples are repeated; each text counts once`);
-  const without = choices.filter((choice) => !kept.some(({ label }) => label === choice));
-  if (without.length > 0 && kept.length > 0) {
-    const some = without.slice(0, 5).map((choice) => JSON.stringify(choice));
+  // Sorted by digest: in a list sorted by text, the folds that learning cuts would hold texts that are alike.
+  const digests = new Map(kept.map((example) => [example, digest(example)]));
+  const sorted = kept.toSorted((a, b) => ((digests.get(a) as string) < (digests.get(b) as string) ? -1 : 1));
+  const first = firstOfEach(sorted);
+  const examples = sorted.filter((_, place) => first[place] === place);
+  if (examples.length < sorted.length) {
+    const pairs = sorted.flatMap(({ line }, place) =>
+      first[place] === place ? [] : [`${line} and ${sorted[first[place] as number]?.line}`],
+    );
     notes.push(
-      `${without.length} choices have no example (${some.join(', ')}${without.length > 5 ? ', …' : ''}); they are decided by their names`,
+      `${pairs.length} of ${sorted.length} examples are nearly the same as another (lines ${some(pairs)}); of texts that are nearly the same one counts`,
     );
   }
-  // Sorted by digest: in a list sorted by text, the folds that learning cuts would hold texts that are alike.
-  const place = new Map(kept.map((example) => [example, digest(example)]));
-  return { notes, examples: kept.toSorted((a, b) => ((place.get(a) as string) < (place.get(b) as string) ? -1 : 1)) };
+  const without = choices.filter((choice) => !kept.some(({ label }) => label === choice));
+  if (without.length > 0 && kept.length > 0) {
+    const names = some(without.map((choice) => JSON.stringify(choice)));
+    notes.push(`${without.length} choices have no example (${names}); they are decided by their names`);
+  }
+  return { notes, examples };
+}
+
+/** The first five of a list. */
+function some(all: readonly string[]): string {
+  return `${all.slice(0, 5).join(', ')}${all.length > 5 ? ', …' : ''}`;
+}
+
+/** Leaves out what is nearly the same as one of the `known` examples, and says so. */
+export function withoutKnown(file: ExampleFile, known: readonly Example[]): ExampleFile {
+  const first = firstOfEach([...known, ...file.examples]).slice(known.length);
+  const examples = file.examples.filter((_, place) => (first[place] as number) >= known.length);
+  const left = file.examples.length - examples.length;
+  if (left === 0) return file;
+  const note = `${left} of ${file.examples.length} examples are nearly the same as ones that the catalog learned from, and are left out: it knows those`;
+  return { ...file, examples, notes: [...file.notes, note] };
 }
 
 function digest({ input, instruction, label }: Example): string {
