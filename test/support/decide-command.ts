@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
-import type { Fields } from '../../src/cli/decide/records.ts';
+import type { Fields } from '../../src/cli/decide/lines.ts';
 import { mintKey } from '../../src/domain/keys.ts';
 import type { MockOptions } from '../../src/mock/start-mock.ts';
 import { faultOf } from './fault-of.ts';

@@ -2,13 +2,13 @@
  * `umpire catalogs describe` and `umpire catalogs replace`: change what a model reads for a catalog's choices, and the
  * choices themselves.
  */
-import { readFile } from 'node:fs/promises';
 import { versionFault } from '../../domain/catalogs.ts';
 import { textOfChoice } from '../../stores/catalog-additions.ts';
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, OWNER_OPTION, UsageError } from '../command.ts';
-import { choicesFrom } from '../decide/decide.ts';
+import { choicesIn } from '../decide/decide.ts';
+import { readTextFile } from '../decide/lines.ts';
 import { entriesOf } from '../decide/records.ts';
 import { changeCatalog, existing, FORGET_OPTION } from '../learn/catalog-change.ts';
 import type { OwnEngine } from '../learn/own-engine.ts';
@@ -54,7 +54,7 @@ export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
       const [file] = positionals;
       const removes = values.remove === true;
       if (file === undefined && !removes) throw new UsageError('FILE or --remove is needed');
-      const text = file === undefined ? undefined : await readFile(file, 'utf8');
+      const text = file === undefined ? undefined : await readTextFile(file);
       await withStores(terminal, async ({ catalogs }) => {
         const found = await existing(catalogs, owner, values.catalog);
         const { choices, additions } = found.record;
@@ -95,7 +95,7 @@ export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
       const { version } = values;
       const fault = versionFault(version);
       if (fault !== undefined) throw new UsageError(`--version: ${fault.message}`);
-      const choices = choicesFrom(await readFile(positionals[0] as string, 'utf8'));
+      const choices = await choicesIn(positionals[0] as string, terminal);
       await withStores(terminal, async ({ catalogs }) => {
         const found = await existing(catalogs, owner, values.catalog);
         const { record } = found;

@@ -2,13 +2,13 @@
  * `umpire catalogs …`: lists, exports, imports and deletes an owner's catalogs. Exports and imports are one JSON object
  * a line.
  */
-import { readFile } from 'node:fs/promises';
 import { isCatalogId } from '../../domain/catalogs.ts';
 import { listPackages } from '../../engine/package-tools/check.ts';
 import { type CatalogRecord, UNBOUNDED } from '../../stores/catalog-store.ts';
 import { StoreCorrupt } from '../../stores/stores.ts';
 import { ownerFrom, printTable, readArguments } from '../arguments.ts';
 import { type Command, JSON_OPTION, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
+import { readTextFile } from '../decide/lines.ts';
 import { modelsFolder } from '../learn/own-engine.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { catalogFromLine, examplesOfLine, lineOf } from './catalog-show.ts';
@@ -88,7 +88,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       const { values, positionals } = readArguments(args, OWNED, [], 1);
       const owner = ownerFrom(values.owner);
       const [file] = positionals;
-      const text = file === undefined ? await terminal.input() : await readFile(file, 'utf8');
+      const text = file === undefined ? await terminal.input() : await readTextFile(file);
       // All lines are checked before the first is written: a broken file changes nothing.
       const entries = text
         .split('\n')

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { open, stat, truncate } from 'node:fs/promises';
 import { messageOf } from '../../engine/errors.ts';
 import { Interrupted, type Terminal } from '../command.ts';
+import { PLAIN_CSV } from './csv.ts';
 import {
   belongsTo,
   headOf,
@@ -14,9 +15,9 @@ import {
   unreadable,
 } from './decided-lines.ts';
 import { type Asked, createDecidingClient } from './deciding-client.ts';
-import { inOrder } from './lines.ts';
+import { type Entry, inOrder } from './lines.ts';
 import { createInsistence, createPace } from './pace.ts';
-import { createRecordReader, type Entry, entriesIn, type RecordReader } from './records.ts';
+import { createRecordReader, entriesIn, headerProblem, type RecordReader, type recordOptions } from './records.ts';
 
 /** Records that are read ahead of the first one without an answer; bounds memory, and suffices for any `--at-once`. */
 const AHEAD = 512;
@@ -30,6 +31,8 @@ export interface DecideJob {
   readonly key: string | undefined;
   readonly asked: Omit<Asked, 'input' | 'instruction'>;
   readonly instruction: string | undefined;
+  /** How the file of records is read. */
+  readonly reading: ReturnType<typeof recordOptions>;
   readonly file: string | undefined;
   readonly out: string | undefined;
   readonly resumes: boolean;
@@ -55,7 +58,7 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
   const stop = new AbortController();
   void terminal.interrupted().then(() => stop.abort(new Interrupted('interrupted')));
   const size = job.file === undefined ? undefined : (await stat(job.file)).size;
-  const reader = createRecordReader();
+  const reader = createRecordReader(job.reading.separator);
   const pieces =
     job.file === undefined ? terminal.pieces(stop.signal) : createReadStream(job.file, { signal: stop.signal });
   const records = entriesIn(pieces, reader);
@@ -116,20 +119,22 @@ interface Start {
 
 /** Reads until the layout of the lines is known, skips records that already have a line, and opens the destination. */
 async function begin(
-  { out, resumes, format, probabilities, instruction }: DecideJob,
+  job: DecideJob,
   records: AsyncGenerator<Entry>,
   reader: RecordReader,
   terminal: Terminal,
 ): Promise<Start> {
+  const { out, resumes, format, probabilities } = job;
   const read: Entry[] = [];
   for (let next = await records.next(); next.done !== true; next = await records.next()) {
     read.push(next.value);
     const isEnough = 'value' in next.value.read || format !== 'csv' || read.length >= AHEAD;
     if (isEnough || reader.form?.kind === 'csv') break;
   }
-  const columns = columnsOf(reader, read, instruction);
+  const columns = columnsOf(reader, read, job);
   const isCsv = (format ?? reader.form?.kind) === 'csv';
-  const layout: Layout = isCsv ? { kind: 'csv', columns, probabilities } : { kind: 'json', probabilities };
+  const style = reader.form?.kind === 'csv' ? reader.form.style : PLAIN_CSV;
+  const layout: Layout = isCsv ? { kind: 'csv', columns, style, probabilities } : { kind: 'json', probabilities };
   const rest = chained(read, records);
   if (out === undefined) {
     const destination = { write: terminal.write, close: async () => {} };
@@ -143,7 +148,7 @@ async function begin(
 }
 
 /** The names of a record's own fields. Throws Error if no record with these could be decided. */
-function columnsOf(reader: RecordReader, read: readonly Entry[], instruction: string | undefined): readonly string[] {
+function columnsOf(reader: RecordReader, read: readonly Entry[], job: DecideJob): readonly string[] {
   const { form } = reader;
   if (form?.kind !== 'csv') {
     const [first = {}] = read.flatMap(({ read: each }) => ('value' in each ? [each.value] : []));
@@ -156,14 +161,9 @@ function columnsOf(reader: RecordReader, read: readonly Entry[], instruction: st
       `line ${entry?.line ?? 1}: ${entry !== undefined && 'problem' in entry.read ? entry.read.problem : 'is no header'}`,
     );
   }
-  const needed = instruction === undefined ? ['input', 'instruction'] : ['input'];
-  const missing = needed.filter((name) => !columns.includes(name));
-  if (missing.length > 0) {
-    const how = missing.includes('input')
-      ? '; JSON lines would begin with {'
-      : '; --instruction TEXT is for records that have none';
-    throw new Error(`the header has no column ${missing.map((name) => `'${name}'`).join(' and ')}${how}`);
-  }
+  const { fields } = job.reading;
+  const problem = headerProblem(columns, job.instruction === undefined ? fields : { input: fields.input });
+  if (problem !== undefined) throw new Error(problem);
   const taken = takenName(columns);
   if (taken !== undefined) throw new Error(`the header has a column '${taken}', which the answers add`);
   return columns;
@@ -192,12 +192,13 @@ async function fileDestination(file: string, mustBeNew: boolean): Promise<Destin
 }
 
 /** What the service is asked about a record, or why it cannot be asked. */
-function askedOf(entry: Entry, { asked, instruction }: DecideJob): Asked | Outcome {
+function askedOf(entry: Entry, { asked, instruction, reading: { fields: names } }: DecideJob): Asked | Outcome {
   if ('problem' in entry.read) return unreadable(entry, entry.read.problem);
   const { value: fields } = entry.read;
   const taken = takenName(Object.keys(fields));
   if (taken !== undefined) return unreadable(entry, `has a field '${taken}', which the answers add`);
-  const question = { input: fields.input, instruction: isGiven(fields.instruction) ? fields.instruction : instruction };
+  const own = fields[names.instruction];
+  const question = { input: fields[names.input], instruction: isGiven(own) ? own : instruction };
   for (const [param, value] of Object.entries(question)) {
     if (typeof value === 'string' && value !== '') continue;
     const message = `${param} must be a text that is not empty`;
@@ -257,7 +258,7 @@ async function pickUp(file: string, layout: Layout, source: AsyncIterator<Entry>
   let lines = 0;
   let whole = head.length;
   let end = 0;
-  const reader = createRecordReader();
+  const reader = createRecordReader(layout.kind === 'csv' ? layout.style.separator : undefined);
   for await (const entry of entriesIn(createReadStream(file), reader)) {
     if ('problem' in entry.read || !entry.whole) break;
     const { value, done } = await source.next();

@@ -5,6 +5,8 @@ import { isKey } from '../../domain/keys.ts';
 import { durationFrom, readArguments, urlFrom } from '../arguments.ts';
 import { type Command, type Terminal, UsageError } from '../command.ts';
 import { decideFile } from './decide-file.ts';
+import { readTextFile } from './lines.ts';
+import { RECORD_OPTIONS, recordOptions } from './records.ts';
 
 const OPTIONS = {
   url: { type: 'string', value: 'URL', meaning: 'where the service is, such as https://decide.example; needed' },
@@ -12,6 +14,7 @@ const OPTIONS = {
   catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog of the owner of the key' },
   choices: { type: 'string', value: 'FILE', meaning: 'choices in place of a catalog: a JSON array, or one a line' },
   instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of records that have none' },
+  ...RECORD_OPTIONS,
   key: {
     type: 'string',
     value: 'KEY',
@@ -39,7 +42,7 @@ const MOST_AT_ONCE = 512;
 export const DECIDE_COMMAND: Command = {
   name: 'decide',
   usage:
-    '--url URL --model MODEL (--catalog ID | --choices FILE) [--instruction TEXT] [--key KEY | --key-file FILE] [--out FILE [--resume]] [--format json|csv] [--probabilities] [--at-once N] [--patience DURATION] [FILE]',
+    '--url URL --model MODEL (--catalog ID | --choices FILE) [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--key KEY | --key-file FILE] [--out FILE [--resume]] [--format json|csv] [--probabilities] [--at-once N] [--patience DURATION] [FILE]',
   summary: 'decides the texts of a file through a running service',
   notes: [
     "A record's fields are written as they are, followed by choice, confidence, model and learned (the digest, if the catalog learned), or by error. The records stay in order.",
@@ -76,9 +79,10 @@ export const DECIDE_COMMAND: Command = {
         asked: {
           model,
           ...(catalog === undefined ? {} : { catalog }),
-          ...(choices === undefined ? {} : { choices: choicesFrom(await readFile(choices, 'utf8')) }),
+          ...(choices === undefined ? {} : { choices: await choicesIn(choices, terminal) }),
         },
         instruction: values.instruction,
+        reading: recordOptions(values),
         file: positionals[0],
         out,
         resumes: values.resume === true,
@@ -106,8 +110,36 @@ async function keyFrom(
 
 // Choices in a file: a JSON array of texts, or one choice a line.
 
+/** The choices in a file; those that look alike are named on standard error. Throws as `choicesFrom` does. */
+export async function choicesIn(file: string, terminal: Terminal): Promise<readonly string[]> {
+  const choices = choicesFrom(await readTextFile(file));
+  for (const [one, other] of lookalikes(choices))
+    terminal.err(`${JSON.stringify(one)} and ${JSON.stringify(other)} are two choices that look alike; both stay`);
+  return choices;
+}
+
+/** Pairs of choices that differ in case, white space, invisible characters or normalisation alone. */
+function lookalikes(choices: readonly string[]): readonly (readonly [string, string])[] {
+  const seen = new Map<string, string>();
+  return choices.flatMap((choice) => {
+    const same = seen.get(plainly(choice));
+    seen.set(plainly(choice), choice);
+    return same === undefined ? [] : [[same, choice] as const];
+  });
+}
+
+/** A text without case, normalisation, invisible characters, and white space at its ends or twice. */
+export function plainly(text: string): string {
+  return text
+    .normalize('NFKC')
+    .replaceAll(/\p{Cf}/gu, '')
+    .replaceAll(/\s+/gu, ' ')
+    .trim()
+    .toLowerCase();
+}
+
 /** The choices in a file's text. Throws Error if it cannot be read, and DomainError if a catalog may not have them. */
-export function choicesFrom(text: string): readonly string[] {
+function choicesFrom(text: string): readonly string[] {
   const choices: unknown = text.trimStart().startsWith('[')
     ? JSON.parse(text)
     : text.split(/\r?\n/).filter((line) => line !== '');

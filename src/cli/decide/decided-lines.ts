@@ -3,18 +3,24 @@
  * that it shows meanwhile.
  */
 import type { Terminal } from '../command.ts';
+import { type CsvStyle, csvLine } from './csv.ts';
 import type { Answered, Refusal } from './deciding-client.ts';
-import { csvLine, type Entry, type Fields } from './records.ts';
+import type { Entry, Fields } from './lines.ts';
 
 /** How a record ended: with an answer or with an error. */
 export type Outcome =
   | { readonly kind: 'answered'; readonly answer: Answered }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
-/** How lines are written. `columns`: the records' own fields. */
+/** How lines are written. `columns`: the records' own fields. `style`: as the records are, if they are CSV. */
 export type Layout =
   | { readonly kind: 'json'; readonly probabilities: boolean }
-  | { readonly kind: 'csv'; readonly columns: readonly string[]; readonly probabilities: boolean };
+  | {
+      readonly kind: 'csv';
+      readonly columns: readonly string[];
+      readonly style: CsvStyle;
+      readonly probabilities: boolean;
+    };
 
 /** The fields that this command adds; a record must not have them. */
 const ADDED = ['choice', 'confidence', 'probabilities', 'model', 'learned', 'error'] as const;
@@ -39,7 +45,9 @@ function addedColumns(probabilities: boolean): readonly string[] {
 
 /** The first line of a file in this layout; `''` if it has none. */
 export function headOf(layout: Layout): string {
-  return layout.kind === 'json' ? '' : csvLine([...layout.columns, ...addedColumns(layout.probabilities)]);
+  if (layout.kind === 'json') return '';
+  const { columns, style, probabilities } = layout;
+  return `${style.marked ? '\ufeff' : ''}${csvLine([...columns, ...addedColumns(probabilities)], style)}`;
 }
 
 /** The line of one record, with its line feed. */
@@ -49,7 +57,8 @@ export function lineOf(layout: Layout, entry: Entry, outcome: Outcome): string {
   if (layout.kind === 'json') return `${JSON.stringify({ ...(own ?? { line: entry.line }), ...added })}\n`;
   const all: Fields = { ...added, ...(outcome.kind === 'refused' ? { error: errorText(outcome.refusal) } : {}) };
   const names = addedColumns(layout.probabilities);
-  return csvLine([...layout.columns.map((name) => cellOf(own?.[name])), ...names.map((name) => cellOf(all[name]))]);
+  const cells = [...layout.columns.map((name) => cellOf(own?.[name])), ...names.map((name) => cellOf(all[name]))];
+  return csvLine(cells, layout.style);
 }
 
 /** Whether a line that an earlier run wrote belongs to this record. */

@@ -1,30 +1,19 @@
 /**
- * Reads the records of a file: JSON lines, or CSV (RFC 4180) with a header, told apart by the first character. A broken
- * record becomes an entry with the problem, and those after it are still read: after a quote that is not closed, from
- * the next line on.
+ * Reads the records of a file: JSON lines, JSON objects over several lines or in a list, or CSV (RFC 4180) with a
+ * header, told apart by how they begin. CSV is separated by commas, semicolons, tabs or bars: by the one that its first
+ * line `sep=…` names, or else the one that the header has most of. A broken record becomes an entry with the problem,
+ * and those after it are still read: after a quote that is not closed, from the next line on.
  */
 import type { Parsed } from '../../domain/settings.ts';
-import { type Line, linesOf, linesOfText } from './lines.ts';
-
-/** The fields of a record by their names. Those of CSV are texts. */
-export type Fields = Readonly<Record<string, unknown>>;
-
-/** One record of a file. */
-export interface Entry {
-  /** The number of the line in which it begins, from 1. */
-  readonly line: number;
-  readonly read: Parsed<Fields>;
-  /** Bytes from the beginning of the file to the end of the record. */
-  readonly end: number;
-  /** Whether a line feed ends it. */
-  readonly whole: boolean;
-}
+import { UsageError } from '../command.ts';
+import { type CsvStyle, createCsvReader } from './csv.ts';
+import { type Entry, type Fields, type Line, linesOf, linesOfText, MOST_SIGNS } from './lines.ts';
 
 /** What a file is, as its first record showed. */
 export type RecordForm =
   | { readonly kind: 'json' }
   /** `columns`: undefined if the header is broken; then the header's problem is the only record. */
-  | { readonly kind: 'csv'; readonly columns: readonly string[] | undefined };
+  | { readonly kind: 'csv'; readonly columns: readonly string[] | undefined; readonly style: CsvStyle };
 
 /** Reads records line by line. */
 export interface RecordReader {
@@ -35,31 +24,45 @@ export interface RecordReader {
   readonly form: RecordForm | undefined;
 }
 
-/** A reader for one file. */
-export function createRecordReader(): RecordReader {
-  let csv: CsvReader | undefined;
-  let json = false;
+/** A reader for one file. `separator`: of CSV, where it is not to be found out. */
+export function createRecordReader(separator?: string): RecordReader {
+  let csv: ReturnType<typeof createCsvReader> | undefined;
+  let json: Pick<RecordReader, 'push' | 'end'> | undefined;
+  let marked = false;
   return {
     push(line) {
-      if (!json && csv === undefined) {
-        if (line.problem === undefined && line.text.trim() === '') return [];
-        json = line.text.trimStart().startsWith('{');
-        if (!json) csv = createCsvReader();
+      if (line.marked === true) marked = true;
+      if (json === undefined && csv === undefined) {
+        const begin = line.text.trim();
+        if (line.problem === undefined && begin === '') return [];
+        if (/^\[\s*(\{|$)/.test(begin)) json = createJsonReader(1);
+        else if (begin.startsWith('{')) json = depthAfter(begin) > 0 ? createJsonReader(0) : JSON_LINES;
+        else csv = createCsvReader(separator);
       }
-      return csv?.push(line) ?? jsonEntries(line);
+      return (csv ?? (json as RecordReader)).push(line);
     },
-    end: () => csv?.end() ?? [],
+    end: () => (csv ?? json)?.end() ?? [],
     get form(): RecordForm | undefined {
-      if (json) return { kind: 'json' };
-      return csv === undefined ? undefined : { kind: 'csv', columns: csv.columns };
+      if (json !== undefined) return { kind: 'json' };
+      if (csv === undefined) return undefined;
+      return { kind: 'csv', columns: csv.columns, style: { separator: csv.separator, marked } };
     },
   };
 }
 
+/** The records of a text, and what the text is. */
+export function recordsOf(
+  text: string,
+  separator?: string,
+): { readonly entries: readonly Entry[]; readonly form: RecordForm | undefined } {
+  const reader = createRecordReader(separator);
+  const entries = [...[...linesOfText(text)].flatMap((line) => reader.push(line)), ...reader.end()];
+  return { entries, form: reader.form };
+}
+
 /** The records of a text. */
 export function entriesOf(text: string): readonly Entry[] {
-  const reader = createRecordReader();
-  return [...[...linesOfText(text)].flatMap((line) => reader.push(line)), ...reader.end()];
+  return recordsOf(text).entries;
 }
 
 /** The records of bytes that arrive in pieces. */
@@ -68,142 +71,144 @@ export async function* entriesIn(pieces: AsyncIterable<Uint8Array>, reader: Reco
   yield* reader.end();
 }
 
-function jsonEntries({ number: line, text, problem, end, whole }: Line): readonly Entry[] {
-  if (problem !== undefined) return [{ line, end, whole, read: { problem } }];
-  if (text.trim() === '') return [];
+const NO_OBJECT = 'is not a JSON object';
+const UNENDED = 'is an object that does not end';
+
+const JSON_LINES: Pick<RecordReader, 'push' | 'end'> = {
+  push({ number: line, text, problem, end, whole }) {
+    if (problem === undefined && text.trim() === '') return [];
+    return [{ line, end, whole, read: problem === undefined ? objectOf(text) : { problem } }];
+  },
+  end: () => [],
+};
+
+function objectOf(text: string): Parsed<Fields> {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return [{ line, end, whole, read: { value: value as Fields } }];
-  } catch {}
-  return [{ line, end, whole, read: { problem: 'is not a JSON object' } }];
-}
-
-interface CsvReader {
-  push(line: Line): readonly Entry[];
-  end(): readonly Entry[];
-  readonly columns: readonly string[] | undefined;
-}
-
-/** UTF-16 code units of a CSV record of several lines; a longer one is taken for a quote that is not closed. */
-const MOST_SIGNS = 1024 * 1024;
-
-function createCsvReader(): CsvReader {
-  let columns: readonly string[] | undefined;
-  let broken = false;
-  /** The lines of the record that is being read, whose last quote is still open. */
-  let lines: Line[] = [];
-  let signs = 0;
-  let row = newRow();
-
-  const begin = (): void => {
-    lines = [];
-    signs = 0;
-    row = newRow();
-  };
-  /** The entry of the row that `lines` make up; none for the header and for an empty line. */
-  const complete = (): readonly Entry[] => {
-    const { cells } = row;
-    const [first, last] = [lines[0] as Line, lines.at(-1) as Line];
-    begin();
-    if (cells.length === 1 && cells[0] === '' && first === last) return [];
-    const place = { line: first.number, end: last.end, whole: last.whole };
-    if (columns !== undefined) return [{ ...place, read: fieldsOf(columns, cells) }];
-    const names = cells.map((cell) => cell.trim());
-    const twice = names.find((name, index) => names.indexOf(name) !== index);
-    if (twice === undefined) {
-      columns = names;
-      return [];
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      const twice = repeatedName(text);
+      return twice === undefined ? { value: value as Fields } : { problem: `has ${JSON.stringify(twice)} twice` };
     }
-    broken = true;
-    return [{ ...place, read: { problem: `names the column ${JSON.stringify(twice)} twice` } }];
-  };
-  /** Makes the first line an entry with a problem, and reads the lines after it anew. */
-  const fail = (problem: string): readonly Entry[] => {
-    const [first, ...rest] = lines as [Line, ...Line[]];
-    begin();
-    broken = columns === undefined;
-    return [{ line: first.number, end: first.end, whole: first.whole, read: { problem } }, ...pushAll(rest)];
-  };
-  const pushAll = (all: readonly Line[]): readonly Entry[] => all.flatMap((line) => push(line));
-  const push = (line: Line): readonly Entry[] => {
-    if (broken) return [];
-    lines.push(line);
-    if (line.problem !== undefined) return lines.length === 1 ? fail(line.problem) : fail(UNCLOSED);
-    signs += line.text.length + 1;
-    const state = addLine(row, line.text);
-    if (state === 'complete') return complete();
-    if (state === 'behind') return fail('has text after a closing quote');
-    return signs > MOST_SIGNS ? fail(UNCLOSED) : [];
-  };
+  } catch {}
+  return { problem: NO_OBJECT };
+}
 
+/** Strings and marks of JSON. A string ends in its line. */
+const TOKEN = /"(?:[^"\\]|\\.)*"?|[{}[\]:,]/g;
+
+/** How deep a line leads into objects and lists. */
+function depthAfter(line: string): number {
+  return (line.match(TOKEN) ?? []).reduce((depth, token) => depth + stepOf(token), 0);
+}
+
+function stepOf(token: string): number {
+  return /^[{[]$/.test(token) ? 1 : /^[}\]]$/.test(token) ? -1 : 0;
+}
+
+/** A name that an object has twice: programs differ in which of the two they take. */
+function repeatedName(object: string): string | undefined {
+  const names = new Set<string>();
+  const tokens = object.match(TOKEN) ?? [];
+  let depth = 0;
+  for (const [place, token] of tokens.entries()) {
+    depth += stepOf(token);
+    if (depth !== 1 || tokens[place + 1] !== ':') continue;
+    const name: string = JSON.parse(token);
+    if (names.has(name)) return name;
+    names.add(name);
+  }
+  return undefined;
+}
+
+/** Reads objects that take several lines: one after the other (`outside` 0), or in a list (1). */
+function createJsonReader(outside: 0 | 1): Pick<RecordReader, 'push' | 'end'> {
+  let depth = 0;
+  let text = '';
+  let begun: Line | undefined;
+  let last: Line | undefined;
+  let found = 0;
+  const taken = (line: Line, read: Parsed<Fields>): Entry => {
+    const entry = { line: (begun ?? line).number, end: line.end, whole: line.whole, read };
+    [begun, text] = [undefined, ''];
+    found++;
+    return entry;
+  };
   return {
-    push,
-    end() {
+    push(line) {
+      if (line.problem !== undefined) return [taken(line, { problem: line.problem })];
       const entries: Entry[] = [];
-      while (lines.length > 0) entries.push(...fail(UNCLOSED));
+      let from = 0;
+      last = line;
+      // No object within another begins a line: the one before was never closed.
+      if (outside === 0 && begun !== undefined && line.text.startsWith('{')) {
+        entries.push(taken(begun, { problem: UNENDED }));
+        depth = 0;
+      }
+      for (const { 0: token, index } of line.text.matchAll(TOKEN)) {
+        if (token === '{' && depth === outside) [begun, from] = [line, index];
+        else if (depth === outside && !/^[\],]$/.test(token)) entries.push(taken(line, { problem: NO_OBJECT }));
+        depth += stepOf(token);
+        if (token !== '}' || depth !== outside || begun === undefined) continue;
+        entries.push(taken(line, objectOf(text + line.text.slice(from, index + 1))));
+      }
+      if (begun !== undefined) text += `${line.text.slice(begun === line ? from : 0)}\n`;
+      if (text.length > MOST_SIGNS) entries.push(taken(line, { problem: `is longer than ${MOST_SIGNS} characters` }));
       return entries;
     },
-    get columns() {
-      return columns;
+    end() {
+      if (begun !== undefined) return [taken(begun, { problem: UNENDED })];
+      return found === 0 && last !== undefined ? [taken(last, { problem: NO_OBJECT })] : [];
     },
   };
 }
 
-/** The problem of a record whose quote is open at the end of the file, or for too long. */
-const UNCLOSED = 'has a quote that is not closed';
-
-function fieldsOf(columns: readonly string[], cells: readonly string[]): Parsed<Fields> {
-  if (cells.length !== columns.length)
-    return { problem: `has ${cells.length} columns, the header has ${columns.length}` };
-  return { value: Object.fromEntries(columns.map((name, place) => [name, cells[place]])) };
+/** What is missing in a header that needs these columns, with what it has instead. */
+export function headerProblem(
+  columns: readonly string[],
+  needed: Readonly<Record<string, string>>,
+): string | undefined {
+  const missing = Object.entries(needed).filter(([, name]) => !columns.includes(name));
+  if (missing.length === 0) return undefined;
+  const has = columns.map((name) => `'${name}'`).join(', ');
+  const hints = [
+    `${missing.map(([role]) => `--${role}-column`).join(', ')} NAME says which it is`,
+    ...(missing.some(([role]) => role === 'instruction') ? ['--instruction TEXT is for records that have none'] : []),
+    ...(columns.length === 1 ? ['--separator SIGN is for a file that is separated otherwise'] : []),
+  ];
+  return `the header has no column ${missing.map(([, name]) => `'${name}'`).join(' and ')}; it has ${has}: ${hints.join('; ')}`;
 }
 
-interface Row {
-  readonly cells: string[];
-  /** What has been read of the current cell in quotes. */
-  cell: string;
-  quoted: boolean;
-}
+/** The options that say how a file of records is read. */
+export const RECORD_OPTIONS = {
+  separator: {
+    type: 'string',
+    value: 'SIGN',
+    meaning: "what separates columns of CSV; 'tab' for a tab",
+    otherwise: 'the one that the header has most of',
+  },
+  'input-column': { type: 'string', value: 'NAME', meaning: 'the field that holds the text', otherwise: 'input' },
+  'instruction-column': {
+    type: 'string',
+    value: 'NAME',
+    meaning: 'the field that holds the question',
+    otherwise: 'instruction',
+  },
+} as const;
 
-const newRow = (): Row => ({ cells: [], cell: '', quoted: false });
-
-/** Reads a line into a row: `open` if a quote is open at its end, `behind` if text follows a closing quote. */
-function addLine(row: Row, text: string): 'complete' | 'open' | 'behind' {
-  for (let place = 0; ; place++) {
-    if (!row.quoted && text[place] === '"') {
-      row.quoted = true;
-      place++;
-    }
-    if (row.quoted) {
-      const end = closingQuote(text, place);
-      row.cell += text.slice(place, end === -1 ? undefined : end).replaceAll('""', '"');
-      if (end === -1) {
-        row.cell += '\n';
-        return 'open';
-      }
-      row.cells.push(row.cell);
-      row.cell = '';
-      row.quoted = false;
-      place = end + 1;
-    } else {
-      const comma = text.indexOf(',', place);
-      row.cells.push(comma === -1 ? text.slice(place).replace(/\r$/, '') : text.slice(place, comma));
-      place = comma === -1 ? text.length : comma;
-    }
-    if (place === text.length || text.slice(place) === '\r') return 'complete';
-    if (text[place] !== ',') return 'behind';
-  }
-}
-
-function closingQuote(text: string, from: number): number {
-  for (let place = text.indexOf('"', from); place !== -1; place = text.indexOf('"', place + 2)) {
-    if (text[place + 1] !== '"') return place;
-  }
-  return -1;
-}
-
-/** The cells as a row of CSV, with its line feed. */
-export function csvLine(cells: readonly string[]): string {
-  return `${cells.map((cell) => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')}\n`;
+/** The values of those options. @throws UsageError. */
+export function recordOptions(values: {
+  readonly separator?: string | undefined;
+  readonly 'input-column'?: string | undefined;
+  readonly 'instruction-column'?: string | undefined;
+}): {
+  readonly separator: string | undefined;
+  readonly fields: { readonly input: string; readonly instruction: string };
+} {
+  const separator = values.separator === 'tab' || values.separator === '\\t' ? '\t' : values.separator;
+  if (separator !== undefined && (separator.length !== 1 || /["\r\n\w]/.test(separator)))
+    throw new UsageError(`--separator: '${separator}' is not one sign that can separate columns`);
+  return {
+    separator,
+    fields: { input: values['input-column'] ?? 'input', instruction: values['instruction-column'] ?? 'instruction' },
+  };
 }

@@ -1,4 +1,7 @@
-/** `umpire keys …`: creates, lists, rotates and revokes API keys. The service itself does none of this. */
+/**
+ * `umpire keys …`: creates, lists, rotates and revokes API keys. The service itself does none of this. One file: the
+ * commands, and the line in which a key travels between them.
+ */
 import { hashKey, isKey, isOwnerName, mintKey, mintKeyId } from '../../domain/keys.ts';
 import { parseCount, parseRate } from '../../domain/limit-settings.ts';
 import type { Parser } from '../../domain/settings.ts';

@@ -2,7 +2,7 @@
  * `umpire evaluate …`: measures how good the answers of a model or a catalog are on labelled examples, and from which
  * confidence on they can be acted on. A package that is being made gets its temperature in the same way.
  */
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createLearned } from '../../domain/learned.ts';
 import { createReadChoices } from '../../domain/read-choices.ts';
 import { applyTemperature } from '../../engine/tempered.ts';
@@ -12,10 +12,21 @@ import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../../learning
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
-import { choicesFrom } from '../decide/decide.ts';
+import { choicesIn } from '../decide/decide.ts';
+import { readTextFile } from '../decide/lines.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { existing } from './catalog-change.ts';
-import { type Example, type ExampleFile, labelsIn, problemLines, readExamples, withoutKnown } from './examples.ts';
+import {
+  EXAMPLE_OPTIONS,
+  type Example,
+  type ExampleFile,
+  type ExampleOptions,
+  exampleOptions,
+  labelsIn,
+  problemLines,
+  readExamples,
+  withoutKnown,
+} from './examples.ts';
 import { withOwnEngine } from './own-engine.ts';
 import { figureLines, reportPage, thresholdLines } from './report-page.ts';
 
@@ -25,6 +36,7 @@ const OPTIONS = {
   model: { type: 'string', value: 'MODEL', meaning: 'a model, without a catalog' },
   choices: { type: 'string', value: 'FILE', meaning: 'its choices: a JSON array, or one a line' },
   instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
+  ...EXAMPLE_OPTIONS,
   json: { type: 'boolean', meaning: 'the figures as one line of JSON' },
   report: { type: 'string', value: 'FILE.html', meaning: 'writes a page with charts' },
 } as const;
@@ -33,7 +45,7 @@ const OPTIONS = {
 export const EVALUATE_COMMAND: Command = {
   name: 'evaluate',
   usage:
-    '(--owner NAME --catalog ID | --model M --choices FILE) [--instruction TEXT] [--json] [--report FILE.html] EXAMPLES',
+    '(--owner NAME --catalog ID | --model M --choices FILE) [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--label-column NAME] [--json] [--report FILE.html] EXAMPLES',
   summary: 'measures answers on labelled examples',
   notes: [
     'Use examples that the catalog did not learn from: it knows those. Where they are kept beside it, they are left out, and so is what is nearly the same.',
@@ -43,18 +55,18 @@ export const EVALUATE_COMMAND: Command = {
   environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
   async run(args, terminal) {
     const { values, positionals } = readArguments(args, OPTIONS, ['EXAMPLES']);
-    const { catalog, model, choices, instruction } = values;
+    const { catalog, model, choices } = values;
     const byCatalog =
       catalog !== undefined && values.owner !== undefined && model === undefined && choices === undefined;
     const byModel = model !== undefined && choices !== undefined && catalog === undefined && values.owner === undefined;
     if (!byCatalog && !byModel)
       throw new UsageError('either --owner and --catalog or --model and --choices are needed');
-    const text = await readFile(positionals[0] as string, 'utf8');
+    const text = await readTextFile(positionals[0] as string);
     const { record, learnedFrom } = byCatalog
       ? await stored(terminal, ownerFrom(values.owner), catalog)
-      : { record: inline(model as string, await readFile(choices as string, 'utf8')), learnedFrom: '' };
+      : { record: inline(model as string, await choicesIn(choices as string, terminal)), learnedFrom: '' };
     const known = readExamples(learnedFrom, record.choices).examples;
-    const file = withoutKnown(readExamples(text, record.choices, instruction), known);
+    const file = withoutKnown(readExamples(text, record.choices, exampleOptions(values)), known);
     const { examples } = file;
     for (const note of file.notes) terminal.err(note);
     const { name, answers } = await decideAll(terminal, record, file);
@@ -87,8 +99,8 @@ async function stored(
   });
 }
 
-function inline(model: string, text: string): CatalogRecord {
-  return { id: '', model, choices: choicesFrom(text), version: '', visibility: '', createdAt: '' };
+function inline(model: string, choices: readonly string[]): CatalogRecord {
+  return { id: '', model, choices, version: '', visibility: '', createdAt: '' };
 }
 
 async function decideAll(terminal: Terminal, record: CatalogRecord, file: ExampleFile) {
@@ -172,9 +184,9 @@ export interface FittedTemperature {
 const DIGITS = 4;
 
 /** Reads a file as `umpire learn` does. Notes go to standard error. @throws Error with every problem of the file. */
-export function labelledExamples(text: string, instruction: string | undefined, terminal: Terminal): LabelledExamples {
-  const choices = labelsIn(text);
-  const { examples, problems, notes } = readExamples(text, choices, instruction);
+export function labelledExamples(text: string, options: ExampleOptions, terminal: Terminal): LabelledExamples {
+  const choices = labelsIn(text, options);
+  const { examples, problems, notes } = readExamples(text, choices, options);
   for (const note of notes) terminal.err(note);
   if (problems.length > 0) throw new Error(problemLines(problems).join('\n'));
   if (choices.length < 2) throw new Error('examples need two labels or more: they are the choices');

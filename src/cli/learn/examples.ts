@@ -3,8 +3,11 @@
  * that names these columns. All problems of the file are found in one pass, each with its line.
  */
 import { createHash } from 'node:crypto';
+import { nearest } from '../../domain/nearest.ts';
 import { firstOfEach } from '../../learning/near-repeats.ts';
-import { entriesOf } from '../decide/records.ts';
+import { plainly } from '../decide/decide.ts';
+import type { Fields } from '../decide/lines.ts';
+import { headerProblem, RECORD_OPTIONS, recordOptions, recordsOf } from '../decide/records.ts';
 
 /** A text whose right choice is known. `line` is its place in the file, from 1. */
 export interface Example {
@@ -32,25 +35,63 @@ export interface ExampleFile {
   readonly notes: readonly string[];
 }
 
-/** Reads the text of a file. `instruction`: the one of examples that have none. */
-export function readExamples(text: string, choices: readonly string[], instruction?: string): ExampleFile {
+/** How a file is read. `instruction`: the one of examples that have none. */
+export interface ExampleOptions {
+  readonly instruction?: string | undefined;
+  readonly separator?: string | undefined;
+  /** The fields that hold an example's parts. */
+  readonly fields?: Readonly<Record<'input' | 'instruction' | 'label', string>>;
+}
+
+/** The options of commands that read examples. */
+export const EXAMPLE_OPTIONS = {
+  ...RECORD_OPTIONS,
+  'label-column': { type: 'string', value: 'NAME', meaning: 'the field that holds the label', otherwise: 'label' },
+} as const;
+
+/** The values of those options. @throws UsageError. */
+export function exampleOptions(
+  values: Parameters<typeof recordOptions>[0] & {
+    readonly instruction?: string | undefined;
+    readonly 'label-column'?: string | undefined;
+  },
+): ExampleOptions {
+  const { separator, fields } = recordOptions(values);
+  return {
+    instruction: values.instruction,
+    separator,
+    fields: { ...fields, label: values['label-column'] ?? 'label' },
+  };
+}
+
+const USUAL_FIELDS = { input: 'input', instruction: 'instruction', label: 'label' };
+
+/** Reads the text of a file. */
+export function readExamples(
+  text: string,
+  choices: readonly string[],
+  { instruction, separator, fields = USUAL_FIELDS }: ExampleOptions = {},
+): ExampleFile {
   const problems: LineProblem[] = [];
   const texts: Pick<Example, 'line' | 'input' | 'instruction'>[] = [];
   const examples: Example[] = [];
-  for (const { line, read } of entriesOf(text)) {
+  const { entries, form } = recordsOf(text, separator);
+  const { input: ofInput, label: ofLabel } = fields;
+  const needed = instruction === undefined ? fields : { input: ofInput, label: ofLabel };
+  const header = form?.kind === 'csv' && form.columns !== undefined ? headerProblem(form.columns, needed) : undefined;
+  if (header !== undefined) problems.push({ line: 1, problem: header });
+  for (const { line, read } of header === undefined ? entries : []) {
     if ('problem' in read) {
       problems.push({ line, problem: read.problem });
       continue;
     }
-    const example = { instruction, ...withoutEmpty(read.value) } as Readonly<Record<string, unknown>>;
-    const missing = ['input', 'instruction', 'label'].filter(
-      (name) => typeof example[name] !== 'string' || example[name] === '',
-    );
-    const { input, instruction: asked, label } = example as unknown as Omit<Example, 'line'>;
-    if (!missing.includes('input') && !missing.includes('instruction')) texts.push({ line, input, instruction: asked });
-    if (missing.length > 0) problems.push({ line, problem: `${missing.join(', ')} must be a text that is not empty` });
+    const example = partsOf(read.value, fields, instruction);
+    const missing = Object.entries(example).filter(([, value]) => typeof value !== 'string' || value === '');
+    const { input, instruction: asked, label } = example as Omit<Example, 'line'>;
+    if (!missing.some(([part]) => part !== 'label')) texts.push({ line, input, instruction: asked });
+    if (missing.length > 0) problems.push({ line, problem: missingProblem(missing, fields) });
     else if (choices.includes(label)) examples.push({ line, input, instruction: asked, label });
-    else problems.push({ line, problem: `the label ${JSON.stringify(label)} is not one of the choices` });
+    else problems.push({ line, problem: labelProblem(label, choices) });
   }
   return { problems, texts, ...distinct(examples, choices) };
 }
@@ -61,8 +102,9 @@ export function problemLines(problems: readonly LineProblem[]): readonly string[
 }
 
 /** The labels of a file, each once and in code-unit order, for decisions whose choices they are. */
-export function labelsIn(text: string): readonly string[] {
-  const labels = entriesOf(text).flatMap(({ read }) => ('value' in read ? [read.value.label] : []));
+export function labelsIn(text: string, { separator, fields = USUAL_FIELDS }: ExampleOptions = {}): readonly string[] {
+  const { entries } = recordsOf(text, separator);
+  const labels = entries.flatMap(({ read }) => ('value' in read ? [read.value[fields.label]] : []));
   return [...new Set(labels.filter((label) => typeof label === 'string' && label !== ''))].toSorted() as string[];
 }
 
@@ -133,6 +175,27 @@ function digest({ input, instruction, label }: Example): string {
     .digest('hex');
 }
 
-function withoutEmpty(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== '' && value !== undefined));
+function partsOf(
+  record: Fields,
+  fields: Readonly<Record<'input' | 'instruction' | 'label', string>>,
+  instruction: string | undefined,
+): Readonly<Record<'input' | 'instruction' | 'label', unknown>> {
+  const own = record[fields.instruction];
+  const asked = own === undefined || own === '' ? instruction : own;
+  return { input: record[fields.input], instruction: asked, label: record[fields.label] };
+}
+
+function missingProblem(
+  missing: readonly (readonly [part: string, value: unknown])[],
+  fields: Readonly<Record<string, string>>,
+): string {
+  const names = missing.map(([part]) => fields[part]).join(', ');
+  const number = missing.find(([, value]) => typeof value === 'number')?.[1];
+  return `${names} must be a text that is not empty${number === undefined ? '' : `: write the number ${number} as "${number}"`}`;
+}
+
+function labelProblem(label: string, choices: readonly string[]): string {
+  const meant = choices.find((choice) => plainly(choice) === plainly(label)) ?? nearest(label, choices);
+  const hint = meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`;
+  return `the label ${JSON.stringify(label)} is not one of the choices${hint}`;
 }

@@ -1,12 +1,19 @@
 /** `umpire learn …`: lets a catalog learn from its owner's labelled examples, or forget what it learned. */
-import { readFile } from 'node:fs/promises';
 import { MIN_EXAMPLES } from '../../learning/learn.ts';
 import type { CatalogStore, StampedCatalog } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
+import { readTextFile } from '../decide/lines.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { existing, replaceCatalog } from './catalog-change.ts';
-import { type Example, type ExampleFile, exampleLines, readExamples } from './examples.ts';
+import {
+  EXAMPLE_OPTIONS,
+  type Example,
+  type ExampleFile,
+  exampleLines,
+  exampleOptions,
+  readExamples,
+} from './examples.ts';
 import { lessonLines, lessonOf, taught, withoutLearned } from './lessons.ts';
 import { withOwnEngine } from './own-engine.ts';
 
@@ -14,6 +21,7 @@ const OPTIONS = {
   catalog: { type: 'string', value: 'ID', meaning: 'the catalog; needed' },
   owner: OWNER_OPTION,
   instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
+  ...EXAMPLE_OPTIONS,
   'keep-examples': { type: 'boolean', meaning: 'keeps the examples beside the catalog, for --refresh' },
   refresh: { type: 'boolean', meaning: 'learns anew from the examples that are kept, for a new revision' },
   forget: { type: 'boolean', meaning: 'takes back what was learned, and the kept examples' },
@@ -22,7 +30,8 @@ const OPTIONS = {
 /** The command `umpire learn`. */
 export const LEARN_COMMAND: Command = {
   name: 'learn',
-  usage: '--catalog ID --owner NAME [--instruction TEXT] (EXAMPLES [--keep-examples] | --refresh | --forget)',
+  usage:
+    '--catalog ID --owner NAME [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--label-column NAME] (EXAMPLES [--keep-examples] | --refresh | --forget)',
   summary: 'lets a catalog learn from labelled examples',
   notes: [
     'The catalog learns a temperature, a bias for each choice or weights on the text, as far as each helps on held-out examples. If none helps by more than chance, nothing is changed.',
@@ -35,13 +44,13 @@ export const LEARN_COMMAND: Command = {
   async run(args, terminal) {
     const { values, positionals } = readArguments(args, OPTIONS, [], 1);
     const owner = ownerFrom(values.owner);
-    const { catalog: id, instruction } = values;
+    const { catalog: id } = values;
     if (id === undefined) throw new UsageError('--catalog ID is needed');
     const [file] = positionals;
     if ([file !== undefined, values.refresh, values.forget].filter((each) => each === true).length !== 1) {
       throw new UsageError('either a file, --refresh or --forget is needed');
     }
-    const text = file === undefined ? undefined : await readFile(file, 'utf8');
+    const text = file === undefined ? undefined : await readTextFile(file);
     await withStores(terminal, async ({ catalogs }) => {
       const found = await existing(catalogs, owner, id);
       if (values.forget === true) {
@@ -50,7 +59,9 @@ export const LEARN_COMMAND: Command = {
       }
       const kept = text ?? (await catalogs.examples(owner, id, patience()));
       if (kept === '') throw new Error(`no examples are kept beside '${id}'`);
-      const examples = readExamples(kept, found.record.choices, instruction);
+      // What is kept has the usual fields.
+      const options = text === undefined ? {} : exampleOptions(values);
+      const examples = readExamples(kept, found.record.choices, options);
       for (const note of examples.notes) terminal.err(note);
       // Without --keep-examples the kept ones are deleted: they would be taken for those of this lesson.
       const others = values['keep-examples'] === true ? exampleLines(examples.examples) : '';

@@ -7,6 +7,7 @@ import { DIALECT_NAMES } from '../../engine/packages/manifest.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
 import { readArguments, urlFrom } from '../arguments.ts';
 import { type Command, type Terminal, UsageError } from '../command.ts';
+import { readTextFile } from '../decide/lines.ts';
 import { fittedLines, fittedTemperature, labelledExamples } from '../learn/evaluate.ts';
 import { modelsFolder } from '../learn/own-engine.ts';
 import { printSpeed } from './models.ts';
@@ -169,7 +170,7 @@ async function fitOf(
   }
   if (temperature !== undefined) throw new UsageError('--examples or --temperature, not both');
   // The file is read before the server is asked, so that its problems are reported at once.
-  const examples = labelledExamples(await readFile(file, 'utf8'), instruction, terminal);
+  const examples = labelledExamples(await readTextFile(file), { instruction }, terminal);
   return {
     lines,
     async fit(modelsDir, usual) {

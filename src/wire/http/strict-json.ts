@@ -9,8 +9,8 @@
  * or how long its numbers are. Values are read when they are asked for.
  */
 import { isAscii } from 'node:buffer';
+import { seemingly } from '../../domain/encodings.ts';
 import { DomainError } from '../../domain/errors.ts';
-import { seemingly } from './encodings.ts';
 import { JsonCursor, NotJson, type StringSpan, stringOf } from './json-cursor.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

@@ -4,7 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
-import { entriesOf, type Fields } from '../../../src/cli/decide/records.ts';
+import type { Fields } from '../../../src/cli/decide/lines.ts';
+import { entriesOf } from '../../../src/cli/decide/records.ts';
 import { mintKey } from '../../../src/domain/keys.ts';
 import {
   asking,
@@ -103,7 +104,7 @@ test('CSV in and out: quotes, columns and order stay; one form becomes the other
     t.is(refused.out, '');
   }
   const none = await runUmpire(asking(url).slice(0, -2), { input: 'input\nred\n' });
-  t.regex(none.err, /no column 'instruction'; --instruction TEXT is for records that have none/);
+  t.regex(none.err, /no column 'instruction'; it has 'input': .*--instruction TEXT is for records that have none/);
   t.deepEqual(await decide(url, []), { status: 0, out: '', err: '0 lines decided\n' });
 });
 

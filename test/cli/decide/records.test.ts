@@ -1,7 +1,12 @@
 /** Records of JSON lines and CSV, in pieces of any size. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import test from 'ava';
-import { createRecordReader, csvLine, type Entry, entriesIn, entriesOf } from '../../../src/cli/decide/records.ts';
+import { csvLine } from '../../../src/cli/decide/csv.ts';
+import { type Entry, readTextFile } from '../../../src/cli/decide/lines.ts';
+import { createRecordReader, entriesIn, entriesOf } from '../../../src/cli/decide/records.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const shown = (entries: readonly Entry[]) =>
   entries.map(({ line, read }) => [line, 'value' in read ? read.value : read.problem]);
@@ -47,6 +52,41 @@ const FILES: Readonly<Record<string, readonly [text: string, entries: readonly u
       [9, { input: 'g', label: 'h' }],
     ],
   ],
+  'semicolons, as a spreadsheet writes them in half of Europe': [
+    '\ufeffinput;label\r\n"a; b";x\r\n"1,5 kg, net";"two\r\nlines"\r\n',
+    [
+      [2, { input: 'a; b', label: 'x' }],
+      [3, { input: '1,5 kg, net', label: 'two\r\nlines' }],
+    ],
+  ],
+  tabs: ['input\tlabel\na, b; c\tx\n', [[2, { input: 'a, b; c', label: 'x' }]]],
+  'a first line that names the separator': ['sep=|\r\n"a, b"|c,d;e\r\nf|g\r\n', [[3, { 'a, b': 'f', 'c,d;e': 'g' }]]],
+  'JSON objects over several lines': [
+    '{\n  "input": "a {",\n  "more": {"b": [1]}\n}\n{\n  "input": "never closed",\n{ "input":\n"c" } { "input": "d" }\n',
+    [
+      [1, { input: 'a {', more: { b: [1] } }],
+      [5, 'is an object that does not end'],
+      [7, { input: 'c' }],
+      [8, { input: 'd' }],
+    ],
+  ],
+  'a list of JSON objects': [
+    '\ufeff[\n  {"input": "a]"}, {"input": "b"},\n  {\n    "input": "c"\n  },\n  "no object"\n]\n',
+    [
+      [2, { input: 'a]' }],
+      [2, { input: 'b' }],
+      [3, { input: 'c' }],
+      [6, 'is not a JSON object'],
+    ],
+  ],
+  'a property that is given twice': [
+    '{"input":"a","label":"x","label":"y"}\n{"input":"a","inner":{"input":"b"}}\n{"in\\u0070ut":"a","input":"b"}\n',
+    [
+      [1, 'has "label" twice'],
+      [2, { input: 'a', inner: { input: 'b' } }],
+      [3, 'has "input" twice'],
+    ],
+  ],
   'a header that names a column twice': ['a,b,a\n1,2,3\n', [[1, 'names the column "a" twice']]],
 };
 
@@ -88,4 +128,40 @@ test('a row that was written is read back', (t) => {
   const names = cells.map((_, place) => `c${place}`);
   const [entry] = entriesOf(csvLine(names) + csvLine(cells));
   t.deepEqual(entry !== undefined && 'value' in entry.read ? Object.values(entry.read.value) : undefined, cells);
+});
+
+const utf16 = (text: string, bigEndian: boolean): Buffer => {
+  const bytes = Buffer.from(`\ufeff${text}`, 'utf16le');
+  return bigEndian ? bytes.swap16() : bytes;
+};
+
+const WRITTEN: Readonly<Record<string, (text: string) => Buffer>> = {
+  'UTF-8 with a mark': (text) => Buffer.from(`\ufeff${text}`),
+  'UTF-16, little end first': (text) => utf16(text, false),
+  'UTF-16, big end first': (text) => utf16(text, true),
+  'carriage returns alone': (text) => Buffer.from(text.replaceAll('\n', '\r')),
+  'carriage returns and line feeds': (text) => Buffer.from(text.replaceAll('\n', '\r\n')),
+};
+
+for (const [name, write] of Object.entries(WRITTEN)) {
+  test(`${name}: the same records`, async (t) => {
+    const bytes = write('input;label\n"Größe; 5 €";ja\nπ;nein\n');
+    for (const size of [40, 1000]) {
+      t.deepEqual(shown(await inPieces(bytes, size)), [
+        [2, { input: 'Größe; 5 €', label: 'ja' }],
+        [3, { input: 'π', label: 'nein' }],
+      ]);
+    }
+  });
+}
+
+test('Windows-1252 is named as what it seems to be, with the line and the command that converts it', async (t) => {
+  const bytes = Buffer.from('input,label\nplain,x\nGr\xf6\xdfe passt nicht,y\n\xfcber,z\n', 'latin1');
+  const [, row] = await inPieces(bytes, 1000);
+  t.true(row !== undefined && 'problem' in row.read);
+  const file = join(temporaryFolder(), 'examples.csv');
+  writeFileSync(file, Buffer.from('input,label\nplain,x\ndas Ger\xe4t,y\n', 'latin1'));
+  await t.throwsAsync(readTextFile(file), {
+    message: /examples\.csv, line 3: is not UTF-8; this looks like Latin-1 or Windows-1252: iconv -f WINDOWS-1252/,
+  });
 });

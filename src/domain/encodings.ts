@@ -6,8 +6,8 @@ const LOOKED_AT = 64 * 1024;
 const gb18030 = new TextDecoder('gb18030', { fatal: true });
 
 /** `; this looks like …`, or nothing. */
-export function seemingly(body: Uint8Array): string {
-  const name = encodingOf(body.subarray(0, LOOKED_AT));
+export function seemingly(bytes: Uint8Array): string {
+  const name = encodingOf(bytes.subarray(0, LOOKED_AT));
   return name === undefined ? '' : `; this looks like ${name}`;
 }
 

@@ -1,0 +1,162 @@
+/** CSV (RFC 4180) as programs write it: rows to records by the header's names, and cells to rows. */
+import type { Parsed } from '../../domain/settings.ts';
+import { type Entry, type Fields, type Line, MOST_SIGNS } from './lines.ts';
+
+/** How rows of CSV are written. */
+export interface CsvStyle {
+  readonly separator: string;
+  /** Whether a byte order mark comes first, by which spreadsheets know UTF-8. */
+  readonly marked: boolean;
+}
+
+/** As RFC 4180 has it. */
+export const PLAIN_CSV: CsvStyle = { separator: ',', marked: false };
+
+interface CsvReader {
+  push(line: Line): readonly Entry[];
+  /** The records that are complete only once the file has ended. */
+  end(): readonly Entry[];
+  readonly columns: readonly string[] | undefined;
+  readonly separator: string;
+}
+
+/** What may separate the cells of a row. */
+const SEPARATORS = [',', ';', '\t', '|'];
+
+/** The separator that a header has most of, outside quotes; a comma if it has none. */
+function separatorIn(header: string): string {
+  const bare = header.replaceAll(/"[^"]*"/g, '');
+  const counts = SEPARATORS.map((separator) => bare.split(separator).length);
+  return SEPARATORS[counts.indexOf(Math.max(...counts))] as string;
+}
+
+/** Reads rows; the first has the names of the columns. `named`: the separator, where it is not to be found out. */
+export function createCsvReader(named?: string): CsvReader {
+  let separator = named;
+  let columns: readonly string[] | undefined;
+  let broken = false;
+  /** The lines of the record that is being read, whose last quote is still open. */
+  let lines: Line[] = [];
+  let signs = 0;
+  let row = newRow();
+
+  const begin = (): void => {
+    lines = [];
+    signs = 0;
+    row = newRow();
+  };
+  /** The entry of the row that `lines` make up; none for the header and for an empty line. */
+  const complete = (): readonly Entry[] => {
+    const { cells } = row;
+    const [first, last] = [lines[0] as Line, lines.at(-1) as Line];
+    begin();
+    if (cells.length === 1 && cells[0] === '' && first === last) return [];
+    const place = { line: first.number, end: last.end, whole: last.whole };
+    if (columns !== undefined) return [{ ...place, read: fieldsOf(columns, cells) }];
+    const names = cells.map((cell) => cell.trim());
+    const twice = names.find((name, index) => names.indexOf(name) !== index);
+    if (twice === undefined) {
+      columns = names;
+      return [];
+    }
+    broken = true;
+    return [{ ...place, read: { problem: `names the column ${JSON.stringify(twice)} twice` } }];
+  };
+  /** Makes the first line an entry with a problem, and reads the lines after it anew. */
+  const fail = (problem: string): readonly Entry[] => {
+    const [first, ...rest] = lines as [Line, ...Line[]];
+    begin();
+    broken = columns === undefined;
+    return [{ line: first.number, end: first.end, whole: first.whole, read: { problem } }, ...pushAll(rest)];
+  };
+  const pushAll = (all: readonly Line[]): readonly Entry[] => all.flatMap((line) => push(line));
+  const push = (line: Line): readonly Entry[] => {
+    if (broken) return [];
+    if (separator === undefined && line.problem === undefined) {
+      const [, stated] = /^sep=(.)\r?$/i.exec(line.text) ?? [];
+      separator = stated ?? separatorIn(line.text);
+      if (stated !== undefined) return [];
+    }
+    lines.push(line);
+    if (line.problem !== undefined) return lines.length === 1 ? fail(line.problem) : fail(UNCLOSED);
+    signs += line.text.length + 1;
+    const state = addLine(row, line.text, separator ?? ',');
+    if (state === 'complete') return complete();
+    if (state === 'behind') return fail('has text after a closing quote');
+    return signs > MOST_SIGNS ? fail(UNCLOSED) : [];
+  };
+
+  return {
+    push,
+    end() {
+      const entries: Entry[] = [];
+      while (lines.length > 0) entries.push(...fail(UNCLOSED));
+      return entries;
+    },
+    get columns() {
+      return columns;
+    },
+    get separator() {
+      return separator ?? ',';
+    },
+  };
+}
+
+/** The problem of a record whose quote is open at the end of the file, or for too long. */
+const UNCLOSED = 'has a quote that is not closed';
+
+function fieldsOf(columns: readonly string[], cells: readonly string[]): Parsed<Fields> {
+  if (cells.length !== columns.length)
+    return { problem: `has ${cells.length} columns, the header has ${columns.length}` };
+  return { value: Object.fromEntries(columns.map((name, place) => [name, cells[place]])) };
+}
+
+interface Row {
+  readonly cells: string[];
+  /** What has been read of the current cell in quotes. */
+  cell: string;
+  quoted: boolean;
+}
+
+const newRow = (): Row => ({ cells: [], cell: '', quoted: false });
+
+/** Reads a line into a row: `open` if a quote is open at its end, `behind` if text follows a closing quote. */
+function addLine(row: Row, text: string, separator: string): 'complete' | 'open' | 'behind' {
+  for (let place = 0; ; place++) {
+    if (!row.quoted && text[place] === '"') {
+      row.quoted = true;
+      place++;
+    }
+    if (row.quoted) {
+      const end = closingQuote(text, place);
+      row.cell += text.slice(place, end === -1 ? undefined : end).replaceAll('""', '"');
+      if (end === -1) {
+        row.cell += '\n';
+        return 'open';
+      }
+      row.cells.push(row.cell);
+      row.cell = '';
+      row.quoted = false;
+      place = end + 1;
+    } else {
+      const next = text.indexOf(separator, place);
+      row.cells.push(next === -1 ? text.slice(place).replace(/\r$/, '') : text.slice(place, next));
+      place = next === -1 ? text.length : next;
+    }
+    if (place === text.length || text.slice(place) === '\r') return 'complete';
+    if (text[place] !== separator) return 'behind';
+  }
+}
+
+function closingQuote(text: string, from: number): number {
+  for (let place = text.indexOf('"', from); place !== -1; place = text.indexOf('"', place + 2)) {
+    if (text[place + 1] !== '"') return place;
+  }
+  return -1;
+}
+
+/** The cells as a row of CSV, with its line feed. */
+export function csvLine(cells: readonly string[], { separator }: CsvStyle = PLAIN_CSV): string {
+  const quoted = (cell: string): boolean => cell.includes(separator) || /["\r\n]|^\s|\s$/.test(cell);
+  return `${cells.map((cell) => (quoted(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(separator)}\n`;
+}
