@@ -30,6 +30,8 @@ from .watch import RATIOS, watch
 WEIGHTS, REPORT, LOG = "weights.{}", "carried.json", "log.txt"
 # Seconds that are left for the files at the end, beside the last looks.
 LEFT = 20 if GPU else 30
+# The share of the time that a look at the held-out sets may take, and the rows of each that are tried to learn that.
+LOOK_SHARE, TRIED_ROWS = 0.05, 2
 # With so many minutes for each, another seed is trained on its own, and the seeds' weights are averaged.
 MINUTES_A_SEED, MOST_SEEDS = 10.0, 3
 
@@ -101,10 +103,17 @@ def run(folder: Path, end: float, options: argparse.Namespace, log) -> None:
     files = [(folder / name).read_bytes() for name in ("weights.bin", "words.bin")]
     start.load_state_dict({name: value for data in files for name, value in coded_weights.read(data).items()})
     start.eval()
+    tried = {name: held.first(TRIED_ROWS) for name, held in feed.watched.items()}
+    looked = time.time()
+    watch(start, tried)
+    a_row = (time.time() - looked) / TRIED_ROWS
+    rows = max(TRIED_ROWS, int(LOOK_SHARE * (end - time.time()) / a_row))
+    feed.watched = {name: held.first(rows) for name, held in feed.watched.items()}
     looked = time.time()
     before = watch(start, feed.watched)
     looked = time.time() - looked
-    log(f"before: ratios {RATIOS} {np.mean(list(before.values()), 0).round(3)}, a look takes {looked:.0f} s")
+    most = max(len(held.labels) for held in feed.watched.values())
+    log(f"before: ratios {RATIOS} {np.mean(list(before.values()), 0).round(3)}, {most} rows a set in {looked:.0f} s")
     report = {key: told[key] for key in ("started_from", "data")} | {"device": f"{DEVICE}: {where}"}
     report["watched"] = {"ratios": RATIOS, "before": before}
     seeds = options.seeds or int((end - time.time()) / 60 // MINUTES_A_SEED)

@@ -43,6 +43,8 @@ if __name__ == "__main__":
 """
 # Rows that are drawn at first, to learn how much a row takes; and what part of the room may stay empty.
 FIRST_ROWS, EMPTY = 12_000, 0.01
+# Numbers of rows that are tried until they fill it.
+MOST_TRIES = 6
 # Of a run that only its minutes bound.
 NO_BOUND = 10**12
 # In bytes, of the code and of the archive's own.
@@ -289,28 +291,30 @@ def weights_of(model: StageB, feed: MixFeed) -> bytes:
 
 
 def filled(hold: Hold, most_rows: int, room: int) -> dict[str, bytes]:
-    """The files of as many rows as `room` bytes hold, and at most so many."""
-    count = min(FIRST_ROWS, most_rows)
+    """The files of about as many rows as `room` bytes hold, and at most so many."""
+
+    def size_of(files: dict[str, bytes]) -> int:
+        return sum(map(len, files.values()))
+
+    count, best = min(FIRST_ROWS, most_rows), None
     hold.draw(count)
-    files = hold.files(count)
-    size = sum(map(len, files.values()))
-    a_row = max(1.0, (size - sum(map(len, hold.files(count // 2).values()))) / (count - count // 2))
-    least, most = count, most_rows
-    while size > room or (size < (1 - EMPTY) * room and least < most):
-        if size > room:
-            most = count - 1
-        else:
-            least = count
-        count = int(min(most, max(1, count + (room * (1 - EMPTY / 2) - size) / a_row)))
-        hold.draw(count)
+    # What a row takes falls with their number, since texts are drawn again.
+    last = max(1, count // 2), size_of(hold.files(max(1, count // 2)))
+    for _ in range(MOST_TRIES):
         files = hold.files(count)
-        size = sum(map(len, files.values()))
+        size = size_of(files)
         log(f"{count} rows: {size / 2**20:.2f} of {room / 2**20:.2f} MiB")
-        if count in (least, most):
-            break
-    if size > room:
+        if size <= room:
+            best = files
+            if count == most_rows or size >= (1 - EMPTY) * room or count == last[0]:
+                break
+        a_row = max(1.0, (size - last[1]) / (count - last[0]))
+        last = count, size
+        count = min(most_rows, max(2, int(count + ((1 - EMPTY / 2) * room - size) / a_row)))
+        hold.draw(count)
+    if best is None:
         raise ValueError("there is no room for rows: give it more --megabytes")
-    return files
+    return best
 
 
 def main() -> None:

@@ -30,6 +30,10 @@ class Watched:
         """Rows, and what stage A says of them."""
         return Watched([packed(row, reader) for row in rows], similar, [row.choices.index(row.label) for row in rows])
 
+    def first(self, count: int) -> "Watched":
+        """The first rows."""
+        return Watched(self.packs[:count], self.similar[:count], self.labels[:count])
+
 
 def watch(model: StageB, held: dict[str, Watched]) -> dict[str, list[float]]:
     """Accuracy on held-out sets of ratio * a + b, by RATIOS; the first is b alone."""
