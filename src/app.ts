@@ -183,6 +183,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const ownGate = createGate({
     authenticator: createAuthenticator({ keys: watched.keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
     limits: createLimits({ settings: config.limits, store: stores.limits, log: logger }),
+    answers: createBodyLimits(config.bodies, undefined, 'answers'),
     trustedProxies: config.trustedProxies,
     anonymous: config.anonymous,
     engine,

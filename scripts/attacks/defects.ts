@@ -1,11 +1,12 @@
 /**
- * The defects that an audit of the service found, D1 to D18: for each the attack that shows it, the test that guards
+ * The defects that audits of the service found: for each the attack that shows it, the test that guards
  * against it, and whether a proxy in front would let the attack through.
  */
 import { ATTACKS } from './attacks.ts';
 import { BODY_ATTACKS } from './bodies.ts';
 import { CATALOG_ATTACKS } from './catalogs.ts';
 import { FULL_STORE, showFullStore, showLooseText } from './contents.ts';
+import { FLOODS } from './floods.ts';
 import { showStalledLog, showUnread } from './holding.ts';
 import { STEPPED_CLOCK, showClocks, showJunkKeys } from './keys.ts';
 import { showOracle } from './oracle.ts';
@@ -39,7 +40,7 @@ export interface Defect {
 const plain =
   (name: string): Show =>
   async ({ target }, seconds) => {
-    const attack = { ...ATTACKS, ...BODY_ATTACKS, ...CATALOG_ATTACKS }[name];
+    const attack = { ...ATTACKS, ...BODY_ATTACKS, ...CATALOG_ATTACKS, ...FLOODS }[name];
     if (attack === undefined) throw new Error(`no attack is called ${name}`);
     return { figure: await attack(target, seconds), defect: false };
   };
@@ -222,5 +223,42 @@ export const DEFECTS: readonly Defect[] = [
     http2: true,
     test: ['test/wire/holdings/requests.test.ts', 'a session may carry a hundred cancellations a second'],
     proxy: [true, 'a proxy over HTTP/2 sends them itself'],
+  },
+  {
+    id: 'D19',
+    what: 'Pipelines hold the serving thread',
+    show: plain('pipelines'),
+    test: ['test/wire/floods.test.ts', 'of a pipeline few requests are open at a time, and all are answered in order'],
+    proxy: [true, 'it asks for one after another'],
+  },
+  {
+    id: 'D20',
+    what: 'Pipelines of eight addresses',
+    show: plain('pipelines-of-eight'),
+    test: ['test/wire/floods.test.ts', 'a neighbour is answered in the middle of a pipeline of thousands'],
+    proxy: [true, 'it asks for one after another, and tells the addresses'],
+  },
+  {
+    id: 'D21',
+    what: 'Resets of a few addresses',
+    show: plain('resets-of-few'),
+    test: ['test/wire/floods.test.ts', 'HTTP/2: a session is ended that sends thousands at once'],
+    proxy: [false, 'it ends the streams of callers'],
+  },
+  {
+    id: 'D22',
+    what: 'A stream of reflection without end',
+    show: plain('reflection-stream'),
+    settings: { UMPIRE_REFLECTION: 'on' },
+    http2: true,
+    test: ['test/wire/floods.test.ts', 'each message of a reflection stream counts as a look-up'],
+    proxy: [true, 'messages of a stream pass'],
+  },
+  {
+    id: 'D23',
+    what: 'Large answers to small requests',
+    show: plain('large-answers'),
+    test: ['test/wire/floods.test.ts', 'bytes of answers are counted for their key, in every protocol'],
+    proxy: [true, 'plain requests of keyed callers'],
   },
 ];

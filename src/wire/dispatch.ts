@@ -37,6 +37,8 @@ export function createDispatch(options: {
       over = true;
       exchange.ended();
       holdings.close(exchange);
+      // Those of a flood are counted, and reported together.
+      if (flood) return;
       for (const observe of observers) observe(exchange);
       log(exchange);
     };
@@ -48,7 +50,10 @@ export function createDispatch(options: {
     request.on('error', ignore);
     const path = pathOf(request);
     let refused = connection === undefined ? undefined : holdings.open(exchange, connection, end);
-    let last = refused !== undefined;
+    const flood = refused?.reason === 'RATE_LIMIT_EXCEEDED';
+    // A trusted proxy's connection carries the requests of others, too.
+    let last = refused !== undefined && connection?.account !== undefined;
+    let closing = last;
     if (request.headers.upgrade !== undefined && !isHttp2(request)) {
       // There is no other protocol to upgrade to, and Node discards what else it has read: what follows could begin in
       // the middle of a request.
@@ -65,10 +70,11 @@ export function createDispatch(options: {
       }
     } catch (error) {
       refused = error as DomainError;
+      closing = true;
     }
     const protocol = rpc.takes(request, path) ? rpc : rest;
     if (refused !== undefined) {
-      protocol.refuse(exchange, refused);
+      protocol.refuse(exchange, refused, closing);
       return;
     }
     if (request.headers.expect !== undefined) sendContinue(request, response);

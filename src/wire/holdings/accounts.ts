@@ -3,6 +3,7 @@
  * recently has no account.
  */
 import { judgeRate, type Rate } from '../../domain/gcra.ts';
+import { createLine, type Line } from '../http/turns.ts';
 
 /** One address. Each count is kept by the code that opens and closes what is counted. */
 export interface Account {
@@ -25,6 +26,8 @@ export interface Account {
   readonly due: { connection: number; request: number; lookup: number; reset: number };
   /** When the address is served again. */
   blockedUntil: number;
+  /** What of its requests waits for a turn of the event loop. */
+  readonly line: Line;
 }
 
 /** The accounts of all addresses that hold something or have asked recently. */
@@ -54,6 +57,7 @@ export function createAccounts(): Accounts {
           unsettled: 0,
           due: { connection: 0, request: 0, lookup: 0, reset: 0 },
           blockedUntil: 0,
+          line: createLine(),
         };
         accounts.set(address, account);
       }

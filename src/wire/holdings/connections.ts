@@ -7,6 +7,7 @@ import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { clientAddress, NO_PROXIES, type TrustedProxies } from '../../domain/client-address.ts';
 import { type HttpRequest, isHttp2 } from '../http/messages.ts';
+import { createLine } from '../http/turns.ts';
 import { type Account, type Accounts, take } from './accounts.ts';
 import { type Connection, closeConnection, type OpenRequest } from './open-request.ts';
 import type { HoldingSettings } from './settings.ts';
@@ -64,17 +65,21 @@ export class Connections {
       moved: 0,
       movedAt: now,
       ending: false,
+      line: account?.line ?? createLine(),
+      turn: 0,
+      streams: 0,
     };
     this.#add(connection);
     return connection;
   }
 
-  /** Notes the socket on which a connection's requests come, where that is not its own. */
-  bind(socket: Socket): void {
+  /** Notes the socket on which a connection's requests come, where that is not its own. Returns the connection. */
+  bind(socket: Socket): Connection | undefined {
     const connection = this.#byPeer.get(peerOf(socket));
-    if (connection === undefined) return;
+    if (connection === undefined) return undefined;
     this.#bySocket.set(socket, connection);
     socket.once('close', () => this.#bySocket.delete(socket));
+    return connection;
   }
 
   /** Notes the session that a connection became. */

@@ -88,14 +88,14 @@ export class Holdings {
     this.#timer.unref();
   }
 
-  /** Counts a connection as it is accepted. Returns whether it may stay; else it has been closed. */
-  accept(socket: Socket): boolean {
-    return this.#connections.accept(socket, performance.now()) !== undefined;
+  /** Counts a connection as it is accepted. Returns it if it may stay; else it has been closed. */
+  accept(socket: Socket): Connection | undefined {
+    return this.#connections.accept(socket, performance.now());
   }
 
-  /** Notes a socket that an accepted connection became. */
-  bind(socket: Socket): void {
-    this.#connections.bind(socket);
+  /** Notes a socket that an accepted connection became, and returns the connection. */
+  bind(socket: Socket): Connection | undefined {
+    return this.#connections.bind(socket);
   }
 
   /** Notes a session that an accepted connection became. */
@@ -106,6 +106,11 @@ export class Holdings {
   /** The connection that a request came on; undefined if it is gone. */
   find(request: HttpRequest): Connection | undefined {
     return this.#connections.of(request);
+  }
+
+  /** The connection that became a session; undefined if it is gone. */
+  ofSession(session: ServerHttp2Session | undefined): Connection | undefined {
+    return this.#connections.ofSession(session);
   }
 
   /**
@@ -137,10 +142,9 @@ export class Holdings {
     if (givenUp === undefined && wasTakenBack(exchange)) this.#noteReset(account, endedAt);
   }
 
-  /** Notes a request that was taken back before it became an exchange. */
-  reset(session: ServerHttp2Session | undefined, headers: IncomingHttpHeaders): void {
-    const connection = this.#connections.ofSession(session);
-    if (connection !== undefined) this.#noteReset(this.#accountOf(connection, headers), performance.now());
+  /** Notes a request that was taken back before it became an exchange, or a frame that only makes work. */
+  reset(connection: Connection, headers: IncomingHttpHeaders = {}): void {
+    this.#noteReset(this.#accountOf(connection, headers), performance.now());
   }
 
   /** Counts a stream that is meant to stay open; see `Watches.open`. */
@@ -176,10 +180,11 @@ export class Holdings {
   /** Why a request that has been counted may not be served; undefined if it may. */
   #refusal(account: Account, now: number): DomainError | undefined {
     const { requests, requestRate, unread } = this.#options.settings;
-    if (account.blockedUntil > now) return tooManyRequests(account.blockedUntil - now);
-    if (!take(account, 'request', requestRate, now)) {
+    const blocked = account.blockedUntil > now;
+    if (blocked || !take(account, 'request', requestRate, now)) {
+      this.#tally.beyondRate += 1;
       this.#noteWaste(account, now);
-      return tooManyRequests(0);
+      return tooManyRequests(blocked ? account.blockedUntil - now : 0);
     }
     if (account.requests > requests.perAddress && !this.#displace(account, now))
       return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many requests in progress', { retryAfter: 1 });

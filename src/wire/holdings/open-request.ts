@@ -6,6 +6,7 @@ import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node
 import type { Socket } from 'node:net';
 import type { Exchange, ExchangeRecord, Place } from '../http/exchange.ts';
 import { type HttpRequest, isHttp2 } from '../http/messages.ts';
+import { A_SHARE, type Line, takeTurn } from '../http/turns.ts';
 import type { Account } from './accounts.ts';
 
 /** One connection, from its acceptance to its end. */
@@ -22,6 +23,11 @@ export interface Connection {
   movedAt: number;
   /** Whether what still arrives on it is no longer taken for requests. */
   ending: boolean;
+  /** In which its requests wait for a turn of the event loop: that of its account, or its own. */
+  readonly line: Line;
+  /** The turn of the event loop in which it last began a stream, and how many it has begun in that. */
+  turn: number;
+  streams: number;
 }
 
 /** What bounds a request after it has begun; see `Place`. */
@@ -74,6 +80,15 @@ export class OpenRequest implements Place {
 
   meter(): void {
     this.#bounds.meter(this);
+  }
+
+  turn(): Promise<void> {
+    return new Promise((resolve) => {
+      takeTurn(this.account.line, () => {
+        resolve();
+        return { requests: A_SHARE, more: false };
+      });
+    });
   }
 
   /** Whether the request is still arriving. */

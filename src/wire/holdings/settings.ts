@@ -18,7 +18,7 @@ export interface HoldingSettings {
   readonly requests: Bound;
   /** Requests of one address, whatever they ask for, before anything else is looked at. */
   readonly requestRate: Rate | 'off';
-  /** Those requests that no other limit counts: models, gRPC health and reflection. */
+  /** Those requests that no other limit counts. */
   readonly lookupRate: Rate | 'off';
   /** Requests that one address takes back, or sends beyond its rate. */
   readonly resetRate: Rate | 'off';
@@ -72,7 +72,7 @@ export const HOLDING_SETTINGS = {
   UMPIRE_LOOKUP_RATE: setting(
     '100/s, burst 400',
     parseRate,
-    'Requests from one address that no other limit counts (models, gRPC health and reflection), or `off`',
+    'Requests from one address that no other limit counts (models, pages, unknown paths, missing keys, gRPC health, messages of reflection), or `off`',
   ),
   UMPIRE_RESET_RATE: setting(
     '1000/s, burst 5000',

@@ -16,6 +16,8 @@ export interface HoldingTally {
    * Requests that were given up: nobody read the response, the request never ended, or a newer one needed its place.
    */
   readonly givenUp: { unread: number; unfinished: number; displaced: number };
+  /** Requests that were refused since their address sent too many; they have no line in the log. */
+  beyondRate: number;
   /** Requests that their callers took back. */
   resets: number;
   /** Times that an address was not served for some seconds because it took back, or sent, too many requests. */
@@ -30,6 +32,7 @@ export function createTally(): HoldingTally {
     refused: { address: 0, rate: 0, full: 0 },
     evicted: 0,
     givenUp: { unread: 0, unfinished: 0, displaced: 0 },
+    beyondRate: 0,
     resets: 0,
     blocked: 0,
     watchesEnded: { age: 0, displaced: 0 },

@@ -186,6 +186,11 @@ function addHoldingMetrics(registry: Registry, { holdings, faults }: StateSource
   totals('umpire_watches_ended_total', 'Streams of Health.Watch that were ended: age, displaced.', ['reason'], () =>
     byReason(Object.entries(holdings().tally.watchesEnded)),
   );
+  total(
+    'umpire_requests_beyond_rate_total',
+    'Requests that were refused since their address sent too many; no other metric counts them.',
+    () => holdings().tally.beyondRate,
+  );
   total('umpire_resets_total', 'Requests that their callers took back.', () => holdings().tally.resets);
   total('umpire_blocks_total', 'Times that an address was not served for a while.', () => holdings().tally.blocked);
   totals(
