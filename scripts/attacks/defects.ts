@@ -1,5 +1,6 @@
 /**
- * The defects that audits of the service found: for each the attack that shows it, the test that guards
+ * The defects that audits of the service found, D1 to D23, and P1 to P7, by which a few addresses shut others out of
+ * the port: for each the attack that shows it, the test that guards
  * against it, and whether a proxy in front would let the attack through.
  */
 import { ATTACKS } from './attacks.ts';
@@ -11,6 +12,7 @@ import { showStalledLog, showUnread } from './holding.ts';
 import { STEPPED_CLOCK, showClocks, showJunkKeys } from './keys.ts';
 import { showOracle } from './oracle.ts';
 import { showResets, showUpgrade, showVanished } from './peers.ts';
+import { PLACE_ATTACKS } from './places.ts';
 import type { Show } from './shown.ts';
 
 /** A defect, and how it is shown. */
@@ -40,7 +42,7 @@ export interface Defect {
 const plain =
   (name: string): Show =>
   async ({ target }, seconds) => {
-    const attack = { ...ATTACKS, ...BODY_ATTACKS, ...CATALOG_ATTACKS, ...FLOODS }[name];
+    const attack = { ...ATTACKS, ...BODY_ATTACKS, ...CATALOG_ATTACKS, ...FLOODS, ...PLACE_ATTACKS }[name];
     if (attack === undefined) throw new Error(`no attack is called ${name}`);
     return { figure: await attack(target, seconds), defect: false };
   };
@@ -65,6 +67,9 @@ const showPreparation: Show = async ({ target }, seconds) => {
   const other = /of another owner: ([^;]*);/.exec(did)?.[1] ?? '';
   return { figure: did, defect: /\d+ × (503|429|no answer)/.test(other) };
 };
+
+/** The title of the tests in which four addresses hold all that they may. */
+const TAKES = 'four addresses that send ';
 
 /** The defects in their order. */
 export const DEFECTS: readonly Defect[] = [
@@ -260,5 +265,64 @@ export const DEFECTS: readonly Defect[] = [
     show: plain('large-answers'),
     test: ['test/wire/floods.test.ts', 'bytes of answers are counted for their key, in every protocol'],
     proxy: [true, 'plain requests of keyed callers'],
+  },
+  {
+    id: 'P1',
+    what: 'Refusals that nobody reads take the places of all',
+    show: plain('places-refused'),
+    http2: true,
+    test: [
+      'test/wire/holdings/places.test.ts',
+      'one that reads no refusal takes its own places and loses its connections',
+    ],
+    proxy: [false, 'it reads answers at once and keeps them itself'],
+  },
+  {
+    id: 'P2',
+    what: 'Slow bodies of four addresses take all connections',
+    show: plain('places-slow-bodies'),
+
+    test: ['test/wire/holdings/sieges.test.ts', TAKES],
+    proxy: [true, 'it passes bodies of RPCs on as they come'],
+  },
+  {
+    id: 'P3',
+    what: 'Answers that twelve addresses do not read take the places of all',
+    show: plain('places-unread'),
+    http2: true,
+    test: ['test/wire/holdings/places.test.ts', 'answers that nobody reads at eight addresses leave room for others'],
+    proxy: [false, 'it reads answers at once and keeps them itself'],
+  },
+  {
+    id: 'P4',
+    what: 'Slow bodies of 64 addresses take all connections',
+    show: plain('places-slow-bodies-of-64'),
+
+    test: ['test/wire/holdings/sieges.test.ts', 'behind a trusted proxy, too, no few callers fill the port'],
+    proxy: [true, 'it passes bodies of RPCs on as they come'],
+  },
+  {
+    id: 'P5',
+    what: 'Slow heads of four addresses take all connections',
+    show: plain('places-slow-heads'),
+
+    test: ['test/wire/holdings/sieges.test.ts', TAKES],
+    proxy: [false, 'it waits for whole heads'],
+  },
+  {
+    id: 'P6',
+    what: 'Watches of 64 addresses take half of all connections',
+    show: plain('places-watches'),
+    http2: true,
+    test: ['test/wire/holdings/places.test.ts', 'the watch that ends for another is of the address that has most'],
+    proxy: [true, 'streams of gRPC pass, one connection each'],
+  },
+  {
+    id: 'P7',
+    what: 'Slow bodies of a keyed caller at four addresses',
+    show: plain('places-keyed'),
+
+    test: ['test/wire/holdings/sieges.test.ts', TAKES],
+    proxy: [true, 'it passes bodies of RPCs on as they come'],
   },
 ];

@@ -8,9 +8,10 @@ import { BODY_ATTACKS } from './bodies.ts';
 import { CATALOG_ATTACKS } from './catalogs.ts';
 import { FLOODS } from './floods.ts';
 import { type Fare, type Fares, KINDS, startNeighbour } from './neighbour.ts';
+import { PLACE_ATTACKS } from './places.ts';
 import { ROOT, startTarget, type Target } from './target.ts';
 
-const ATTACKS = { ...PORT_ATTACKS, ...BODY_ATTACKS, ...CATALOG_ATTACKS, ...FLOODS };
+const ATTACKS = { ...PORT_ATTACKS, ...BODY_ATTACKS, ...CATALOG_ATTACKS, ...FLOODS, ...PLACE_ATTACKS };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

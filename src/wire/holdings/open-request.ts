@@ -15,6 +15,13 @@ export interface Connection {
   readonly socket: Socket;
   /** Undefined for the connection of a trusted proxy. */
   readonly account: Account | undefined;
+  /**
+   * Whose place it takes: its address's, or that of the request which a trusted proxy's connection carries. A trusted
+   * proxy's connection without a request takes that of all such proxies.
+   */
+  holder: Account;
+  /** When it became idle. */
+  idleSince: number;
   readonly requests: Set<OpenRequest>;
   /** Undefined until it is known to speak HTTP/2. */
   session: ServerHttp2Session | undefined;
@@ -35,6 +42,7 @@ export interface RequestBounds {
   reserve(request: OpenRequest, bytes: number): Promise<void> | undefined;
   settle(request: OpenRequest, bytes: number): void;
   meter(request: OpenRequest): void;
+  keyed(request: OpenRequest): void;
 }
 
 /** A request from its first header until its response has left, counted for its connection and its address. */
@@ -42,6 +50,8 @@ export class OpenRequest implements Place {
   readonly exchange: Exchange;
   readonly connection: Connection;
   readonly account: Account;
+  /** Whether it was refused a place: only the refusal has to leave. */
+  refused = false;
   /** When a look first found its response written. */
   answeredAt: number | undefined;
   /**
@@ -91,9 +101,30 @@ export class OpenRequest implements Place {
     });
   }
 
-  /** Whether the request is still arriving. */
+  keyed(): void {
+    this.#bounds.keyed(this);
+  }
+
+  /** Whether the request is still arriving. Over HTTP/2, one without a body has arrived with its headers. */
   get arriving(): boolean {
-    return !this.exchange.request.complete;
+    const { request } = this.exchange;
+    return !request.complete && streamOf(request)?.endAfterHeaders !== true;
+  }
+
+  /** Whether its response is made and waits for those of requests before it, over HTTP/1.1. */
+  get behind(): boolean {
+    const { request, response } = this.exchange;
+    return response.writableEnded && !isHttp2(request) && response.socket === null;
+  }
+
+  /**
+   * Since when it has neither been worked on nor come to an end, because it is arriving or its response is not read;
+   * undefined otherwise.
+   */
+  get stalledSince(): number | undefined {
+    const { record, response, startedAt } = this.exchange;
+    if (record.givenUp !== undefined || this.behind) return undefined;
+    return this.arriving ? startedAt : response.writableEnded ? this.answeredAt : undefined;
   }
 
   /** Bytes of its response that this process still holds. */

@@ -7,10 +7,10 @@
 export interface HoldingTally {
   /**
    * Connections that were closed as they arrived: their address had too many, opened too many a second, or there was no
-   * idle one to close instead.
+   * other to close instead.
    */
   readonly refused: { address: number; rate: number; full: number };
-  /** Idle connections that were closed to make room. */
+  /** Connections that were idle, or on which nothing moved, and were closed to make room. */
   evicted: number;
   /**
    * Requests that were given up: nobody read the response, the request never ended, or a newer one needed its place.

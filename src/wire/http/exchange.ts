@@ -29,6 +29,8 @@ export interface Place {
   meter(): void;
   /** Resolves when the address has a turn of the event loop, for work of about a millisecond. */
   turn(): Promise<void>;
+  /** Notes that the caller has a valid key. */
+  keyed(): void;
 }
 
 /** What happened to an exchange so far. Times are on the clock of `performance.now()`. */
@@ -130,6 +132,7 @@ export class Exchange implements Call {
   /** Notes the caller that the gate identified. */
   identified(caller: Caller): void {
     this.#caller = caller;
+    if (caller.kind === 'key') this.#place?.keyed();
   }
 
   /**

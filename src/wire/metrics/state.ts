@@ -162,7 +162,11 @@ function addHoldingMetrics(registry: Registry, { holdings, faults }: StateSource
   const byReason = (counts: Iterable<readonly [reason: string, count: number]>): readonly Reading[] =>
     Array.from(counts, ([reason, count]) => [{ reason }, count]);
   gauge('umpire_connections', 'Connections that are open.', () => holdings().connections);
-  gauge('umpire_requests_open', 'Requests that have begun and whose response has not left.', () => holdings().requests);
+  gauge(
+    'umpire_requests_open',
+    'Requests that have a place: those that have begun and whose response has not left, but for refused ones.',
+    () => holdings().requests,
+  );
   gauge('umpire_watches', 'Streams of Health.Watch that are open.', () => holdings().watches);
   gauge('umpire_unread_bytes', 'Bytes of responses that wait to be read.', () => holdings().unread);
   gauge('umpire_client_addresses', 'Addresses that something is counted for.', () => holdings().addresses);
@@ -174,7 +178,7 @@ function addHoldingMetrics(registry: Registry, { holdings, faults }: StateSource
   );
   total(
     'umpire_connections_evicted_total',
-    'Idle connections that were closed to make room for new ones.',
+    'Connections that were idle or did not move and were closed to make room for new ones.',
     () => holdings().tally.evicted,
   );
   totals(
