@@ -100,7 +100,8 @@ export class App {
 
   /**
    * Listens, and resolves with the port; with 0 for a Unix socket, or if the app was stopped first. Models load
-   * meanwhile (see `health`) or, where the settings say so, before the port opens.
+   * meanwhile (see `health`)
+   * or, where the settings say so, before the port opens.
    * @throws the system's error.
    */
   async start(): Promise<number> {

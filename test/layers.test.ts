@@ -42,7 +42,18 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   learning: ['domain', 'stores'],
   cli: ['mock', 'learning', 'domain', 'engine', 'stores'],
 };
-const ROOT = ['app.ts', 'cli.ts', 'config.ts', 'log-stream.ts', 'logger.ts', 'main.ts', 'version.ts', 'visible.ts'];
+const ROOT = [
+  'app.ts',
+  'cli.ts',
+  'config.ts',
+  'cores.ts',
+  'log-stream.ts',
+  'logger.ts',
+  'main.ts',
+  'terminal-log.ts',
+  'version.ts',
+  'visible.ts',
+];
 
 const MOCK = 'mock/start-mock.ts';
 

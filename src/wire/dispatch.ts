@@ -4,7 +4,7 @@ import { DomainError } from '../domain/errors.ts';
 import type { Logger } from '../logger.ts';
 import { createAccessLog } from './access-log.ts';
 import type { Holdings } from './holdings/holdings.ts';
-import type { Cors } from './http/cors.ts';
+import { answerPreflight, type Cors } from './http/cors.ts';
 import { Exchange, type Observer } from './http/exchange.ts';
 import { isContinue, sendContinue } from './http/expect.ts';
 import { type HttpRequest, type HttpResponse, isHttp2, pathOf } from './http/messages.ts';
@@ -61,11 +61,11 @@ export function createDispatch(options: {
       response.shouldKeepAlive = false;
     }
     if (last && connection !== undefined && !isHttp2(request)) connection.ending = true;
-    const preflight = cors?.mark(exchange) === true;
+    const preflight = cors?.(exchange) === true;
     try {
       if (refused === undefined) assertMeaning(request);
       if (refused === undefined && preflight) {
-        cors?.preflight(exchange);
+        answerPreflight(exchange);
         return;
       }
     } catch (error) {
