@@ -1,7 +1,7 @@
 /**
  * The defects that audits of the service found, D1 to D23, and P1 to P7, by which a few addresses shut others out of
- * the port: for each the attack that shows it, the test that guards
- * against it, and whether a proxy in front would let the attack through. One file: a table.
+ * the port: for each the attack that shows it, the test that guards against it, and whether a proxy in front would let
+ * the attack through. One file: a table. One file: a table.
  */
 import { ATTACKS } from './attacks.ts';
 import { BODY_ATTACKS } from './bodies.ts';
