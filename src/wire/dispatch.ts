@@ -77,8 +77,15 @@ export function createDispatch(options: {
       protocol.refuse(exchange, refused, closing);
       return;
     }
-    if (request.headers.expect !== undefined) sendContinue(request, response);
-    void protocol.handle(exchange, path);
+    const handle = (): void => {
+      if (exchange.departed) return;
+      if (request.headers.expect !== undefined) sendContinue(request, response);
+      void protocol.handle(exchange, path);
+    };
+    const { place } = exchange;
+    // The connections of an address have had their turn; whose request a proxy's connection carries is known only now.
+    if (place === undefined || connection?.account !== undefined || isHttp2(request)) handle();
+    else void place.turn(1).then(handle);
   };
 }
 

@@ -151,6 +151,22 @@ test('HTTP/2: of streams that are taken back at once all are counted and few are
   raw.destroy();
 });
 
+test('behind a trusted proxy callers take turns, though they share connections', async (t) => {
+  const service = await startService({ UMPIRE_TRUSTED_PROXIES: '127.0.0.1' }, { engine: createScriptedEngine() });
+  t.teardown(service.stop);
+  const raw = await openRawHttp2(service.port);
+  await raw.until(TYPE.settings);
+  const of = (stream: number, caller: string): Buffer =>
+    headers(stream, request('GET', '/v1/models', [['x-forwarded-for', caller]]));
+  const flood = Array.from({ length: 90 }, (_, index) => of(2 * index + 1, '192.0.2.1'));
+  raw.send(Buffer.concat([...flood, of(181, '192.0.2.2')]));
+  await raw.until(TYPE.headers, 179);
+  await raw.until(TYPE.headers, 181);
+  const order = raw.received.filter(({ type }) => type === TYPE.headers).map(({ stream }) => stream);
+  t.true(order.indexOf(181) < order.indexOf(179), `${order}`);
+  raw.destroy();
+});
+
 test('a call that has ended before its turn is answered', async (t) => {
   const service = await startService({}, { engine: createScriptedEngine() });
   t.teardown(service.stop);

@@ -12,6 +12,7 @@ import { retryAfterOf } from '../../engine/errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { HttpRequest } from '../http/messages.ts';
+import type { Line } from '../http/turns.ts';
 import { type Account, createAccounts, take } from './accounts.ts';
 import { Connections } from './connections.ts';
 import { type Connection, closeConnection, giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
@@ -163,6 +164,11 @@ export class Holdings {
     }
     const { givenUp, endedAt } = exchange.record;
     if (givenUp === undefined && wasTakenBack(exchange)) this.#noteReset(account, endedAt);
+  }
+
+  /** In which a request on a connection waits for its turn. */
+  lineOf(connection: Connection, headers: IncomingHttpHeaders): Line {
+    return this.#accountOf(connection, headers).line;
   }
 
   /** Notes a request that was taken back before it became an exchange, or a frame that only makes work. */

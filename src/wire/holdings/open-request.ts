@@ -92,11 +92,11 @@ export class OpenRequest implements Place {
     this.#bounds.meter(this);
   }
 
-  turn(): Promise<void> {
+  turn(requests = A_SHARE): Promise<void> {
     return new Promise((resolve) => {
       takeTurn(this.account.line, () => {
         resolve();
-        return { requests: A_SHARE, more: false };
+        return { requests, more: false };
       });
     });
   }

@@ -27,8 +27,8 @@ export interface Place {
   settle(bytes: number): void;
   /** Counts a request that no other limit counts. @throws DomainError if the address sends too many. */
   meter(): void;
-  /** Resolves when the address has a turn of the event loop, for work of about a millisecond. */
-  turn(): Promise<void>;
+  /** Resolves when the address has a turn of the event loop, for about a millisecond or for so many requests. */
+  turn(requests?: number): Promise<void>;
   /** Notes that the caller has a valid key. */
   keyed(): void;
 }

@@ -77,7 +77,7 @@ export function answerOddHttp2(
       return { requests: 1, more: false };
     };
     if (connection === undefined) work();
-    else takeTurn(connection.line, work);
+    else takeTurn(holdings.lineOf(connection, headers), work);
   });
 }
 

@@ -84,6 +84,6 @@ export function createRestHandler(options: {
         refuse(exchange, error, health.draining);
       }
     },
-    refuse,
+    refuse: (exchange, fault, closing) => refuse(exchange, fault, closing || health.draining),
   };
 }

@@ -80,7 +80,7 @@ export function createRpcHandler(options: {
         const isCall = handler === undefined || whyNoCall(request, handler) === undefined;
         if (isCall && cameTooSoon(fault)) exchange.received({ protocol: 'connect' });
       } else if (isHttp2(request)) exchange.received({ protocol: 'grpc' });
-      refuse(exchange, fault, closing);
+      refuse(exchange, fault, closing || health.draining);
     },
   };
 }
