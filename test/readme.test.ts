@@ -57,10 +57,10 @@ test('every command runs, in the order of the page, on what the quick start serv
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { cwd: root, env });
     const outputs = stdout.split('\n=====\n');
     t.is(outputs.length, others.length);
-    const [decision, grpc, models, , created, withCatalog, read, deleted, learned, decided, conformance] = outputs.map(
-      (output) => output.trim(),
-    );
+    const [asked, decision, grpc, models, , created, withCatalog, read, deleted, learned, decided, conformance] =
+      outputs.map((output) => output.trim());
 
+    t.is(asked, blocks('text')[0]);
     const shown = JSON.parse(blocks('json')[0] ?? '');
     t.deepEqual({ ...JSON.parse(decision ?? ''), id: shown.id }, shown);
     t.deepEqual(JSON.parse(grpc ?? '').decision.output, shown.output);
@@ -70,7 +70,7 @@ test('every command runs, in the order of the page, on what the quick start serv
       ),
     );
     t.like(JSON.parse(created ?? ''), { id: 'support-teams', version: '1', visibility: 'private' });
-    t.is(JSON.parse(withCatalog ?? '').output.choice, 'shipping');
+    t.is(JSON.parse(withCatalog ?? '').output.choice, 'shipping: parcels and delivery');
     t.deepEqual(JSON.parse(read ?? ''), JSON.parse(created ?? ''));
     t.is(deleted, '');
     // The figures are the real ones.

@@ -9,6 +9,7 @@ import { CATALOG_SHOW_COMMAND } from './catalogs/catalog-show.ts';
 import { CATALOG_COMMANDS } from './catalogs/catalogs.ts';
 import { type Command, Interrupted, type Terminal, UsageError } from './command.ts';
 import { CONFORMANCE_COMMAND } from './conformance.ts';
+import { ASK_COMMAND } from './decide/ask.ts';
 import { DECIDE_COMMAND } from './decide/decide.ts';
 import { overview, page } from './help.ts';
 import { KEY_COMMANDS } from './keys/keys.ts';
@@ -32,6 +33,7 @@ export const COMMANDS: readonly Command[] = [
   ...MODEL_COMMANDS,
   PACK_COMMAND,
   ADD_COMMAND,
+  ASK_COMMAND,
   DECIDE_COMMAND,
   MOCK_COMMAND,
   CONFORMANCE_COMMAND,
