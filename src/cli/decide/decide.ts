@@ -124,9 +124,14 @@ export async function keyFrom(
 /** The choices in a file; those that look alike are named on standard error. Throws as `choicesFrom` does. */
 export async function choicesIn(file: string, terminal: Terminal): Promise<readonly string[]> {
   const choices = choicesFrom(await readTextFile(file));
+  nameLookalikes(choices, terminal);
+  return choices;
+}
+
+/** Names choices that look alike on standard error. */
+export function nameLookalikes(choices: readonly string[], terminal: Terminal): void {
   for (const [one, other] of lookalikes(choices))
     terminal.err(`${JSON.stringify(one)} and ${JSON.stringify(other)} are two choices that look alike; both stay`);
-  return choices;
 }
 
 /** Pairs of choices that differ in case, white space, invisible characters or normalisation alone. */
