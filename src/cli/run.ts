@@ -10,6 +10,7 @@ import { CATALOG_SHOW_COMMAND } from './catalogs/catalog-show.ts';
 import { CATALOG_COMMANDS } from './catalogs/catalogs.ts';
 import { type Command, Interrupted, type Terminal, UsageError } from './command.ts';
 import { CONFORMANCE_COMMAND } from './conformance.ts';
+import { ASK_COMMAND } from './decide/ask.ts';
 import { DECIDE_COMMAND } from './decide/decide.ts';
 import { overview, page } from './help.ts';
 import { KEY_COMMANDS } from './keys/keys.ts';
@@ -34,6 +35,7 @@ export const COMMANDS: readonly Command[] = [
   ...MODEL_COMMANDS,
   PACK_COMMAND,
   ADD_COMMAND,
+  ASK_COMMAND,
   DECIDE_COMMAND,
   BRIDGE_COMMAND,
   MCP_COMMAND,

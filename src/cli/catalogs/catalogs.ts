@@ -2,19 +2,33 @@
  * `umpire catalogs …`: lists, exports, imports and deletes an owner's catalogs. Exports and imports are one JSON object
  * a line.
  */
+import { writeFile } from 'node:fs/promises';
 import { isCatalogId } from '../../domain/catalogs.ts';
 import { listPackages } from '../../engine/package-tools/check.ts';
 import { type CatalogRecord, UNBOUNDED } from '../../stores/catalog-store.ts';
 import { StoreCorrupt } from '../../stores/stores.ts';
 import { ownerFrom, printTable, readArguments } from '../arguments.ts';
 import { type Command, JSON_OPTION, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
+import { USUAL_MODEL } from '../decide/ask.ts';
+import { nameLookalikes } from '../decide/decide.ts';
 import { readTextFile } from '../decide/lines.ts';
+import { EXAMPLE_OPTIONS, exampleOptions } from '../learn/examples.ts';
 import { modelsFolder } from '../learn/own-engine.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { catalogFromLine, examplesOfLine, lineOf } from './catalog-show.ts';
+import { PROJECT_FORMS, readProject } from './other-projects.ts';
 
 const OWNED = { owner: OWNER_OPTION } as const;
 const LIST = { ...OWNED, json: JSON_OPTION } as const;
+
+const IMPORT = {
+  ...OWNED,
+  from: { type: 'string', value: 'FORM', meaning: `what the project is: ${PROJECT_FORMS.join(', ')}` },
+  catalog: { type: 'string', value: 'ID', meaning: 'the id of the catalog that --from creates' },
+  model: { type: 'string', value: 'MODEL', meaning: 'its model', otherwise: USUAL_MODEL },
+  out: { type: 'string', value: 'FILE', meaning: 'a new file for the examples of --from, as JSON lines' },
+  ...EXAMPLE_OPTIONS,
+} as const;
 
 /** The commands `umpire catalogs list`, `export`, `import` and `delete`. */
 export const CATALOG_COMMANDS: readonly Command[] = [
@@ -76,18 +90,28 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   },
   {
     name: 'catalogs import',
-    usage: '--owner NAME [FILE]',
+    usage:
+      '--owner NAME ([FILE] | --from FORM --catalog ID --out FILE [--model MODEL] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--label-column NAME] FILE…)',
     summary: 'creates exported catalogs that the owner does not have; never overwrites',
     notes: [
       'A catalog whose model is not in the folder of models is imported all the same, and the command names it: another server may have the model. Decisions with the catalog fail where its model is not served.',
+      'With --from, the intents of a project that was made for another service become the choices of one catalog, and its utterances the examples in the file of --out, which learn and evaluate read. A test set goes into a file of its own. The command says what it leaves out.',
     ],
-    positionals: [['FILE', 'what catalogs export wrote (default: standard input)']],
-    options: OWNED,
+    positionals: [
+      ['FILE', 'what catalogs export wrote (default: standard input); with --from the files or folders of the project'],
+    ],
+    options: IMPORT,
     environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR'],
     async run(args, terminal) {
-      const { values, positionals } = readArguments(args, OWNED, [], 1);
+      const { values, positionals } = readArguments(args, IMPORT, [], 999);
       const owner = ownerFrom(values.owner);
-      const [file] = positionals;
+      if (values.from !== undefined) {
+        const record = await fromProject(values, positionals, terminal);
+        await create(owner, [{ record, examples: '' }], terminal);
+        return;
+      }
+      const [file, unexpected] = positionals;
+      if (unexpected !== undefined) throw new UsageError(`unexpected argument '${unexpected}'`);
       const text = file === undefined ? await terminal.input() : await readTextFile(file);
       // All lines are checked before the first is written: a broken file changes nothing.
       const entries = text
@@ -95,23 +119,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
         .map((line, index) => ({ line: line.trim(), place: index + 1 }))
         .filter(({ line }) => line !== '')
         .map(({ line, place }) => recordFrom(line, place));
-      await withStores(
-        terminal,
-        async ({ catalogs }) => {
-          let created = 0;
-          for (const { record, examples } of entries) {
-            const outcome = await catalogs.create(owner, record, UNBOUNDED, patience(), examples);
-            if (outcome.kind === 'created') created++;
-            else terminal.err(`${record.id}: exists, left as it is`);
-          }
-          terminal.out(`${created} created, ${entries.length - created} existed`);
-        },
-        { creates: true },
-      );
-      await nameForeignModels(
-        entries.map(({ record }) => record),
-        terminal,
-      );
+      await create(owner, entries, terminal);
     },
   },
   {
@@ -145,7 +153,57 @@ function unreadable(error: unknown): StoreCorrupt {
   throw error;
 }
 
-function recordFrom(line: string, place: number): { readonly record: CatalogRecord; readonly examples: string } {
+/** A catalog that is to be created, and the examples that are kept beside it. */
+interface Imported {
+  readonly record: CatalogRecord;
+  readonly examples: string;
+}
+
+async function create(owner: string, entries: readonly Imported[], terminal: Terminal): Promise<void> {
+  await withStores(
+    terminal,
+    async ({ catalogs }) => {
+      let created = 0;
+      for (const { record, examples } of entries) {
+        const outcome = await catalogs.create(owner, record, UNBOUNDED, patience(), examples);
+        if (outcome.kind === 'created') created++;
+        else terminal.err(`${record.id}: exists, left as it is`);
+      }
+      terminal.out(`${created} created, ${entries.length - created} existed`);
+    },
+    { creates: true },
+  );
+  await nameForeignModels(
+    entries.map(({ record }) => record),
+    terminal,
+  );
+}
+
+/** The catalog of another service's project, whose examples it writes. @throws UsageError, Error. */
+async function fromProject(
+  values: ReturnType<typeof readArguments<typeof IMPORT>>['values'],
+  paths: readonly string[],
+  terminal: Terminal,
+): Promise<CatalogRecord> {
+  const { from = '', catalog, model = USUAL_MODEL, out } = values;
+  if (!PROJECT_FORMS.includes(from)) throw new UsageError(`--from: '${from}' is none of ${PROJECT_FORMS.join(', ')}`);
+  if (catalog === undefined || out === undefined || paths.length === 0)
+    throw new UsageError('--from needs --catalog ID, --out FILE and the files of the project');
+  const { choices, examples, tests, notes } = await readProject(from, paths, exampleOptions(values));
+  const record = catalogFromLine({ id: catalog, model, choices });
+  if ('problem' in record) throw new Error(`${record.problem}; nothing was imported`);
+  for (const note of notes) terminal.err(note);
+  nameLookalikes(choices, terminal);
+  for (const [file, list] of [[out, examples] as const, [out.replace(/(\.\w+)?$/, '.test$1'), tests] as const]) {
+    if (list.length === 0) continue;
+    await writeFile(file, list.map((each) => `${JSON.stringify(each)}\n`).join(''), { flag: 'wx' });
+    terminal.out(`${file}: ${list.length} examples${list === tests ? ' of the test set, to evaluate with' : ''}`);
+  }
+  terminal.out(`${catalog}: ${choices.length} choices; 'umpire catalogs describe' says what their names mean`);
+  return record.value;
+}
+
+function recordFrom(line: string, place: number): Imported {
   let value: unknown;
   try {
     value = JSON.parse(line);

@@ -8,13 +8,8 @@ import { decideFile } from './decide-file.ts';
 import { readTextFile } from './lines.ts';
 import { RECORD_OPTIONS, recordOptions } from './records.ts';
 
-const OPTIONS = {
-  url: { type: 'string', value: 'URL', meaning: 'where the service is, such as https://decide.example; needed' },
-  model: { type: 'string', value: 'MODEL', meaning: 'the model, or one revision of it; needed' },
-  catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog of the owner of the key' },
-  choices: { type: 'string', value: 'FILE', meaning: 'choices in place of a catalog: a JSON array, or one a line' },
-  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of records that have none' },
-  ...RECORD_OPTIONS,
+/** The options that give a command the key of a caller. */
+export const KEY_OPTIONS = {
   key: {
     type: 'string',
     value: 'KEY',
@@ -22,6 +17,16 @@ const OPTIONS = {
     otherwise: 'UMPIRE_KEY',
   },
   'key-file': { type: 'string', value: 'FILE', meaning: 'a file that holds the key' },
+} as const;
+
+const OPTIONS = {
+  url: { type: 'string', value: 'URL', meaning: 'where the service is, such as https://decide.example; needed' },
+  model: { type: 'string', value: 'MODEL', meaning: 'the model, or one revision of it; needed' },
+  catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog of the owner of the key' },
+  choices: { type: 'string', value: 'FILE', meaning: 'choices in place of a catalog: a JSON array, or one a line' },
+  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of records that have none' },
+  ...RECORD_OPTIONS,
+  ...KEY_OPTIONS,
   out: { type: 'string', value: 'FILE', meaning: 'where the answers go', otherwise: 'standard output' },
   resume: { type: 'boolean', meaning: 'continues after what an interrupted run left in the file of --out' },
   format: { type: 'string', value: 'json|csv', meaning: 'JSON lines or CSV', otherwise: 'as the records' },
@@ -68,13 +73,9 @@ export const DECIDE_COMMAND: Command = {
     const atOnce = /^\d{1,3}$/.test(values['at-once'] ?? '64') ? Number(values['at-once'] ?? '64') : 0;
     if (atOnce < 1 || atOnce > MOST_AT_ONCE)
       throw new UsageError(`--at-once: must be a whole number from 1 to ${MOST_AT_ONCE}`);
-    const base = urlFrom('--url', url);
-    // The requests would not carry them.
-    if (base.username !== '' || base.password !== '' || base.search !== '')
-      throw new UsageError('--url: must not hold a user, a password or a query');
     await decideFile(
       {
-        base,
+        base: serviceFrom(url),
         key: await keyFrom(values, terminal),
         asked: {
           model,
@@ -96,7 +97,17 @@ export const DECIDE_COMMAND: Command = {
   },
 };
 
-async function keyFrom(
+/** The service's address that is the value of `--url`. @throws UsageError. */
+export function serviceFrom(text: string): URL {
+  const base = urlFrom('--url', text);
+  // The requests would not carry them.
+  if (base.username !== '' || base.password !== '' || base.search !== '')
+    throw new UsageError('--url: must not hold a user, a password or a query');
+  return base;
+}
+
+/** The key that the options or the environment give, if any. @throws UsageError for what is no key. */
+export async function keyFrom(
   { key, 'key-file': file }: { readonly key?: string | undefined; readonly 'key-file'?: string | undefined },
   { env }: Terminal,
 ): Promise<string | undefined> {
@@ -113,9 +124,14 @@ async function keyFrom(
 /** The choices in a file; those that look alike are named on standard error. Throws as `choicesFrom` does. */
 export async function choicesIn(file: string, terminal: Terminal): Promise<readonly string[]> {
   const choices = choicesFrom(await readTextFile(file));
+  nameLookalikes(choices, terminal);
+  return choices;
+}
+
+/** Names choices that look alike on standard error. */
+export function nameLookalikes(choices: readonly string[], terminal: Terminal): void {
   for (const [one, other] of lookalikes(choices))
     terminal.err(`${JSON.stringify(one)} and ${JSON.stringify(other)} are two choices that look alike; both stay`);
-  return choices;
 }
 
 /** Pairs of choices that differ in case, white space, invisible characters or normalisation alone. */
