@@ -23,8 +23,7 @@ import { describeStore } from './stores/settings.ts';
 import { claimFolder, type FolderClaim } from './stores/sqlite/folder.ts';
 import type { Stores } from './stores/stores.ts';
 import { VERSION } from './version.ts';
-import { createGate, type Gate } from './wire/call/gate.ts';
-import { createCollector } from './wire/collector.ts';
+import { createGate, type Gate } from './wire/call.ts';
 import { createDispatch } from './wire/dispatch.ts';
 import { createHealth, type Health } from './wire/health.ts';
 import { type HoldingState, Holdings } from './wire/holdings/holdings.ts';
@@ -34,7 +33,14 @@ import { createMetrics, type Metrics } from './wire/metrics/metrics.ts';
 import { createRestHandler } from './wire/rest/handler.ts';
 import { createRpcHandler } from './wire/rpc/handler.ts';
 import type { Tracing } from './wire/traces/tracing.ts';
-import { createWatchdog, IDLE_AT, processVitals, type Vitals, type Watchdog } from './wire/watchdog.ts';
+import {
+  createCollector,
+  createWatchdog,
+  IDLE_AT,
+  processVitals,
+  type Vitals,
+  type Watchdog,
+} from './wire/watchdog.ts';
 
 /** Milliseconds between checks whether the models are ready, while the port waits for them. */
 const READY_INTERVAL = 50;

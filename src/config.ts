@@ -25,7 +25,7 @@ import type { CatalogBounds } from './stores/catalog-store.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
 import { HOLDING_SETTINGS, type HoldingSettings, holdingsOf } from './wire/holdings/settings.ts';
 import { parseOrigins } from './wire/http/cors.ts';
-import { readTlsFiles } from './wire/listener/tls-settings.ts';
+import { readTlsFiles } from './wire/listener/http1-server.ts';
 import { parseTraceSettings, type TraceSettings } from './wire/traces/settings.ts';
 
 /** Every setting, read and checked: times in milliseconds, sizes in bytes. */

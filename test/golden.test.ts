@@ -17,8 +17,7 @@ import { constraintsOf } from '../src/domain/field-rules.ts';
 import { createCatalogService } from '../src/service/catalog-service.ts';
 import { createDecisionService } from '../src/service/decision-service.ts';
 import { createModelService } from '../src/service/model-service.ts';
-import { createHealth } from '../src/wire/health.ts';
-import { probe } from '../src/wire/probes.ts';
+import { createHealth, probe } from '../src/wire/health.ts';
 import { createPages } from '../src/wire/rest/pages.ts';
 import { createRoutes } from '../src/wire/rest/routes.ts';
 

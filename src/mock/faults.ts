@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { DomainError, ERROR_TABLE, type ErrorReason } from '../domain/errors.ts';
 import type { Parsed } from '../domain/settings.ts';
-import type { Gate } from '../wire/call/gate.ts';
+import type { Gate } from '../wire/call.ts';
 import type { Exchange } from '../wire/http/exchange.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../wire/http/messages.ts';
 import { fraction } from './mock-engine.ts';

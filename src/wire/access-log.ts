@@ -1,7 +1,7 @@
 /** One log line for each request: what was asked for and how it went, never a key, an input or a choice. */
 import type { Logger } from '../logger.ts';
 import type { Exchange, Observer } from './http/exchange.ts';
-import { shownStatus } from './http/fault.ts';
+import { shownStatus } from './http/response.ts';
 
 /** How many characters of a caller's own `X-Request-ID` are logged; pino escapes them. */
 const MAX_FOREIGN_ID = 128;

@@ -5,11 +5,16 @@ import type { Logger } from '../logger.ts';
 import { createAccessLog } from './access-log.ts';
 import type { Holdings } from './holdings/holdings.ts';
 import { answerPreflight, type Cors } from './http/cors.ts';
-import { Exchange, type Observer } from './http/exchange.ts';
-import { isContinue, sendContinue } from './http/expect.ts';
-import { type HttpRequest, type HttpResponse, isHttp2, pathOf } from './http/messages.ts';
-import type { ProtocolHandler } from './http/protocol-handler.ts';
-import { assertUniqueHeaders } from './http/unique-headers.ts';
+import { Exchange, type Observer, type ProtocolHandler } from './http/exchange.ts';
+import {
+  assertUniqueHeaders,
+  type HttpRequest,
+  type HttpResponse,
+  isContinue,
+  isHttp2,
+  pathOf,
+  sendContinue,
+} from './http/messages.ts';
 import type { RpcHandler } from './rpc/handler.ts';
 
 /** Answers one request. Never throws. */

@@ -5,7 +5,7 @@
  * `wire/http/cors.test.ts`.
  */
 import test from 'ava';
-import { KEEP_ALIVE_TIMEOUT } from '../../src/wire/http/bounds.ts';
+import { KEEP_ALIVE_TIMEOUT } from '../../src/wire/http/byte-collector.ts';
 import { type Answer, isError, json } from '../support/answers.ts';
 import { decide, send, sendRaw } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { ErrorReason } from '../../gen/umpire/v1/error_reason_pb.ts';
 import { DomainError, ERROR_TABLE, type ErrorReason as Reason } from '../../src/domain/errors.ts';
-import { envelopeBody, errorHeaders } from '../../src/wire/http/fault.ts';
+import { envelopeBody, errorHeaders } from '../../src/wire/http/response.ts';
 import { toConnectError } from '../../src/wire/rpc/fault.ts';
 
 const rows = Object.entries(ERROR_TABLE) as [Reason, (typeof ERROR_TABLE)[Reason]][];

@@ -1,7 +1,7 @@
 /** What was held and is let go leaves the process at once, not when V8 next has a reason to collect. */
 import { memoryUsage } from 'node:process';
 import test from 'ava';
-import { createCollector } from '../../src/wire/collector.ts';
+import { createCollector } from '../../src/wire/watchdog.ts';
 
 test('memory that was let go is given back to the system', async (t) => {
   let needed = false;

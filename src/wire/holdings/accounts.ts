@@ -1,8 +1,9 @@
 /**
  * What each client address holds at the moment, and how fast it asks. An address that holds nothing and has not asked
- * recently has no account.
+ * recently has no account. What the bounds did is counted for all addresses together, and logged.
  */
 import { judgeRate, type Rate } from '../../domain/gcra.ts';
+import type { Logger } from '../../logger.ts';
 import { createLine, type Line } from '../http/turns.ts';
 
 /** One address. Each count is kept by the code that opens and closes what is counted. */
@@ -88,4 +89,88 @@ export function take(account: Account, what: keyof Account['due'], rate: Rate | 
   if (verdict.kind === 'beyond') return false;
   account.due[what] = verdict.tat;
   return true;
+}
+
+// Logs what the bounds did, at most once a second: in a flood, a line for each event would add to what it costs.
+
+const INTERVAL = 1000;
+
+/** Logs by how much each count of `tally` has grown since the last line, if any has. */
+export function createReports(logger: Logger, tally: HoldingTally): (now: number) => void {
+  let last = flat(tally);
+  let next = 0;
+  return (now) => {
+    if (now < next) return;
+    const current = flat(tally);
+    const grown = Object.entries(current).flatMap(([name, count]) => {
+      const more = count - (last[name] as number);
+      return more > 0 ? [[name, more] as const] : [];
+    });
+    last = current;
+    if (grown.length === 0) return;
+    next = now + INTERVAL;
+    logger.warn(Object.fromEntries(grown), 'bounds were reached: connections or requests were given up or refused');
+  };
+}
+
+/** The counts by their names, but for those that are no sign of trouble by themselves. */
+function flat({
+  refused,
+  evicted,
+  givenUp,
+  beyondRate,
+  blocked,
+  watchesEnded,
+}: HoldingTally): Readonly<Record<string, number>> {
+  return {
+    refusedByAddress: refused.address,
+    refusedByRate: refused.rate,
+    refusedFull: refused.full,
+    evicted,
+    unread: givenUp.unread,
+    unfinished: givenUp.unfinished,
+    displaced: givenUp.displaced,
+    beyondRate,
+    blocked,
+    watchesDisplaced: watchesEnded.displaced,
+  };
+}
+
+// What the bounds of the wire did, counted from the start of the process. Each kind is a label value of a metric, so
+// their number is fixed.
+
+/** The counts. Each is kept by the code that does what is counted. */
+export interface HoldingTally {
+  /**
+   * Connections that were closed as they arrived: their address had too many, opened too many a second, or there was no
+   * other to close instead.
+   */
+  readonly refused: { address: number; rate: number; full: number };
+  /** Connections that were idle, or on which nothing moved, and were closed to make room. */
+  evicted: number;
+  /**
+   * Requests that were given up: nobody read the response, the request never ended, or a newer one needed its place.
+   */
+  readonly givenUp: { unread: number; unfinished: number; displaced: number };
+  /** Requests that were refused since their address sent too many; they have no line in the log. */
+  beyondRate: number;
+  /** Requests that their callers took back. */
+  resets: number;
+  /** Times that an address was not served for some seconds because it took back, or sent, too many requests. */
+  blocked: number;
+  /** Watches that were ended: they were old, or a newer one needed the place. */
+  readonly watchesEnded: { age: number; displaced: number };
+}
+
+/** A tally that has counted nothing. */
+export function createTally(): HoldingTally {
+  return {
+    refused: { address: 0, rate: 0, full: 0 },
+    evicted: 0,
+    givenUp: { unread: 0, unfinished: 0, displaced: 0 },
+    beyondRate: 0,
+    resets: 0,
+    blocked: 0,
+    watchesEnded: { age: 0, displaced: 0 },
+  };
 }

@@ -6,14 +6,14 @@
  */
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
+import { setTimeout as startTimer } from 'node:timers';
 import { clientAddress, NO_PROXIES, type TrustedProxies } from '../../domain/client-address.ts';
 import { type HttpRequest, isHttp2 } from '../http/messages.ts';
 import { createLine } from '../http/turns.ts';
-import { type Account, type Accounts, take } from './accounts.ts';
+import { type Account, type Accounts, type HoldingTally, take } from './accounts.ts';
 import { type Connection, closeConnection, type OpenRequest } from './open-request.ts';
 import { Places } from './places.ts';
 import type { HoldingSettings } from './settings.ts';
-import type { HoldingTally } from './tally.ts';
 
 /** Tells one TCP connection to a port from all others, whichever object stands for it. */
 const peerOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
@@ -216,4 +216,62 @@ function spareSince({ requests, idleSince }: Connection, now: number): number | 
     since = Math.max(since ?? 0, stalledSince);
   }
   return since;
+}
+
+// Streams that are meant to stay open: they are counted for each address and in all, and end after a while, so that
+// their callers spread over the replicas anew. Where there is no room for another, the oldest of the address that has
+// most end, and their caller opens others.
+
+interface Watch {
+  readonly openedAt: number;
+  readonly end: () => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** The open watches of a port. */
+export class Watches {
+  readonly #watchTime: number;
+  readonly #tally: HoldingTally;
+  readonly #places: Places<Watch>;
+
+  constructor({ watches, watchTime }: Pick<HoldingSettings, 'watches' | 'watchTime'>, tally: HoldingTally) {
+    this.#watchTime = watchTime;
+    this.#tally = tally;
+    this.#places = new Places({
+      bound: watches,
+      spareSince: ({ openedAt }) => openedAt,
+      giveUp: ({ timer, end }) => {
+        tally.watchesEnded.displaced += 1;
+        clearTimeout(timer);
+        end();
+      },
+    });
+  }
+
+  get size(): number {
+    return this.#places.size;
+  }
+
+  /** Counts a watch, and calls `end` once if the watch must end. Returns a function to call when it is over. */
+  open({ account }: OpenRequest, end: () => void): () => void {
+    const openedAt = performance.now();
+    // Every watch can be given up, so there is room.
+    this.#places.hasOwn(account, openedAt);
+    this.#places.has(account, openedAt);
+    const timer = startTimer(
+      () => {
+        if (!this.#places.give(account, watch)) return;
+        this.#tally.watchesEnded.age += 1;
+        end();
+      },
+      this.#watchTime * (0.9 + Math.random() * 0.2),
+    );
+    timer.unref();
+    const watch: Watch = { openedAt, end, timer };
+    this.#places.take(account, watch);
+    return () => {
+      clearTimeout(timer);
+      this.#places.give(account, watch);
+    };
+  }
 }

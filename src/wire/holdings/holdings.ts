@@ -13,16 +13,13 @@ import type { Logger } from '../../logger.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { HttpRequest } from '../http/messages.ts';
 import type { Line } from '../http/turns.ts';
-import { type Account, createAccounts, take } from './accounts.ts';
-import { Connections } from './connections.ts';
+import { type Account, createAccounts, createReports, createTally, type HoldingTally, take } from './accounts.ts';
+import { Connections, Watches } from './connections.ts';
 import { type Connection, closeConnection, giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
 import { Places } from './places.ts';
-import { createReports } from './reports.ts';
 import { noRoom, Reservations, tooMuchUnread } from './reservations.ts';
 import type { HoldingSettings } from './settings.ts';
-import { createTally, type HoldingTally } from './tally.ts';
 import { createLook, type Look, MOST_TIME } from './unread.ts';
-import { Watches } from './watches.ts';
 
 /** Milliseconds between looks over what is held. */
 const LOOK_INTERVAL = 500;

@@ -5,11 +5,10 @@
  */
 import { constants } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { Account, Accounts } from './accounts.ts';
+import type { Account, Accounts, HoldingTally } from './accounts.ts';
 import type { Connections } from './connections.ts';
 import { type Connection, closeConnection, giveUp, type OpenRequest, streamOf } from './open-request.ts';
 import type { HoldingSettings } from './settings.ts';
-import type { HoldingTally } from './tally.ts';
 
 /** Milliseconds in which the rest of a request must arrive once it has been answered; the rest is discarded. */
 const REST_TIME = 5000;

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { BodyMeter } from '../../domain/body-limits.ts';
 import type { DomainError } from '../../domain/errors.ts';
-import { MAX_BODY_BYTES } from './bounds.ts';
+import { MAX_BODY_BYTES } from './byte-collector.ts';
 
 /** The one compression that is supported. */
 export const GZIP = 'gzip';

@@ -1,5 +1,8 @@
 /** The HTTP/1.1 server behind the port. It never listens itself: sockets are handed to it. */
+import { chmodSync, lstatSync, readFileSync, statSync, unlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Server as NetServer } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import type { Dispatch } from '../dispatch.ts';
 import {
   CHECK_INTERVAL,
@@ -7,7 +10,7 @@ import {
   KEEP_ALIVE_TIMEOUT,
   MAX_HEADER_BYTES,
   REQUEST_TIMEOUT,
-} from '../http/bounds.ts';
+} from '../http/byte-collector.ts';
 import type { RawAnswers } from './raw-answer.ts';
 
 /** Options that the cleartext and the TLS server share. */
@@ -32,4 +35,96 @@ export function createHttp1Server(dispatch: Dispatch, raw: RawAnswers): Server {
   // Node watches the timeouts only once the server believes that it listens.
   server.emit('listening');
   return server;
+}
+
+/** Where a server listens: a port of an address, or the path of a Unix socket, for which `host` does not count. */
+export interface Place {
+  readonly port: number | string;
+  readonly host: string;
+  /** Connections that wait for the system to accept them. */
+  readonly backlog?: number;
+}
+
+/** All addresses of a machine, IPv6 and IPv4, and those of one that has no IPv6. */
+const [ANY, ANY_IPV4] = ['::', '0.0.0.0'];
+/** What the system says where IPv6 is off. */
+const NO_IPV6 = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
+/** The mode of a Unix socket, whatever the umask: its owner and its group may connect. */
+const SOCKET_MODE = 0o660;
+
+/**
+ * Resolves with the place once connections are accepted: port 0 has become a free one, and `::`, where IPv6 is off,
+ * `0.0.0.0`. The file of a Unix socket on which nobody listens any more is replaced. @throws the system's error if the
+ * place is not available.
+ */
+export async function listen(server: NetServer, place: Place): Promise<Place> {
+  try {
+    return await open(server, place);
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (place.host === ANY && NO_IPV6.includes(code)) return await open(server, { ...place, host: ANY_IPV4 });
+    if (typeof place.port !== 'string' || code !== 'EADDRINUSE' || !(await isStale(place.port))) throw error;
+    unlinkSync(place.port);
+    return await open(server, place);
+  }
+}
+
+function open(server: NetServer, { port, host, backlog = 511 }: Place): Promise<Place> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(typeof port === 'string' ? { path: port, backlog } : { port, host, backlog }, () => {
+      server.off('error', reject);
+      if (typeof port === 'string') chmodSync(port, SOCKET_MODE);
+      resolve({ host, port: typeof port === 'string' ? port : (server.address() as AddressInfo).port });
+    });
+  });
+}
+
+/** Whether a path is a Unix socket on which nobody listens. */
+function isStale(path: string): Promise<boolean> {
+  if (!lstatSync(path).isSocket()) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const socket = connect(path, () => resolve(false));
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED'));
+    socket.on('connect', () => socket.destroy());
+  });
+}
+
+// The certificate and key that settings name, read and checked.
+
+/** The certificate and key of the files, as PEM texts; undefined if neither is set. `problems` says what is wrong. */
+export function readTlsFiles(
+  cert: string | undefined,
+  key: string | undefined,
+): {
+  readonly value: { readonly cert: string; readonly key: string } | undefined;
+  readonly problems: readonly string[];
+} {
+  if (cert === undefined && key === undefined) return { value: undefined, problems: [] };
+  if (cert === undefined || key === undefined)
+    return { value: undefined, problems: ['TLS_CERT and TLS_KEY belong together'] };
+  const problems: string[] = [];
+  const read = (name: string, file: string): string => {
+    try {
+      // A pipe would stop the process for ever, at the latest when the files are read again.
+      if (!statSync(file).isFile()) {
+        problems.push(`${name}: '${file}' is not a regular file`);
+        return '';
+      }
+      const text = readFileSync(file, 'utf8');
+      if (text.trim() === '') problems.push(`${name}: '${file}' is empty`);
+      return text.trim();
+    } catch (error) {
+      problems.push(`${name}: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`);
+      return '';
+    }
+  };
+  const tls = { cert: read('TLS_CERT', cert), key: read('TLS_KEY', key) };
+  if (tls.cert === '' || tls.key === '') return { value: tls, problems };
+  try {
+    createSecureContext(tls);
+  } catch (error) {
+    problems.push(`TLS_CERT and TLS_KEY: ${(error as Error).message}`);
+  }
+  return { value: tls, problems };
 }

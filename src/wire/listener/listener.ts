@@ -15,16 +15,14 @@ import { LOCAL_PEER } from '../../domain/client-address.ts';
 import type { Logger } from '../../logger.ts';
 import type { Dispatch } from '../dispatch.ts';
 import type { Holdings } from '../holdings/holdings.ts';
-import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from '../http/bounds.ts';
-import { listen, type Place } from '../http/listen.ts';
+import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from '../http/byte-collector.ts';
 import { isHttp2 } from '../http/messages.ts';
 import type { Line } from '../http/turns.ts';
-import { createHttp1Server, HTTP1_OPTIONS } from './http1-server.ts';
-import { HTTP2_OPTIONS, SessionWatch } from './http2-sessions.ts';
+import { createHttp1Server, HTTP1_OPTIONS, listen, type Place } from './http1-server.ts';
+import { createSessionTurns, HTTP2_OPTIONS, SessionWatch } from './http2-sessions.ts';
 import { answerOddHttp2, type OddHttp2 } from './odd-http2.ts';
 import { Pipelines } from './pipelines.ts';
 import { createRawAnswers } from './raw-answer.ts';
-import { createSessionTurns } from './session-turns.ts';
 import { sniff } from './sniff.ts';
 
 /** A certificate chain and its private key, as PEM texts. */

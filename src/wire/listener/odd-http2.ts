@@ -14,7 +14,7 @@ import type { Duplex } from 'node:stream';
 import type { Dispatch } from '../dispatch.ts';
 import type { Holdings } from '../holdings/holdings.ts';
 import type { Connection } from '../holdings/open-request.ts';
-import { MAX_STREAMS, MAX_STREAMS_OF_A_TURN } from '../http/bounds.ts';
+import { MAX_STREAMS, MAX_STREAMS_OF_A_TURN } from '../http/byte-collector.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../http/messages.ts';
 import { presentTurn, takeTurn, type Work } from '../http/turns.ts';
 import type { RawAnswers } from './raw-answer.ts';

@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream';
 import { DomainError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import type { Logger } from '../../logger.ts';
-import { envelopeBody, httpStatus } from '../http/fault.ts';
+import { envelopeBody, httpStatus } from '../http/response.ts';
 
 const PHRASES: Readonly<Record<number, string>> = {
   400: 'Bad Request',

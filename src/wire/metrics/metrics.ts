@@ -1,15 +1,13 @@
-/**
- * What an operator sees of the service, in the Prometheus text format: exchanges are counted when they are over, and
- * everything else is read at each scrape. Label values are bounded: routes, protocols, statuses, reasons, models and
- * stages, never an owner, a key, a catalog, an input or a request.
- */
+/** Metrics as one part: what counts exchanges when they are over, and the port where the counts are read. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { ERROR_TABLE } from '../../domain/errors.ts';
 import { STORE_BUDGET_MS } from '../../stores/budget.ts';
-import type { Health } from '../health.ts';
+import { type Health, probe } from '../health.ts';
 import type { Observer } from '../http/exchange.ts';
-import { shownStatus } from '../http/fault.ts';
-import { createMetricsListener, type MetricsListener } from './listener.ts';
+import { envelopeBody, errorHeaders, httpStatus, shownStatus } from '../http/response.ts';
+import { listen, type Place } from '../listener/http1-server.ts';
 import { addStateMetrics, type StateSources } from './state.ts';
 
 /** The port of the metrics, and the observer that counts exchanges for it. */
@@ -96,4 +94,78 @@ function createObserver(registry: Registry): Observer {
     choices.inc({ model }, facts.choices ?? 0);
     confidence.observe({ model }, facts.confidence ?? 0);
   };
+}
+
+// The metrics port: `GET /metrics`, at `/` a link to it, and the probes of health, which callers of the service's port
+// cannot crowd out here. Probes are answered as they are there.
+
+/** The port that metrics are read at, from `listen` to `close`. */
+interface MetricsListener {
+  /** Resolves with the place once it is open. @throws the system's error. */
+  listen(place: Place): Promise<Place>;
+  close(): Promise<void>;
+}
+
+/** Scrapers and probes that may be connected at one time. */
+const MAX_CONNECTIONS = 64;
+/** Milliseconds that a request may take to arrive, and a response to be read. */
+const TIMEOUT = 5000;
+
+/** A listener for a registry and the state of health. */
+function createMetricsListener(registry: Registry, health: Health): MetricsListener {
+  const server: Server = createServer(
+    { requestTimeout: TIMEOUT, headersTimeout: TIMEOUT, connectionsCheckingInterval: 1000 },
+    async (request, response) => {
+      request.resume();
+      const path = request.url?.split('?', 1)[0] ?? '';
+      const allowed = request.method === 'GET' || request.method === 'HEAD';
+      if (allowed && answerProbe(health, path, request, response)) return;
+      if (allowed && path === '/') {
+        response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
+        response.end('<!doctype html><title>Umpire</title><a href="/metrics">/metrics</a>\n');
+        return;
+      }
+      if (path !== '/metrics' || !allowed) {
+        response.writeHead(path === '/metrics' ? 405 : 404, { 'content-type': 'text/plain' });
+        response.end('GET /metrics, /health/live or /health/ready\n');
+        return;
+      }
+      const text = await registry.metrics();
+      response.writeHead(200, { 'content-type': registry.contentType });
+      response.end(request.method === 'HEAD' ? undefined : text);
+    },
+  );
+  // Also closes connections whose responses nobody reads: nothing here takes as long.
+  server.setTimeout(TIMEOUT, (socket) => socket.destroy());
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    // The oldest is closed, not the newcomer: probes connect anew each time, and a scraper connects again.
+    const [oldest] = sockets;
+    if (sockets.size >= MAX_CONNECTIONS) oldest?.destroy();
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return {
+    listen: (place) => listen(server, place),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Answers the request if its path is a probe's; returns whether it is. */
+function answerProbe(health: Health, path: string, request: IncomingMessage, response: ServerResponse): boolean {
+  const state = probe(health, path);
+  if (state === undefined) return false;
+  const { fault } = state;
+  const body = fault === undefined ? state.body : envelopeBody(fault);
+  response.writeHead(fault === undefined ? 200 : httpStatus(fault), {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    ...(fault === undefined ? {} : errorHeaders(fault)),
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+  return true;
 }

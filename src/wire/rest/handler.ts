@@ -3,19 +3,13 @@ import type { BodyLimits } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
 import type { ModelRevision } from '../../engine/engine.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import type { Gate } from '../call/gate.ts';
-import { invoke } from '../call/invoke.ts';
-import type { Health } from '../health.ts';
-import type { Exchange } from '../http/exchange.ts';
-import { respondFault } from '../http/fault.ts';
-import type { ProtocolHandler } from '../http/protocol-handler.ts';
-import { respond } from '../http/response.ts';
-import { type Probe, probe } from '../probes.ts';
+import { type Gate, invoke } from '../call.ts';
+import { type Health, type Probe, probe } from '../health.ts';
+import type { Exchange, ProtocolHandler } from '../http/exchange.ts';
+import { factHeaders, respond, respondFault, type WholeResponse } from '../http/response.ts';
 import { createPages } from './pages.ts';
 import { readRequest } from './request.ts';
-import { responseOf } from './response.ts';
-import { createRouter, type Match } from './router.ts';
-import { createRoutes, type Route } from './routes.ts';
+import { createRouter, createRoutes, type Match, type Route } from './routes.ts';
 
 /** What a path leads to: what the router found, or a page. The probes of health are pages here. */
 type Found = Match | { readonly kind: 'page'; readonly page: Pick<Probe, 'fault'> & { readonly body: string } };
@@ -86,4 +80,22 @@ export function createRestHandler(options: {
     },
     refuse: (exchange, fault, closing) => refuse(exchange, fault, closing || health.draining),
   };
+}
+
+/** The response with the message that the procedure returned. */
+function responseOf({ facts, caller }: Exchange, route: Route, message: object): WholeResponse {
+  const headers = factHeaders(facts);
+  const location = route.location(message);
+  if (location !== undefined) headers.location = location;
+  // The times of stages reveal what engines have in their caches and what they do for others. The holder of a key can
+  // be held to account for what it finds out.
+  if (facts.timings !== undefined && caller.kind === 'key') headers['server-timing'] = serverTiming(facts.timings);
+  return { status: route.successStatus, headers, body: route.write(message) };
+}
+
+/** The header's value (W3C): `{queue: 0.1, infer: 5.25}` becomes `queue;dur=0.10, infer;dur=5.25`; milliseconds. */
+function serverTiming(timings: Readonly<Record<string, number>>): string {
+  return Object.entries(timings)
+    .map(([stage, duration]) => `${stage};dur=${duration.toFixed(2)}`)
+    .join(', ');
 }

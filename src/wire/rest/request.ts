@@ -1,12 +1,12 @@
-/** A request of a route: its body as a message. */
+/** A request of a route: its body, bounded in size and time, and that as a message. */
 import type { Message } from '@bufbuild/protobuf';
 import type { BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
-import { bodyTurn } from '../http/body-turns.ts';
+import { bodyTurn, createByteCollector, MAX_BODY_BYTES, REQUEST_TIMEOUT } from '../http/byte-collector.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { GZIP, unpack } from '../http/gunzip.ts';
-import type { HttpRequest } from '../http/messages.ts';
-import { readBody, tooLarge } from './body.ts';
+import { type HttpRequest, isHttp2, wasReset } from '../http/messages.ts';
+import { throwRestAway } from '../http/unwanted.ts';
 import type { Route } from './routes.ts';
 
 /** Reads the request, after the gate. `variables`: the fields that its path gave. @throws DomainError. */
@@ -58,4 +58,50 @@ function assertJsonContent(request: HttpRequest): void {
   ) {
     throw new DomainError('UNSUPPORTED_MEDIA_TYPE', 'send the body as Content-Type: application/json, in UTF-8');
   }
+}
+
+/** The fault of a body beyond the bound. */
+const tooLarge = (): DomainError =>
+  new DomainError('BODY_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
+
+/**
+ * The whole body. `meter` counts its bytes as they arrive.
+ *
+ * @throws DomainError BODY_TOO_LARGE as soon as that is known, REQUEST_TIMEOUT, CANCELED if the caller leaves, or
+ * what `meter` finds.
+ */
+function readBody(request: HttpRequest, meter: BodyMeter): Promise<Uint8Array> {
+  const length = request.headers['content-length'];
+  if (length !== undefined && Number(length) > MAX_BODY_BYTES) return Promise.reject(tooLarge());
+  const beyond = meter(0);
+  if (beyond !== undefined) return Promise.reject(beyond);
+  return new Promise((resolve, reject) => {
+    const collected = createByteCollector();
+    // Over HTTP/1.1 the server's own timeout applies.
+    const timer = isHttp2(request)
+      ? setTimeout(() => settle(new DomainError('REQUEST_TIMEOUT', 'the body did not arrive in time')), REQUEST_TIMEOUT)
+      : undefined;
+    const settle = (fault?: DomainError): void => {
+      clearTimeout(timer);
+      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+      if (fault === undefined) {
+        resolve(collected.bytes());
+      } else {
+        throwRestAway(request);
+        reject(fault);
+      }
+    };
+    const onData = (chunk: Buffer): void => {
+      if (collected.length + chunk.length > MAX_BODY_BYTES) {
+        settle(tooLarge());
+        return;
+      }
+      const tooMany = meter(chunk.length);
+      if (tooMany !== undefined) settle(tooMany);
+      else collected.add(chunk);
+    };
+    const onGone = (): void => settle(new DomainError('CANCELED', 'the caller left before its request was complete'));
+    const onEnd = (): void => (wasReset(request) ? onGone() : settle());
+    request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+  });
 }

@@ -7,8 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { DomainError, ERROR_TABLE } from '../../domain/errors.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { STATUS_NUMBERS } from '../http/fault.ts';
-import { respond } from '../http/response.ts';
+import { respond, STATUS_NUMBERS } from '../http/response.ts';
 import { throwRestAway } from '../http/unwanted.ts';
 import { errorToJsonBytes, setTrailerStatus } from './connect-private.ts';
 

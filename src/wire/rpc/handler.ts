@@ -2,13 +2,12 @@
 import type { BodyLimits } from '../../domain/body-limits.ts';
 import { DomainError, ERROR_TABLE } from '../../domain/errors.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import type { Gate } from '../call/gate.ts';
+import type { Gate } from '../call.ts';
 import type { Health } from '../health.ts';
 import type { Holdings } from '../holdings/holdings.ts';
-import type { Exchange } from '../http/exchange.ts';
-import { respondFault } from '../http/fault.ts';
+import type { Exchange, ProtocolHandler } from '../http/exchange.ts';
 import { type HttpRequest, isHttp2, pathOf } from '../http/messages.ts';
-import type { ProtocolHandler } from '../http/protocol-handler.ts';
+import { respondFault } from '../http/response.ts';
 import { answerConnectFault, answerGrpcFault, NoCall } from './fault.ts';
 import { isGrpc, readRequest, receive, whyNoCall } from './request.ts';
 import { answer } from './response.ts';

@@ -2,19 +2,15 @@
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
 import type { BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
-import { bodyTurn } from '../http/body-turns.ts';
-import { MAX_BODY_BYTES, MAX_TIMEOUT } from '../http/bounds.ts';
-import { createByteCollector } from '../http/byte-collector.ts';
+import { bodyTurn, createByteCollector, MAX_BODY_BYTES, MAX_TIMEOUT } from '../http/byte-collector.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { HttpRequest } from '../http/messages.ts';
-import { requestBody } from './body.ts';
+import { isPackedWhole, requestBody, unpackedBody } from './body.ts';
 import type { UniversalHandler, UniversalServerRequest } from './connect-private.ts';
-import { contextOf } from './context.ts';
-import { takeTimeout } from './deadline.ts';
+import { contextOf, takeTimeout } from './context.ts';
 import { NoCall, noCall, toConnectError } from './fault.ts';
 import { type BodyForm, type MessageScan, scanMessages } from './message-scan.ts';
 import type { Route } from './routes.ts';
-import { isPackedWhole, unpackedBody } from './unpacked-body.ts';
 
 /** A body that is longer than any message with its envelope is passed on unread: Connect refuses it. */
 const TOO_LARGE = MAX_BODY_BYTES + 16;

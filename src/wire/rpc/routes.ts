@@ -2,20 +2,20 @@
  * The RPCs by their paths: the procedures, health and reflection, as connect-node serves them with its
  * unsafe defaults changed.
  */
-import type { Message } from '@bufbuild/protobuf';
+import { type DescMessage, isFieldSet, type Message } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import { type ConnectRouter, createConnectRouter, type HandlerContext } from '@connectrpc/connect';
 import { compressionGzip } from '@connectrpc/connect-node';
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
+import { fieldRules } from '../../domain/field-rules.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import { invoke } from '../call/invoke.ts';
+import { invoke } from '../call.ts';
 import type { Health } from '../health.ts';
 import type { Holdings } from '../holdings/holdings.ts';
-import { MAX_BODY_BYTES } from '../http/bounds.ts';
+import { MAX_BODY_BYTES } from '../http/byte-collector.ts';
 import { factHeaders } from '../http/response.ts';
-import { compileMessageChecker } from './check-message.ts';
 import type { UniversalHandler } from './connect-private.ts';
 import { exchangeOf, noting } from './context.ts';
 import { createGrpcHealth } from './grpc-health.ts';
@@ -101,4 +101,29 @@ function mountReflection(router: ConnectRouter, reflect: Reflector): void {
   };
   router.service(ServerReflection, { serverReflectionInfo }, SMALL);
   router.service(ServerReflectionAlpha, { serverReflectionInfo: serverReflectionInfo as never }, SMALL);
+}
+
+/** Checks one kind of message. @throws the first fault. */
+export type MessageChecker = (message: Message) => void;
+
+/** Compiles a checker. A field of the proto without presence of its own counts as present unless it is empty. */
+function compileMessageChecker(desc: DescMessage): MessageChecker {
+  const rules = fieldRules(desc);
+  const fields = desc.fields.map((field) => ({ field, rule: rules[field.name] ?? {} }));
+  const byName = new Map(desc.fields.map((field) => [field.name, field]));
+  return (message) => {
+    const presence = {
+      has: (name: string) => {
+        const field = byName.get(name);
+        return field !== undefined && isFieldSet(message, field);
+      },
+    };
+    for (const { field, rule } of fields) {
+      const missing = rule.presence?.(presence);
+      if (missing !== undefined) throw missing;
+      if (rule.value === undefined || !presence.has(field.name)) continue;
+      const refused = rule.value((message as Message & Record<string, unknown>)[field.localName] as never);
+      if (refused !== undefined) throw refused;
+    }
+  };
 }

@@ -6,7 +6,7 @@
  */
 import { ERROR_TABLE, type StatusName } from '../../domain/errors.ts';
 import type { Exchange, Protocol } from '../http/exchange.ts';
-import { STATUS_NUMBERS } from '../http/fault.ts';
+import { STATUS_NUMBERS } from '../http/response.ts';
 
 /** The attributes of a span, by the names of the conventions. */
 export type Attributes = Record<string, string | number>;

@@ -5,7 +5,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
-import { listen } from '../../../src/wire/http/listen.ts';
+import { listen } from '../../../src/wire/listener/http1-server.ts';
 import { type Answer, json, VALID_BODY } from '../../support/answers.ts';
 import { decide, send, sendH2 } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
-import { createSessionTurns } from '../../../src/wire/listener/session-turns.ts';
+import { createSessionTurns } from '../../../src/wire/listener/http2-sessions.ts';
 import { send } from '../../support/http.ts';
 import { frame, headers, PREFACE, request, settings, TYPE } from '../../support/http2-frames.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';

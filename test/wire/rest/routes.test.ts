@@ -14,8 +14,7 @@ import { type HttpRule, HttpRuleSchema } from '../../../gen/google/api/http_pb.t
 import { createCatalogService } from '../../../src/service/catalog-service.ts';
 import { createModelService } from '../../../src/service/model-service.ts';
 import type { Procedure } from '../../../src/service/procedure.ts';
-import { createRouter } from '../../../src/wire/rest/router.ts';
-import { createRoutes } from '../../../src/wire/rest/routes.ts';
+import { createRouter, createRoutes } from '../../../src/wire/rest/routes.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 
 /**

@@ -1,18 +1,20 @@
 /**
- * What a call must pass before its request is read, in every protocol: who is the caller, may it call this procedure,
- * and is it within its limits?
+ * What a call passes, in every protocol. The gate comes before its request is read: who is the caller, may it call this
+ * procedure, and is it within its limits? Then the procedure's handler is called.
  */
-import type { Authenticator } from '../../domain/authenticate.ts';
-import type { BodyLimits } from '../../domain/body-limits.ts';
-import { callerTerms } from '../../domain/callers.ts';
-import { clientAddress, type TrustedProxies } from '../../domain/client-address.ts';
-import { overloaded } from '../../domain/engine-faults.ts';
-import { DomainError } from '../../domain/errors.ts';
-import type { LimitedWork, Limits } from '../../domain/limits.ts';
-import type { Engine } from '../../engine/engine.ts';
-import type { Procedure } from '../../service/procedure.ts';
-import type { Exchange } from '../http/exchange.ts';
-import type { Refused } from '../watchdog.ts';
+import type { DescMessage, Message, MessageInitShape } from '@bufbuild/protobuf';
+import type { Authenticator } from '../domain/authenticate.ts';
+import type { BodyLimits } from '../domain/body-limits.ts';
+import { callerTerms } from '../domain/callers.ts';
+import { clientAddress, type TrustedProxies } from '../domain/client-address.ts';
+import { overloaded } from '../domain/engine-faults.ts';
+import { DomainError } from '../domain/errors.ts';
+import type { LimitedWork, Limits } from '../domain/limits.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Procedure } from '../service/procedure.ts';
+import { LARGE, MAX_BODY_BYTES } from './http/byte-collector.ts';
+import type { Exchange } from './http/exchange.ts';
+import type { Refused } from './watchdog.ts';
 
 /** Lets a call in, or throws DomainError. Sets the exchange's caller and its lease. */
 export type Gate = (exchange: Exchange, procedure: Procedure) => Promise<void>;
@@ -59,4 +61,40 @@ export function createGate(options: {
     if (procedure.limits !== 'none') await admit(exchange, procedure.limits);
     exchange.admitted();
   };
+}
+
+/**
+ * Runs the handler on a request that has passed its rules. @throws what the handler throws,
+ * or DomainError DEADLINE_EXCEEDED.
+ */
+export async function invoke(
+  procedure: Procedure,
+  request: Message,
+  exchange: Exchange,
+): Promise<MessageInitShape<DescMessage>> {
+  const { place } = exchange;
+  const { sizeOf } = procedure;
+  if (sizeOf !== undefined) {
+    // What is stored can be large, and its size is unknown until it has been read. So room for the largest response is
+    // set aside first: an address has only as many reads at a time as its bound of unread bytes has room for; others
+    // wait. The size that is found then replaces what was set aside, so that the wait behind small responses is short.
+    const room = place?.reserve(MAX_BODY_BYTES);
+    if (room !== undefined) await room;
+    await place?.turn();
+  }
+  try {
+    exchange.invoked();
+    const response = await procedure.handle(request, exchange);
+    if (sizeOf !== undefined) {
+      const size = sizeOf(response);
+      place?.settle(size);
+      // To write it takes as long as to read it.
+      if (size > LARGE) await place?.turn();
+    }
+    return response;
+  } finally {
+    // A call that failed has no such response. After the `settle` above, this does nothing.
+    if (sizeOf !== undefined) place?.settle(0);
+    exchange.answered();
+  }
 }
