@@ -151,12 +151,12 @@ export class EngineProcess {
   }
 
   /** Verifies and loads a model and makes its canary decision, which may be tried three times. Never rejects. */
-  load({ key, folder, manifest, profile }: Revision): Promise<LoadOutcome> {
+  load({ key, folder, manifest, profile, proven, failures }: Revision): Promise<LoadOutcome> {
     if (this.#state.kind === 'gone') return Promise.resolve({ kind: 'gone', killed: false });
     return new Promise((end) => {
       if (this.#isIdle()) this.#lastSign = performance.now();
       this.#loads.set(key, { profile: undefined, canaries: 0, end });
-      this.#post({ kind: 'load', key, folder, manifest, profile });
+      this.#post({ kind: 'load', key, folder, manifest, profile, proven, inDoubt: failures > 0 });
     });
   }
 
