@@ -132,6 +132,11 @@ export class EngineProcess {
     return this.#reading !== undefined;
   }
 
+  /** Whether it loads a model, which holds up its decisions. */
+  get loading(): boolean {
+    return this.#loads.size > 0;
+  }
+
   /** Milliseconds that the work in flight will still take, by its estimates. */
   remaining(): number {
     return this.#work.remaining(performance.now());
@@ -142,7 +147,7 @@ export class EngineProcess {
    * to do.
    */
   silence(): { readonly loading: boolean; readonly milliseconds: number } {
-    return { loading: this.#loads.size > 0, milliseconds: this.#isIdle() ? 0 : performance.now() - this.#lastSign };
+    return { loading: this.loading, milliseconds: this.#isIdle() ? 0 : performance.now() - this.#lastSign };
   }
 
   /** Takes `milliseconds` out of its silence. */
