@@ -3,12 +3,13 @@
  * all processes share its memory. The process that makes an entry runs it first, and the entry gets its name when the
  * model's canary decision was right: one that ends its process is never seen by another.
  */
+import { createReadStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Graph } from '../families/family.ts';
 import { DRAFT, entryName, touch, writeSafely } from './cache.ts';
-import { mapMessage } from './onnx-message.ts';
+import { withMovedWeights } from './onnx-message.ts';
 import { loadOptimised, RUNTIME_VERSION } from './runtime.ts';
 
 /** A graph, and what is to be called when it is known whether it decides as it should. */
@@ -31,22 +32,17 @@ const ALIGNMENT = 64;
 /** Bytes that are read together. */
 const PIECE = 1 << 20;
 
-/** Where and how a graph is looked for. */
-export interface GraphRequest {
-  readonly folder: string;
-  /** Tells it from others. */
-  readonly content: string;
-  /** Whether an engine of this service has checked its entry, or made it. */
-  readonly checked: boolean;
-  /** Loads it, and saves it as it was optimised in a file of this name if it is given one. */
-  load(optimised?: string): Promise<Graph>;
-}
-
 /**
- * The graph from the folder; where it is not there, it is loaded and, if possible, put there. Rejects with what `load`
- * rejects with.
+ * The graph that `content` tells from others, from the folder; where it is not there, it is loaded and, if possible, put
+ * there. `checked`: an engine of this service has checked the entry, or made it. `load` loads the graph, and saves it as
+ * it was optimised in a file of this name if it is given one. Rejects with what `load` rejects with.
  */
-export async function cachedGraph({ folder, content, checked, load }: GraphRequest): Promise<CachedGraph> {
+export async function cachedGraph(
+  folder: string,
+  content: string,
+  checked: boolean,
+  load: (optimised?: string) => Promise<Graph>,
+): Promise<CachedGraph> {
   const home = join(folder, entryName([RUNTIME_VERSION, content]));
   const kept = await loadKept(home, checked);
   if (kept !== undefined) return { graph: kept };
@@ -64,18 +60,15 @@ export async function cachedGraph({ folder, content, checked, load }: GraphReque
 }
 
 async function loadKept(home: string, checked: boolean): Promise<Graph | undefined> {
+  const text = await readFile(join(home, SUMS), 'utf8').catch(() => undefined);
   try {
-    const sums: unknown = JSON.parse(await readFile(join(home, SUMS), 'utf8'));
-    if (!Array.isArray(sums)) throw new Error('there are no sums');
-    for (const [file, bytes, sum] of sums) {
-      const path = join(home, file);
-      const isSound = (await stat(path)).size === bytes && (checked || (await sumOf(path)) === sum);
-      if (!isSound) throw new Error(`${file} is broken`);
-    }
+    if (text === undefined) throw new Error('there is no such entry');
+    for (const [file, sum] of checked ? [] : JSON.parse(text))
+      if ((await sumOf(join(home, file))) !== sum) throw new Error(`${file} is broken`);
     await touch(home);
     return await loadOptimised(join(home, GRAPH));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') await settle(home, undefined);
+  } catch {
+    await settle(home, undefined);
     return undefined;
   }
 }
@@ -117,7 +110,7 @@ async function completeDraft(draft: string): Promise<void> {
       end = to + length;
       return to;
     };
-    const graph = withMovedWeights(await readFile(join(draft, RAW.graph)), move);
+    const graph = withMovedWeights(await readFile(join(draft, RAW.graph)), WEIGHTS, move);
     const piece = Buffer.alloc(PIECE);
     for (const { from, to, length } of copies) {
       for (let done = 0; done < length; ) {
@@ -136,78 +129,13 @@ async function completeDraft(draft: string): Promise<void> {
   await rm(join(draft, RAW.graph));
   await rm(join(draft, RAW.weights));
   const sums = [];
-  for (const file of [GRAPH, WEIGHTS])
-    sums.push([file, (await stat(join(draft, file))).size, await sumOf(join(draft, file))]);
+  for (const file of [GRAPH, WEIGHTS]) sums.push([file, await sumOf(join(draft, file))]);
   await writeSafely(join(draft, SUMS), JSON.stringify(sums));
-}
-
-// The fields of ONNX's messages that say where weights lie.
-const MODEL_GRAPH = 7;
-const GRAPH_INITIALIZER = 5;
-const TENSOR_EXTERNAL_DATA = 13;
-const ENTRY_KEY = 1;
-
-/**
- * The model with its external data in another file, each tensor where `move` puts it. Packed forms of a tensor are
- * written as `<kernel>|<offset>;<length>;<checksum>|…`.
- */
-function withMovedWeights(model: Uint8Array, move: (from: number, length: number) => number): Uint8Array {
-  return mapMessage(model, MODEL_GRAPH, (graph) =>
-    mapMessage(graph, GRAPH_INITIALIZER, (tensor) => {
-      const entries = new Map<string, string>();
-      mapMessage(tensor, TENSOR_EXTERNAL_DATA, (entry) => {
-        const [key, value] = textsOf(entry);
-        entries.set(key, value);
-        return entry;
-      });
-      if (!entries.has('location')) return tensor;
-      const offset = move(Number(entries.get('offset')), Number(entries.get('length')));
-      return mapMessage(tensor, TENSOR_EXTERNAL_DATA, (entry) => {
-        const [key] = textsOf(entry);
-        return mapMessage(entry, ENTRY_KEY + 1, (value) => {
-          if (key === 'location') return Buffer.from(WEIGHTS);
-          if (key === 'offset') return Buffer.from(String(offset));
-          return key.startsWith('prepacked_') ? Buffer.from(movedBlobs(Buffer.from(value).toString(), move)) : value;
-        });
-      });
-    }),
-  );
-}
-
-function textsOf(entry: Uint8Array): readonly [key: string, value: string] {
-  const found = ['', ''];
-  for (const field of [ENTRY_KEY, ENTRY_KEY + 1]) {
-    mapMessage(entry, field, (text) => {
-      found[field - ENTRY_KEY] = Buffer.from(text).toString();
-      return text;
-    });
-  }
-  return found as [string, string];
-}
-
-function movedBlobs(packed: string, move: (from: number, length: number) => number): string {
-  const [kernel, ...blobs] = packed.split('|');
-  const moved = blobs.map((blob) => {
-    if (blob === '') return blob;
-    const [from, length, ...rest] = blob.split(';');
-    return [move(Number(from), Number(length)), length, ...rest].join(';');
-  });
-  return [kernel, ...moved].join('|');
 }
 
 /** A checksum of a file: it finds damage, not intent. Rejects if it cannot be read. */
 async function sumOf(path: string): Promise<number> {
-  const file = await open(path, 'r');
-  try {
-    const piece = Buffer.alloc(PIECE);
-    let [bytes, sum] = [0, 0];
-    for (;;) {
-      const { bytesRead } = await file.read(piece, 0, PIECE, bytes);
-      if (bytesRead === 0) return sum;
-      sum = crc32(piece.subarray(0, bytesRead), sum);
-      bytes += bytesRead;
-    }
-  } finally {
-    await file.close();
-  }
+  let sum = 0;
+  for await (const piece of createReadStream(path, { highWaterMark: PIECE })) sum = crc32(piece as Buffer, sum);
+  return sum;
 }

@@ -232,8 +232,7 @@ function partsOf(inHand: PackageInHand, unready: FamilyParts['unready']): Family
       return await sharedGraph(content.digests, async () => {
         if (cacheDir === '') return await load();
         const { cachedGraph } = await import('./cached-graph.ts');
-        const request = { folder: cacheDir, content: content.digests, checked: !verified, load };
-        const { graph, settle: settlement } = await cachedGraph(request);
+        const { graph, settle: settlement } = await cachedGraph(cacheDir, content.digests, !verified, load);
         if (settlement !== undefined) settlements.push(settlement);
         return graph;
       });

@@ -2,12 +2,12 @@
 import test from 'ava';
 import { Revisions } from '../../../src/engine/packages/revisions.ts';
 import { scanPackages } from '../../../src/engine/packages/scan.ts';
-import { SILENT_LOGGER } from '../support/engine.ts';
+
 import { modelsFolder } from '../support/packages.ts';
 
 test('what decisions wait for is loaded first, then the usual model, and last what has failed', async (t) => {
   const folder = await modelsFolder(t, { id: 'aa' }, { id: 'umpire-mini' }, { id: 'zz' });
-  const revisions = new Revisions(SILENT_LOGGER, { retired() {}, unavailable() {} });
+  const revisions = new Revisions({ debug() {}, info() {}, warn() {}, error() {} }, { retired() {}, unavailable() {} });
   revisions.apply(await scanPackages(folder));
   const order = () => revisions.wanted().map(({ manifest }) => manifest.id);
   t.deepEqual(order(), ['umpire-mini', 'aa', 'zz']);

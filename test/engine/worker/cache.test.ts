@@ -88,6 +88,7 @@ test.serial('an entry that is damaged is made again', async (t) => {
   ]) {
     damage();
     t.deepEqual((await decide(folder, cache)).answer, answer);
+    t.deepEqual(readdirSync(join(cache, entry)).sort(), ['graph.data', 'graph.onnx', 'sums.json']);
   }
 });
 
