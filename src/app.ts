@@ -242,8 +242,8 @@ function claimOf({ store }: Config, logger: Logger): FolderClaim | undefined {
 }
 
 function engineOptionsOf(config: Config, logger: Logger): EngineOptions {
-  const { modelsDir, models, engines, inferenceServers, engineMemory: engineMemoryBytes } = config;
-  return { modelsDir, models, engines, inferenceServers, engineMemoryBytes, logger };
+  const { modelsDir, cacheDir, models, engines, inferenceServers, engineMemory: engineMemoryBytes } = config;
+  return { modelsDir, cacheDir, models, engines, inferenceServers, engineMemoryBytes, logger };
 }
 
 /** The procedures of all services, which every protocol serves. */

@@ -1,6 +1,6 @@
 /** Every setting, from the environment, read once. All problems are reported together, each naming its variable. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { usableCores } from './cores.ts';
 import { BODY_SETTINGS, type BodyRates, bodyRatesOf } from './domain/body-limits.ts';
@@ -34,6 +34,8 @@ export interface Config {
   readonly port: number | string;
   readonly host: string;
   readonly modelsDir: string;
+  /** Where engines keep what they would compute again; '' if there is no data folder. */
+  readonly cacheDir: string;
   /** The models of the folder, or single revisions of them, that are served; all of them if the list is empty. */
   readonly models: readonly string[];
   /** Addresses of inference servers by model. */
@@ -162,7 +164,11 @@ const TABLE = {
   ),
   UMPIRE_DRAIN_GRACE: setting('30', seconds, 'Seconds that accepted requests then have to finish'),
   // The store's settings depend on one another: `parseStoreSettings` reads them.
-  UMPIRE_DATA_DIR: setting('data', text, 'The folder of the embedded store of catalogs and keys, used without Redis'),
+  UMPIRE_DATA_DIR: setting(
+    'data',
+    text,
+    'The folder of the embedded store of catalogs and keys, used without Redis, and of what engines keep to start faster',
+  ),
   REDIS_URL: optional(text, '`redis://…` or `rediss://…`: catalogs, keys and limits are kept there'),
   REDIS_SENTINELS: optional(text, 'Sentinels as `host:port,…`. User, password and TLS come from `REDIS_URL`'),
   REDIS_SENTINEL_NAME: optional(text, 'The name under which the Sentinels know the primary'),
@@ -230,6 +236,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     port: value.PORT,
     host: value.HOST,
     modelsDir,
+    cacheDir: cacheDirOf(store.value, env.UMPIRE_DATA_DIR?.trim() ?? ''),
     models: value.UMPIRE_MODELS,
     inferenceServers: value.UMPIRE_INFERENCE_SERVERS,
     engines: value.UMPIRE_ENGINES,
@@ -254,6 +261,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
+}
+
+/** The folder for what engines keep, in the data folder: that of the embedded store, or one that is named beside Redis. */
+function cacheDirOf(store: StoreSettings, named: string): string {
+  const folder = store.kind === 'sqlite' ? store.folder : named;
+  return folder === '' ? '' : resolve(folder, 'cache');
 }
 
 /** The problem of names of which none has a folder: such a service would wait for ever to become ready. */

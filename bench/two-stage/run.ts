@@ -53,7 +53,14 @@ async function measurePackage(modelsDir: string, found: ListedPackage, rounds: n
   const { value: manifest } = readManifest(readFileSync(join(folder, 'model.json'), 'utf8'), found.id, found.revision);
   const options = readTwoStageOptions(manifest.options);
   const models = createLoadedModels(32 * 2 ** 20);
-  const loaded = await models.load({ key: 'model', folder, manifest, profile: undefined });
+  const loaded = await models.load({
+    key: 'model',
+    folder,
+    manifest,
+    profile: undefined,
+    proven: false,
+    inDoubt: false,
+  });
   if (loaded.kind === 'load_failed') throw new Error(loaded.problems.join('; '));
   // A decision is compared with the larger encoder: that of stage B, if it has weights of its own.
   const { stageBWeights } = options;

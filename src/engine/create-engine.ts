@@ -8,6 +8,7 @@ import { createSelection } from './packages/selection.ts';
 import { straysOf, withAddress } from './packages/servers.ts';
 import { createEngineGroup, createTally, type EngineGroup } from './pool/engine-group.ts';
 import { createInferenceGroups } from './pool/inference-groups.ts';
+import { tidyCache } from './worker/cache.ts';
 
 /** Milliseconds between checks for stuck processes. */
 const CHECK_INTERVAL = 250;
@@ -41,6 +42,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     local?.rollOut();
   });
   await watch.scanned;
+  if (settings.cacheDir !== '') await tidyCache(settings.cacheDir);
 
   const engines = createEngineGroup({
     settings,

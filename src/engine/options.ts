@@ -11,6 +11,10 @@ export interface EngineOptions {
   /** How many engine processes there are. */
   readonly engines: number;
   readonly logger: EngineLogger;
+  /**
+   * A folder in which engines keep what they would compute again, see worker/cache.ts; the default, '', stands for none.
+   */
+  readonly cacheDir?: string;
   /** Which packages of the folder are served: `<id>` or `<id>@<revision>`; all of them if the list is empty. */
   readonly models?: readonly string[];
   /** A package whose largest legal request takes longer than this on one core is refused. */
@@ -60,6 +64,7 @@ export interface EngineSettings extends Required<EngineOptions> {
 /** Fills in the defaults. */
 export function engineSettings(options: EngineOptions): EngineSettings {
   return {
+    cacheDir: '',
     models: [],
     largestRequestMs: 30_000,
     defaultDeadlineMs: DEFAULT_DEADLINE,

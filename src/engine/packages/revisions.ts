@@ -61,6 +61,9 @@ export function createRevision({ manifest, folder, problems, signature }: FoundP
   };
 }
 
+/** The model of the guides and examples. */
+const USUAL_MODEL = 'umpire-mini';
+
 /** A model that is measured as too slow for its limits this many times in a row is too slow for good. */
 const CERTAIN_FAILURES = 3;
 
@@ -119,11 +122,14 @@ export class Revisions {
     return this.#serving.get(`${model}@${revision}`);
   }
 
-  /** The generations that engines should have loaded; those that failed most come last. */
+  /**
+   * The generations that engines should have loaded: those that failed most last, and of the others first what most
+   * decisions wait for, and then the model that most callers use.
+   */
   wanted(): readonly Revision[] {
     return [...this.#serving.values(), ...this.#successors.values()]
       .filter(({ state }) => state !== 'broken' && state !== 'disabled')
-      .sort((a, b) => a.failures - b.failures);
+      .sort((a, b) => a.failures - b.failures || b.jobs - a.jobs || usualFirst(a) - usualFirst(b));
   }
 
   /** An engine has loaded and measured it, and its canary was right. */
@@ -237,6 +243,10 @@ export class Revisions {
     }
     this.#replace(next);
   }
+}
+
+function usualFirst({ manifest }: Revision): number {
+  return manifest.id === USUAL_MODEL ? 0 : 1;
 }
 
 function publish(serving: readonly Revision[]): readonly ModelRevision[] {

@@ -84,6 +84,7 @@ export function createEngineGroup({
         hooks: {
           wanted: () => loading.wanted(),
           known: wanted,
+          turn: (revision) => loading.turn(revision),
           misfit: (process, revision) => loading.misfit(process, revision),
           loaded: (process, revision, outcome) => loading.loaded(process, revision, outcome),
           rollOut: () => void loading.rollOut(),

@@ -1,4 +1,5 @@
 /** Loads the wanted models into the engine processes, judges how that went, and tries failed models again. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineSettings } from '../options.ts';
 import { isRemote } from '../packages/manifest.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';
@@ -18,6 +19,9 @@ const KILL_BLAME = 1;
 // measuring it takes long, and everything new waits meanwhile.
 const CERTAIN_EXCESS = 2;
 
+/** Milliseconds that an engine waits for another one's first load of a model. */
+const LONGEST_TURN = 15_000;
+
 /** What a `ModelLoading` works with. */
 export interface ModelLoadingOptions {
   readonly settings: EngineSettings;
@@ -34,6 +38,8 @@ export class ModelLoading {
   readonly #options: ModelLoadingOptions;
   /** The revisions that wait to be tried again. */
   readonly #retries = new Map<string, NodeJS.Timeout>();
+  /** The last of the loads of a revision that no engine had loaded before: they are done in turn. */
+  readonly #firstLoads = new Map<string, Promise<void>>();
   #rollingOut = Promise.resolve();
   #state: 'open' | 'closed' = 'open';
 
@@ -41,9 +47,27 @@ export class ModelLoading {
     this.#options = options;
   }
 
-  /** The revisions that an engine should load now: not those that failed and wait to be tried again. */
+  /**
+   * The revisions that an engine should load now: not those that failed and wait to be tried again; those that another
+   * one is loading come last.
+   */
   wanted(): readonly Revision[] {
-    return this.#options.wanted().filter(({ key }) => !this.#retries.has(key));
+    const wanted = this.#options.wanted().filter(({ key }) => !this.#retries.has(key));
+    return wanted.toSorted((a, b) => Number(this.#firstLoads.has(a.key)) - Number(this.#firstLoads.has(b.key)));
+  }
+
+  /** See `SlotHooks.turn`. */
+  async turn({ key, proven }: Revision): Promise<() => void> {
+    if (proven || this.#options.settings.cacheDir === '') return () => {};
+    const before = this.#firstLoads.get(key);
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    this.#firstLoads.set(key, over);
+    // An engine that hangs holds up the others for no longer than this.
+    if (before !== undefined) await Promise.race([before, sleep(LONGEST_TURN, undefined, { ref: false })]);
+    return () => {
+      if (this.#firstLoads.get(key) === over) this.#firstLoads.delete(key);
+      resolve();
+    };
   }
 
   /** Why an engine that has loaded a revision is too slow to serve it. */

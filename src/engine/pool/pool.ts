@@ -305,7 +305,10 @@ const PREFETCH_HORIZON = 20;
  * their only job, so that they need not wait for the next. With few waiting, another engine could become free before
  * the one to which the job had been bound early.
  */
-function freeEngines(engines: readonly EngineProcess[], waiting: number): readonly EngineProcess[] {
+function freeEngines(all: readonly EngineProcess[], waiting: number): readonly EngineProcess[] {
+  // One that still loads models decides if no other can.
+  const settled = all.filter(({ loading, concurrency }) => !loading || concurrency > 1);
+  const engines = settled.length > 0 ? settled : all;
   const idle = engines.filter(({ inFlight, concurrency }) => inFlight < concurrency);
   if (idle.length > 0) return idle;
   const many = waiting > engines.length;

@@ -132,6 +132,11 @@ export class EngineProcess {
     return this.#reading !== undefined;
   }
 
+  /** Whether it loads a model, which holds up its decisions. */
+  get loading(): boolean {
+    return this.#loads.size > 0;
+  }
+
   /** Milliseconds that the work in flight will still take, by its estimates. */
   remaining(): number {
     return this.#work.remaining(performance.now());
@@ -142,7 +147,7 @@ export class EngineProcess {
    * to do.
    */
   silence(): { readonly loading: boolean; readonly milliseconds: number } {
-    return { loading: this.#loads.size > 0, milliseconds: this.#isIdle() ? 0 : performance.now() - this.#lastSign };
+    return { loading: this.loading, milliseconds: this.#isIdle() ? 0 : performance.now() - this.#lastSign };
   }
 
   /** Takes `milliseconds` out of its silence. */
@@ -151,12 +156,12 @@ export class EngineProcess {
   }
 
   /** Verifies and loads a model and makes its canary decision, which may be tried three times. Never rejects. */
-  load({ key, folder, manifest, profile }: Revision): Promise<LoadOutcome> {
+  load({ key, folder, manifest, profile, proven, failures }: Revision): Promise<LoadOutcome> {
     if (this.#state.kind === 'gone') return Promise.resolve({ kind: 'gone', killed: false });
     return new Promise((end) => {
       if (this.#isIdle()) this.#lastSign = performance.now();
       this.#loads.set(key, { profile: undefined, canaries: 0, end });
-      this.#post({ kind: 'load', key, folder, manifest, profile });
+      this.#post({ kind: 'load', key, folder, manifest, profile, proven, inDoubt: failures > 0 });
     });
   }
 

@@ -73,7 +73,7 @@ export class EngineSlot {
     const { hooks, spare } = this.#options;
     const run = this.#current;
     if (run === undefined || this.#state === 'closing') return;
-    if (run.state !== 'serving') return await run.begun;
+    if (run.beginning) return await run.begun;
     if (hooks.wanted().every(({ key }) => run.tried.has(key))) return;
     if (run.process.models.size > 0) return await spare.use(() => this.#refresh(false));
     run.begun = this.#begin(run, true);
@@ -140,19 +140,28 @@ export class EngineSlot {
   }
 
   /**
-   * Loads the wanted models into a process that serves nothing, and lets it serve. Unless `all` is set, a model that
-   * engines have ended with is loaded later, in a process beside this one.
+   * Loads the wanted models into a process that serves nothing, and lets it serve: already before it has all of them, if
+   * those that are left were loaded by others and so are loaded soon. Unless `all` is set, a model that engines have
+   * ended with is loaded later, in a process beside this one.
    */
   async #begin(run: ProcessRun, all: boolean): Promise<void> {
+    run.beginning = true;
     run.pause();
-    await run.loadEach(() => {
+    const left = (): readonly Revision[] => {
       const wanted = this.#options.hooks.wanted();
-      return nextOf(run, all ? wanted : trusted(wanted));
+      return (all ? wanted : trusted(wanted)).filter(({ key }) => !run.tried.has(key));
+    };
+    const isCurrent = (): boolean => run === this.#current && this.#state === 'open';
+    await run.loadEach(() => {
+      const next = left();
+      if (isCurrent() && run.process.models.size > 0 && next.every(({ proven }) => proven)) run.serve();
+      return nextOf(run, next);
     });
-    if (run === this.#current && this.#state === 'open') this.#serve(run);
+    if (isCurrent()) this.#serve(run);
   }
 
   #serve(run: ProcessRun): void {
+    run.beginning = false;
     run.serve();
     if (run.loadedBytes !== undefined) this.#options.hooks.serves(this.#options.name, run.loadedBytes);
   }

@@ -1,6 +1,7 @@
 /** Forks the worker's entry with the heap, the environment and the priority that an engine process has. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { getPriority } from 'node:os';
+import { join } from 'node:path';
 import type { EngineSettings } from '../options.ts';
 
 // Loading a graph leaves free memory between the blocks that it keeps. With one arena the next graph is loaded into
@@ -33,11 +34,11 @@ const GREATEST_NICENESS = 19;
 
 /** Forks a process; `name` tells it from others in a list of processes. */
 export function forkEngine(name: string, settings: EngineSettings): ChildProcess {
-  const { workerEntry, choiceCacheBytes, niceness, engineMemoryBytes, variables } = settings;
+  const { workerEntry, choiceCacheBytes, niceness, engineMemoryBytes, cacheDir, variables } = settings;
   // The other half is for models and vectors, which lie outside V8's heap.
   const heap = Math.max(LEAST_HEAP_MIB, Math.floor(engineMemoryBytes / 2 ** 21));
   const priority = Math.min(GREATEST_NICENESS, getPriority() + niceness);
-  return fork(workerEntry, [String(choiceCacheBytes), String(priority), name], {
+  return fork(workerEntry, [String(choiceCacheBytes), String(priority), name, cacheDir], {
     serialization: 'advanced',
     // Not the parent's own arguments: a debugger's port or a test runner's loader is not for the engines.
     execArgv: [
@@ -47,6 +48,7 @@ export function forkEngine(name: string, settings: EngineSettings): ChildProcess
       '--disable-warning=ExperimentalWarning',
     ],
     env: {
+      ...(cacheDir === '' ? {} : { NODE_COMPILE_CACHE: join(cacheDir, 'code') }),
       ...Object.fromEntries(
         [...ENVIRONMENT, ...variables].flatMap((key) =>
           process.env[key] === undefined ? [] : [[key, process.env[key]]],

@@ -33,6 +33,8 @@ export class ProcessRun {
   readonly since = performance.now();
   /** Resolves when, after a start, all that is wanted has been tried. */
   begun: Promise<void> = Promise.resolve();
+  /** Whether that is still to come. */
+  beginning = true;
   readonly #settings: EngineSettings;
   readonly #hooks: SlotHooks;
   readonly #ended = Promise.withResolvers<void>();
@@ -86,6 +88,14 @@ export class ProcessRun {
   /** Loads a revision. Returns whether the process can serve it now. */
   async load(revision: Revision): Promise<boolean> {
     this.tried.add(revision.key);
+    const leave = await this.#hooks.turn(revision);
+    // It may have ended while it waited, which says nothing about the revision.
+    const loaded = this.#state !== 'ended' && (await this.#loadInTurn(revision));
+    leave();
+    return loaded;
+  }
+
+  async #loadInTurn(revision: Revision): Promise<boolean> {
     let outcome = await this.process.load(revision);
     const misfit = outcome.kind === 'ready' ? this.#hooks.misfit(this.process, revision) : undefined;
     if (misfit !== undefined) {
@@ -94,7 +104,7 @@ export class ProcessRun {
     }
     if (outcome.kind === 'ready') {
       this.#served = true;
-      this.#loadedBytes = this.#state === 'serving' ? undefined : this.process.resident;
+      this.#loadedBytes = this.beginning ? this.process.resident : undefined;
     }
     if (outcome.kind === 'ready' && this.#state !== 'serving') this.#untold.push(revision);
     else this.#hooks.loaded(this.process, revision, outcome);
@@ -196,6 +206,11 @@ export interface SlotHooks {
   loaded(process: EngineProcess, revision: Revision, outcome: LoadOutcome): void;
   /** There may be something left to load: lets every slot check. */
   rollOut(): void;
+  /**
+   * Resolves when the process may load a revision: others that load it for the first time leave it what they make. What
+   * is returned is to be called when the load has ended.
+   */
+  turn(revision: Revision): Promise<() => void>;
   /** Whether choices wait to be prepared in a process. */
   preparing(process: EngineProcess): boolean;
   finished(process: EngineProcess, job: number, result: JobResult, occupied: number): void;

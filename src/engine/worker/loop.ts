@@ -37,10 +37,20 @@ export class WorkerLoop {
 
   /**
    * `send` delivers to the pool; `end` is called once after a drain, when all work is done; `resident` measures the
-   * process.
+   * process; `cacheDir`: see cache.ts.
    */
-  constructor(cacheBytes: number, send: (message: FromEngine) => void, end: () => void, resident: () => number) {
-    this.#models = createLoadedModels(cacheBytes, (key, problems) => send({ kind: 'unready', key, problems }));
+  constructor(
+    cacheBytes: number,
+    send: (message: FromEngine) => void,
+    end: () => void,
+    resident: () => number,
+    cacheDir?: string,
+  ) {
+    this.#models = createLoadedModels(
+      cacheBytes,
+      (key, problems) => send({ kind: 'unready', key, problems }),
+      cacheDir,
+    );
     this.#send = send;
     this.#end = end;
     this.#resident = resident;

@@ -1,9 +1,10 @@
 /**
  * The entry of an engine process. It lives no longer than its parent: it ends when it is told to drain or when the
  * channel to the parent closes, and leaves signals that are meant for the service (Ctrl-C in a terminal, a stop of the
- * whole group) to the parent. Its arguments are the bytes of its cache of choices, its priority, and a name that tells
- * it from others in a list of processes.
+ * whole group) to the parent. Its arguments are the bytes of its cache of choices, its priority, a name that tells it
+ * from others in a list of processes, and the folder of cache.ts.
  */
+import { flushCompileCache } from 'node:module';
 import { setPriority } from 'node:os';
 import { WorkerLoop } from './loop.ts';
 import type { FromEngine, ToEngine } from './messages.ts';
@@ -20,13 +21,15 @@ setPriority(Number(process.argv[3] ?? 0));
 
 const send = (message: FromEngine): void => {
   process.send?.(message, undefined, undefined, () => {});
+  // A process that is killed would not keep its compiled code for the next one.
+  if (message.kind === 'canary_made') flushCompileCache();
 };
 // Awaits the delivery of a last message: all earlier ones are delivered by then, too.
 const end = (): void => {
   process.send?.({ kind: 'progress' } satisfies FromEngine, undefined, undefined, () => process.disconnect?.());
 };
 const resident = (): number => process.memoryUsage.rss();
-const loop = new WorkerLoop(Number(process.argv[2]), send, end, resident);
+const loop = new WorkerLoop(Number(process.argv[2]), send, end, resident, process.argv[5]);
 process.on('message', (message) => loop.receive(message as ToEngine));
 setInterval(() => loop.report(), REPORT_INTERVAL).unref();
 setInterval(() => send({ kind: 'memory', resident: resident() }), MEMORY_INTERVAL).unref();

@@ -37,8 +37,12 @@ export interface LoadMessage {
   readonly key: string;
   readonly folder: string;
   readonly manifest: Manifest;
-  /** What another engine measured; if undefined, this one measures. */
+  /** What another engine measured; if undefined, this one measures, or remembers. */
   readonly profile: CostProfile | undefined;
+  /** Whether an engine of this service has verified it and made its canary decision. */
+  readonly proven: boolean;
+  /** Whether loading it has failed, so that what is remembered of its costs may be wrong. */
+  readonly inDoubt: boolean;
 }
 
 /** Asks for one decision. */

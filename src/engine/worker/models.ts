@@ -12,6 +12,7 @@ import {
   type Family,
   type FamilyParts,
   type FamilyScores,
+  type Graph,
   InputTooLong,
   JobStopped,
   type RunControl,
@@ -23,6 +24,7 @@ import { type Canary, InvalidOptions, type Manifest, type UnreadRule } from '../
 import { verifyFiles } from '../packages/verify.ts';
 import { applyTemperature } from '../tempered.ts';
 import { sharedTokenizer, type TextTokenizer } from '../text/tokenizer.ts';
+import { RememberedCosts } from './cache.ts';
 import { loadFamily } from './load-family.ts';
 import type { JobResult, LoadMessage, PrepareMessage, ScoreMessage } from './messages.ts';
 import { releaseSpare } from './release.ts';
@@ -64,15 +66,20 @@ const NOTHING_SCORED: FamilyScores = { probabilities: new Float64Array(0), encod
 interface LoadedModel {
   readonly manifest: Manifest;
   readonly family: Family;
+  /** Called, once, when it is known whether the model decides as it should. */
+  readonly settlements: Settlement[];
 }
+
+type Settlement = (sound: boolean) => Promise<void>;
 
 /**
  * `cacheBytes` bounds the choice vectors of all models together. `unready` is called for a model whose server can no
- * longer decide.
+ * longer decide. `cacheDir`: see cache.ts; without one everything is computed here.
  */
 export function createLoadedModels(
   cacheBytes: number,
   unready: (key: string, problems: readonly string[]) => void = () => {},
+  cacheDir = '',
 ): LoadedModels {
   const models = new Map<string, LoadedModel>();
   const cache: ChoiceVectorCache = createChoiceVectorCache(cacheBytes);
@@ -82,33 +89,51 @@ export function createLoadedModels(
     models.delete(key);
     cache.forget(key);
     await model?.family.dispose();
+    await settle(model?.settlements, false);
+  };
+
+  /** What the model's work costs: measured, or remembered from an earlier measurement unless that is in doubt. */
+  const profileOf = async ({ manifest, family }: LoadedModel, inDoubt: boolean): Promise<CostProfile> => {
+    if (cacheDir === '' || family.server !== undefined) return await family.profile();
+    const { RUNTIME_VERSION } = await import('./runtime.ts');
+    const costs = new RememberedCosts(cacheDir, manifest, RUNTIME_VERSION);
+    const remembered = inDoubt ? undefined : await costs.read();
+    if (remembered !== undefined) return remembered;
+    const measured = await family.profile();
+    await costs.write(measured);
+    return measured;
   };
 
   return {
-    async load({ key, folder, manifest, profile }) {
+    async load({ key, folder, manifest, profile, proven, inDoubt }) {
+      const settlements: Settlement[] = [];
       try {
-        let family = models.get(key)?.family;
-        if (family === undefined) {
-          const problems = await verifyFiles(folder, manifest.files);
+        let model = models.get(key);
+        if (model === undefined) {
+          const problems = proven ? [] : await verifyFiles(folder, manifest.files);
           if (problems.length > 0) return { kind: 'load_failed', problems };
-          family = await loadFamily(
+          const inHand = { folder, manifest, verified: !proven, cacheDir, settlements };
+          const family = await loadFamily(
             manifest.family,
-            partsOf(folder, manifest, (found) => unready(key, found)),
+            partsOf(inHand, (found) => unready(key, found)),
           );
-          models.set(key, { manifest, family });
+          model = { manifest, family, settlements };
+          models.set(key, model);
           if (manifest.unread !== undefined && family.tokenizer.unreadShare === undefined) {
             throw new InvalidOptions(['unread needs a tokenizer whose vocabulary has words: WordPiece or Unigram']);
           }
         }
+        const { server } = model.family;
         // A server that was away may have come back with another model.
-        if (family.server !== undefined) cache.forget(key);
-        const found = await family.server?.connect();
+        if (server !== undefined) cache.forget(key);
+        const found = await server?.connect();
         if (found !== undefined && found.problems.length > 0) return { kind: 'load_failed', ...found };
-        const measured = profile ?? (await family.profile());
+        const known = profile ?? (await profileOf(model, inDoubt));
         await releaseSpare();
-        return { kind: 'loaded', profile: measured };
+        return { kind: 'loaded', profile: known };
       } catch (error) {
         await unload(key);
+        await settle(settlements, false);
         return { kind: 'load_failed', problems: error instanceof InvalidOptions ? error.problems : [reasonOf(error)] };
       }
     },
@@ -122,8 +147,10 @@ export function createLoadedModels(
         const { canary } = model.manifest;
         const { result, doubt } = await score(model, canary, 0, unhindered);
         const problem = doubt ?? canaryProblem(canary, result);
-        if (problem === undefined) model.family.server?.watch();
-        return problem;
+        if (problem !== undefined) return problem;
+        await settle(model.settlements, true);
+        model.family.server?.watch();
+        return undefined;
       } catch (error) {
         return error instanceof CallFailed ? `the canary decision failed: ${reasonOf(error)}` : reasonOf(error);
       }
@@ -149,32 +176,69 @@ export function createLoadedModels(
   };
 }
 
-/** What a family is given of a package whose files were verified. */
-function partsOf(
-  folder: string,
-  manifest: Pick<Manifest, 'files' | 'limits' | 'options'>,
-  unready: FamilyParts['unready'],
-): FamilyParts {
+async function settle(settlements: Settlement[] = [], sound: boolean): Promise<void> {
+  for (const each of settlements.splice(0)) await each(sound);
+}
+
+/** A package in the process that loads it. */
+interface PackageInHand {
+  readonly folder: string;
+  readonly manifest: Pick<Manifest, 'files' | 'limits' | 'options'>;
+  /** Whether all its files were verified just now; if not, each is when it is read. */
+  readonly verified: boolean;
+  readonly cacheDir: string;
+  /** Receives what is to be called when it is known whether the model decides as it should. */
+  readonly settlements: Settlement[];
+}
+
+/** What a family is given of a package. */
+function partsOf(inHand: PackageInHand, unready: FamilyParts['unready']): FamilyParts {
+  const { folder, manifest, verified, cacheDir, settlements } = inHand;
   const pathOf = (file: string): string => {
     if (!manifest.files.has(file)) throw new InvalidOptions([`options name ${file}, which files does not list`]);
     return join(folder, file);
+  };
+  const verify = async (names: readonly string[]): Promise<void> => {
+    if (verified) return;
+    const files = [...manifest.files].filter(([name]) => names.includes(name));
+    const problems = await verifyFiles(folder, new Map(files));
+    if (problems.length > 0) throw new InvalidOptions(problems);
   };
   return {
     limits: manifest.limits,
     options: manifest.options,
     folder,
     unready,
-    tokenizer: (file) => sharedTokenizer(pathOf(file), manifest.files.get(file)?.sha256 ?? file),
-    json: async (file) => JSON.parse(await readFile(pathOf(file), 'utf8')),
+    async tokenizer(file) {
+      const path = pathOf(file);
+      await verify([file]);
+      return await sharedTokenizer(path, manifest.files.get(file)?.sha256 ?? file);
+    },
+    async json(file) {
+      const path = pathOf(file);
+      await verify([file]);
+      return JSON.parse(await readFile(path, 'utf8'));
+    },
     async graph(file, weights) {
       const path = pathOf(file);
+      const others = weights?.map(pathOf);
       // Imported only when a graph is loaded: the runtime is the larger part of a process's memory.
       const { loadGraph } = await import('./runtime.ts');
       const content = await contentOf(path, file, manifest.files);
-      return await sharedGraph(content, () => loadGraph(path, weights?.map(pathOf)));
+      const load = async (optimised?: string): Promise<Graph> => {
+        await verify(content.names);
+        return await loadGraph(path, others, optimised);
+      };
+      return await sharedGraph(content.digests, async () => {
+        if (cacheDir === '') return await load();
+        const { cachedGraph } = await import('./cached-graph.ts');
+        const { graph, settle: settlement } = await cachedGraph(cacheDir, content.digests, !verified, load);
+        if (settlement !== undefined) settlements.push(settlement);
+        return graph;
+      });
     },
     local: (family, options, limits) =>
-      loadFamily(family, partsOf(folder, { files: manifest.files, options, limits }, unready)),
+      loadFamily(family, partsOf({ ...inHand, manifest: { files: manifest.files, options, limits } }, unready)),
   };
 }
 

@@ -2,7 +2,7 @@
  * Graphs that packages have in common, such as the first stage of two models: of files with the same content an engine
  * loads one, and releases it with the last model that uses it.
  */
-import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import type { Graph } from '../families/family.ts';
 import type { Manifest } from '../packages/manifest.ts';
 
@@ -12,8 +12,11 @@ interface SharedGraph {
 }
 
 const SHARED = new Map<string, SharedGraph>();
-/** Bytes of a graph file that are looked at together. */
+/** Bytes of a graph file that are looked at together, and those that are looked at twice: more than a name takes. */
 const PIECE = 1 << 18;
+const OVERLAP = 1024;
+/** What stands beside the name of a file of external data. */
+const LOCATION = 'location';
 
 /**
  * The graph with this content, loaded by `load` if no model uses one yet. Each caller disposes of what it gets. Rejects
@@ -45,19 +48,34 @@ export async function sharedGraph(content: string, load: () => Promise<Graph>): 
   }
 }
 
+/** The files of a package that a graph is made of. */
+export interface GraphContent {
+  readonly names: readonly string[];
+  /** Their hashes, which tell the graph from others. */
+  readonly digests: string;
+}
+
 /**
  * What tells a graph file's content from others': its hash, and those of the package's files that it names as external
  * data. A name that occurs in it by chance only makes it shared less.
  */
-export async function contentOf(path: string, file: string, files: Manifest['files']): Promise<string> {
+export async function contentOf(path: string, file: string, files: Manifest['files']): Promise<GraphContent> {
   const named = new Set([file]);
-  const longest = Math.max(...[...files.keys()].map((name) => Buffer.byteLength(name)));
-  let end: Buffer = Buffer.alloc(0);
-  // In pieces: whole graphs would leave gaps of their size in the memory that the runtime is about to fill.
-  for await (const piece of createReadStream(path, { highWaterMark: PIECE })) {
-    const part = Buffer.concat([end, piece as Buffer]);
-    for (const name of files.keys()) if (part.includes(name)) named.add(name);
-    end = part.subarray(-longest);
+  const part = Buffer.alloc(OVERLAP + PIECE);
+  const handle = await open(path, 'r');
+  try {
+    for (let [at, kept] = [0, 0]; ; ) {
+      const { bytesRead } = await handle.read(part, kept, PIECE, at);
+      if (bytesRead === 0) break;
+      const text = part.subarray(0, kept + bytesRead);
+      if (text.includes(LOCATION)) for (const name of files.keys()) if (text.includes(name)) named.add(name);
+      at += bytesRead;
+      kept = Math.min(OVERLAP, text.length);
+      part.copyWithin(0, text.length - kept, text.length);
+    }
+  } finally {
+    await handle.close();
   }
-  return [...files].flatMap(([name, { sha256 }]) => (named.has(name) ? [sha256] : [])).join();
+  const used = [...files].filter(([name]) => named.has(name));
+  return { names: used.map(([name]) => name), digests: used.map(([, { sha256 }]) => sha256).join() };
 }
