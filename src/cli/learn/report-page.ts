@@ -146,3 +146,23 @@ export function thresholdLines({ thresholds }: AnswerQuality): readonly string[]
     }),
   ];
 }
+
+/** Choices that `choiceLines` shows at most. */
+const ROWS = 20;
+
+/** A line for each choice, those with the most mistakes first: how often it is missed, and wrongly answered. */
+export function choiceLines({ choices }: AnswerQuality): readonly string[] {
+  const said = (share: Share | undefined, of: number): string =>
+    share === undefined ? 'no such text' : `${Math.round(share.share * of)} of ${of}, ${percent(share.share)}`;
+  const left = choices.length - ROWS;
+  return [
+    'missed                wrongly answered      choice',
+    ...choices
+      .slice(0, ROWS)
+      .map(
+        ({ choice, texts, missed, wrongly, others }) =>
+          `${said(missed, texts).padEnd(22)}${said(wrongly, others).padEnd(22)}${JSON.stringify(choice)}`,
+      ),
+    ...(left > 0 ? [`and ${left} choices with fewer mistakes`] : []),
+  ];
+}
