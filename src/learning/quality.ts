@@ -63,7 +63,7 @@ export interface AnswerQuality {
 export interface ReliabilityBin {
   readonly count: number;
   readonly confidence: number;
-  readonly accuracy: number;
+  readonly accuracy: Share;
 }
 
 const TARGETS = [0.8, 0.9, 0.95, 0.99];
@@ -84,7 +84,7 @@ export function qualityOf(answers: readonly JudgedAnswer[]): AnswerQuality {
     macroF1: macroF1(answers),
     logLoss: mean(answers.map(({ ofLabel }) => -Math.log(Math.max(1e-6, ofLabel)))),
     ece: reliabilityOf(answers).reduce(
-      (sum, bin) => sum + (bin.count / answers.length) * Math.abs(bin.confidence - bin.accuracy),
+      (sum, bin) => sum + (bin.count / answers.length) * Math.abs(bin.confidence - bin.accuracy.share),
       0,
     ),
     thresholds: TARGETS.map((target) => thresholdFor(answers, target)),
@@ -94,16 +94,16 @@ export function qualityOf(answers: readonly JudgedAnswer[]): AnswerQuality {
 }
 
 /** Bins with nearly equal numbers of answers, by rising confidence. */
-export function reliabilityOf(answers: readonly JudgedAnswer[]): readonly ReliabilityBin[] {
+export function reliabilityOf(answers: readonly JudgedAnswer[], bins = BINS): readonly ReliabilityBin[] {
   const sorted = answers.toSorted((a, b) => a.confidence - b.confidence);
-  return Array.from({ length: BINS }, (_, bin) =>
-    sorted.slice(Math.floor((bin * sorted.length) / BINS), Math.floor(((bin + 1) * sorted.length) / BINS)),
+  return Array.from({ length: bins }, (_, bin) =>
+    sorted.slice(Math.floor((bin * sorted.length) / bins), Math.floor(((bin + 1) * sorted.length) / bins)),
   )
     .filter((part) => part.length > 0)
     .map((part) => ({
       count: part.length,
       confidence: mean(part.map(({ confidence }) => confidence)),
-      accuracy: part.filter(isRight).length / part.length,
+      accuracy: wilson(part.filter(isRight).length, part.length),
     }));
 }
 

@@ -29,7 +29,7 @@ import {
   withoutKnown,
 } from './examples.ts';
 import { withOwnEngine } from './own-engine.ts';
-import { choiceLines, figureLines, reportPage, thresholdLines } from './report-page.ts';
+import { choiceLines, figureLines, reportPage, short, thresholdLines } from './report-page.ts';
 import { answersThrough, catalogAt } from './through-service.ts';
 
 const OPTIONS = {
@@ -43,7 +43,7 @@ const OPTIONS = {
   url: { type: 'string', value: 'URL', meaning: 'a running service that decides, in place of the folder of models' },
   ...KEY_OPTIONS,
   json: { type: 'boolean', meaning: 'the figures as one line of JSON' },
-  report: { type: 'string', value: 'FILE.html', meaning: 'writes a page with charts' },
+  report: { type: 'string', value: 'FILE.html', meaning: 'writes a page for people who decide' },
 } as const;
 
 /** The command `umpire evaluate`. */
@@ -90,10 +90,13 @@ export const EVALUATE_COMMAND: Command = {
       await writeFile(
         values.report,
         reportPage({
-          title: `${byCatalog ? catalog : 'Inline choices'}, ${name}`,
+          catalog,
+          model: name,
+          file: positionals[0] as string,
+          date: new Date(),
           quality,
           answers,
-          choices: record.choices.toSorted(),
+          examples,
         }),
       );
     }
@@ -179,10 +182,6 @@ function plain(quality: AnswerQuality, examples: readonly Example[]): object {
     })),
     choices: choices.map(({ choice, texts, missed = null, wrongly = null }) => ({ choice, texts, missed, wrongly })),
   };
-}
-
-function short(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 
 /** Examples and their choices, which are the labels that occur among them. */

@@ -190,12 +190,19 @@ test('evaluate reads CSV, prints thresholds and confusions, and writes a page th
 
   const html = readFileSync(page, 'utf8');
   t.regex(html, /default-src 'none'/);
-  t.is(html.match(/<svg /g)?.length, 3);
-  for (const head of ['Reliability', 'Coverage', 'Confusion matrix', 'When to act on an answer'])
+  t.is(html.match(/<svg /g)?.length, 1);
+  for (const head of ['When to act on an answer', 'Each choice', 'Wrong answers', 'All answers'])
     t.true(html.includes(`<h2>${head}</h2>`), head);
+  // In sentences: which file, how many, what is likely of other texts, and what to do.
+  const words = html.replaceAll('&nbsp;', ' ');
+  t.regex(words, /30 texts of .*e\.csv, whose right answers are known, decided with tiny@r1\. Question: which</);
+  t.regex(words, /Of 30 texts, \d+ got the right answer: [\d.]+ %\. .* between [\d.]+ and [\d.]+ % are likely/);
+  t.regex(words, /Act on answers with a confidence of [\d.]+ or more|At no confidence are nine of ten answers right/);
+  t.regex(words, /<td>abc<\/td><td>\d+ of 10 \([\d.]+ to [\d.]+ %\)<\/td><td>\d+ of 20<\/td>/);
+  t.regex(words, /“mno, &quot;\d+&quot;” \(line \d+\)/);
   // Nothing from elsewhere, and no choice as markup.
   t.notRegex(html, /(src|href)=|url\(|<script|<b>/);
   t.true(html.includes('&lt;b&gt;&amp;&quot;x'));
-  t.true(html.includes(`${(100 * figures.accuracy.share).toFixed(1)} %`));
+  t.true(words.includes(`${(100 * figures.accuracy.share).toFixed(1)} %`));
   t.notRegex(html, /NaN|undefined/);
 });
