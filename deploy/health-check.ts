@@ -7,6 +7,7 @@ import { get as getOverTls } from 'node:https';
 
 const own = process.env.UMPIRE_METRICS_PORT;
 const port = own && own !== '0' ? own : process.env.PORT || '8080';
+const place = port.startsWith('/') ? { socketPath: port } : { host: '127.0.0.1', port };
 const PATH = '/health/ready';
 const answered = (status: number | undefined): void => process.exit(status === 200 ? 0 : 1);
 const request =
@@ -14,6 +15,6 @@ const request =
     ? getOverTls({ host: '127.0.0.1', port, path: PATH, rejectUnauthorized: false }, ({ statusCode }) =>
         answered(statusCode),
       )
-    : getClear({ host: '127.0.0.1', port, path: PATH }, ({ statusCode }) => answered(statusCode));
+    : getClear({ ...place, path: PATH }, ({ statusCode }) => answered(statusCode));
 request.setTimeout(4000, () => answered(undefined));
 request.on('error', () => answered(undefined));

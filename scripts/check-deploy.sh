@@ -17,11 +17,11 @@ for part in "$@"; do
       ;;
     kubernetes) sh scripts/check-deploy/kubernetes.sh ;;
     systemd)
-      # The unit is checked with this repository's path in place of the path of an installation.
-      unit="$(mktemp -d)/umpire.service"
-      sed "s|/opt/umpire|$PWD|g" deploy/systemd/umpire.service >"$unit"
-      systemd-analyze verify "$unit"
-      echo 'umpire.service: ok'
+      # The units are checked with this repository's path in place of the path of an installation.
+      units="$(mktemp -d)"
+      for unit in umpire umpire-bridge; do sed "s|/opt/umpire|$PWD|g" "deploy/systemd/$unit.service" >"$units/$unit.service"; done
+      systemd-analyze verify "$units"/*.service
+      echo 'umpire.service, umpire-bridge.service: ok'
       ;;
     nginx) UMPIRE_TRUSTED_PROXIES=127.0.0.1 sh scripts/with-service.sh sh -c 'node scripts/check-deploy/nginx.ts "$PORT"' ;;
     envoy)

@@ -100,7 +100,8 @@ export class App {
 
   /**
    * Listens, and resolves with the port; with 0 for a Unix socket, or if the app was stopped first. Models load
-   * meanwhile (see `health`) or, where the settings say so, before the port opens.
+   * meanwhile (see `health`)
+   * or, where the settings say so, before the port opens.
    * @throws the system's error.
    */
   async start(): Promise<number> {
@@ -183,6 +184,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const ownGate = createGate({
     authenticator: createAuthenticator({ keys: watched.keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
     limits: createLimits({ settings: config.limits, store: stores.limits, log: logger }),
+    answers: createBodyLimits(config.bodies, undefined, 'answers'),
     trustedProxies: config.trustedProxies,
     anonymous: config.anonymous,
     engine,

@@ -258,12 +258,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 
 /** The problem of names of which none has a folder: such a service would wait for ever to become ready. */
 function noPackageOf(names: readonly string[], modelsDir: string): readonly string[] {
-  const [first] = names;
-  if (first === undefined || names.some((name) => existsSync(join(modelsDir, name.replace('@', '/'))))) return [];
-  const there = readdirSync(modelsDir);
-  const near = nearest(first, there);
-  const hint = near === undefined ? `there are ${there.join(', ') || 'none'}` : `did you mean ${near}?`;
-  return [`UMPIRE_MODELS: no package of ${names.join(', ')} is in ${modelsDir}; ${hint}`];
+  if (names.length === 0 || names.some((name) => existsSync(join(modelsDir, name.replace('@', '/'))))) return [];
+  const there = readdirSync(modelsDir).join(', ') || 'none';
+  return [`UMPIRE_MODELS: no package of ${names.join(', ')} is in ${modelsDir}; there are ${there}`];
 }
 
 /** Variables that Kubernetes adds to every container for a service called `umpire` or `umpire-…`: no settings. */

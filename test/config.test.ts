@@ -105,10 +105,7 @@ const WRONG: readonly (readonly [env: Record<string, string>, problem: RegExp])[
     { UMPIRE_MAX_CONECTIONS: '1' },
     /^UMPIRE_MAX_CONECTIONS: there is no such setting; did you mean UMPIRE_MAX_CONNECTIONS\?$/,
   ],
-  [
-    { UMPIRE_MODELS: 'umpire-minni' },
-    /^UMPIRE_MODELS: no package of umpire-minni is in .*; did you mean umpire-mini\?$/,
-  ],
+  [{ UMPIRE_MODELS: 'umpire-minni' }, /^UMPIRE_MODELS: no package of umpire-minni is in .*; there are .*umpire-mini, /],
   [{ UMPIRE_MODELS: 'llama,umpire-mini@r1' }, /^UMPIRE_MODELS: no package of .*; there are minilm-l6, umpire-base, /],
   [{ UMPIRE_ANONYMOUS: '0' }, /^UMPIRE_ANONYMOUS: .*on, off/],
   [

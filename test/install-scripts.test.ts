@@ -66,7 +66,7 @@ test('a clone is installed once, and completed where a plain npm ci left the pro
   t.deepEqual(await asked({ installed: true, programs: ['node'] }), ['rebuild']);
 });
 
-/** What `bin/run-node` says in a clone of this kind, on a machine on which programs answer like this; `''` if it ran. */
+/** What `bin/run-node` says in a clone of this kind, on a machine on which programs answer like this. */
 async function said(clone: { installed: boolean; pinned: boolean }, machine: Record<string, string>): Promise<string> {
   const folder = temporaryFolder();
   const program = (path: string, text: string) => writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });

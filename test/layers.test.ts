@@ -40,9 +40,24 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   mock: ['wire', 'domain', 'engine', 'stores'],
   // The statistics of what catalogs learn: decisions only use the result.
   learning: ['domain', 'stores'],
-  cli: ['mock', 'learning', 'domain', 'engine', 'stores'],
+  cli: ['bridge', 'mcp', 'front', 'mock', 'learning', 'domain', 'engine', 'stores'],
+  // Processes in front of a service, which they call as any client does: of its own code they share the errors' table.
+  bridge: ['front', 'domain'],
+  mcp: ['front', 'domain'],
+  front: ['domain'],
 };
-const ROOT = ['app.ts', 'cli.ts', 'config.ts', 'log-stream.ts', 'logger.ts', 'main.ts', 'version.ts', 'visible.ts'];
+const ROOT = [
+  'app.ts',
+  'cli.ts',
+  'config.ts',
+  'cores.ts',
+  'log-stream.ts',
+  'logger.ts',
+  'main.ts',
+  'terminal-log.ts',
+  'version.ts',
+  'visible.ts',
+];
 
 const MOCK = 'mock/start-mock.ts';
 
@@ -78,6 +93,14 @@ test('the conformance kit sees a deployment from outside: it shares the messages
   t.deepEqual(
     [...new Set(imports.filter(({ to }) => to.startsWith('../conformance/')).map(({ from }) => from))],
     ['cli/conformance.ts'],
+  );
+});
+
+test('what is in front of a service shares the table of errors and the messages of the contract with it, and no more', (t) => {
+  const allowed = /^(bridge|mcp|front)\/|^(domain\/errors|logger|version)\.ts$|^\.\.\/gen\//;
+  t.deepEqual(
+    imports.filter(({ from, to }) => /^(bridge|mcp|front)\//.test(from) && /\.ts$/.test(to) && !allowed.test(to)),
+    [],
   );
 });
 
@@ -168,11 +191,12 @@ const RESERVED: readonly (readonly [what: RegExp, where: RegExp])[] = [
   [/^redis$/, /^stores\/redis\//],
   [/^node:sqlite$/, /^stores\/sqlite\//],
   [/^@connectrpc\/connect\/protocol/, /^wire\/rpc\/connect-private\.ts$/],
-  [/^@connectrpc\//, /^wire\/rpc\//],
-  [/^node:https?2?$/, /^(wire|engine\/families\/remote\/http)\//],
+  [/^@connectrpc\//, /^(wire\/rpc|front)\//],
+  [/^@modelcontextprotocol\//, /^(mcp\/|cli\/mcp\.ts$)/],
+  [/^node:https?2?$/, /^(wire|front|engine\/families\/remote\/http)\//],
   [/^node:child_process$/, /^engine\/processes\//],
   [/^pino$/, /^logger\.ts$/],
-  [/^prom-client$/, /^wire\/metrics\//],
+  [/^prom-client$/, /^(wire\/metrics|front)\//],
   [/^@opentelemetry\//, /^wire\/traces\//],
 ];
 

@@ -1,4 +1,4 @@
-/** The README is true: every command in it runs, its answer is the real one, its tables are those of the code. */
+/** The README is true: every command in it runs, and its answer is the real one. So is the table of errors. */
 import { execFile, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -57,31 +57,21 @@ test('every command runs, in the order of the page, on what the quick start serv
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { cwd: root, env });
     const outputs = stdout.split('\n=====\n');
     t.is(outputs.length, others.length);
-    const [asked, decision, grpc, models, , created, withCatalog, read, deleted, learned, decided, conformance] =
-      outputs.map((output) => output.trim());
-
+    const [asked, decision, , created, withCatalog, learned = '', conformance] = outputs.map((output) => output.trim());
     t.is(asked, blocks('text')[0]);
     const shown = JSON.parse(blocks('json')[0] ?? '');
     t.deepEqual({ ...JSON.parse(decision ?? ''), id: shown.id }, shown);
-    t.deepEqual(JSON.parse(grpc ?? '').decision.output, shown.output);
-    t.true(
-      JSON.parse(models ?? '').data.some(
-        ({ id, status }: Record<string, unknown>) => id === 'umpire-mini' && status === 'ready',
-      ),
-    );
     t.like(JSON.parse(created ?? ''), { id: 'support-teams', version: '1', visibility: 'private' });
     t.is(JSON.parse(withCatalog ?? '').output.choice, 'shipping: parcels and delivery');
-    t.deepEqual(JSON.parse(read ?? ''), JSON.parse(created ?? ''));
-    t.is(deleted, '');
     // The figures are the real ones.
     for (const [, figure = ''] of readme.matchAll(/^\| (?:by the names|learned from).*?\| ([\d.]+) %/gm))
-      t.true(learned?.includes(`right answers: ${figure} %`), figure);
+      t.true(learned.includes(`right answers: ${figure} %`), figure);
     // What is learned differs in the last digits from one kind of processor to another, and thresholds by more.
     const said = /([\d.]+) % of the messages, at a confidence of about (\.\d+)/.exec(readme) ?? [];
-    const found = /^90\.0 % +([\d.]+) +([\d.]+) %/m.exec(learned ?? '') ?? [];
+    const found = /^90\.0 % +([\d.]+) +([\d.]+) %/m.exec(learned) ?? [];
     t.true(Math.abs(Number(found[1]) - Number(said[2])) <= 0.01, `${said[2]}, found ${found[1]}`);
     t.true(Math.abs(Number(found[2]) - Number(said[1])) <= 2, `${said[1]} %, found ${found[2]} %`);
-    const answers = (decided ?? '').split('\n').map((line) => JSON.parse(line));
+    const answers = learned.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));
     t.is(answers.length, 60);
     t.true(answers.every(({ learned: digest }) => /^[0-9a-f]{16}$/.test(digest)));
     t.is(answers.filter(({ label, choice }) => label === choice).length, 50);
@@ -92,10 +82,11 @@ test('every command runs, in the order of the page, on what the quick start serv
   }
 });
 
-test('the table of errors has every code that REST can send, under its status and type', (t) => {
+test('the table of errors has every code that REST can send, under its status and type', async (t) => {
   // Those of the other protocols, and the one that nobody is there to read.
   const elsewhere = new Set(['invalid_message', 'unimplemented', 'service_not_found', 'canceled']);
-  const table = readme.split('\n').filter((line) => /^\| \d{3}/.test(line));
+  const page = await readFile(new URL('docs/rest.md', root), 'utf8');
+  const table = page.split('\n').filter((line) => /^\| \d{3}(, \d{3})* \|/.test(line));
   for (const [reason, { http, type }] of Object.entries(ERROR_TABLE)) {
     const code = reason.toLowerCase();
     if (elsewhere.has(code)) continue;

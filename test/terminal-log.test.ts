@@ -31,7 +31,7 @@ test('a start says where it listens, who may ask, and what to read', async (t) =
     logger.info({ ...LISTENING, host: '127.0.0.1' }, 'listening');
     logger.info({ ...LISTENING, port: '/run/umpire.sock' }, 'listening');
   });
-  for (const place of ['https://[::1]:8080:', 'http://127.0.0.1:8080:', 'the Unix socket /run/umpire.sock.'])
+  for (const place of ['https://[::1]:8080\n', 'http://127.0.0.1:8080\n', 'the Unix socket /run/umpire.sock\n'])
     t.true(greetings.includes(` listens on ${place}`), place);
 });
 
@@ -48,7 +48,7 @@ test('requests, other lines and errors are each one that can be read', async (t)
   t.is(request, 'POST /v1/decisions 200 4.2 ms umpire-mini@r9');
   t.is(ready, 'a model is ready (model=umpire-mini@r9)');
   t.is(warning, 'WARN there is no package of models that are to be served (models=["x"])');
-  t.is(failed, 'ERROR failed ');
+  t.is(failed, 'ERROR failed');
   t.is(rest[0], 'Error: no such thing');
   t.is(rest.at(-2), 'stopped');
 });

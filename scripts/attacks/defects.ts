@@ -1,15 +1,18 @@
 /**
- * The defects that an audit of the service found, D1 to D18: for each the attack that shows it, the test that guards
- * against it, and whether a proxy in front would let the attack through.
+ * The defects that audits of the service found, D1 to D23, and P1 to P7, by which a few addresses shut others out of
+ * the port: for each the attack that shows it, the test that guards against it, and whether a proxy in front would let
+ * the attack through. One file: a table. One file: a table.
  */
 import { ATTACKS } from './attacks.ts';
 import { BODY_ATTACKS } from './bodies.ts';
 import { CATALOG_ATTACKS } from './catalogs.ts';
 import { FULL_STORE, showFullStore, showLooseText } from './contents.ts';
+import { FLOODS } from './floods.ts';
 import { showStalledLog, showUnread } from './holding.ts';
 import { STEPPED_CLOCK, showClocks, showJunkKeys } from './keys.ts';
 import { showOracle } from './oracle.ts';
 import { showResets, showUpgrade, showVanished } from './peers.ts';
+import { PLACE_ATTACKS } from './places.ts';
 import type { Show } from './shown.ts';
 
 /** A defect, and how it is shown. */
@@ -39,7 +42,7 @@ export interface Defect {
 const plain =
   (name: string): Show =>
   async ({ target }, seconds) => {
-    const attack = { ...ATTACKS, ...BODY_ATTACKS, ...CATALOG_ATTACKS }[name];
+    const attack = { ...ATTACKS, ...BODY_ATTACKS, ...CATALOG_ATTACKS, ...FLOODS, ...PLACE_ATTACKS }[name];
     if (attack === undefined) throw new Error(`no attack is called ${name}`);
     return { figure: await attack(target, seconds), defect: false };
   };
@@ -64,6 +67,9 @@ const showPreparation: Show = async ({ target }, seconds) => {
   const other = /of another owner: ([^;]*);/.exec(did)?.[1] ?? '';
   return { figure: did, defect: /\d+ × (503|429|no answer)/.test(other) };
 };
+
+/** The title of the tests in which four addresses hold all that they may. */
+const TAKES = 'four addresses that send ';
 
 /** The defects in their order. */
 export const DEFECTS: readonly Defect[] = [
@@ -222,5 +228,101 @@ export const DEFECTS: readonly Defect[] = [
     http2: true,
     test: ['test/wire/holdings/requests.test.ts', 'a session may carry a hundred cancellations a second'],
     proxy: [true, 'a proxy over HTTP/2 sends them itself'],
+  },
+  {
+    id: 'D19',
+    what: 'Pipelines hold the serving thread',
+    show: plain('pipelines'),
+    test: ['test/wire/floods.test.ts', 'of a pipeline few requests are open at a time, and all are answered in order'],
+    proxy: [true, 'it asks for one after another'],
+  },
+  {
+    id: 'D20',
+    what: 'Pipelines of eight addresses',
+    show: plain('pipelines-of-eight'),
+    test: ['test/wire/floods.test.ts', 'a neighbour is answered in the middle of a pipeline of thousands'],
+    proxy: [true, 'it asks for one after another, and tells the addresses'],
+  },
+  {
+    id: 'D21',
+    what: 'Resets of a few addresses',
+    show: plain('resets-of-few'),
+    test: ['test/wire/floods.test.ts', 'HTTP/2: a session is ended that sends thousands at once'],
+    proxy: [false, 'it ends the streams of callers'],
+  },
+  {
+    id: 'D22',
+    what: 'A stream of reflection without end',
+    show: plain('reflection-stream'),
+    settings: { UMPIRE_REFLECTION: 'on' },
+    http2: true,
+    test: ['test/wire/floods.test.ts', 'each message of a reflection stream counts as a look-up'],
+    proxy: [true, 'messages of a stream pass'],
+  },
+  {
+    id: 'D23',
+    what: 'Large answers to small requests',
+    show: plain('large-answers'),
+    test: ['test/wire/floods.test.ts', 'bytes of answers are counted for their key, in every protocol'],
+    proxy: [true, 'plain requests of keyed callers'],
+  },
+  {
+    id: 'P1',
+    what: 'Refusals that nobody reads take the places of all',
+    show: plain('places-refused'),
+    http2: true,
+    test: [
+      'test/wire/holdings/places.test.ts',
+      'one that reads no refusal takes its own places and loses its connections',
+    ],
+    proxy: [false, 'it reads answers at once and keeps them itself'],
+  },
+  {
+    id: 'P2',
+    what: 'Slow bodies of four addresses take all connections',
+    show: plain('places-slow-bodies'),
+
+    test: ['test/wire/holdings/sieges.test.ts', TAKES],
+    proxy: [true, 'it passes bodies of RPCs on as they come'],
+  },
+  {
+    id: 'P3',
+    what: 'Answers that twelve addresses do not read take the places of all',
+    show: plain('places-unread'),
+    http2: true,
+    test: ['test/wire/holdings/places.test.ts', 'answers that nobody reads at eight addresses leave room for others'],
+    proxy: [false, 'it reads answers at once and keeps them itself'],
+  },
+  {
+    id: 'P4',
+    what: 'Slow bodies of 64 addresses take all connections',
+    show: plain('places-slow-bodies-of-64'),
+
+    test: ['test/wire/holdings/sieges.test.ts', 'behind a trusted proxy, too, no few callers fill the port'],
+    proxy: [true, 'it passes bodies of RPCs on as they come'],
+  },
+  {
+    id: 'P5',
+    what: 'Slow heads of four addresses take all connections',
+    show: plain('places-slow-heads'),
+
+    test: ['test/wire/holdings/sieges.test.ts', TAKES],
+    proxy: [false, 'it waits for whole heads'],
+  },
+  {
+    id: 'P6',
+    what: 'Watches of 64 addresses take half of all connections',
+    show: plain('places-watches'),
+    http2: true,
+    test: ['test/wire/holdings/places.test.ts', 'the watch that ends for another is of the address that has most'],
+    proxy: [true, 'streams of gRPC pass, one connection each'],
+  },
+  {
+    id: 'P7',
+    what: 'Slow bodies of a keyed caller at four addresses',
+    show: plain('places-keyed'),
+
+    test: ['test/wire/holdings/sieges.test.ts', TAKES],
+    proxy: [true, 'it passes bodies of RPCs on as they come'],
   },
 ];

@@ -1,5 +1,6 @@
 /**
- * Fuzzes bodies: `node scripts/attacks/fuzz-bodies.ts --kind json|protobuf --seconds N [--seed N] [--checkout DIR]`.
+ * Fuzzes bodies: `node scripts/attacks/fuzz-bodies.ts --kind json|protobuf|systemone|decisions --seconds N [--seed N]
+ * [--checkout DIR]`, the last two through a bridge.
  * Bodies are generated from a seed, which is printed and reproduces them. Each is given to this service's reader and to
  * an independent one (JSON.parse, protobuf-es), and what they make of it is compared. Every eighth is also sent to a
  * service, as JSON over REST and Connect or as a protobuf over Connect, which must answer each with 200 or a 4xx, go on
@@ -13,6 +14,7 @@ import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_servic
 import { DomainError } from '../../src/domain/errors.ts';
 import { type ObjectShape, scanBody } from '../../src/wire/http/strict-json.ts';
 import { compileMessageScan } from '../../src/wire/rpc/message-scan.ts';
+import { FORMS, formBody, formDifference, startBridge } from './fuzz-forms.ts';
 import { ROOT, startTarget } from './target.ts';
 
 const { values } = parseArgs({
@@ -24,6 +26,8 @@ const { values } = parseArgs({
   },
 });
 const seed = Number(values.seed);
+/** A form is sent to a bridge in front of the service. */
+const form = FORMS[values.kind];
 const DECIDE = '/umpire.v1.DecisionService/CreateDecision';
 console.log(`${values.kind}, seed ${seed}, ${values.seconds} s`);
 
@@ -37,6 +41,11 @@ function below(bound: number): number {
 }
 const one = <T>(of: readonly T[]): T => of[below(of.length)] as T;
 
+/** A body of each form that is always answered. */
+const VALID_FORMS: Readonly<Record<string, string>> = {
+  systemone: '{"model":"minilm-l6","state":"x","questions":{"q":{"type":"noul","instructions":"i"}}}',
+  decisions: '{"model":"minilm-l6","input":"x","questions":[{"type":"predicate","instructions":"i"}]}',
+};
 const NAMES = ['model', 'input', 'instruction', 'choices', 'catalog'];
 const shape: ObjectShape = new Map(NAMES.map((name) => [name, name === 'choices' ? 'strings' : 'string']));
 const scan = compileMessageScan(CreateDecisionRequestSchema);
@@ -105,6 +114,11 @@ function protobufBody(): Buffer {
   return changed(Buffer.from(parts), below(3));
 }
 
+function madeBody(): Buffer {
+  if (form !== undefined) return changed(formBody(values.kind, { below, one }), below(3) === 0 ? below(3) : 0);
+  return values.kind === 'json' ? jsonBody() : protobufBody();
+}
+
 function varint(number: number): number[] {
   const bytes: number[] = [];
   for (let left = number; ; left = Math.floor(left / 128)) {
@@ -128,6 +142,7 @@ function changed(body: Buffer, times: number): Buffer {
 
 /** How the two readers differ on a body, or undefined. */
 function difference(body: Buffer): string | undefined {
+  if (form !== undefined) return formDifference(values.kind, body);
   return values.kind === 'json' ? jsonDifference(body) : protobufDifference(body);
 }
 
@@ -181,6 +196,9 @@ const target = await startTarget(values.checkout, {
   UMPIRE_CONNECTION_RATE: 'off',
   ...Object.fromEntries(['ANONYMOUS', 'KEY', 'ALL'].map((kind) => [`UMPIRE_BODIES_${kind}`, 'off'])),
 });
+const bridge = form === undefined ? undefined : await startBridge(values.checkout, target.port);
+const port = bridge?.port ?? target.port;
+const memoryNow = (): number => bridge?.memory() ?? target.memory() ?? 0;
 interface Answer {
   readonly status: number;
   readonly text: string;
@@ -189,7 +207,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: 8 });
 const send = (path: string, type: string, body: Uint8Array): Promise<Answer> =>
   new Promise((resolve) => {
     const sent = request(
-      { port: target.port, host: '127.0.0.1', agent, method: 'POST', path, headers: { 'content-type': type } },
+      { port, host: '127.0.0.1', agent, method: 'POST', path, headers: { 'content-type': type } },
       (answer) => {
         const parts: Buffer[] = [];
         answer.on('data', (part) => parts.push(part));
@@ -204,19 +222,21 @@ const PROTO_TYPE = 'application/proto';
 
 const fail = async (what: string, body: Buffer): Promise<never> => {
   console.error(`seed ${seed}: ${what}\n${body.subarray(0, 2000).toString('base64')}`);
+  await bridge?.stop();
   await target.stop();
   process.exit(1);
 };
 
 let made = 0;
 let sent = 0;
+let decided = 0;
 const ends = performance.now() + Number(values.seconds) * 1000;
 let settled: number | undefined;
 const began = performance.now();
 while (performance.now() < ends) {
   const batch: Buffer[] = [];
   for (let each = 0; each < 64; each += 1) {
-    const body = values.kind === 'json' ? jsonBody() : protobufBody();
+    const body = madeBody();
     made += 1;
     const found = difference(body);
     if (found !== undefined) await fail(found, body);
@@ -224,12 +244,19 @@ while (performance.now() < ends) {
   }
   const outcomes = await Promise.all(
     batch.flatMap((body) =>
-      values.kind === 'json'
-        ? [send('/v1/decisions', JSON_TYPE, body), send('/v1/catalogs', JSON_TYPE, body), send(DECIDE, JSON_TYPE, body)]
-        : [send(DECIDE, PROTO_TYPE, body), send('/umpire.v1.CatalogService/GetCatalog', PROTO_TYPE, body)],
+      form !== undefined
+        ? [send(form.path, JSON_TYPE, body)]
+        : values.kind === 'json'
+          ? [
+              send('/v1/decisions', JSON_TYPE, body),
+              send('/v1/catalogs', JSON_TYPE, body),
+              send(DECIDE, JSON_TYPE, body),
+            ]
+          : [send(DECIDE, PROTO_TYPE, body), send('/umpire.v1.CatalogService/GetCatalog', PROTO_TYPE, body)],
     ),
   );
   sent += outcomes.length;
+  decided += outcomes.filter(({ status }) => status === 200).length;
   const wrong = outcomes.findIndex(({ status }) => status !== 200 && (status < 400 || status >= 500));
   const answer = outcomes[wrong];
   if (answer !== undefined)
@@ -239,13 +266,16 @@ while (performance.now() < ends) {
     );
   // Memory is compared with what it was once the service had warmed up.
   if (settled === undefined && performance.now() - began > Math.min(60_000, Number(values.seconds) * 400))
-    settled = target.memory();
+    settled = memoryNow();
 }
 const body = Buffer.from(JSON.stringify({ model: 'minilm-l6', input: 'x', instruction: 'i', choices: ['a', 'b'] }));
-if ((await send('/v1/decisions', JSON_TYPE, body)).status !== 200) await fail('a decision is not made any more', body);
-const memory = target.memory() ?? 0;
+const usual = form === undefined ? body : Buffer.from(VALID_FORMS[values.kind] ?? '');
+if ((await send(form?.path ?? '/v1/decisions', JSON_TYPE, usual)).status !== 200)
+  await fail('a decision is not made any more', usual);
+const memory = memoryNow();
 console.log(
-  `${made} bodies, ${sent} sent, no difference, none answered with 5xx; ${settled?.toFixed(0)} → ${memory.toFixed(0)} MiB`,
+  `${made} bodies, ${sent} sent and ${decided} of them decided, no difference, none answered with 5xx; ${settled?.toFixed(0)} → ${memory.toFixed(0)} MiB`,
 );
 if (memory > (settled ?? memory) * 1.3 + 20) await fail('it grew', body);
+await bridge?.stop();
 await target.stop();

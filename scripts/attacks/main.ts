@@ -6,10 +6,12 @@ import { parseArgs } from 'node:util';
 import { ATTACKS as PORT_ATTACKS } from './attacks.ts';
 import { BODY_ATTACKS } from './bodies.ts';
 import { CATALOG_ATTACKS } from './catalogs.ts';
+import { FLOODS } from './floods.ts';
 import { type Fare, type Fares, KINDS, startNeighbour } from './neighbour.ts';
+import { PLACE_ATTACKS } from './places.ts';
 import { ROOT, startTarget, type Target } from './target.ts';
 
-const ATTACKS = { ...PORT_ATTACKS, ...BODY_ATTACKS, ...CATALOG_ATTACKS };
+const ATTACKS = { ...PORT_ATTACKS, ...BODY_ATTACKS, ...CATALOG_ATTACKS, ...FLOODS, ...PLACE_ATTACKS };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -42,7 +44,7 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(ATTACKS)) 
     console.error(`no attack is called ${name}; there are: ${Object.keys(ATTACKS).join(', ')}`);
     process.exit(2);
   }
-  const target = await startTarget(values.checkout);
+  const target = await startTarget(values.checkout, name === 'reflection-stream' ? { UMPIRE_REFLECTION: 'on' } : {});
   const neighbour = startNeighbour(target);
   console.log(`\n### ${name}\n`);
   console.log(`| | ${KINDS.join(' | ')} | MiB |`);

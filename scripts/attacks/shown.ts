@@ -17,7 +17,7 @@ export interface Shown {
   readonly defect: boolean;
 }
 
-/** Attacks for so many seconds, or up to three times as many, from 127.0.0.1, and leaves nothing open. */
+/** Attacks for so many seconds, or up to three times as many, from 127.0.0.0/8, and leaves nothing open. */
 export type Show = (scene: Scene, seconds: number) => Promise<Shown>;
 
 /** Waits for so many milliseconds. */

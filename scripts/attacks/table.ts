@@ -1,5 +1,5 @@
 /**
- * Runs the attacks of D1 to D18 against another checkout and this one, in turns, and writes a Markdown page: `node
+ * Runs the attacks of the defects against another checkout and this one, in turns, and writes a Markdown page: `node
  * scripts/attacks/table.ts --before CHECKOUT [--out FILE] [--through-nginx] [NAME…]`. A name is that of a defect,
  * `growth` or `readers`; without names it runs everything. With `--through-nginx` attacker and neighbour call through a
  * real nginx with the configuration of `deploy/`, and only the attacks run that it passes on. The other checkout needs

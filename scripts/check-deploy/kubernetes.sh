@@ -23,6 +23,18 @@ for overlay in embedded redis; do
     grep -q -- "$line" "$built/$overlay.yaml" || { echo "$overlay lacks '$line'" >&2; exit 1; }
   done
 done
+# With the bridge in each pod.
+component="$built/component"
+mkdir "$component"
+here="$(realpath --relative-to "$component" deploy/kubernetes)"
+printf 'resources: [%s/overlays/redis]\ncomponents: [%s/components/bridge]\n' "$here" "$here" >"$component/kustomization.yaml"
+if command -v kustomize >/dev/null; then kustomize build "$component" >"$built/bridge.yaml"
+else kubectl kustomize "$component" >"$built/bridge.yaml"; fi
+for version in 1.30 1.37; do
+  "$tool/bin/kubernetes-validate" --strict --no-warn --quiet --kubernetes-version "$version" "$built/bridge.yaml"
+done
+grep -q 'containerPort: 8090' "$built/bridge.yaml" && grep -q 'containerPort: 8080' "$built/bridge.yaml"
+echo 'component bridge: ok'
 # The check can fail: a manifest with a field that Kubernetes does not know is refused.
 sed 's/readinessProbe/readynessProbe/' "$built/redis.yaml" >"$built/broken.yaml"
 if "$tool/bin/kubernetes-validate" --strict --no-warn --quiet "$built/broken.yaml" >/dev/null 2>&1; then

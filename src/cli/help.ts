@@ -20,7 +20,7 @@ const GROUPS: readonly (readonly [title: string, prefix: RegExp])[] = [
   ['Catalogs', /^catalogs |^learn$|^evaluate$/],
   ['The store', /^backup$|^restore$/],
   ['Models', /^models /],
-  ['For those who call a service', /^ask$|^decide$|^mock$|^conformance$/],
+  ['For those who call a service', /^ask$|^decide$|^bridge$|^mcp$|^mock$|^conformance$/],
 ];
 
 /** The page that lists the commands. */

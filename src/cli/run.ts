@@ -4,6 +4,7 @@ import { messageOf } from '../engine/errors.ts';
 import { VERSION } from '../version.ts';
 import { visible } from '../visible.ts';
 import { BACKUP_COMMANDS, KEY_MOVING_COMMANDS } from './backup.ts';
+import { BRIDGE_COMMAND } from './bridge.ts';
 import { CATALOG_DESCRIPTION_COMMANDS } from './catalogs/catalog-descriptions.ts';
 import { CATALOG_SHOW_COMMAND } from './catalogs/catalog-show.ts';
 import { CATALOG_COMMANDS } from './catalogs/catalogs.ts';
@@ -15,6 +16,7 @@ import { overview, page } from './help.ts';
 import { KEY_COMMANDS } from './keys/keys.ts';
 import { EVALUATE_COMMAND } from './learn/evaluate.ts';
 import { LEARN_COMMAND } from './learn/learn.ts';
+import { MCP_COMMAND } from './mcp.ts';
 import { MOCK_COMMAND } from './mock.ts';
 import { ADD_COMMAND } from './models/adding.ts';
 import { MODEL_COMMANDS } from './models/models.ts';
@@ -35,6 +37,8 @@ export const COMMANDS: readonly Command[] = [
   ADD_COMMAND,
   ASK_COMMAND,
   DECIDE_COMMAND,
+  BRIDGE_COMMAND,
+  MCP_COMMAND,
   MOCK_COMMAND,
   CONFORMANCE_COMMAND,
 ];

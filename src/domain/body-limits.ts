@@ -1,7 +1,8 @@
 /**
- * Limits on the bytes of request bodies, in addition to those on requests: reading bodies is what most requests cost
- * this process. Each address or key has a bucket, and all callers together have one, of which those without a key may
- * use only a part. Bytes are counted in this process even where replicas share limits: they cost this process's time.
+ * Limits on the bytes of bodies, of requests and of answers, in addition to those on requests: bodies are what most
+ * requests cost this process. Each address or key has a bucket, and all callers together have one, of which those
+ * without a key may use only a part. Bytes are counted in this process even where replicas share limits: they cost this
+ * process's time.
  */
 import { LRUCache } from 'lru-cache';
 import type { Caller } from './callers.ts';
@@ -36,8 +37,12 @@ interface Bucket {
   until: number;
 }
 
-/** Counters of which nothing is used yet. `clock`: milliseconds, never set back. */
-export function createBodyLimits(rates: BodyRates, clock: () => number = () => performance.now()): BodyLimits {
+/** Counters of which nothing is used yet. `clock`: milliseconds, never set back. `what`: whose bodies they are. */
+export function createBodyLimits(
+  rates: BodyRates,
+  clock: () => number = () => performance.now(),
+  what: 'requests' | 'answers' = 'requests',
+): BodyLimits {
   const buckets = new LRUCache<string, Bucket>({ maxSize: MAX_SUBJECTS, sizeCalculation: () => 1 });
   const all: Bucket = { until: 0 };
 
@@ -60,16 +65,20 @@ export function createBodyLimits(rates: BodyRates, clock: () => number = () => p
         const bucket = buckets.get(subject) ?? { until: 0 };
         const own = take(bucket, rates[caller.kind], 1, bytes);
         if (own > 0) {
-          return new DomainError('RATE_LIMIT_EXCEEDED', 'too many bytes in request bodies', {
+          return new DomainError('RATE_LIMIT_EXCEEDED', `too many bytes in the bodies of ${what}`, {
             retryAfter: Math.ceil(own / 1000),
           });
         }
         buckets.set(subject, bucket);
         const wait = take(all, rates.all, keyed ? 1 : ANONYMOUS_SHARE, bytes);
         if (wait === 0) return undefined;
-        return new DomainError('OVERLOADED', 'more bytes arrive than this process can read in time; try again later', {
-          retryAfter: Math.ceil(wait / 1000),
-        });
+        return new DomainError(
+          'OVERLOADED',
+          `the ${what} have more bytes than this process can handle in time; try again later`,
+          {
+            retryAfter: Math.ceil(wait / 1000),
+          },
+        );
       };
     },
   };
@@ -82,13 +91,17 @@ export const BODY_SETTINGS = {
   UMPIRE_BODIES_ANONYMOUS: setting(
     '4/s, burst 32',
     parseRate,
-    'MiB of request bodies of one address without a key, or `off`',
+    'MiB of request bodies of one address without a key, and as many of answers, or `off`',
   ),
-  UMPIRE_BODIES_KEY: setting('16/s, burst 64', parseRate, 'MiB of request bodies of one key, or `off`'),
+  UMPIRE_BODIES_KEY: setting(
+    '16/s, burst 64',
+    parseRate,
+    'MiB of request bodies of one key, and as many of answers, or `off`',
+  ),
   UMPIRE_BODIES_ALL: setting(
     '32/s, burst 128',
     parseRate,
-    'MiB of request bodies of all callers together, of which those without a key get at most four fifths, or `off`',
+    'MiB of request bodies of all callers together, and as many of answers, of which those without a key get at most four fifths, or `off`',
   ),
 };
 

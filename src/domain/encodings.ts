@@ -1,35 +1,33 @@
-/** What bytes that are not UTF-8 seem to be, for the message to whoever sent them: said only where that is certain enough. */
+/** What bytes that are not UTF-8 seem to be, for the message to whoever sent them: nothing where that is uncertain. */
 
 /** Bytes that are looked at. */
-const LOOKED_AT = 64 * 1024;
-
-const gb18030 = new TextDecoder('gb18030', { fatal: true });
+const LOOKED_AT = 4096;
 
 /** `; this looks like …`, or nothing. */
-export function seemingly(bytes: Uint8Array): string {
-  const name = encodingOf(bytes.subarray(0, LOOKED_AT));
+export function seemingly(body: Uint8Array): string {
+  const [first = 0, second = 0] = body;
+  const from = body.findIndex((byte) => byte >= 0x80);
+  const name =
+    first === 0x1f && second === 0x8b
+      ? 'gzip, which Content-Encoding must say'
+      : // A mark, or the other half of an ASCII letter.
+        first + second === 0xff + 0xfe || first === 0 || second === 0
+        ? 'UTF-16'
+        : encodingOf(body.subarray(from, from + LOOKED_AT));
   return name === undefined ? '' : `; this looks like ${name}`;
 }
 
+/** The encoding of bytes of which the first is not ASCII. */
 function encodingOf(bytes: Uint8Array): string | undefined {
-  const [first = 0, second = 0] = bytes;
-  if (first === 0x1f && second === 0x8b) return 'gzip, which Content-Encoding must say';
-  // A mark, or the opening brace of an object with its other byte.
-  if ((first === 0xff && second === 0xfe) || (first === 0x7b && second === 0)) return 'UTF-16';
-  if ((first === 0xfe && second === 0xff) || (first === 0 && second === 0x7b)) return 'UTF-16';
-  let high = 0;
-  let alone = 0;
-  for (const [at, byte] of bytes.entries()) {
-    if (byte < 0x80) continue;
-    high += 1;
-    if ((bytes[at - 1] ?? 0) < 0x80 && (bytes[at + 1] ?? 0) < 0x80) alone += 1;
-  }
+  const high = (at: number): boolean => (bytes[at] ?? 0) >= 0x80;
+  const places = [...bytes.keys()].filter(high);
   // Letters with accents stand among others; those of an encoding of two bytes stand together.
-  if (alone === high) return 'Latin-1 or Windows-1252';
-  if (alone > high / 10) return undefined;
+  if (!places.some((at) => high(at - 1) || high(at + 1))) return 'Latin-1 or Windows-1252';
+  const lost = new TextDecoder().decode(bytes).split('\ufffd').length - 1;
   try {
-    gb18030.decode(bytes, { stream: true });
-    return 'GBK or another encoding of East Asia';
+    // The last letter may be cut off.
+    new TextDecoder('gb18030', { fatal: true }).decode(bytes, { stream: true });
+    return lost > places.length / 2 ? 'GBK or another encoding of East Asia' : undefined;
   } catch {
     return undefined;
   }

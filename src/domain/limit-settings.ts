@@ -39,12 +39,6 @@ export function parseRate(text: string): Parsed<Rate | 'off'> {
   return { value: { perSecond, burst } };
 }
 
-/** A rate as `parseRate` reads it, in the largest count of a unit that is at least 1. */
-export function writtenRate({ perSecond, burst }: Rate): string {
-  const unit = perSecond >= 1 ? 's' : perSecond * 60 >= 1 ? 'm' : 'h';
-  return `${Number((perSecond * (SECONDS[unit] as number)).toFixed(2))}/${unit}, burst ${burst}`;
-}
-
 /** Reads a count of at least 1, or `off`. */
 export function parseCount(text: string): Parsed<number | 'off'> {
   const trimmed = text.trim();

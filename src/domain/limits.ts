@@ -15,7 +15,7 @@ import {
 } from '../stores/stores.ts';
 import type { Caller } from './callers.ts';
 import { DomainError } from './errors.ts';
-import { type Allowance, type LimitSettings, writtenRate } from './limit-settings.ts';
+import type { Allowance, LimitSettings } from './limit-settings.ts';
 import { createLocalLimits, type LimitClocks } from './local-limits.ts';
 
 /** What a request within its limits was granted. */
@@ -124,6 +124,9 @@ export function createLimits(options: LimitOptions): Limits {
   }
 }
 
+const writtenRate = (rate: LimitDemand['rate']): string =>
+  rate === undefined ? '' : `${Number(rate.perSecond.toFixed(3))}/s, burst ${rate.burst}`;
+
 /** The error of a verdict. `slowestMs`: how long the slowest recent decision took. */
 function refusal(
   { subject, rate, quota, concurrency }: LimitDemand,
@@ -131,25 +134,24 @@ function refusal(
   slowestMs: number,
 ): DomainError {
   const keyed = subject.startsWith('key:');
-  const who = keyed ? 'this key' : 'this address, without a key,';
-  const source = (limit: string): string =>
-    keyed ? `the key's own limit or UMPIRE_${limit}_KEY` : `UMPIRE_${limit}_ANONYMOUS`;
+  const allowed = (count: unknown, limit: string): string =>
+    keyed
+      ? `${count} for this key (its own, or UMPIRE_${limit}_KEY)`
+      : `${count} for an address (UMPIRE_${limit}_ANONYMOUS)`;
   switch (verdict.by) {
-    case 'rate': {
-      const allowed = rate === undefined ? '' : writtenRate(rate);
-      const message = `too many requests: ${who} may make ${allowed} (${source('RATE')})`;
-      return new DomainError('RATE_LIMIT_EXCEEDED', message, { retryAfter: retryAfterOf(verdict.waitMs) });
-    }
-    case 'quota': {
-      const message = `the day's quota of decisions is used up: ${who} may make ${quota} (${source('QUOTA')})`;
-      return new DomainError('QUOTA_EXCEEDED', message, { retryAfter: retryAfterOf(verdict.waitMs) });
-    }
-    case 'concurrency': {
-      const allowed = `${who} may have ${concurrency?.limit} (${source('CONCURRENCY')})`;
-      // By then the oldest lease has lasted as long as the slowest recent decision, so its place should be free.
-      return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', `too many decisions in progress: ${allowed}`, {
-        retryAfter: retryAfterOf(Math.min(slowestMs, LEASE_MS) - verdict.oldestMs),
+    case 'rate':
+      return new DomainError('RATE_LIMIT_EXCEEDED', `too many requests: ${allowed(writtenRate(rate), 'RATE')}`, {
+        retryAfter: retryAfterOf(verdict.waitMs),
       });
+    case 'quota':
+      return new DomainError('QUOTA_EXCEEDED', `the day's decisions are used up: ${allowed(quota, 'QUOTA')}`, {
+        retryAfter: retryAfterOf(verdict.waitMs),
+      });
+    case 'concurrency': {
+      const message = `too many decisions in progress: ${allowed(concurrency?.limit, 'CONCURRENCY')}`;
+      // By then the oldest lease has lasted as long as the slowest recent decision, so its place should be free.
+      const retryAfter = retryAfterOf(Math.min(slowestMs, LEASE_MS) - verdict.oldestMs);
+      return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', message, { retryAfter });
     }
   }
 }

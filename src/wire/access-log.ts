@@ -11,19 +11,22 @@ const MAX_METHOD = 16;
 export function createAccessLog(logger: Logger): Observer {
   const probed = new Map<string, number>();
   return (exchange) => {
-    const { route } = exchange.record;
+    const { route, reason } = exchange.record;
     const status = shownStatus(exchange);
-    const isNews = !route.startsWith('/health/') || probed.get(route) !== status;
+    const isOld = route.startsWith('/health/') && probed.get(route) === status;
     if (route.startsWith('/health/')) probed.set(route, status);
-    logExchange(logger, exchange, status, isNews ? 'info' : 'debug');
+    const line = lineOf(exchange, status);
+    if (reason === 'INTERNAL' || reason === 'STORAGE_CORRUPT') {
+      logger.error({ ...line, err: exchange.record.cause }, 'request');
+    } else logger[isOld ? 'debug' : 'info'](line, 'request');
   };
 }
 
-function logExchange(logger: Logger, exchange: Exchange, status: number, level: 'info' | 'debug'): void {
+function lineOf(exchange: Exchange, status: number): object {
   const { request, facts, caller, record } = exchange;
   const { reason, trace } = record;
   const foreignId = request.headers['x-request-id'];
-  const line = {
+  return {
     requestId: exchange.requestId,
     protocol: record.protocol,
     // Over HTTP/2 a method can be any word of any length.
@@ -45,8 +48,6 @@ function logExchange(logger: Logger, exchange: Exchange, status: number, level: 
     span_id: trace?.spanId,
     callerRequestId: typeof foreignId === 'string' ? foreignId.slice(0, MAX_FOREIGN_ID) : undefined,
   };
-  if (reason === 'INTERNAL' || reason === 'STORAGE_CORRUPT') logger.error({ ...line, err: record.cause }, 'request');
-  else logger[level](line, 'request');
 }
 
 /** To two decimals. */

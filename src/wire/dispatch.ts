@@ -4,7 +4,7 @@ import { DomainError } from '../domain/errors.ts';
 import type { Logger } from '../logger.ts';
 import { createAccessLog } from './access-log.ts';
 import type { Holdings } from './holdings/holdings.ts';
-import type { Cors } from './http/cors.ts';
+import { answerPreflight, type Cors } from './http/cors.ts';
 import { Exchange, type Observer } from './http/exchange.ts';
 import { isContinue, sendContinue } from './http/expect.ts';
 import { type HttpRequest, type HttpResponse, isHttp2, pathOf } from './http/messages.ts';
@@ -37,6 +37,8 @@ export function createDispatch(options: {
       over = true;
       exchange.ended();
       holdings.close(exchange);
+      // Those of a flood are counted, and reported together.
+      if (flood) return;
       for (const observe of observers) observe(exchange);
       log(exchange);
     };
@@ -48,7 +50,10 @@ export function createDispatch(options: {
     request.on('error', ignore);
     const path = pathOf(request);
     let refused = connection === undefined ? undefined : holdings.open(exchange, connection, end);
-    let last = refused !== undefined;
+    const flood = refused?.reason === 'RATE_LIMIT_EXCEEDED';
+    // A trusted proxy's connection carries the requests of others, too.
+    let last = refused !== undefined && connection?.account !== undefined;
+    let closing = last;
     if (request.headers.upgrade !== undefined && !isHttp2(request)) {
       // There is no other protocol to upgrade to, and Node discards what else it has read: what follows could begin in
       // the middle of a request.
@@ -56,23 +61,31 @@ export function createDispatch(options: {
       response.shouldKeepAlive = false;
     }
     if (last && connection !== undefined && !isHttp2(request)) connection.ending = true;
-    const preflight = cors?.mark(exchange) === true;
+    const preflight = cors?.(exchange) === true;
     try {
       if (refused === undefined) assertMeaning(request);
       if (refused === undefined && preflight) {
-        cors?.preflight(exchange);
+        answerPreflight(exchange);
         return;
       }
     } catch (error) {
       refused = error as DomainError;
+      closing = true;
     }
     const protocol = rpc.takes(request, path) ? rpc : rest;
     if (refused !== undefined) {
-      protocol.refuse(exchange, refused);
+      protocol.refuse(exchange, refused, closing);
       return;
     }
-    if (request.headers.expect !== undefined) sendContinue(request, response);
-    void protocol.handle(exchange, path);
+    const handle = (): void => {
+      if (exchange.departed) return;
+      if (request.headers.expect !== undefined) sendContinue(request, response);
+      void protocol.handle(exchange, path);
+    };
+    const { place } = exchange;
+    // The connections of an address have had their turn; whose request a proxy's connection carries is known only now.
+    if (place === undefined || connection?.account !== undefined || isHttp2(request)) handle();
+    else void place.turn(1).then(handle);
   };
 }
 

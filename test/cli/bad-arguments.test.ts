@@ -30,6 +30,14 @@ for (const [args, problem] of [
   ['models add', /MODEL@REVISION is missing/],
   ['evaluate', /EXAMPLES is missing/],
   ['catalogs replace --owner a', /FILE is missing/],
+  ['bridge', /--url is missing/],
+  ['bridge --url localhost:8080', /--url localhost:8080: must be such as http:/],
+  ['bridge --url http://a/path', /must be such as http:/],
+  ['bridge --url http://a --port 65536', /--port 65536: must be a port/],
+  ['bridge --url http://a --alias jev-latest', /--alias jev-latest: must be such as/],
+  ['bridge --url http://a --keys some', /--keys: must be pass, require or drop/],
+  ['mcp', /--url is missing/],
+  ['mcp --url http://a --port x', /--port x: must be a port/],
 ] as const) {
   test(args.trim(), async (t) => {
     const { status, err, out } = await runUmpire(args.split(' '));

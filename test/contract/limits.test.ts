@@ -26,6 +26,7 @@ test('a rate: the burst is served, the next is 429, and waiting as long as it sa
   for (let count = 0; count < 3; count++) t.is((await decide(port, VALID_BODY)).status, 200);
   const refused = await decide(port, VALID_BODY);
   isError(t, refused, limited('rate_limit_exceeded'));
+  t.regex(refused.text, /too many requests: [\d.]+\/s, burst \d+ for an address \(UMPIRE_RATE_ANONYMOUS\)/);
   t.is(refused.headers['retry-after'], '1');
   await sleep(1_000);
   t.is((await decide(port, VALID_BODY)).status, 200);

@@ -59,8 +59,9 @@ for (const [what, [call, expected]] of Object.entries(CASES)) {
 test('a method of any length is cut in the log', async (t) => {
   const answer = await sendH2(session, { path: '/v1/models', method: 'X'.repeat(10_000) });
   t.is(answer.status, 405);
-  const line = service.log.find(({ requestId }) => requestId === answer.headers['x-request-id']);
-  t.is(line?.method, 'X'.repeat(16));
+  const line = () => service.log.find(({ requestId }) => requestId === answer.headers['x-request-id']);
+  while (line() === undefined) await new Promise((resolve) => setImmediate(resolve));
+  t.is(line()?.method, 'X'.repeat(16));
 });
 
 test('CONNECT', async (t) => {
@@ -91,8 +92,10 @@ test('thousands of requests that are taken back at once do not trouble others', 
     if (index % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
   }
   t.is((await send(service.port, { path: '/v1/models' })).status, 200);
-  t.is((await sendH2(session, { path: '/v1/models' })).status, 200);
   session.destroy();
+  const next = openSession(service.port);
+  t.is((await sendH2(next, { path: '/v1/models' })).status, 200);
+  next.destroy();
 });
 
 test('more requests than streams are allowed, on one connection', async (t) => {

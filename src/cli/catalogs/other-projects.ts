@@ -162,7 +162,7 @@ function readClu(files: readonly ProjectFile[]): Findings {
 /** The end of the name of a file with an intent's training phrases. */
 const USER_SAYS = /_usersays_([\w-]+)\.json$/;
 
-/** An agent of Dialogflow ES: files `intents/NAME.json`, and their phrases in `intents/NAME_usersays_LANGUAGE.json`. */
+/** An agent of Dialogflow ES: `intents/NAME.json`, phrases in it or in `intents/NAME_usersays_LANGUAGE.json`. */
 function readDialogflow(files: readonly ProjectFile[]): Findings {
   const found = new Findings();
   const phrases = files.flatMap(({ path, content }) => {

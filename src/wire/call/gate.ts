@@ -3,6 +3,7 @@
  * and is it within its limits?
  */
 import type { Authenticator } from '../../domain/authenticate.ts';
+import type { BodyLimits } from '../../domain/body-limits.ts';
 import { callerTerms } from '../../domain/callers.ts';
 import { clientAddress, type TrustedProxies } from '../../domain/client-address.ts';
 import { overloaded } from '../../domain/engine-faults.ts';
@@ -20,6 +21,8 @@ export type Gate = (exchange: Exchange, procedure: Procedure) => Promise<void>;
 export function createGate(options: {
   readonly authenticator: Authenticator;
   readonly limits: Limits;
+  /** Counts the bytes of answers. */
+  readonly answers: BodyLimits;
   readonly trustedProxies: TrustedProxies;
   /** Whether decisions may be made without a key. */
   readonly anonymous: boolean;
@@ -27,7 +30,7 @@ export function createGate(options: {
   /** Whose work is refused because the process is near its bounds. */
   readonly refused: () => Refused;
 }): Gate {
-  const { authenticator, limits, trustedProxies, anonymous, engine, refused } = options;
+  const { authenticator, limits, answers, trustedProxies, anonymous, engine, refused } = options;
   const admit = async (exchange: Exchange, work: LimitedWork): Promise<void> => {
     const whose = refused();
     if (whose === 'everybody' || (whose === 'anonymous' && exchange.caller.kind === 'anonymous')) {
@@ -46,8 +49,13 @@ export function createGate(options: {
     exchange.identified(checked instanceof Promise ? await checked : checked);
     const keyed = procedure.access === 'keyed' || (!anonymous && procedure.limits === 'decision');
     if (keyed && exchange.caller.kind === 'anonymous') {
+      exchange.place?.meter();
       throw new DomainError('AUTHENTICATION_REQUIRED', 'this needs a key: send it as Authorization: Bearer <API_KEY>');
     }
+    const sent = answers.meter(exchange.caller);
+    const beyond = sent(0);
+    if (beyond !== undefined) throw beyond;
+    exchange.metered(sent);
     if (procedure.limits !== 'none') await admit(exchange, procedure.limits);
     exchange.admitted();
   };

@@ -1,6 +1,7 @@
 /** Calls a procedure's handler: the same for every protocol. */
 import type { DescMessage, Message, MessageInitShape } from '@bufbuild/protobuf';
 import type { Procedure } from '../../service/procedure.ts';
+import { LARGE } from '../http/body-turns.ts';
 import { MAX_BODY_BYTES } from '../http/bounds.ts';
 import type { Exchange } from '../http/exchange.ts';
 
@@ -21,11 +22,17 @@ export async function invoke(
     // wait. The size that is found then replaces what was set aside, so that the wait behind small responses is short.
     const room = place?.reserve(MAX_BODY_BYTES);
     if (room !== undefined) await room;
+    await place?.turn();
   }
   try {
     exchange.invoked();
     const response = await procedure.handle(request, exchange);
-    if (sizeOf !== undefined) place?.settle(sizeOf(response));
+    if (sizeOf !== undefined) {
+      const size = sizeOf(response);
+      place?.settle(size);
+      // To write it takes as long as to read it.
+      if (size > LARGE) await place?.turn();
+    }
     return response;
   } finally {
     // A call that failed has no such response. After the `settle` above, this does nothing.

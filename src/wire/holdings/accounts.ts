@@ -3,13 +3,15 @@
  * recently has no account.
  */
 import { judgeRate, type Rate } from '../../domain/gcra.ts';
+import { createLine, type Line } from '../http/turns.ts';
 
 /** One address. Each count is kept by the code that opens and closes what is counted. */
 export interface Account {
   readonly address: string;
-  connections: number;
-  requests: number;
-  watches: number;
+  /** How many places it has: for connections, requests and watches. */
+  places: number;
+  /** How many of its requests were refused a place and have a refusal that has not left. */
+  refusals: number;
   /** Bytes of its responses that wait to be read, as last measured. */
   unread: number;
   /**
@@ -25,13 +27,17 @@ export interface Account {
   readonly due: { connection: number; request: number; lookup: number; reset: number };
   /** When the address is served again. */
   blockedUntil: number;
+  /** What of its requests waits for a turn of the event loop. */
+  readonly line: Line;
+  /** Until when it counts as one from which a valid key came. */
+  keyedUntil: number;
 }
 
 /** The accounts of all addresses that hold something or have asked recently. */
 export interface Accounts {
   /** The account of an address, made when it is first asked for. */
   of(address: string): Account;
-  /** Forgets addresses that hold nothing, have used nothing of their rates and are not blocked. */
+  /** Forgets addresses that hold nothing, have used nothing of their rates, are not blocked and have shown no key. */
   forget(now: number): void;
   values(): Iterable<Account>;
   readonly size: number;
@@ -46,14 +52,15 @@ export function createAccounts(): Accounts {
       if (account === undefined) {
         account = {
           address,
-          connections: 0,
-          requests: 0,
-          watches: 0,
+          places: 0,
+          refusals: 0,
           unread: 0,
           reserved: 0,
           unsettled: 0,
           due: { connection: 0, request: 0, lookup: 0, reset: 0 },
           blockedUntil: 0,
+          line: createLine(),
+          keyedUntil: 0,
         };
         accounts.set(address, account);
       }
@@ -61,9 +68,9 @@ export function createAccounts(): Accounts {
     },
     forget(now) {
       for (const account of accounts.values()) {
-        const { connections, requests, watches, due, blockedUntil } = account;
-        if (connections + requests + watches > 0) continue;
-        if (Math.max(due.connection, due.request, due.lookup, due.reset, blockedUntil) <= now)
+        const { places, refusals, due, blockedUntil, keyedUntil } = account;
+        if (places + refusals > 0) continue;
+        if (Math.max(due.connection, due.request, due.lookup, due.reset, blockedUntil, keyedUntil) <= now)
           accounts.delete(account.address);
       }
     },

@@ -1,14 +1,17 @@
 /**
  * The connections of a port, counted for each address and in all. Those of trusted proxies are counted in all only:
- * they carry many callers. Where there is no room for another, the one that has been idle longest is closed, so that a
- * newcomer is served and callers keep the connections that they use.
+ * they carry many callers, and each takes the place of the caller whose request it carries. Where there is no room for
+ * another, one that is idle or on which nothing moves is closed, so that a newcomer is served and callers keep the
+ * connections that they use.
  */
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { clientAddress, NO_PROXIES, type TrustedProxies } from '../../domain/client-address.ts';
 import { type HttpRequest, isHttp2 } from '../http/messages.ts';
+import { createLine } from '../http/turns.ts';
 import { type Account, type Accounts, take } from './accounts.ts';
 import { type Connection, closeConnection, type OpenRequest } from './open-request.ts';
+import { Places } from './places.ts';
 import type { HoldingSettings } from './settings.ts';
 import type { HoldingTally } from './tally.ts';
 
@@ -16,26 +19,37 @@ import type { HoldingTally } from './tally.ts';
 const peerOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
   `${remoteAddress} ${remotePort} ${localAddress}`;
 
+/** The account of trusted proxies' connections that carry no request. No address is written so. */
+const PROXIES = 'trusted proxies';
+/** Milliseconds for which nothing may have moved on a connection before a newer one may take its place. */
+const LEAST_WAIT = 1000;
+
 /** What connections are judged by, and counted in. */
 export interface ConnectionsOptions {
   readonly settings: HoldingSettings;
   readonly trustedProxies: TrustedProxies;
   readonly accounts: Accounts;
   readonly tally: HoldingTally;
+  /** Gives up a request whose connection is closed for another. */
+  displace(request: OpenRequest): void;
 }
 
 /** The open connections of a port, each found by its socket, its session or a request on it. */
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #all = new Set<Connection>();
-  /** Those without a request, longest idle first. */
-  readonly #idle = new Set<Connection>();
+  readonly #places: Places<Connection>;
   readonly #byPeer = new Map<string, Connection>();
   readonly #bySocket = new Map<object, Connection>();
   readonly #bySession = new Map<ServerHttp2Session, Connection>();
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
+    this.#places = new Places({
+      bound: options.settings.connections,
+      spareSince,
+      giveUp: (connection) => this.#evict(connection),
+    });
   }
 
   /** Counts a new connection. Returns undefined, and closes it, if there is no room. */
@@ -55,26 +69,31 @@ export class Connections {
       socket.destroy();
       return undefined;
     }
-    const requests = new Set<OpenRequest>();
     const connection: Connection = {
       socket,
       account,
-      requests,
+      holder: account ?? accounts.of(PROXIES),
+      idleSince: now,
+      requests: new Set(),
       session: undefined,
       moved: 0,
       movedAt: now,
       ending: false,
+      line: account?.line ?? createLine(),
+      turn: 0,
+      streams: 0,
     };
     this.#add(connection);
     return connection;
   }
 
-  /** Notes the socket on which a connection's requests come, where that is not its own. */
-  bind(socket: Socket): void {
+  /** Notes the socket on which a connection's requests come, where that is not its own. Returns the connection. */
+  bind(socket: Socket): Connection | undefined {
     const connection = this.#byPeer.get(peerOf(socket));
-    if (connection === undefined) return;
+    if (connection === undefined) return undefined;
     this.#bySocket.set(socket, connection);
     socket.once('close', () => this.#bySocket.delete(socket));
+    return connection;
   }
 
   /** Notes the session that a connection became. */
@@ -103,14 +122,28 @@ export class Connections {
 
   /** Notes that a request has begun on a connection, which is not idle until `end`. */
   begin(connection: Connection, request: OpenRequest): void {
-    if (connection.requests.size === 0) this.#idle.delete(connection);
     connection.requests.add(request);
   }
 
   /** Notes that a request is over. */
   end(connection: Connection, request: OpenRequest): void {
     connection.requests.delete(request);
-    if (connection.requests.size === 0 && this.#all.has(connection)) this.#idle.add(connection);
+    if (connection.requests.size > 0) return;
+    connection.idleSince = request.exchange.record.endedAt;
+    if (connection.account === undefined && this.#places.give(connection.holder, connection))
+      this.#hold(connection, this.#options.accounts.of(PROXIES));
+  }
+
+  /**
+   * Whether there is room for the connection on which a request came. Whose place it takes is known only now where it
+   * is a trusted proxy's that carried no other.
+   */
+  hasRoomFor({ account, connection }: OpenRequest, now: number): boolean {
+    const { holder } = connection;
+    if (holder.address !== PROXIES || !this.#places.give(holder, connection)) return true;
+    const has = this.#places.has(account, now);
+    this.#hold(connection, has ? account : holder);
+    return has;
   }
 
   values(): Iterable<Connection> {
@@ -122,13 +155,12 @@ export class Connections {
   }
 
   #add(connection: Connection): void {
-    const { socket, account, requests } = connection;
+    const { socket, holder, requests } = connection;
     const peer = peerOf(socket);
     this.#all.add(connection);
-    this.#idle.add(connection);
+    this.#hold(connection, holder);
     this.#bySocket.set(socket, connection);
     this.#byPeer.set(peer, connection);
-    if (account !== undefined) account.connections += 1;
     socket.once('close', () => {
       this.#forget(connection);
       this.#bySocket.delete(socket);
@@ -143,31 +175,45 @@ export class Connections {
   }
 
   #forget(connection: Connection): void {
-    if (!this.#all.delete(connection)) return;
-    this.#idle.delete(connection);
-    if (connection.account !== undefined) connection.account.connections -= 1;
+    if (this.#all.delete(connection)) this.#places.give(connection.holder, connection);
+  }
+
+  #hold(connection: Connection, account: Account): void {
+    connection.holder = account;
+    this.#places.take(account, connection);
   }
 
   /** Why a connection is refused; undefined if there is room for it. */
   #refusal(account: Account | undefined, now: number): keyof HoldingTally['refused'] | undefined {
-    const { settings } = this.#options;
     if (account !== undefined) {
-      if (account.blockedUntil > now || !take(account, 'connection', settings.connectionRate, now)) return 'rate';
-      const full = account.connections >= settings.connections.perAddress;
-      if (full && !this.#evict((connection) => connection.account === account)) return 'address';
+      const { connectionRate } = this.#options.settings;
+      if (account.blockedUntil > now || !take(account, 'connection', connectionRate, now)) return 'rate';
+      if (!this.#places.hasOwn(account, now)) return 'address';
     }
-    return this.#all.size >= settings.connections.total && !this.#evict(() => true) ? 'full' : undefined;
+    const has =
+      account === undefined
+        ? this.#places.has(this.#options.accounts.of(PROXIES), now, 0)
+        : this.#places.has(account, now);
+    return has ? undefined : 'full';
   }
 
-  /** Closes the connection that has been idle longest of those that `fits` names; returns whether there was one. */
-  #evict(fits: (connection: Connection) => boolean): boolean {
-    for (const connection of this.#idle) {
-      if (!fits(connection)) continue;
-      this.#forget(connection);
-      closeConnection(connection);
-      this.#options.tally.evicted += 1;
-      return true;
-    }
-    return false;
+  #evict(connection: Connection): void {
+    this.#all.delete(connection);
+    for (const request of connection.requests) this.#options.displace(request);
+    closeConnection(connection);
+    this.#options.tally.evicted += 1;
   }
+}
+
+/** Since when a connection is idle, or none of its requests has moved for a while; undefined else. */
+function spareSince({ requests, idleSince }: Connection, now: number): number | undefined {
+  if (requests.size === 0) return idleSince;
+  let since: number | undefined;
+  for (const request of requests) {
+    if (request.watching || request.behind) continue;
+    const { stalledSince = now } = request;
+    if (now - stalledSince < LEAST_WAIT) return undefined;
+    since = Math.max(since ?? 0, stalledSince);
+  }
+  return since;
 }

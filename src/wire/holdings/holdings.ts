@@ -1,7 +1,7 @@
 /**
  * What clients hold of this process: connections, requests, watches, and responses that wait to be read. All of it is
- * counted for each address and in all, and bounded; where a bound is reached, what has been idle longest is given up,
- * not the newcomer.
+ * counted for each address and in all, and bounded; where a bound is reached, the address that holds most gives up what
+ * is idle or makes no progress, not the newcomer. A request that is refused holds no place.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ServerHttp2Session } from 'node:http2';
@@ -12,25 +12,33 @@ import { retryAfterOf } from '../../engine/errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { HttpRequest } from '../http/messages.ts';
+import type { Line } from '../http/turns.ts';
 import { type Account, createAccounts, take } from './accounts.ts';
 import { Connections } from './connections.ts';
-import { createDisplacement, type Displace } from './displacement.ts';
-import { type Connection, closeConnection, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
+import { type Connection, closeConnection, giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
+import { Places } from './places.ts';
 import { createReports } from './reports.ts';
 import { noRoom, Reservations, tooMuchUnread } from './reservations.ts';
 import type { HoldingSettings } from './settings.ts';
 import { createTally, type HoldingTally } from './tally.ts';
 import { createLook, type Look, MOST_TIME } from './unread.ts';
-import { createWatches, type Watches } from './watches.ts';
+import { Watches } from './watches.ts';
 
 /** Milliseconds between looks over what is held. */
 const LOOK_INTERVAL = 500;
 /** Milliseconds for which an address is not served after it took back, or sent, more requests than it may. */
 const BLOCK_TIME = 5000;
+/** Milliseconds that a request has to arrive, and its response to be read, before a newer one may take its place. */
+const LEAST_TIME = 1000;
+/** Milliseconds for which an address counts as one of keyed callers after a request with a valid key. */
+const KEYED_TIME = 60_000;
+
 /** What is held at the moment, and what was done about it. */
 export interface HoldingState {
   readonly connections: number;
+  /** Those that have a place, and those that were refused one and whose refusal has not left. */
   readonly requests: number;
+  readonly refusals: number;
   readonly watches: number;
   readonly unread: number;
   readonly addresses: number;
@@ -57,22 +65,34 @@ export class Holdings {
   readonly #connections: Connections;
   readonly #watches: Watches;
   readonly #reservations: Reservations;
-  readonly #displace: Displace;
+  readonly #places: Places<OpenRequest>;
   readonly #bounds: RequestBounds;
   readonly #timer: NodeJS.Timeout;
-  #requests = 0;
+  #refusals = 0;
   #last: Look = { unread: 0, reserved: 0 };
 
   constructor(options: HoldingsOptions) {
     this.#options = options;
     const { settings, trustedProxies, logger, mostTime = MOST_TIME } = options;
     const [accounts, tally] = [this.#accounts, this.#tally];
-    this.#connections = new Connections({ settings, trustedProxies, accounts, tally });
-    this.#watches = createWatches(settings, tally);
+    const displace = (request: OpenRequest): void => this.#displace(request);
+    this.#connections = new Connections({ settings, trustedProxies, accounts, tally, displace });
+    this.#watches = new Watches(settings, tally);
     this.#reservations = new Reservations(settings.unread);
-    this.#displace = createDisplacement(this.#connections, tally);
+    this.#places = new Places({
+      bound: settings.requests,
+      spareSince: ({ stalledSince }, now) =>
+        stalledSince === undefined || now - stalledSince < LEAST_TIME ? undefined : stalledSince,
+      giveUp: (request) => {
+        displace(request);
+        giveUp(request, 'displaced');
+      },
+    });
     this.#bounds = {
       meter: (request) => this.#meter(request),
+      keyed: ({ account }) => {
+        account.keyedUntil = performance.now() + KEYED_TIME;
+      },
       reserve: (request, bytes) => this.#reservations.reserve(request, bytes),
       settle: (request, bytes) => this.#reservations.settle(request, bytes),
     };
@@ -88,14 +108,14 @@ export class Holdings {
     this.#timer.unref();
   }
 
-  /** Counts a connection as it is accepted. Returns whether it may stay; else it has been closed. */
-  accept(socket: Socket): boolean {
-    return this.#connections.accept(socket, performance.now()) !== undefined;
+  /** Counts a connection as it is accepted. Returns it if it may stay; else it has been closed. */
+  accept(socket: Socket): Connection | undefined {
+    return this.#connections.accept(socket, performance.now());
   }
 
-  /** Notes a socket that an accepted connection became. */
-  bind(socket: Socket): void {
-    this.#connections.bind(socket);
+  /** Notes a socket that an accepted connection became, and returns the connection. */
+  bind(socket: Socket): Connection | undefined {
+    return this.#connections.bind(socket);
   }
 
   /** Notes a session that an accepted connection became. */
@@ -108,19 +128,25 @@ export class Holdings {
     return this.#connections.of(request);
   }
 
+  /** The connection that became a session; undefined if it is gone. */
+  ofSession(session: ServerHttp2Session | undefined): Connection | undefined {
+    return this.#connections.ofSession(session);
+  }
+
   /**
-   * Counts a request until `close`. Returns why it may not be served; undefined if it may. `end` is called when the
-   * connection is gone and `close` has not been called, since Node does not report the end of every response. It must
-   * call `close`, and do nothing where the response has ended the exchange.
+   * Counts a request until `close`. Returns why it may not be served, and then it has no place; undefined if it may.
+   * `end` is called when the connection is gone and `close` has not been called, since Node does not report the end of
+   * every response. It must call `close`, and do nothing where the response has ended the exchange.
    */
   open(exchange: Exchange, connection: Connection, end: () => void): DomainError | undefined {
     const account = this.#accountOf(connection, exchange.request.headers);
     const request = new OpenRequest({ exchange, connection, account, end, bounds: this.#bounds });
     exchange.placed(request);
     this.#connections.begin(connection, request);
-    account.requests += 1;
-    this.#requests += 1;
-    return this.#refusal(account, exchange.startedAt);
+    const refused = this.#refusal(request, exchange.startedAt);
+    if (refused === undefined) this.#places.take(account, request);
+    else this.#noteRefusal(request);
+    return refused;
   }
 
   /** Notes that a request is over, and releases what it holds. */
@@ -130,17 +156,24 @@ export class Holdings {
     const { account, connection } = request;
     exchange.placed(undefined);
     this.#connections.end(connection, request);
-    account.requests -= 1;
+    this.#places.give(account, request);
     this.#reservations.release(request);
-    this.#requests -= 1;
+    if (request.refused) {
+      account.refusals -= 1;
+      this.#refusals -= 1;
+    }
     const { givenUp, endedAt } = exchange.record;
     if (givenUp === undefined && wasTakenBack(exchange)) this.#noteReset(account, endedAt);
   }
 
-  /** Notes a request that was taken back before it became an exchange. */
-  reset(session: ServerHttp2Session | undefined, headers: IncomingHttpHeaders): void {
-    const connection = this.#connections.ofSession(session);
-    if (connection !== undefined) this.#noteReset(this.#accountOf(connection, headers), performance.now());
+  /** In which a request on a connection waits for its turn. */
+  lineOf(connection: Connection, headers: IncomingHttpHeaders): Line {
+    return this.#accountOf(connection, headers).line;
+  }
+
+  /** Notes a request that was taken back before it became an exchange, or a frame that only makes work. */
+  reset(connection: Connection, headers: IncomingHttpHeaders = {}): void {
+    this.#noteReset(this.#accountOf(connection, headers), performance.now());
   }
 
   /** Counts a stream that is meant to stay open; see `Watches.open`. */
@@ -155,7 +188,8 @@ export class Holdings {
   state(): HoldingState {
     return {
       connections: this.#connections.size,
-      requests: this.#requests,
+      requests: this.#places.size,
+      refusals: this.#refusals,
       watches: this.#watches.size,
       unread: this.#last.unread,
       addresses: this.#accounts.size,
@@ -173,19 +207,46 @@ export class Holdings {
     return account ?? this.#accounts.of(clientAddress(socket.remoteAddress, forwarded, trustedProxies));
   }
 
-  /** Why a request that has been counted may not be served; undefined if it may. */
-  #refusal(account: Account, now: number): DomainError | undefined {
-    const { requests, requestRate, unread } = this.#options.settings;
-    if (account.blockedUntil > now) return tooManyRequests(account.blockedUntil - now);
-    if (!take(account, 'request', requestRate, now)) {
+  /** Why a request may not be served; undefined if it may. */
+  #refusal(request: OpenRequest, now: number): DomainError | undefined {
+    const { account } = request;
+    const { requestRate, unread } = this.#options.settings;
+    const blocked = account.blockedUntil > now;
+    if (blocked || !take(account, 'request', requestRate, now)) {
+      this.#tally.beyondRate += 1;
       this.#noteWaste(account, now);
-      return tooManyRequests(0);
+      return tooManyRequests(blocked ? account.blockedUntil - now : 0);
     }
-    if (account.requests > requests.perAddress && !this.#displace(account, now))
+    if (!this.#places.hasOwn(account, now))
       return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many requests in progress', { retryAfter: 1 });
     if (account.unread + account.reserved > unread.perAddress) return tooMuchUnread();
-    if (this.#requests > requests.total && !this.#displace(undefined, now)) return noRoom();
+    if (!this.#places.has(account, now) || !this.#connections.hasRoomFor(request, now)) return noRoom();
     return undefined;
+  }
+
+  /**
+   * Counts a refusal until it has left. An address that leaves as many unread as it may have requests loses their
+   * connection; of a trusted proxy's, which carries others, the request alone is ended.
+   */
+  #noteRefusal(request: OpenRequest): void {
+    const { requests } = this.#options.settings;
+    const { account, connection } = request;
+    request.refused = true;
+    account.refusals += 1;
+    this.#refusals += 1;
+    if (account.refusals <= requests.perAddress && this.#refusals <= requests.total) return;
+    this.#tally.givenUp.unread += 1;
+    request.exchange.givenUp('unread');
+    if (connection.account !== undefined) closeConnection(connection);
+    // The refusal is about to be written, and cannot be on a stream that is closed.
+    else setImmediate(() => giveUp(request, 'unread'));
+  }
+
+  /** Takes back the place of a request that is given up for another. */
+  #displace(request: OpenRequest): void {
+    this.#places.give(request.account, request);
+    request.exchange.givenUp('displaced');
+    this.#tally.givenUp.displaced += 1;
   }
 
   #meter({ account, exchange }: OpenRequest): void {

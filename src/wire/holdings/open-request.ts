@@ -6,6 +6,7 @@ import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node
 import type { Socket } from 'node:net';
 import type { Exchange, ExchangeRecord, Place } from '../http/exchange.ts';
 import { type HttpRequest, isHttp2 } from '../http/messages.ts';
+import { A_SHARE, type Line, takeTurn } from '../http/turns.ts';
 import type { Account } from './accounts.ts';
 
 /** One connection, from its acceptance to its end. */
@@ -14,6 +15,13 @@ export interface Connection {
   readonly socket: Socket;
   /** Undefined for the connection of a trusted proxy. */
   readonly account: Account | undefined;
+  /**
+   * Whose place it takes: its address's, or that of the request which a trusted proxy's connection carries. A trusted
+   * proxy's connection without a request takes that of all such proxies.
+   */
+  holder: Account;
+  /** When it became idle. */
+  idleSince: number;
   readonly requests: Set<OpenRequest>;
   /** Undefined until it is known to speak HTTP/2. */
   session: ServerHttp2Session | undefined;
@@ -22,6 +30,11 @@ export interface Connection {
   movedAt: number;
   /** Whether what still arrives on it is no longer taken for requests. */
   ending: boolean;
+  /** In which its requests wait for a turn of the event loop: that of its account, or its own. */
+  readonly line: Line;
+  /** The turn of the event loop in which it last began a stream, and how many it has begun in that. */
+  turn: number;
+  streams: number;
 }
 
 /** What bounds a request after it has begun; see `Place`. */
@@ -29,6 +42,7 @@ export interface RequestBounds {
   reserve(request: OpenRequest, bytes: number): Promise<void> | undefined;
   settle(request: OpenRequest, bytes: number): void;
   meter(request: OpenRequest): void;
+  keyed(request: OpenRequest): void;
 }
 
 /** A request from its first header until its response has left, counted for its connection and its address. */
@@ -36,6 +50,8 @@ export class OpenRequest implements Place {
   readonly exchange: Exchange;
   readonly connection: Connection;
   readonly account: Account;
+  /** Whether it was refused a place: only the refusal has to leave. */
+  refused = false;
   /** When a look first found its response written. */
   answeredAt: number | undefined;
   /**
@@ -76,9 +92,39 @@ export class OpenRequest implements Place {
     this.#bounds.meter(this);
   }
 
-  /** Whether the request is still arriving. */
+  turn(requests = A_SHARE): Promise<void> {
+    return new Promise((resolve) => {
+      takeTurn(this.account.line, () => {
+        resolve();
+        return { requests, more: false };
+      });
+    });
+  }
+
+  keyed(): void {
+    this.#bounds.keyed(this);
+  }
+
+  /** Whether the request is still arriving. Over HTTP/2, one without a body has arrived with its headers. */
   get arriving(): boolean {
-    return !this.exchange.request.complete;
+    const { request } = this.exchange;
+    return !request.complete && streamOf(request)?.endAfterHeaders !== true;
+  }
+
+  /** Whether its response is made and waits for those of requests before it, over HTTP/1.1. */
+  get behind(): boolean {
+    const { request, response } = this.exchange;
+    return response.writableEnded && !isHttp2(request) && response.socket === null;
+  }
+
+  /**
+   * Since when it has neither been worked on nor come to an end, because it is arriving or its response is not read;
+   * undefined otherwise.
+   */
+  get stalledSince(): number | undefined {
+    const { record, response, startedAt } = this.exchange;
+    if (record.givenUp !== undefined || this.behind) return undefined;
+    return this.arriving ? startedAt : response.writableEnded ? this.answeredAt : undefined;
   }
 
   /** Bytes of its response that this process still holds. */

@@ -25,7 +25,14 @@ export function createReports(logger: Logger, tally: HoldingTally): (now: number
 }
 
 /** The counts by their names, but for those that are no sign of trouble by themselves. */
-function flat({ refused, evicted, givenUp, blocked, watchesEnded }: HoldingTally): Readonly<Record<string, number>> {
+function flat({
+  refused,
+  evicted,
+  givenUp,
+  beyondRate,
+  blocked,
+  watchesEnded,
+}: HoldingTally): Readonly<Record<string, number>> {
   return {
     refusedByAddress: refused.address,
     refusedByRate: refused.rate,
@@ -34,6 +41,7 @@ function flat({ refused, evicted, givenUp, blocked, watchesEnded }: HoldingTally
     unread: givenUp.unread,
     unfinished: givenUp.unfinished,
     displaced: givenUp.displaced,
+    beyondRate,
     blocked,
     watchesDisplaced: watchesEnded.displaced,
   };

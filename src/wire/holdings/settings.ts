@@ -18,7 +18,7 @@ export interface HoldingSettings {
   readonly requests: Bound;
   /** Requests of one address, whatever they ask for, before anything else is looked at. */
   readonly requestRate: Rate | 'off';
-  /** Those requests that no other limit counts: models, gRPC health and reflection. */
+  /** Those requests that no other limit counts. */
   readonly lookupRate: Rate | 'off';
   /** Requests that one address takes back, or sends beyond its rate. */
   readonly resetRate: Rate | 'off';
@@ -50,7 +50,7 @@ export const HOLDING_SETTINGS = {
   UMPIRE_MAX_CONNECTIONS: setting(
     '2048',
     whole(1, MOST),
-    'Connections at one time. Beyond it, the connection that has been idle longest is closed, or the new one if none is idle',
+    'Connections at one time, the last eighth for addresses with few and for keyed callers. Beyond it, the address with most loses one that is idle or does not move, or the new one is closed',
   ),
   UMPIRE_CONNECTIONS_PER_ADDRESS: setting(
     '512',
@@ -61,7 +61,7 @@ export const HOLDING_SETTINGS = {
   UMPIRE_MAX_REQUESTS: setting(
     '8192',
     whole(1, MOST),
-    'Requests of any kind in progress. Beyond it, a new request takes the place of the one that has been arriving longest, or gets 503',
+    'Requests of any kind in progress, the last eighth likewise. Beyond it, a new request takes the place of one that is arriving or not read, of the address with most, or gets 503',
   ),
   UMPIRE_REQUESTS_PER_ADDRESS: setting('1024', whole(1, MOST), 'The same for one address, with 429 in place of 503'),
   UMPIRE_REQUEST_RATE: setting(
@@ -72,7 +72,7 @@ export const HOLDING_SETTINGS = {
   UMPIRE_LOOKUP_RATE: setting(
     '100/s, burst 400',
     parseRate,
-    'Requests from one address that no other limit counts (models, gRPC health and reflection), or `off`',
+    'Requests from one address that no other limit counts (models, pages, unknown paths, missing keys, gRPC health, messages of reflection), or `off`',
   ),
   UMPIRE_RESET_RATE: setting(
     '1000/s, burst 5000',
@@ -82,7 +82,7 @@ export const HOLDING_SETTINGS = {
   UMPIRE_MAX_WATCHES: setting(
     '1024',
     whole(1, MOST),
-    'Streams of gRPC `Health.Watch` at one time. Beyond it, the oldest is ended',
+    'Streams of gRPC `Health.Watch` at one time. Beyond it, the oldest of the address with most are ended',
   ),
   UMPIRE_WATCHES_PER_ADDRESS: setting('32', whole(1, MOST), 'The same for one address'),
   UMPIRE_WATCH_TIME: setting(

@@ -19,8 +19,10 @@ export const MOST_TIME = 90_000;
 const MOST_TIMEOUTS = 10;
 /** Bytes that must leave a connection to count as progress: the answer to a ping is smaller. */
 const PROGRESS = 1024;
-/** Milliseconds after which a response may be given up for the room that it takes. */
+/** Milliseconds after which a response may be given up for the room that it takes, or because it is an error. */
 const LEAST_WAIT = 2000;
+/** The part of the bound of all that is free again after responses were given up for it, so that there is room. */
+const FREED = 16;
 
 /** What one look over the open requests measured. */
 export interface Look {
@@ -66,11 +68,17 @@ export function createLook(options: LookOptions): (now: number) => Look {
         if (request.account.unread > settings.unread.perAddress) crowded.add(request.account);
       }
     }
+    waiting.sort((a, b) => (a.answeredAt ?? 0) - (b.answeredAt ?? 0));
     for (const account of crowded) {
       const own = waiting.filter((request) => request.account === account);
       relieve(own, account.unread - settings.unread.perAddress, now, tally);
     }
-    if (unread > settings.unread.total) relieve(waiting, unread - settings.unread.total, now, tally);
+    const { total } = settings.unread;
+    if (unread > total) {
+      // The address that holds most goes first.
+      const order = waiting.toSorted((a, b) => b.account.unread - a.account.unread);
+      relieve(order, unread - total + Math.floor(total / FREED), now, tally);
+    }
     return { unread, reserved };
   };
 }
@@ -91,27 +99,30 @@ function lookAt(request: OpenRequest, now: number, { settings, mostTime, tally }
   request.reserved = request.unsettled;
   const since = now - request.answeredAt;
   const stalled = now - Math.max(request.answeredAt, connection.movedAt);
+  const failed = exchange.record.reason !== undefined && !request.behind;
+  const patience = failed ? Math.min(LEAST_WAIT, settings.writeTimeout) : settings.writeTimeout;
   if (exchange.response.writableFinished) {
     const stream = streamOf(exchange.request);
     if (stream === undefined || since < REST_TIME) return;
     // RFC 9113, 8.1: the response is complete, and the rest of the request is not wanted.
     exchange.givenUp('unfinished');
     stream.close(constants.NGHTTP2_NO_ERROR);
-  } else if (stalled > settings.writeTimeout || since > settings.writeTimeout * MOST_TIMEOUTS) {
+  } else if (stalled > patience || since > settings.writeTimeout * MOST_TIMEOUTS) {
     giveUp(request, 'unread');
-    // Nothing at all leaves the connection: its other streams wait in vain, too.
-    if (stalled > settings.writeTimeout) closeConnection(connection);
+    // Nothing at all leaves the connection: its other streams wait in vain, too. A proxy's may be those of others.
+    if (stalled > (connection.account === undefined ? settings.writeTimeout : patience)) closeConnection(connection);
   } else {
     return;
   }
   tally.givenUp[exchange.record.givenUp as 'unread' | 'unfinished'] += 1;
 }
 
-/** Gives up the responses that have waited longest until `excess` bytes fewer wait. */
+/** Gives up responses, in this order, until `excess` bytes fewer wait. */
 function relieve(requests: readonly OpenRequest[], excess: number, now: number, tally: HoldingTally): void {
   let left = excess;
-  for (const request of requests.toSorted((a, b) => (a.answeredAt ?? 0) - (b.answeredAt ?? 0))) {
-    if (left <= 0 || now - (request.answeredAt ?? now) < LEAST_WAIT) return;
+  for (const request of requests) {
+    if (left <= 0) return;
+    if (now - (request.answeredAt ?? now) < LEAST_WAIT) continue;
     left -= request.waiting;
     giveUp(request, 'unread');
     tally.givenUp.unread += 1;

@@ -6,7 +6,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Bytes above which a body waits for its turn; a decision with 300 choices has a fraction of that. */
-const LARGE = 64 * 1024;
+export const LARGE = 64 * 1024;
 
 /** Resolves when the last body that waits has its turn. The thread has one event loop, and so one queue. */
 let last: Promise<void> = Promise.resolve();

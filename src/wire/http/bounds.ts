@@ -21,6 +21,13 @@ export const DEFAULT_TIMEOUT = 10_000;
 export const MAX_TIMEOUT = 30_000;
 /** Concurrent HTTP/2 streams on one connection. */
 export const MAX_STREAMS = 100;
+/** Requests of one HTTP/1.1 connection whose answers are awaited; what comes behind them is not read yet. */
+export const MAX_PIPELINED = 16;
+/**
+ * Streams that one HTTP/2 session may begin in one turn of the event loop, and is ended beyond: a stream that is taken
+ * back at once still costs 25 µs. It may have this many only if it took most of them back, or if the turn was long.
+ */
+export const MAX_STREAMS_OF_A_TURN = 4 * MAX_STREAMS;
 /** Milliseconds that an HTTP/2 session without streams is kept: gRPC channels idle for long. */
 export const SESSION_IDLE_TIMEOUT = 15 * 60_000;
 /**

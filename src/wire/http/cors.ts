@@ -24,32 +24,29 @@ const PREFLIGHT = {
 };
 const EXPOSED = 'X-Request-ID, Retry-After, X-Umpire-Languages, X-Umpire-Unread';
 
-/** Adds to an exchange's response what the browser of its page asks for. */
-export interface Cors {
-  /** Sets the headers of any response. Returns whether the request is a preflight of a page that may go on. */
-  mark(exchange: Exchange): boolean;
-  /** Answers a preflight. @throws DomainError if its address sends too many. */
-  preflight(exchange: Exchange): void;
-}
+/**
+ * Sets the headers that the browser of a request's page asks for. Returns whether the request is a preflight of a page
+ * that may go on, for `answerPreflight`.
+ */
+export type Cors = (exchange: Exchange) => boolean;
 
 /** CORS for these origins; undefined if there are none. */
 export function createCors(origins: readonly string[]): Cors | undefined {
   if (origins.length === 0) return undefined;
-  const known = new Set(origins);
-  return {
-    mark({ request, response }) {
-      // A cache must not give one page what was said to another.
-      response.setHeader('vary', 'Origin');
-      const { origin, 'access-control-request-method': asked } = request.headers;
-      if (origin === undefined || !known.has(origin)) return false;
-      response.setHeader('access-control-allow-origin', origin);
-      response.setHeader('access-control-expose-headers', EXPOSED);
-      return request.method === 'OPTIONS' && asked !== undefined;
-    },
-    preflight(exchange) {
-      exchange.received({ route: 'preflight' });
-      exchange.place?.meter();
-      respond(exchange, { status: 204, headers: PREFLIGHT, body: null }, false);
-    },
+  return ({ request, response }) => {
+    // A cache must not give one page what was said to another.
+    response.setHeader('vary', 'Origin');
+    const { origin, 'access-control-request-method': asked } = request.headers;
+    if (origin === undefined || !origins.includes(origin)) return false;
+    response.setHeader('access-control-allow-origin', origin);
+    response.setHeader('access-control-expose-headers', EXPOSED);
+    return request.method === 'OPTIONS' && asked !== undefined;
   };
+}
+
+/** Answers a preflight. @throws DomainError if its address sends too many. */
+export function answerPreflight(exchange: Exchange): void {
+  exchange.received({ route: 'preflight' });
+  exchange.place?.meter();
+  respond(exchange, { status: 204, headers: PREFLIGHT, body: null }, false);
 }

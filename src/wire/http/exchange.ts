@@ -2,6 +2,7 @@
  * One HTTP request and its response, from the first header to the log line. It is received, admitted, invoked, answered
  * and ended, and may fail or be given up on the way; its record says what happened, and nobody else writes it.
  */
+import type { BodyMeter } from '../../domain/body-limits.ts';
 import type { Caller } from '../../domain/callers.ts';
 import { DomainError, type ErrorReason } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
@@ -26,6 +27,10 @@ export interface Place {
   settle(bytes: number): void;
   /** Counts a request that no other limit counts. @throws DomainError if the address sends too many. */
   meter(): void;
+  /** Resolves when the address has a turn of the event loop, for about a millisecond or for so many requests. */
+  turn(requests?: number): Promise<void>;
+  /** Notes that the caller has a valid key. */
+  keyed(): void;
 }
 
 /** What happened to an exchange so far. Times are on the clock of `performance.now()`. */
@@ -76,6 +81,7 @@ export class Exchange implements Call {
   #answered = false;
   #users = 0;
   #lease: { release(): void } | undefined;
+  #answers: BodyMeter | undefined;
 
   constructor(request: HttpRequest, response: HttpResponse) {
     this.request = request;
@@ -126,6 +132,7 @@ export class Exchange implements Call {
   /** Notes the caller that the gate identified. */
   identified(caller: Caller): void {
     this.#caller = caller;
+    if (caller.kind === 'key') this.#place?.keyed();
   }
 
   /**
@@ -135,6 +142,16 @@ export class Exchange implements Call {
   hold(lease: { release(): void }): void {
     this.#lease = lease;
     this.#settle();
+  }
+
+  /** Counts the bytes of its answer with `meter`. */
+  metered(meter: BodyMeter): void {
+    this.#answers = meter;
+  }
+
+  /** Counts bytes of its answer. */
+  sent(bytes: number): void {
+    this.#answers?.(bytes);
   }
 
   /** Notes that the gate has admitted it. */

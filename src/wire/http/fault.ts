@@ -42,8 +42,8 @@ export function httpStatus(error: DomainError): number {
 }
 
 /**
- * The HTTP status to log and to count; for a failure over gRPC, where every status is 200, the one that REST has for it;
- * 0 where the caller left before there was one.
+ * The HTTP status to log and to count; for a failure over gRPC, where every status is 200, the one that REST has for
+ * it; 0 where the caller left before there was one.
  */
 export function shownStatus({ response, record: { protocol, reason } }: Exchange): number {
   if (!response.headersSent) return 0;

@@ -1,6 +1,6 @@
 /**
- * Decompresses a body once, before anything reads it: so a compressed body is bounded and counted by what it becomes, in
- * every protocol.
+ * Decompresses a body once, before anything reads it: so a compressed body is bounded and counted by what it becomes,
+ * in every protocol.
  */
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';

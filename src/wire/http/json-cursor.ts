@@ -16,12 +16,9 @@ export class NotJson extends Error {
   override readonly name = 'NotJson';
   /** Where, in UTF-16 units; undefined if the text only ended too early. */
   readonly position: number | undefined;
-  /** Whether it is in a string. */
-  readonly inString: boolean;
-  constructor(position: number | undefined, inString: boolean) {
+  constructor(position: number | undefined) {
     super('the text is not JSON');
     this.position = position;
-    this.inString = inString;
   }
 }
 
@@ -84,7 +81,7 @@ export class JsonCursor {
         escaped = true;
         at = SIMPLE_ESCAPES[text.charCodeAt(at + 1)] === 1 ? at + 2 : this.#afterCode(at);
       } else if (unit >= SPACE) at += 1;
-      else this.fail(at, true);
+      else this.fail(at);
     }
     this.at = at + 1;
     return { start, end: this.at, escaped };
@@ -103,8 +100,8 @@ export class JsonCursor {
   }
 
   /** @throws NotJson for this place or another one. */
-  fail(at = this.at, inString = false): never {
-    throw new NotJson(at < this.text.length ? at : undefined, inString);
+  fail(at = this.at): never {
+    throw new NotJson(at < this.text.length ? at : undefined);
   }
 
   #afterCode(at: number): number {

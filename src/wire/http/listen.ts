@@ -1,5 +1,5 @@
 /** Listening as a promise, which Node's own `listen` does not return: on a port, or on a Unix socket. */
-import { lstatSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
 import { type AddressInfo, connect, type Server } from 'node:net';
 
 /** Where a server listens: a port of an address, or the path of a Unix socket, for which `host` does not count. */
@@ -14,8 +14,8 @@ export interface Place {
 const [ANY, ANY_IPV4] = ['::', '0.0.0.0'];
 /** What the system says where IPv6 is off. */
 const NO_IPV6 = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
-/** All that a new Unix socket does not grant: its owner and its group may connect. */
-const SOCKET_MASK = 0o117;
+/** The mode of a Unix socket, whatever the umask: its owner and its group may connect. */
+const SOCKET_MODE = 0o660;
 
 /**
  * Resolves with the place once connections are accepted: port 0 has become a free one, and `::`, where IPv6 is off,
@@ -37,21 +37,11 @@ export async function listen(server: Server, place: Place): Promise<Place> {
 function open(server: Server, { port, host, backlog = 511 }: Place): Promise<Place> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    const opened = (): void => {
+    server.listen(typeof port === 'string' ? { path: port, backlog } : { port, host, backlog }, () => {
       server.off('error', reject);
+      if (typeof port === 'string') chmodSync(port, SOCKET_MODE);
       resolve({ host, port: typeof port === 'string' ? port : (server.address() as AddressInfo).port });
-    };
-    if (typeof port === 'number') {
-      server.listen({ port, host, backlog }, opened);
-      return;
-    }
-    // The file is made within the call: a change of its mode afterwards would come too late.
-    const before = process.umask(SOCKET_MASK);
-    try {
-      server.listen({ path: port, backlog }, opened);
-    } finally {
-      process.umask(before);
-    }
+    });
   });
 }
 

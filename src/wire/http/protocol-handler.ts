@@ -6,6 +6,6 @@ import type { Exchange } from './exchange.ts';
 export interface ProtocolHandler {
   /** Answers the request. Never rejects. */
   handle(exchange: Exchange, path: string): Promise<void>;
-  /** Answers a request that is refused before it is received, and after which its connection takes no more. */
-  refuse(exchange: Exchange, fault: DomainError): void;
+  /** Answers a request that is refused before it is received. `closing`: its connection takes no more. */
+  refuse(exchange: Exchange, fault: DomainError, closing: boolean): void;
 }

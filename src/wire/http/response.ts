@@ -35,7 +35,9 @@ export function respond(exchange: Exchange, { status, headers, body }: WholeResp
     return;
   }
   head['content-type'] = 'application/json';
-  head['content-length'] = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+  head['content-length'] = length;
+  exchange.sent(length);
   response.writeHead(status, head);
   if (request.method === 'HEAD') response.end();
   else response.end(body);

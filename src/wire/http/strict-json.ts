@@ -84,7 +84,7 @@ const UNQUOTED = /^\s*'?\{\s*'?[A-Za-z]/;
 const TWICE_ENCODED = /^\s*"(?:\s|\\[nrt])*\{/;
 
 /** Where a text is not JSON: by line and column if it has lines. */
-function placeOf({ position, inString }: NotJson, text: string): string {
+function placeOf({ position }: NotJson, text: string): string {
   if (position === undefined) return ': it ends too early';
   let line = 1;
   let start = 0;
@@ -94,8 +94,9 @@ function placeOf({ position, inString }: NotJson, text: string): string {
   }
   const place = text.includes('\n') ? `line ${line}, column ${position - start + 1}` : `at position ${position}`;
   if (UNQUOTED.test(text)) return ` (${place}): names and texts need double quotes, which a shell may have taken away`;
-  if (!inString || text.charCodeAt(position) >= 0x20) return ` (${place})`;
-  return ` (${place}): a line break or another control character in a string must be escaped, as in \\n`;
+  // Elsewhere they would have been skipped.
+  const isRaw = /[\n\r\t]/.test(text[position] as string);
+  return ` (${place})${isRaw ? ': a line break or a tab in a string must be escaped, as in \\n' : ''}`;
 }
 
 function decoded(body: Uint8Array): string {

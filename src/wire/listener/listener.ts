@@ -2,17 +2,14 @@
  * One port for everything: HTTP/1.1 (REST, Connect) and HTTP/2 (gRPC, Connect, REST), in cleartext by the first bytes
  * of a connection, with a certificate by ALPN.
  */
-import type { IncomingHttpHeaders } from 'node:http';
 import {
   createServer as createHttp2Server,
   createSecureServer,
   type Http2SecureServer,
   type Http2Server,
   type ServerHttp2Session,
-  type ServerHttp2Stream,
 } from 'node:http2';
 import { createServer as createNetServer, type Server, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LOCAL_PEER } from '../../domain/client-address.ts';
 import type { Logger } from '../../logger.ts';
@@ -20,10 +17,13 @@ import type { Dispatch } from '../dispatch.ts';
 import type { Holdings } from '../holdings/holdings.ts';
 import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from '../http/bounds.ts';
 import { listen, type Place } from '../http/listen.ts';
-import { type HttpRequest, type HttpResponse, isHttp2 } from '../http/messages.ts';
+import { isHttp2 } from '../http/messages.ts';
+import type { Line } from '../http/turns.ts';
 import { createHttp1Server, HTTP1_OPTIONS } from './http1-server.ts';
 import { HTTP2_OPTIONS, SessionWatch } from './http2-sessions.ts';
-import { createRawAnswers, type RawAnswers } from './raw-answer.ts';
+import { answerOddHttp2, type OddHttp2 } from './odd-http2.ts';
+import { Pipelines } from './pipelines.ts';
+import { createRawAnswers } from './raw-answer.ts';
 import { createSessionTurns } from './session-turns.ts';
 import { sniff } from './sniff.ts';
 
@@ -79,25 +79,31 @@ export function createListener({ dispatch, logger, holdings, tls }: ListenerOpti
   const sockets = new Set<Socket>();
   /** Those whose protocol has not shown yet. */
   const unknown = new Set<Socket>();
-  const raw = createRawAnswers(logger);
-  const http1 = createHttp1Server(dispatch, raw);
+  const pipelines = new Pipelines();
+  const raw = createRawAnswers(logger, (socket) => pipelines.discard(socket));
+  const counted: Dispatch = (request, response) => {
+    if (!isHttp2(request)) pipelines.began(request, response);
+    dispatch(request, response);
+  };
+  const http1 = createHttp1Server(counted, raw);
   const onSession = (session: ServerHttp2Session): void => {
     holdings.bindSession(session);
     sessions.add(session);
   };
-  const odd: OddHttp2 = { dispatch, raw, onSession, onReset: (session, headers) => holdings.reset(session, headers) };
-  const secure = tls === undefined ? undefined : createTlsServer(tls, odd, holdings);
-  const speak = secure === undefined ? createSniffer(http1, unknown, odd) : createTlsFront(secure);
+  const odd: OddHttp2 = { dispatch: counted, raw, onSession, holdings };
+  const secure = tls === undefined ? undefined : createTlsServer(tls, odd, pipelines);
+  const speak = secure === undefined ? createSniffer({ http1, unknown, odd, pipelines }) : createTlsFront(secure);
   const server: Server = createNetServer(
     { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE },
     (socket) => {
       // A socket without a listener for its errors ends the process with them.
       socket.on('error', () => {});
       if (typeof server.address() === 'string') nameLocalPeer(socket);
-      if (!holdings.accept(socket)) return;
+      const connection = holdings.accept(socket);
+      if (connection === undefined) return;
       sockets.add(socket);
       socket.once('close', () => sockets.delete(socket));
-      speak(socket);
+      speak(socket, connection.line);
     },
   );
 
@@ -167,30 +173,31 @@ async function acceptWaiting(server: Server): Promise<void> {
   server.off('connection', onConnection);
 }
 
-/** What HTTP/2 servers need beside a dispatcher. */
-interface OddHttp2 {
-  readonly dispatch: Dispatch;
-  readonly raw: RawAnswers;
-  readonly onSession: (session: ServerHttp2Session) => void;
-  readonly onReset: Holdings['reset'];
-}
-
 /** Hands cleartext connections to the protocol that they speak. */
-function createSniffer(http1: Server, unknown: Set<Socket>, odd: OddHttp2): (socket: Socket) => void {
+function createSniffer(parts: {
+  readonly http1: Server;
+  readonly unknown: Set<Socket>;
+  readonly odd: OddHttp2;
+  readonly pipelines: Pipelines;
+}): (socket: Socket, line: Line) => void {
+  const { http1, unknown, odd, pipelines } = parts;
   const http2 = createHttp2Server(HTTP2_OPTIONS, odd.dispatch as never);
   answerOddHttp2(http2, odd);
   const turns = createSessionTurns();
-  return (socket) => {
+  return (socket, line) => {
     const arrival = turns.arrived();
     unknown.add(socket);
     socket.once('close', () => unknown.delete(socket));
     sniff(socket, HEADERS_TIMEOUT, (protocol) => {
       const begin = (server: Server | Http2Server): void => {
         unknown.delete(socket);
+        readInTurns(socket, server === http1 ? line.sockets : line.sessions);
         server.emit('connection', socket);
       };
-      if (protocol === 'http1') begin(http1);
-      else
+      if (protocol === 'http1') {
+        begin(http1);
+        pipelines.add(socket, line);
+      } else
         turns.take(socket, arrival, () => {
           joinPieces(socket);
           begin(http2);
@@ -213,10 +220,12 @@ function joinPieces(socket: Socket): void {
  * Hands connections to a server that does not listen itself, so that those which may not stay never begin a handshake.
  */
 function createTlsFront(secure: Http2SecureServer): (socket: Socket) => void {
-  return (socket) => void secure.emit('connection', socket);
+  const turns = createSessionTurns();
+  // A handshake takes a millisecond or two.
+  return (socket) => turns.take(socket, turns.arrived(), () => void secure.emit('connection', socket));
 }
 
-function createTlsServer(tls: TlsFiles, odd: OddHttp2, holdings: Holdings): Http2SecureServer {
+function createTlsServer(tls: TlsFiles, odd: OddHttp2, pipelines: Pipelines): Http2SecureServer {
   const options = {
     ...HTTP2_OPTIONS,
     ...HTTP1_OPTIONS,
@@ -227,7 +236,13 @@ function createTlsServer(tls: TlsFiles, odd: OddHttp2, holdings: Holdings): Http
   };
   const server = createSecureServer(options, odd.dispatch as never);
   answerOddHttp2(server, odd);
-  server.on('secureConnection', (socket) => holdings.bind(socket));
+  server.on('secureConnection', (socket) => {
+    const connection = odd.holdings.bind(socket);
+    if (connection === undefined) return;
+    const { line } = connection;
+    readInTurns(socket, socket.alpnProtocol === 'h2' ? line.sessions : line.sockets);
+    if (socket.alpnProtocol !== 'h2') pipelines.add(socket, line);
+  });
   server.on('clientError', odd.raw.clientError as never);
   server.on('tlsClientError', () => {});
   // The timeouts are only watched once the server believes that it listens.
@@ -235,33 +250,8 @@ function createTlsServer(tls: TlsFiles, odd: OddHttp2, holdings: Holdings): Http
   return server;
 }
 
-/**
- * What Node would answer by itself: a CONNECT and an unknown Expect without a body; a stream that its peer took back
- * before it was looked at with whatever its compatibility layer does with a stream that is gone, which for one with
- * `Expect: 100-continue` is to throw.
- */
-function answerOddHttp2(
-  server: Http2Server | Http2SecureServer,
-  { dispatch, raw, onSession, onReset }: OddHttp2,
-): void {
-  server.on('session', onSession);
-  server.on('connect', (request: HttpRequest, response: unknown) => {
-    // A secure server also emits this for HTTP/1.1, with a bare socket.
-    if (isHttp2(request)) dispatch(request, response as HttpResponse);
-    else raw.connect(request, response as Duplex);
-  });
-  server.on('checkContinue', dispatch as never);
-  server.on('checkExpectation', dispatch as never);
-  const [compatibility] = server.listeners('stream') as ((...args: unknown[]) => void)[];
-  if (compatibility === undefined) throw new Error('this Node has no compatibility layer where it was');
-  server.removeAllListeners('stream');
-  server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, ...rest: unknown[]) => {
-    if (!stream.destroyed) {
-      compatibility.call(server, stream, headers, ...rest);
-      return;
-    }
-    // Why it is gone is still to be told, and to nobody would end the process.
-    stream.on('error', () => {});
-    onReset(stream.session as ServerHttp2Session | undefined, headers);
-  });
+/** Has a socket read when its line has turns. */
+function readInTurns(socket: Socket, sockets: Set<Socket>): void {
+  sockets.add(socket);
+  socket.once('close', () => sockets.delete(socket));
 }

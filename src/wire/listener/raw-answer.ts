@@ -51,8 +51,11 @@ export interface RawAnswers {
   readonly connect: (request: unknown, socket: Duplex) => void;
 }
 
-/** Answers each of which is logged as one line, as other requests are. */
-export function createRawAnswers(logger: Logger): RawAnswers {
+/**
+ * Answers each of which is logged as one line, as other requests are. `discard` ends the reading of requests on a
+ * socket.
+ */
+export function createRawAnswers(logger: Logger, discard: (socket: Socket) => void): RawAnswers {
   const answer = (socket: Socket, fault: DomainError, log = true): void => {
     const requestId = newId('req_');
     const status = httpStatus(fault);
@@ -61,8 +64,9 @@ export function createRawAnswers(logger: Logger): RawAnswers {
       `HTTP/1.1 ${status} ${PHRASES[status] ?? 'Error'}\r\nContent-Type: application/json\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-ID: ${requestId}\r\nConnection: close\r\n\r\n${body}`,
     );
-    // A peer that never reads its answer must not keep the socket.
-    socket.setTimeout(1000, () => socket.destroy());
+    // A peer that never reads its answer, or goes on sending, must not keep the socket.
+    const timer = setTimeout(() => socket.destroy(), 1000).unref();
+    socket.once('close', () => clearTimeout(timer));
     if (log) logger.info({ requestId, protocol: 'rest', route: 'unmatched', status, reason: fault.reason }, 'request');
   };
   return {
@@ -72,12 +76,14 @@ export function createRawAnswers(logger: Logger): RawAnswers {
         socket.destroy();
         return;
       }
+      discard(socket);
       // A request that ends in the middle of its body has an exchange, whose own line says that its caller left.
       answer(socket, faultOf(error), error.code !== 'HPE_INVALID_EOF_STATE' || !socket._httpMessage);
     },
     connect(_request, socket) {
       socket.on('error', () => {});
       // What the tunnel would carry is discarded; left unread, it would hide that the peer has left.
+      discard(socket as Socket);
       socket.resume();
       inTurn(socket, () => answer(socket as Socket, new DomainError('ROUTE_NOT_FOUND', 'this server is no proxy')));
     },

@@ -162,7 +162,11 @@ function addHoldingMetrics(registry: Registry, { holdings, faults }: StateSource
   const byReason = (counts: Iterable<readonly [reason: string, count: number]>): readonly Reading[] =>
     Array.from(counts, ([reason, count]) => [{ reason }, count]);
   gauge('umpire_connections', 'Connections that are open.', () => holdings().connections);
-  gauge('umpire_requests_open', 'Requests that have begun and whose response has not left.', () => holdings().requests);
+  gauge(
+    'umpire_requests_open',
+    'Requests that have a place: those that have begun and whose response has not left, but for refused ones.',
+    () => holdings().requests,
+  );
   gauge('umpire_watches', 'Streams of Health.Watch that are open.', () => holdings().watches);
   gauge('umpire_unread_bytes', 'Bytes of responses that wait to be read.', () => holdings().unread);
   gauge('umpire_client_addresses', 'Addresses that something is counted for.', () => holdings().addresses);
@@ -174,7 +178,7 @@ function addHoldingMetrics(registry: Registry, { holdings, faults }: StateSource
   );
   total(
     'umpire_connections_evicted_total',
-    'Idle connections that were closed to make room for new ones.',
+    'Connections that were idle or did not move and were closed to make room for new ones.',
     () => holdings().tally.evicted,
   );
   totals(
@@ -185,6 +189,11 @@ function addHoldingMetrics(registry: Registry, { holdings, faults }: StateSource
   );
   totals('umpire_watches_ended_total', 'Streams of Health.Watch that were ended: age, displaced.', ['reason'], () =>
     byReason(Object.entries(holdings().tally.watchesEnded)),
+  );
+  total(
+    'umpire_requests_beyond_rate_total',
+    'Requests that were refused since their address sent too many; no other metric counts them.',
+    () => holdings().tally.beyondRate,
   );
   total('umpire_resets_total', 'Requests that their callers took back.', () => holdings().tally.resets);
   total('umpire_blocks_total', 'Times that an address was not served for a while.', () => holdings().tally.blocked);

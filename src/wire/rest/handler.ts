@@ -35,6 +35,7 @@ export function createRestHandler(options: {
   const find = (exchange: Exchange, path: string): Found => {
     const { method = '' } = exchange.request;
     const body = pages.get(path)?.();
+    if (body !== undefined) exchange.place?.meter();
     const page = body === undefined ? probe(health, path) : { body, fault: undefined };
     if (page === undefined) return route(method, path);
     exchange.received({ route: path });
@@ -65,8 +66,10 @@ export function createRestHandler(options: {
         respond(exchange, { status: 200, body: found.page.body }, health.draining);
         break;
       case 'not_found':
+        exchange.place?.meter();
         throw new DomainError('ROUTE_NOT_FOUND', `no resource has this path; ${found.hint}GET / says where they are`);
       case 'method_not_allowed': {
+        exchange.place?.meter();
         const fault = new DomainError('METHOD_NOT_ALLOWED', `this resource has only ${found.allow}`);
         refuse(exchange, fault, health.draining, { allow: found.allow });
       }
@@ -81,6 +84,6 @@ export function createRestHandler(options: {
         refuse(exchange, error, health.draining);
       }
     },
-    refuse: (exchange, fault) => refuse(exchange, fault, true),
+    refuse: (exchange, fault, closing) => refuse(exchange, fault, closing || health.draining),
   };
 }

@@ -67,19 +67,20 @@ export function createRpcHandler(options: {
           return;
         }
         exchange.received({ protocol: isGrpc(exchange.request) ? 'grpc' : 'connect' });
+        exchange.place?.meter();
         throw new DomainError('UNIMPLEMENTED', 'this server has no such procedure');
       } catch (error) {
         refuse(exchange, error, health.draining);
       }
     },
-    refuse(exchange, fault) {
+    refuse(exchange, fault, closing) {
       const { request } = exchange;
       if (!isGrpc(request)) {
         const handler = routes.get(pathOf(request))?.handler;
         const isCall = handler === undefined || whyNoCall(request, handler) === undefined;
         if (isCall && cameTooSoon(fault)) exchange.received({ protocol: 'connect' });
       } else if (isHttp2(request)) exchange.received({ protocol: 'grpc' });
-      refuse(exchange, fault, true);
+      refuse(exchange, fault, closing || health.draining);
     },
   };
 }

@@ -12,8 +12,13 @@ import type {
 
 type Answer = ServerReflectionResponse['messageResponse'];
 
-/** Answers the requests of one reflection stream, one by one. Both versions have the same messages. */
-export type Reflector = (requests: AsyncIterable<ServerReflectionRequest>) => AsyncIterable<{
+/**
+ * Answers the requests of one reflection stream, one by one, each after `turn`. Both versions have the same messages.
+ */
+export type Reflector = (
+  requests: AsyncIterable<ServerReflectionRequest>,
+  turn: () => Promise<void>,
+) => AsyncIterable<{
   validHost: string;
   originalRequest: ServerReflectionRequest;
   messageResponse: Answer;
@@ -23,6 +28,8 @@ export type Reflector = (requests: AsyncIterable<ServerReflectionRequest>) => As
 interface Served {
   readonly registry: Registry;
   readonly files: ReadonlyMap<string, DescFile>;
+  /** Each file with all that it imports, as it is sent. */
+  readonly bytes: Map<DescFile, readonly Uint8Array[]>;
 }
 
 /** A reflector of services. */
@@ -31,10 +38,12 @@ export function createReflector(services: readonly DescService[]): Reflector {
   const served: Served = {
     registry: createRegistry(...files),
     files: new Map(files.map((file) => [file.proto.name, file])),
+    bytes: new Map(),
   };
   const names = services.map((service) => ({ name: service.typeName }));
-  return async function* reflect(requests) {
+  return async function* reflect(requests, turn) {
     for await (const request of requests) {
+      await turn();
       yield { validHost: request.host, originalRequest: request, messageResponse: answer(request, served, names) };
     }
   };
@@ -42,7 +51,7 @@ export function createReflector(services: readonly DescService[]): Reflector {
 
 function answer(
   request: ServerReflectionRequest,
-  { registry, files }: Served,
+  { registry, files, bytes }: Served,
   names: readonly { name: string }[],
 ): Answer {
   const { messageRequest } = request;
@@ -50,13 +59,13 @@ function answer(
     case 'listServices':
       return { case: 'listServicesResponse', value: { service: [...names] } } as Answer;
     case 'fileByFilename':
-      return fileAnswer(files.get(messageRequest.value));
+      return fileAnswer(files.get(messageRequest.value), bytes);
     case 'fileContainingSymbol':
-      return fileAnswer(fileOfSymbol(registry, messageRequest.value));
+      return fileAnswer(fileOfSymbol(registry, messageRequest.value), bytes);
     case 'fileContainingExtension': {
       const { containingType, extensionNumber } = messageRequest.value;
       const extended = registry.getMessage(containingType);
-      return fileAnswer(extended && registry.getExtensionFor(extended, extensionNumber)?.file);
+      return fileAnswer(extended && registry.getExtensionFor(extended, extensionNumber)?.file, bytes);
     }
     case 'allExtensionNumbersOfType':
     case undefined:
@@ -72,9 +81,13 @@ function fileOfSymbol(registry: Registry, symbol: string): DescFile | undefined 
   return parent === '' ? undefined : registry.get(parent)?.file;
 }
 
-function fileAnswer(file: DescFile | undefined): Answer {
+function fileAnswer(file: DescFile | undefined, bytes: Served['bytes']): Answer {
   if (file === undefined) return failure(Code.NotFound, 'not found');
-  const fileDescriptorProto = withImports([file]).map((each) => toBinary(FileDescriptorProtoSchema, each.proto));
+  let fileDescriptorProto = bytes.get(file);
+  if (fileDescriptorProto === undefined) {
+    fileDescriptorProto = withImports([file]).map((each) => toBinary(FileDescriptorProtoSchema, each.proto));
+    bytes.set(file, fileDescriptorProto);
+  }
   return { case: 'fileDescriptorResponse', value: { fileDescriptorProto } } as Answer;
 }
 

@@ -39,9 +39,18 @@ export async function answer(exchange: Exchange, answered: UniversalServerRespon
   response.setHeader('x-request-id', exchange.requestId);
   if (closing && !isHttp2(request)) response.setHeader('connection', 'close');
   // Over HTTP/1.1 this version's promise does not resolve: nothing may wait for it.
-  universalResponseToNodeResponse({ ...answered, status: status === 501 ? 415 : status }, response).catch(() =>
-    exchange.depart(),
+  const counted = body === undefined || body === null ? {} : { body: countedBody(exchange, body) };
+  universalResponseToNodeResponse({ ...answered, ...counted, status: status === 501 ? 415 : status }, response).catch(
+    () => exchange.depart(),
   );
+}
+
+/** The body of an answer, whose bytes are counted as they pass. */
+async function* countedBody(exchange: Exchange, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  for await (const chunk of body) {
+    exchange.sent(chunk.length);
+    yield chunk;
+  }
 }
 
 /** Completes the error of a trailer. A handler's error has been noted; only the escapes in its message are undone. */

@@ -86,7 +86,19 @@ function mount(router: ConnectRouter, procedure: Procedure): void {
   router.rpc(procedure.method, answer, inUrl ? SMALL : undefined);
 }
 
+/** Each message counts as a look-up of its own, the first one with its call, and is answered in a turn of its own. */
 function mountReflection(router: ConnectRouter, reflect: Reflector): void {
-  router.service(ServerReflection, { serverReflectionInfo: reflect }, SMALL);
-  router.service(ServerReflectionAlpha, { serverReflectionInfo: reflect as never }, SMALL);
+  const serverReflectionInfo = (requests: Parameters<Reflector>[0], context: HandlerContext) => {
+    let first = true;
+    return reflect(requests, () =>
+      noting(context, () => {
+        const { place } = exchangeOf(context);
+        if (!first) place?.meter();
+        first = false;
+        return place?.turn();
+      }),
+    );
+  };
+  router.service(ServerReflection, { serverReflectionInfo }, SMALL);
+  router.service(ServerReflectionAlpha, { serverReflectionInfo: serverReflectionInfo as never }, SMALL);
 }

@@ -168,3 +168,32 @@ test.serial('in a Redis that is full catalogs are refused and deleted, and keys 
   t.true(await stores.keys.add(keyOf(owner), budget()));
   t.true(await stores.catalogs.delete(owner, 'a', budget()));
 });
+
+test.serial('scripts that are forgotten in the middle of the load fail no request', async (t) => {
+  const flushed = await startRedis();
+  const stores = await openStores({ REDIS_URL: flushed.url });
+  t.teardown(async () => {
+    await stores.close();
+    await flushed.stop();
+  });
+  const owner = newOwner();
+  let working = true;
+  const work = async (worker: number): Promise<number> => {
+    let done = 0;
+    for (; working; done += 1) {
+      const id = `${worker}-${done}`;
+      t.is((await stores.catalogs.create(owner, record(id), UNBOUNDED, budget(5000))).kind, 'created');
+      const rate = { perSecond: 1000, burst: 1_000_000 };
+      t.is((await stores.limits?.take({ subject: owner, rate }, budget(5000)))?.kind, 'admitted');
+      t.true(await stores.catalogs.delete(owner, id, budget(5000)));
+    }
+    return done;
+  };
+  const workers = [1, 2, 3, 4].map(work);
+  for (let flush = 0; flush < 20; flush += 1) {
+    await flushed.command('SCRIPT', 'FLUSH');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  working = false;
+  for (const done of await Promise.all(workers)) t.true(done > 0);
+});

@@ -63,7 +63,7 @@ test('no page may send a key or credentials, and no other origin anything', asyn
   }
 });
 
-test('without origins nothing is allowed: the answer to a preflight is the contract 405', async (t) => {
+test('without origins nothing is allowed: a preflight gets 405 as ever', async (t) => {
   const answer = await send(closed.port, preflight(APP));
   t.is(answer.status, 405);
   t.is((json(answer).error as { code: string }).code, 'method_not_allowed');

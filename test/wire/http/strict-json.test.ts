@@ -202,6 +202,16 @@ const REFUSED: readonly (readonly [what: string, bytes: Uint8Array, message: Reg
     /looks like GBK/,
   ],
   ['gzip', gzipSync('{}'), /; this looks like gzip, which Content-Encoding must say$/],
+  [
+    'a fault far into UTF-8',
+    Buffer.concat([Buffer.from(`{"a":"${'é'.repeat(4000)}`), Buffer.of(0xe9, 0x22)]),
+    /^the body is not valid UTF-8$/,
+  ],
+  [
+    'Chinese in UTF-8, cut off',
+    Buffer.from(`{"a":"${'你好世界'.repeat(500)}`).subarray(0, -1),
+    /^the body is not valid UTF-8$/,
+  ],
   ['bytes of no encoding', Buffer.from('7b2261223a22ff41fefe', 'hex'), /^the body is not valid UTF-8$/],
   ['a cut-off text', Buffer.from('{"a": "geheim'), /^the body is not valid JSON: it ends too early$/],
 ];

@@ -5,6 +5,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
+import { listen } from '../../../src/wire/http/listen.ts';
 import { type Answer, json, VALID_BODY } from '../../support/answers.ts';
 import { decide, send, sendH2 } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
@@ -44,6 +45,27 @@ test('HOST is :: by default: callers come over IPv6 and over IPv4, and the latte
   // Two kinds of address are two callers, each with a quota of its own.
   t.is((await decide(service.port, VALID_BODY)).status, 429);
   t.is((await send(service.port, { host: '::1', body: JSON.stringify(VALID_BODY) })).status, 200);
+});
+
+test('where the system has no IPv6, :: is 0.0.0.0, and any other failure is one', async (t) => {
+  for (const [code, expected] of [
+    ['EAFNOSUPPORT', '0.0.0.0'],
+    ['EADDRNOTAVAIL', '0.0.0.0'],
+    ['EACCES', undefined],
+  ] as const) {
+    const server = createServer();
+    const listenFor = server.listen.bind(server);
+    // What a kernel without IPv6 says of `::`; everything else is the real server.
+    server.listen = ((options: { host: string }, opened: () => void) => {
+      if (options.host !== '::') return listenFor(options, opened);
+      process.nextTick(() => server.emit('error', Object.assign(new Error(code), { code })));
+      return server;
+    }) as typeof server.listen;
+    t.teardown(() => server.close());
+    const place = await listen(server, { port: 0, host: '::' }).catch(({ code: said }) => said);
+    if (expected === undefined) t.is(place, code);
+    else t.is(place.host, expected);
+  }
 });
 
 test('a Unix socket: its group may connect, both versions of HTTP are spoken, and it goes with the service', async (t) => {

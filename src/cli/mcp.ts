@@ -1,0 +1,50 @@
+/** `umpire mcp`: gives agents the tools to decide, over standard input and output or over HTTP. */
+import { once } from 'node:events';
+import { readArguments } from './arguments.ts';
+import { serveSite, serviceFrom } from './bridge.ts';
+import type { Command } from './command.ts';
+
+const OPTIONS = {
+  url: { type: 'string', value: 'URL', meaning: 'where the service listens, such as http://localhost:8080; needed' },
+  model: { type: 'string', value: 'NAME', meaning: 'the model of decisions that name none', otherwise: 'umpire-mini' },
+  catalog: {
+    type: 'string',
+    value: 'ID',
+    multiple: true,
+    meaning: 'a catalog that list_catalogs shows to whom it belongs',
+  },
+  port: { type: 'string', value: 'PORT', meaning: 'serves streamable HTTP there, at /mcp', otherwise: 'stdio' },
+  host: { type: 'string', value: 'ADDRESS', meaning: 'the address to listen on', otherwise: '127.0.0.1' },
+  'metrics-port': { type: 'string', value: 'PORT', meaning: 'where GET /metrics is served', otherwise: 'off' },
+} as const;
+
+/** The command `umpire mcp`. */
+export const MCP_COMMAND: Command = {
+  name: 'mcp',
+  usage: '--url URL [--model NAME] [--catalog ID]… [--port PORT] [--host ADDRESS] [--metrics-port PORT]',
+  summary: 'gives agents tools that decide, over the Model Context Protocol',
+  notes: [
+    'It runs until it is stopped, or its standard input ends. Over HTTP every caller sends its own key as Authorization: Bearer; otherwise the key is UMPIRE_KEY.',
+  ],
+  options: OPTIONS,
+  environment: ['UMPIRE_KEY', 'LOG_LEVEL', 'UMPIRE_DRAIN_DELAY'],
+  async run(args, terminal) {
+    const { values } = readArguments(args, OPTIONS);
+    const options = { model: values.model ?? 'umpire-mini', catalogs: values.catalog ?? [] };
+    if (values.port !== undefined) {
+      const { McpSite } = await import('../mcp/site.ts');
+      await serveSite(values, values.port, terminal, (umpire) => new McpSite(options, umpire));
+      return;
+    }
+    const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
+    const { toolServer } = await import('../mcp/tools.ts');
+    const { Umpire } = await import('../front/umpire.ts');
+    const umpire = new Umpire(serviceFrom(values.url));
+    const { UMPIRE_KEY: key } = terminal.env;
+    const headers: Readonly<Record<string, string>> = key ? { authorization: `Bearer ${key}` } : {};
+    const handle = serveStdio(() => toolServer(options, umpire, headers));
+    await Promise.race([terminal.interrupted(), once(process.stdin, 'close')]);
+    await handle.close();
+    umpire.close();
+  },
+};
