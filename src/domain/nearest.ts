@@ -5,10 +5,13 @@ const MOST_DISTANCE = 3;
 
 /** The name that is most like `asked`, if one is. */
 export function nearest(asked: string, names: readonly string[]): string | undefined {
-  return names
-    .map((name) => ({ name, distance: editDistance(asked, name) }))
-    .filter(({ distance }) => distance <= MOST_DISTANCE)
-    .toSorted((a, b) => a.distance - b.distance)[0]?.name;
+  return (
+    names
+      .map((name) => ({ name, distance: editDistance(asked, name) }))
+      // Where every character differs, a name is not like the other, however short it is.
+      .filter(({ name, distance }) => distance <= MOST_DISTANCE && distance < name.length)
+      .toSorted((a, b) => a.distance - b.distance)[0]?.name
+  );
 }
 
 /** How many characters to insert, delete or replace to turn one text into the other (Levenshtein). */

@@ -35,6 +35,17 @@ export interface Confusion {
   readonly places: readonly number[];
 }
 
+/** How well one choice is found, and how often it is answered in another's place. */
+export interface ChoiceQuality {
+  readonly choice: string;
+  /** Texts with this label, and the share of them that got another answer; undefined without such texts. */
+  readonly texts: number;
+  readonly missed: Share | undefined;
+  /** The share of the texts with other labels that got this answer, and their number. */
+  readonly wrongly: Share | undefined;
+  readonly others: number;
+}
+
 /** All figures about a list of answers. Shares are from 0 to 1. */
 export interface AnswerQuality {
   readonly answers: number;
@@ -44,13 +55,15 @@ export interface AnswerQuality {
   readonly ece: number;
   readonly thresholds: readonly Threshold[];
   readonly confusions: readonly Confusion[];
+  /** Of all choices that are a label or an answer, those with the most mistakes first. */
+  readonly choices: readonly ChoiceQuality[];
 }
 
 /** One bin of a reliability diagram. */
 export interface ReliabilityBin {
   readonly count: number;
   readonly confidence: number;
-  readonly accuracy: number;
+  readonly accuracy: Share;
 }
 
 const TARGETS = [0.8, 0.9, 0.95, 0.99];
@@ -58,7 +71,7 @@ const BINS = 15;
 const MOST_CONFUSIONS = 10;
 const MOST_PLACES = 3;
 /** Fewer answers above a threshold say too little. */
-const LEAST_ABOVE = 20;
+export const LEAST_ABOVE = 20;
 /** The normal quantile of 95 %. */
 const Z = 1.96;
 
@@ -71,25 +84,26 @@ export function qualityOf(answers: readonly JudgedAnswer[]): AnswerQuality {
     macroF1: macroF1(answers),
     logLoss: mean(answers.map(({ ofLabel }) => -Math.log(Math.max(1e-6, ofLabel)))),
     ece: reliabilityOf(answers).reduce(
-      (sum, bin) => sum + (bin.count / answers.length) * Math.abs(bin.confidence - bin.accuracy),
+      (sum, bin) => sum + (bin.count / answers.length) * Math.abs(bin.confidence - bin.accuracy.share),
       0,
     ),
     thresholds: TARGETS.map((target) => thresholdFor(answers, target)),
     confusions: confusionsOf(answers),
+    choices: choicesOf(answers),
   };
 }
 
 /** Bins with nearly equal numbers of answers, by rising confidence. */
-export function reliabilityOf(answers: readonly JudgedAnswer[]): readonly ReliabilityBin[] {
+export function reliabilityOf(answers: readonly JudgedAnswer[], bins = BINS): readonly ReliabilityBin[] {
   const sorted = answers.toSorted((a, b) => a.confidence - b.confidence);
-  return Array.from({ length: BINS }, (_, bin) =>
-    sorted.slice(Math.floor((bin * sorted.length) / BINS), Math.floor(((bin + 1) * sorted.length) / BINS)),
+  return Array.from({ length: bins }, (_, bin) =>
+    sorted.slice(Math.floor((bin * sorted.length) / bins), Math.floor(((bin + 1) * sorted.length) / bins)),
   )
     .filter((part) => part.length > 0)
     .map((part) => ({
       count: part.length,
       confidence: mean(part.map(({ confidence }) => confidence)),
-      accuracy: part.filter(isRight).length / part.length,
+      accuracy: wilson(part.filter(isRight).length, part.length),
     }));
 }
 
@@ -139,9 +153,24 @@ function confusionsOf(answers: readonly JudgedAnswer[]): readonly Confusion[] {
 
 /** Mean F1 of the choices that occur as label or answer. */
 function macroF1(answers: readonly JudgedAnswer[]): number {
-  const counts = new Map<string, { hits: number; asked: number; given: number }>();
+  return mean([...countsOf(answers).values()].map(({ hits, asked, given }) => (2 * hits) / (asked + given)));
+}
+
+function choicesOf(answers: readonly JudgedAnswer[]): readonly ChoiceQuality[] {
+  const share = (count: number, of: number): Share | undefined => (of === 0 ? undefined : wilson(count, of));
+  return [...countsOf(answers)]
+    .toSorted(([a, { mistakes }], [b, { mistakes: more }]) => more - mistakes || (a < b ? -1 : 1))
+    .map(([choice, { hits, asked, given }]) => {
+      const others = answers.length - asked;
+      return { choice, texts: asked, missed: share(asked - hits, asked), wrongly: share(given - hits, others), others };
+    });
+}
+
+/** By choice: texts with that label, answers with it, right ones, and mistakes of both kinds. */
+function countsOf(answers: readonly JudgedAnswer[]) {
+  const counts = new Map<string, { hits: number; asked: number; given: number; mistakes: number }>();
   const of = (name: string) => {
-    const found = counts.get(name) ?? { hits: 0, asked: 0, given: 0 };
+    const found = counts.get(name) ?? { hits: 0, asked: 0, given: 0, mistakes: 0 };
     counts.set(name, found);
     return found;
   };
@@ -149,8 +178,9 @@ function macroF1(answers: readonly JudgedAnswer[]): number {
     of(label).asked++;
     of(choice).given++;
     if (label === choice) of(label).hits++;
+    else for (const name of [label, choice]) of(name).mistakes++;
   }
-  return mean([...counts.values()].map(({ hits, asked, given }) => (2 * hits) / (asked + given)));
+  return counts;
 }
 
 function isRight({ label, choice }: JudgedAnswer): boolean {

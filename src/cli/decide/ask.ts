@@ -2,7 +2,7 @@
 import { readArguments } from '../arguments.ts';
 import { type Command, type Terminal, UsageError } from '../command.ts';
 import { KEY_OPTIONS, keyFrom, serviceFrom } from './decide.ts';
-import { type Answered, createDecidingClient } from './deciding-client.ts';
+import { type Answered, createDecidingClient, nameOf } from './deciding-client.ts';
 
 /** The model that is asked where none is named: the one that the README begins with. */
 export const USUAL_MODEL = 'umpire-mini';
@@ -64,7 +64,8 @@ function nobody({ href }: URL, why: string): string {
   return `nobody answers at ${href} (${why}): 'npm run quickstart' starts a service; --url says where another one is`;
 }
 
-function lines({ choice, probabilities, model, learned }: Answered): readonly string[] {
+function lines(answer: Answered): readonly string[] {
+  const { choice, probabilities } = answer;
   const sorted = Object.entries(probabilities).toSorted(([a, p], [b, q]) =>
     a === choice ? -1 : b === choice ? 1 : q - p,
   );
@@ -78,6 +79,6 @@ function lines({ choice, probabilities, model, learned }: Answered): readonly st
     ...sorted.slice(0, ROWS).map(([name, probability]) => row(probability, name)),
     ...(others.length === 0 ? [] : [row(rest, `(${others.length} other choices)`)]),
     '',
-    `${model}${learned === undefined ? '' : `, learned ${learned}`}`,
+    nameOf(answer),
   ];
 }

@@ -7,6 +7,7 @@ import { PLAIN_CSV } from './csv.ts';
 import {
   belongsTo,
   headOf,
+  isCut,
   type Layout,
   lineOf,
   type Outcome,
@@ -14,7 +15,7 @@ import {
   takenName,
   unreadable,
 } from './decided-lines.ts';
-import { type Asked, createDecidingClient } from './deciding-client.ts';
+import { type Asked, createDecidingClient, nameOf } from './deciding-client.ts';
 import { type Entry, inOrder } from './lines.ts';
 import { createInsistence, createPace } from './pace.ts';
 import { createRecordReader, entriesIn, headerProblem, type RecordReader, type recordOptions } from './records.ts';
@@ -38,6 +39,8 @@ export interface DecideJob {
   readonly resumes: boolean;
   readonly format: 'json' | 'csv' | undefined;
   readonly probabilities: boolean;
+  /** What `Layout` has of that name, and the name of what it was measured with. */
+  readonly sure: { readonly model: string; readonly thresholds: NonNullable<Layout['sure']> } | undefined;
   readonly atOnce: number;
   /** Milliseconds for which the command goes on while no text gets an answer. */
   readonly patience: number;
@@ -62,7 +65,7 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
   const pieces =
     job.file === undefined ? terminal.pieces(stop.signal) : createReadStream(job.file, { signal: stop.signal });
   const records = entriesIn(pieces, reader);
-  const tally = { lines: 0, errors: 0, end: 0, cut: 0 };
+  const tally = { lines: 0, errors: 0, end: 0, cut: 0, models: new Set<string>() };
   const progress = showProgress(terminal, () => ({
     lines: tally.lines,
     errors: tally.errors,
@@ -83,6 +86,7 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
     for await (const { entry, outcome } of inOrder(start.rest, settle, ahead)) {
       if (!(await destination.write(lineOf(layout, entry, outcome)))) return;
       tally.lines++;
+      if (outcome.kind === 'answered') tally.models.add(nameOf(outcome.answer));
       tally.end = entry.end;
       if (outcome.kind === 'refused') tally.errors++;
       if (isCut(layout, entry)) tally.cut++;
@@ -102,6 +106,9 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
   }
   if (tally.cut > 0)
     terminal.err(`${tally.cut} records have fields that the first one does not have: the CSV is without them`);
+  const [other] = tally.models.difference(new Set([job.sure?.model]));
+  if (job.sure !== undefined && other !== undefined)
+    terminal.err(`what is sure was measured with ${job.sure.model}, and ${other} decided: measure it again`);
   const sum = `${tally.lines} lines decided${start.resumed > 0 ? ` after ${start.resumed} that were there` : ''}`;
   if (tally.errors > 0) throw new Error(`${sum}, ${tally.errors} of them with an error`);
   terminal.err(sum);
@@ -125,6 +132,7 @@ async function begin(
   terminal: Terminal,
 ): Promise<Start> {
   const { out, resumes, format, probabilities } = job;
+  const added = { probabilities, sure: job.sure?.thresholds };
   const read: Entry[] = [];
   for (let next = await records.next(); next.done !== true; next = await records.next()) {
     read.push(next.value);
@@ -134,7 +142,7 @@ async function begin(
   const columns = columnsOf(reader, read, job);
   const isCsv = (format ?? reader.form?.kind) === 'csv';
   const style = reader.form?.kind === 'csv' ? reader.form.style : PLAIN_CSV;
-  const layout: Layout = isCsv ? { kind: 'csv', columns, style, probabilities } : { kind: 'json', probabilities };
+  const layout: Layout = isCsv ? { kind: 'csv', columns, style, ...added } : { kind: 'json', ...added };
   const rest = chained(read, records);
   if (out === undefined) {
     const destination = { write: terminal.write, close: async () => {} };
@@ -198,22 +206,13 @@ function askedOf(entry: Entry, { asked, instruction, reading: { fields: names } 
   const taken = takenName(Object.keys(fields));
   if (taken !== undefined) return unreadable(entry, `has a field '${taken}', which the answers add`);
   const own = fields[names.instruction];
-  const question = { input: fields[names.input], instruction: isGiven(own) ? own : instruction };
+  const question = { input: fields[names.input], instruction: (own ?? '') === '' ? instruction : own };
   for (const [param, value] of Object.entries(question)) {
     if (typeof value === 'string' && value !== '') continue;
     const message = `${param} must be a text that is not empty`;
     return { kind: 'refused', refusal: { code: 'missing_field', message, param } };
   }
   return { ...asked, ...(question as { input: string; instruction: string }) };
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== '';
-}
-
-function isCut(layout: Layout, { read }: Entry): boolean {
-  if (layout.kind !== 'csv' || 'problem' in read) return false;
-  return Object.keys(read.value).some((name) => !layout.columns.includes(name));
 }
 
 /** Roughly how much a record holds, in UTF-16 code units. */

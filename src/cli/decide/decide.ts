@@ -4,9 +4,9 @@ import { choicesFault } from '../../domain/catalogs.ts';
 import { isKey } from '../../domain/keys.ts';
 import { durationFrom, readArguments, urlFrom } from '../arguments.ts';
 import { type Command, type Terminal, UsageError } from '../command.ts';
-import { decideFile } from './decide-file.ts';
+import { type DecideJob, decideFile } from './decide-file.ts';
 import { readTextFile } from './lines.ts';
-import { RECORD_OPTIONS, recordOptions } from './records.ts';
+import { entriesOf, RECORD_OPTIONS, recordOptions } from './records.ts';
 
 /** The options that give a command the key of a caller. */
 export const KEY_OPTIONS = {
@@ -31,6 +31,11 @@ const OPTIONS = {
   resume: { type: 'boolean', meaning: 'continues after what an interrupted run left in the file of --out' },
   format: { type: 'string', value: 'json|csv', meaning: 'JSON lines or CSV', otherwise: 'as the records' },
   probabilities: { type: 'boolean', meaning: 'also writes the probability of every choice' },
+  sure: {
+    type: 'string',
+    value: 'FILE',
+    meaning: 'also writes which answers are sure, by what evaluate --costs --json found',
+  },
   'at-once': { type: 'string', value: 'N', meaning: 'the most requests at one time', otherwise: '64' },
   patience: {
     type: 'string',
@@ -47,7 +52,7 @@ const MOST_AT_ONCE = 512;
 export const DECIDE_COMMAND: Command = {
   name: 'decide',
   usage:
-    '--url URL --model MODEL (--catalog ID | --choices FILE) [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--key KEY | --key-file FILE] [--out FILE [--resume]] [--format json|csv] [--probabilities] [--at-once N] [--patience DURATION] [FILE]',
+    '--url URL --model MODEL (--catalog ID | --choices FILE) [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--key KEY | --key-file FILE] [--out FILE [--resume]] [--format json|csv] [--probabilities] [--sure FILE] [--at-once N] [--patience DURATION] [FILE]',
   summary: 'decides the texts of a file through a running service',
   notes: [
     "A record's fields are written as they are, followed by choice, confidence, model and learned (the digest, if the catalog learned), or by error. The records stay in order.",
@@ -89,6 +94,7 @@ export const DECIDE_COMMAND: Command = {
         resumes: values.resume === true,
         format,
         probabilities: values.probabilities === true,
+        sure: values.sure === undefined ? undefined : await sureIn(values.sure),
         atOnce,
         patience: durationFrom(values.patience ?? '2m'),
       },
@@ -117,6 +123,20 @@ export async function keyFrom(
   if (found !== undefined && !isKey(found))
     throw new UsageError("this is not a key: it must be what 'umpire keys create' printed");
   return found;
+}
+
+/** What `evaluate --costs --json` wrote. @throws Error. */
+async function sureIn(file: string): Promise<NonNullable<DecideJob['sure']>> {
+  const [entry] = entriesOf(await readTextFile(file));
+  const { model, sure } = entry !== undefined && 'value' in entry.read ? entry.read.value : {};
+  const isTable = typeof sure === 'object' && sure !== null && !Array.isArray(sure);
+  if (
+    typeof model !== 'string' ||
+    !isTable ||
+    !Object.values(sure).every((each) => each === null || Number.isFinite(each))
+  )
+    throw new Error(`${file}: is not what evaluate --costs --json writes: {"model": …, "sure": {CHOICE: confidence}}`);
+  return { model, thresholds: sure as Record<string, number | null> };
 }
 
 // Choices in a file: a JSON array of texts, or one choice a line.

@@ -13,17 +13,17 @@ export type Outcome =
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 /** How lines are written. `columns`: the records' own fields. `style`: as the records are, if they are CSV. */
-export type Layout =
-  | { readonly kind: 'json'; readonly probabilities: boolean }
-  | {
-      readonly kind: 'csv';
-      readonly columns: readonly string[];
-      readonly style: CsvStyle;
-      readonly probabilities: boolean;
-    };
+export type Layout = (
+  | { readonly kind: 'json' }
+  | { readonly kind: 'csv'; readonly columns: readonly string[]; readonly style: CsvStyle }
+) & {
+  readonly probabilities: boolean;
+  /** From which confidence on each choice is sure, null for never; undefined if that is not to be marked. */
+  readonly sure: Readonly<Record<string, number | null>> | undefined;
+};
 
 /** The fields that this command adds; a record must not have them. */
-const ADDED = ['choice', 'confidence', 'probabilities', 'model', 'learned', 'error'] as const;
+const ADDED = ['choice', 'confidence', 'sure', 'probabilities', 'model', 'learned', 'error'] as const;
 /** The error code of a record that cannot be read, so that nobody was asked about it; not one of the contract's. */
 const UNREADABLE = 'unreadable_line';
 
@@ -39,15 +39,15 @@ export function unreadable({ line }: Entry, problem: string): Outcome {
 }
 
 /** The columns that follow a record's own. */
-function addedColumns(probabilities: boolean): readonly string[] {
-  return ADDED.filter((name) => probabilities || name !== 'probabilities');
+function addedColumns({ probabilities, sure }: Layout): readonly string[] {
+  return ADDED.filter((name) => (probabilities || name !== 'probabilities') && (sure !== undefined || name !== 'sure'));
 }
 
 /** The first line of a file in this layout; `''` if it has none. */
 export function headOf(layout: Layout): string {
   if (layout.kind === 'json') return '';
-  const { columns, style, probabilities } = layout;
-  return `${style.marked ? '\ufeff' : ''}${csvLine([...columns, ...addedColumns(probabilities)], style)}`;
+  const { columns, style } = layout;
+  return `${style.marked ? '\ufeff' : ''}${csvLine([...columns, ...addedColumns(layout)], style)}`;
 }
 
 /** The line of one record, with its line feed. */
@@ -56,9 +56,15 @@ export function lineOf(layout: Layout, entry: Entry, outcome: Outcome): string {
   const added = addedOf(layout, outcome);
   if (layout.kind === 'json') return `${JSON.stringify({ ...(own ?? { line: entry.line }), ...added })}\n`;
   const all: Fields = { ...added, ...(outcome.kind === 'refused' ? { error: errorText(outcome.refusal) } : {}) };
-  const names = addedColumns(layout.probabilities);
+  const names = addedColumns(layout);
   const cells = [...layout.columns.map((name) => cellOf(own?.[name])), ...names.map((name) => cellOf(all[name]))];
   return csvLine(cells, layout.style);
+}
+
+/** Whether a record has fields for which the lines have no column. */
+export function isCut(layout: Layout, { read }: Entry): boolean {
+  if (layout.kind !== 'csv' || 'problem' in read) return false;
+  return Object.keys(read.value).some((name) => !layout.columns.includes(name));
 }
 
 /** Whether a line that an earlier run wrote belongs to this record. */
@@ -82,12 +88,19 @@ function ownOf({ read }: Entry, outcome: Outcome): Fields | undefined {
   return shown && 'value' in read ? read.value : undefined;
 }
 
-function addedOf({ probabilities: shown }: Layout, outcome: Outcome): Fields {
+/** Whether an answer can be acted on. */
+function isSure({ choice, confidence }: Answered, sure: NonNullable<Layout['sure']>): boolean {
+  const threshold = Object.hasOwn(sure, choice) ? sure[choice] : undefined;
+  return typeof threshold === 'number' && confidence >= threshold;
+}
+
+function addedOf({ probabilities: shown, sure }: Layout, outcome: Outcome): Fields {
   if (outcome.kind === 'refused') return { error: outcome.refusal };
   const { choice, confidence, probabilities, model, learned } = outcome.answer;
   return {
     choice,
     confidence,
+    ...(sure === undefined ? {} : { sure: isSure(outcome.answer, sure) }),
     ...(shown ? { probabilities } : {}),
     model,
     ...(learned === undefined ? {} : { learned }),

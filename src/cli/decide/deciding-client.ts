@@ -19,6 +19,11 @@ export interface Answered {
   readonly learned: string | undefined;
 }
 
+/** The name of what decided: the revision of the model, and what the catalog learned. */
+export function nameOf({ model, learned }: Answered): string {
+  return learned === undefined ? model : `${model}, learned ${learned}`;
+}
+
 /** An error with a code of the contract, or with one of this command's own. */
 export interface Refusal {
   readonly code: string;

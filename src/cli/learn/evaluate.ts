@@ -12,10 +12,11 @@ import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../../learning
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
-import { choicesIn } from '../decide/decide.ts';
+import { choicesIn, KEY_OPTIONS, keyFrom, serviceFrom } from '../decide/decide.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { existing } from './catalog-change.ts';
+import { costFigures, costsIn } from './costs-file.ts';
 import {
   EXAMPLE_OPTIONS,
   type Example,
@@ -28,7 +29,8 @@ import {
   withoutKnown,
 } from './examples.ts';
 import { withOwnEngine } from './own-engine.ts';
-import { figureLines, reportPage, thresholdLines } from './report-page.ts';
+import { choiceLines, figureLines, reportPage, short, thresholdLines } from './report-page.ts';
+import { answersThrough, catalogAt } from './through-service.ts';
 
 const OPTIONS = {
   catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog, with what was added to it' },
@@ -37,53 +39,69 @@ const OPTIONS = {
   choices: { type: 'string', value: 'FILE', meaning: 'its choices: a JSON array, or one a line' },
   instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
   ...EXAMPLE_OPTIONS,
+  costs: { type: 'string', value: 'FILE', meaning: 'JSON with what mistakes and people cost; finds what costs least' },
+  url: { type: 'string', value: 'URL', meaning: 'a running service that decides, in place of the folder of models' },
+  ...KEY_OPTIONS,
   json: { type: 'boolean', meaning: 'the figures as one line of JSON' },
-  report: { type: 'string', value: 'FILE.html', meaning: 'writes a page with charts' },
+  report: { type: 'string', value: 'FILE.html', meaning: 'writes a page for people who decide' },
 } as const;
 
 /** The command `umpire evaluate`. */
 export const EVALUATE_COMMAND: Command = {
   name: 'evaluate',
   usage:
-    '(--owner NAME --catalog ID | --model M --choices FILE) [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--label-column NAME] [--json] [--report FILE.html] EXAMPLES',
+    '(--owner NAME --catalog ID | --url URL [--key KEY | --key-file FILE] --catalog ID | [--url URL] --model M --choices FILE) [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--label-column NAME] [--costs FILE] [--json] [--report FILE.html] EXAMPLES',
   summary: 'measures answers on labelled examples',
   notes: [
-    'Use examples that the catalog did not learn from: it knows those. Where they are kept beside it, they are left out, and so is what is nearly the same.',
+    'Use examples that the catalog did not learn from: it knows those. Where they are kept beside it, they are left out, and so is what is nearly the same. With --url nobody sees what is kept: leave them out yourself.',
+    'The file of --costs is {"person": 2, "wrong": 10, "mistakes": [{"label": "none of these", "cost": 50}]}: what it costs that a person decides, that an answer is wrong, and mistakes with a cost of their own, by label, choice or both. What --json writes then has thresholds for decide --sure.',
   ],
   positionals: [['EXAMPLES', 'JSON lines {"input": …, "instruction": …, "label": …}, or CSV with such a header']],
   options: OPTIONS,
-  environment: [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
+  environment: ['UMPIRE_KEY', ...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
   async run(args, terminal) {
     const { values, positionals } = readArguments(args, OPTIONS, ['EXAMPLES']);
-    const { catalog, model, choices } = values;
-    const byCatalog =
-      catalog !== undefined && values.owner !== undefined && model === undefined && choices === undefined;
+    const { catalog, model, choices, url } = values;
+    const isOwned = (values.owner === undefined) === (url !== undefined);
+    const byCatalog = catalog !== undefined && isOwned && model === undefined && choices === undefined;
     const byModel = model !== undefined && choices !== undefined && catalog === undefined && values.owner === undefined;
     if (!byCatalog && !byModel)
-      throw new UsageError('either --owner and --catalog or --model and --choices are needed');
+      throw new UsageError('--catalog with --owner or --url, or --model and --choices are needed');
+    const service = url === undefined ? undefined : { base: serviceFrom(url), key: await keyFrom(values, terminal) };
     const text = await readTextFile(positionals[0] as string);
-    const { record, learnedFrom } = byCatalog
-      ? await stored(terminal, ownerFrom(values.owner), catalog)
-      : { record: inline(model as string, await choicesIn(choices as string, terminal)), learnedFrom: '' };
+    const { record, learnedFrom } = byModel
+      ? { record: inline(model, await choicesIn(choices, terminal)), learnedFrom: '' }
+      : service === undefined
+        ? await stored(terminal, ownerFrom(values.owner), catalog as string)
+        : { record: await catalogAt(service, catalog as string), learnedFrom: '' };
+    const costs = values.costs === undefined ? undefined : await costsIn(values.costs, record.choices);
     const known = readExamples(learnedFrom, record.choices).examples;
     const file = withoutKnown(readExamples(text, record.choices, exampleOptions(values)), known);
     const { examples } = file;
     for (const note of file.notes) terminal.err(note);
-    const { name, answers } = await decideAll(terminal, record, file);
+    const asked = { model: record.model, ...(byModel ? { choices: record.choices } : { catalog: record.id }) };
+    const { name, answers } =
+      service === undefined
+        ? await decideAll(terminal, record, file)
+        : await answersThrough(service, asked as Parameters<typeof answersThrough>[1], file, terminal);
     const quality = qualityOf(answers);
+    const cost = costFigures(answers, record.choices.toSorted(), costs);
     if (values.report !== undefined) {
       await writeFile(
         values.report,
         reportPage({
-          title: `${byCatalog ? catalog : 'Inline choices'}, ${name}`,
+          catalog,
+          model: name,
+          file: positionals[0] as string,
+          date: new Date(),
           quality,
           answers,
-          choices: record.choices.toSorted(),
+          examples,
         }),
       );
     }
-    if (values.json === true) terminal.out(JSON.stringify({ model: name, ...plain(quality, examples) }));
-    else for (const line of lines(name, quality, examples)) terminal.out(line);
+    if (values.json === true) terminal.out(JSON.stringify({ model: name, ...plain(quality, examples), ...cost.plain }));
+    else for (const line of [...lines(name, quality, examples), ...cost.lines]) terminal.out(line);
   },
 };
 
@@ -132,6 +150,8 @@ function lines(name: string, quality: AnswerQuality, examples: readonly Example[
     ...figureLines(quality),
     '',
     ...thresholdLines(quality),
+    '',
+    ...choiceLines(quality),
     ...(quality.confusions.length === 0 ? [] : ['', 'taken for each other most often:']),
     ...quality.confusions.flatMap(({ label, choice, count, places }) => [
       `  ${JSON.stringify(label)} taken for ${JSON.stringify(choice)}: ${count}`,
@@ -143,7 +163,7 @@ function lines(name: string, quality: AnswerQuality, examples: readonly Example[
 }
 
 function plain(quality: AnswerQuality, examples: readonly Example[]): object {
-  const { accuracy, macroF1, logLoss, ece, thresholds, confusions } = quality;
+  const { accuracy, macroF1, logLoss, ece, thresholds, confusions, choices } = quality;
   return {
     examples: quality.answers,
     accuracy,
@@ -160,11 +180,8 @@ function plain(quality: AnswerQuality, examples: readonly Example[]): object {
       ...pair,
       lines: places.map((place) => examples[place]?.line),
     })),
+    choices: choices.map(({ choice, texts, missed = null, wrongly = null }) => ({ choice, texts, missed, wrongly })),
   };
-}
-
-function short(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 
 /** Examples and their choices, which are the labels that occur among them. */

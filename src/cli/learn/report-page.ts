@@ -1,111 +1,162 @@
 /**
  * The quality of answers, as `umpire evaluate` shows it: lines for a terminal, and the page of `--report`,
- * self-contained HTML with three charts in SVG.
+ * self-contained HTML for somebody who decides whether to rely on the answers.
  */
-import { type AnswerQuality, type JudgedAnswer, reliabilityOf, type Share } from '../../learning/quality.ts';
+import {
+  type AnswerQuality,
+  type JudgedAnswer,
+  LEAST_ABOVE,
+  reliabilityOf,
+  type Share,
+  type Threshold,
+} from '../../learning/quality.ts';
 import { visible } from '../../visible.ts';
+import type { Example } from './examples.ts';
 
 /** What the page shows. */
 export interface Report {
-  readonly title: string;
+  /** The catalog; undefined for choices without one. */
+  readonly catalog: string | undefined;
+  readonly model: string;
+  /** The file of the examples. */
+  readonly file: string;
+  readonly date: Date;
   readonly quality: AnswerQuality;
   readonly answers: readonly JudgedAnswer[];
-  readonly choices: readonly string[];
+  /** Those that were answered, in the same order. */
+  readonly examples: readonly Example[];
 }
 
-/** Pixels of a side of a chart's plotting area. */
-const SIZE = 320;
+/** Pixels of a side of the chart's plotting area. */
+const SIZE = 300;
+/** Choices up to which all answers fit into one table. */
+const MOST_IN_MATRIX = 12;
 /** The page's style sheet, within the page, since it loads nothing. */
 const STYLE =
-  'body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #ddd}svg{max-width:100%}';
+  'body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff;overflow-wrap:anywhere}h1{line-height:1.2}div{overflow-x:auto}table{border-collapse:collapse;overflow-wrap:normal}td,th{padding:.25rem .8rem .25rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #ddd}svg{max-width:100%;height:auto}.facts{color:#555}.main{font-size:1.15em}';
 
 /** The report as one HTML document that loads nothing else. */
-export function reportPage({ title, quality, answers, choices }: Report): string {
-  const rows = quality.thresholds.map(({ target, threshold, coverage, accuracy }) =>
-    threshold === undefined || coverage === undefined || accuracy === undefined
-      ? [percent(target), 'no confidence is enough', '', '']
-      : [
-          percent(target),
-          threshold.toFixed(3),
-          percent(coverage),
-          `${percent(accuracy.share)} (${percent(accuracy.low)} to ${percent(accuracy.high)})`,
-        ],
-  );
-  const confusions = quality.confusions.map(({ label, choice, count }) => [label, choice, String(count)]);
-  return `<!doctype html>
+export function reportPage({ catalog, model, file, date, quality, answers, examples }: Report): string {
+  const { answers: count, accuracy, thresholds, choices, confusions } = quality;
+  const questions = [...new Set(examples.map(({ instruction }) => instruction))];
+  const title = catalog === undefined ? 'How good the answers are' : `How good the answers of ${catalog} are`;
+  const bins = reliabilityOf(answers, Math.max(2, Math.min(10, Math.floor(count / LEAST_ABOVE))));
+  const names = choices.map(({ choice }) => choice).toSorted();
+  const rightOf = (hits: number, of: number, { low, high }: Share): string =>
+    `${hits} of ${of} (${whole(low)} to ${percent(high)})`;
+  const page = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>${escaped(title)}</title><style>${STYLE}</style></head><body>
 <h1>${escaped(title)}</h1>
-<p>${quality.answers} examples. ${figureLines(quality).map(escaped).join('; ')}.</p>
+<p class="facts">${date.toISOString().slice(0, 10)}. ${count} texts of ${escaped(file)}, whose right answers are known, decided with ${escaped(model)}. ${escaped(questions.length === 1 ? `Question: ${questions[0]}` : `${questions.length} questions.`)}</p>
+<p class="main">Of ${count} texts, ${hitsOf(accuracy, count)} got the right answer: ${percent(accuracy.share)}. From ${count} texts it follows that of all such texts between ${whole(accuracy.low)} and ${percent(accuracy.high)} are likely to be answered right.</p>
+<p class="main">${advice(thresholds, count)}</p>
 <h2>When to act on an answer</h2>
-${table(['To be right', 'Act at or above', 'Share of texts', 'Right there'], rows)}
-<h2>Reliability</h2><p>Answers by their confidence, and how many of them are right. On the line, a confidence means what it says.</p>
-${chart(
-  'confidence',
-  'right answers',
-  reliabilityOf(answers).map(({ confidence, accuracy }) => [confidence, accuracy] as const),
-  true,
+<p>Each answer has a confidence from 0 to 1. The higher the confidence from which on you act, the more answers are right there, and the more texts a person has to read.</p>
+${table(
+  ['To be right', 'Act from', 'Texts acted on', 'Texts for a person', 'Right of those acted on (95 % interval)'],
+  thresholds.map(({ target, threshold, coverage, accuracy: there }) => {
+    if (threshold === undefined || coverage === undefined || there === undefined)
+      return [percent(target), 'no confidence is enough', '0', String(count), ''];
+    const acted = Math.round(coverage * count);
+    return [
+      percent(target),
+      threshold.toFixed(3),
+      String(acted),
+      String(count - acted),
+      rightOf(hitsOf(there, acted), acted, there),
+    ];
+  }),
 )}
-<h2>Coverage</h2><p>How many of the surest answers are right, by their share of all texts.</p>
-${chart('share of texts', 'right answers', coverage(answers), false)}
-<h2>Taken for each other</h2>
-${table(['Label', 'Answer', 'Texts'], confusions)}
-<h2>Confusion matrix</h2><p>A row for each label, a column for each answer, in the order of the choices.</p>
-${matrix(answers, choices)}
+<h2>Each choice</h2>
+<p>The choices with the most mistakes come first. Found: of the texts that belong there, how many were sent there. Wrongly answered: how many of the other texts were sent there.</p>
+${table(
+  ['Choice', 'Found (95 % interval)', 'Wrongly answered'],
+  choices.map(({ choice, texts, missed, wrongly, others }) => [
+    choice,
+    missed === undefined
+      ? 'no such text'
+      : rightOf(texts - hitsOf(missed, texts), texts, { share: 0, low: 1 - missed.high, high: 1 - missed.low }),
+    wrongly === undefined ? '' : `${hitsOf(wrongly, others)} of ${others}`,
+  ]),
+)}
+<h2>Wrong answers</h2><p>The most frequent mistakes, with some of the texts.</p>
+${table(
+  ['Belongs to', 'Sent to', 'Texts', 'Some of them'],
+  confusions.map(({ label, choice, count: times, places }) => [
+    label,
+    choice,
+    String(times),
+    places.map((place) => `“${short(examples[place]?.input ?? '')}” (line ${examples[place]?.line})`).join(' '),
+  ]),
+)}
+<h2>Does a confidence mean what it says?</h2>
+<p>Each point is a group of texts with a similar confidence; the line through it is the interval in which their true share of right answers lies. On the dashed line, eight of ten answers with a confidence of .8 are right. Below it, answers are less often right than they seem.</p>
+${chart(bins)}
+${table(
+  ['Confidence, about', 'Texts', 'Right (95 % interval)'],
+  bins.map(({ confidence, count: of, accuracy: there }) => [
+    confidence.toFixed(2),
+    String(of),
+    rightOf(hitsOf(there, of), of, there),
+  ]),
+)}
+${matrix(answers, names)}
+<p class="facts">${figureLines(quality).map(escaped).join('; ')}.</p>
 </body></html>
 `;
+  // A number and its sign stay in one line.
+  return page.replaceAll(/(\d) %/g, '$1&nbsp;%');
 }
 
-/** Points of the coverage chart, about a hundred: a share of the texts, the surest first, and its accuracy. */
-function coverage(answers: readonly JudgedAnswer[]): readonly (readonly [number, number])[] {
-  const sorted = answers.toSorted((a, b) => b.confidence - a.confidence);
-  const step = Math.max(1, Math.floor(sorted.length / 100));
-  let right = 0;
-  return sorted.flatMap(({ label, choice }, i) => {
-    if (label === choice) right++;
-    return (i + 1) % step === 0 ? [[(i + 1) / sorted.length, right / (i + 1)] as const] : [];
-  });
+/** All answers in one table; nothing where there are too many choices for that. */
+function matrix(answers: readonly JudgedAnswer[], names: readonly string[]): string {
+  if (names.length > MOST_IN_MATRIX) return '';
+  const count = (row: string, column: string): number =>
+    answers.filter(({ label, choice }) => label === row && choice === column).length;
+  const rows = names.map((row) => [row, ...names.map((column) => count(row, column) || '·')]);
+  return `<h2>All answers</h2><p>A row for each choice to which texts belong, a column for each to which they were sent.</p>
+${table(['', ...names], rows)}`;
 }
 
-function chart(x: string, y: string, points: readonly (readonly [number, number])[], diagonal: boolean): string {
-  const at = ([a, b]: readonly [number, number]): string =>
-    `${(40 + a * SIZE).toFixed(1)},${(10 + (1 - b) * SIZE).toFixed(1)}`;
-  const end = 40 + SIZE;
-  const foot = 10 + SIZE;
-  return `<svg role="img" aria-label="${y} by ${x}" width="${SIZE + 70}" height="${SIZE + 60}" font-size="12" fill="#333">
-<path d="M40 10V${foot}H${end}" fill="none" stroke="#999"/>${diagonal ? `<path d="M40 ${foot}L${end} 10" stroke="#bbb" stroke-dasharray="4"/>` : ''}
-<polyline points="${points.map(at).join(' ')}" fill="none" stroke="#1f6feb" stroke-width="2"/>
-${diagonal ? points.map((point) => `<circle cx="${at(point).split(',')[0]}" cy="${at(point).split(',')[1]}" r="3" fill="#1f6feb"/>`).join('') : ''}
-<text x="36" y="${foot + 16}" text-anchor="middle">0</text><text x="${end}" y="${foot + 16}" text-anchor="middle">1</text><text x="30" y="16" text-anchor="end">1</text>
-<text x="${40 + SIZE / 2}" y="${foot + 34}" text-anchor="middle">${x}</text><text x="46" y="24">${y}</text></svg>`;
+/** What to do, in a sentence: where nine of ten are right, or else why nowhere. */
+function advice(thresholds: readonly Threshold[], count: number): string {
+  const { threshold, coverage, accuracy } = thresholds.find(({ target }) => target === ADVISED) ?? {};
+  if (threshold === undefined || coverage === undefined || accuracy === undefined)
+    return 'At no confidence are nine of ten answers right. Let a person decide, and describe the choices or let them learn from examples.';
+  const acted = Math.round(coverage * count);
+  return `Act on answers with a confidence of ${threshold.toFixed(3)} or more: these are ${acted} of ${count} texts, and ${hitsOf(accuracy, acted)} of them are right. ${acted === count ? 'No text is left for a person.' : `Send the other ${count - acted} to a person.`}`;
 }
 
-function matrix(answers: readonly JudgedAnswer[], choices: readonly string[]): string {
-  const places = new Map(choices.map((choice, place) => [choice, place]));
-  const counts = new Map<string, number>();
-  for (const { label, choice } of answers) {
-    const cell = `${places.get(label)},${places.get(choice)}`;
-    counts.set(cell, (counts.get(cell) ?? 0) + 1);
-  }
-  const asked = choices.map((choice) => answers.filter(({ label }) => label === choice).length);
-  const side = Math.max(3, Math.min(24, Math.floor(800 / choices.length)));
-  const cells = [...counts].map(([cell, count]) => {
-    const [row = 0, column = 0] = cell.split(',').map(Number);
-    const names = `${choices[row]} answered ${choices[column]}: ${count}`;
-    const colour = row === column ? '31,111,235' : '207,34,46';
-    return `<rect x="${column * side}" y="${row * side}" width="${side}" height="${side}" fill="rgba(${colour},${(0.15 + 0.85 * (count / (asked[row] ?? 1))).toFixed(2)})"><title>${escaped(names)}</title></rect>`;
-  });
-  const size = side * choices.length;
-  return `<svg role="img" aria-label="confusion matrix" width="${size}" height="${size}" style="border:1px solid #ccc">${cells.join('')}</svg>
-<ol>${choices.map((choice) => `<li>${escaped(choice)}</li>`).join('')}</ol>`;
+/** The share of right answers at which the page advises to act. */
+const ADVISED = 0.9;
+
+/** The right answers by confidence, each group with its interval and count. */
+function chart(bins: ReturnType<typeof reliabilityOf>): string {
+  const [x, y] = [
+    (value: number) => (44 + value * SIZE).toFixed(1),
+    (value: number) => (24 + (1 - value) * SIZE).toFixed(1),
+  ];
+  const ticks = [0, 0.5, 1].map(
+    (value) =>
+      `<text x="${x(value)}" y="${SIZE + 40}" text-anchor="middle">${value}</text><text x="38" y="${y(value)}" dy="4" text-anchor="end">${value}</text>`,
+  );
+  const points = bins.map(
+    ({ confidence, accuracy: { share, low, high } }) =>
+      `<path d="M${x(confidence)} ${y(low)}V${y(high)}" stroke="#8ab4f0" stroke-width="3"/><circle cx="${x(confidence)}" cy="${y(share)}" r="5" fill="#1f6feb"/>`,
+  );
+  return `<svg role="img" aria-label="right answers by confidence" viewBox="0 0 ${SIZE + 70} ${SIZE + 64}" width="${SIZE + 70}" font-size="13" fill="#333">
+<path d="M${x(0)} ${y(1)}V${y(0)}H${x(1)}" fill="none" stroke="#999"/><path d="M${x(0)} ${y(0)}L${x(1)} ${y(1)}" stroke="#999" stroke-dasharray="4"/>
+${ticks.join('')}${points.join('')}
+<text x="${x(0.5)}" y="${SIZE + 58}" text-anchor="middle">confidence</text><text x="4" y="14">share of right answers</text></svg>`;
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   if (rows.length === 0) return '<p>None.</p>';
-  const line = (cells: readonly string[], name: string): string =>
-    `<tr>${cells.map((cell) => `<${name}>${escaped(cell)}</${name}>`).join('')}</tr>`;
-  return `<table>${line(head, 'th')}${rows.map((row) => line(row, 'td')).join('')}</table>`;
+  const line = (cells: readonly (string | number)[], name: string): string =>
+    `<tr>${cells.map((cell) => `<${name}>${escaped(String(cell))}</${name}>`).join('')}</tr>`;
+  return `<div><table>${line(head, 'th')}${rows.map((row) => line(row, 'td')).join('')}</table></div>`;
 }
 
 function escaped(text: string): string {
@@ -114,6 +165,21 @@ function escaped(text: string): string {
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
     .replaceAll('"', '&quot;');
+}
+
+/** The beginning of a text. */
+export function short(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}
+
+/** How many of a number of texts a share is. */
+function hitsOf({ share }: Share, count: number): number {
+  return Math.round(share * count);
+}
+
+/** A share as `81.3`, where another with a percent sign follows. */
+function whole(value: number): string {
+  return (100 * value).toFixed(1);
 }
 
 /** A share as `81.3 %`. */
@@ -144,5 +210,25 @@ export function thresholdLines({ thresholds }: AnswerQuality): readonly string[]
         return `${head}no confidence is enough`;
       return `${head}${threshold.toFixed(3).padEnd(17)}${percent(coverage).padEnd(16)}${interval(accuracy)}`;
     }),
+  ];
+}
+
+/** Choices that `choiceLines` shows at most. */
+const ROWS = 20;
+
+/** A line for each choice, those with the most mistakes first: how often it is missed, and wrongly answered. */
+export function choiceLines({ choices }: AnswerQuality): readonly string[] {
+  const said = (share: Share | undefined, of: number): string =>
+    share === undefined ? 'no such text' : `${hitsOf(share, of)} of ${of}, ${percent(share.share)}`;
+  const left = choices.length - ROWS;
+  return [
+    'missed                wrongly answered      choice',
+    ...choices
+      .slice(0, ROWS)
+      .map(
+        ({ choice, texts, missed, wrongly, others }) =>
+          `${said(missed, texts).padEnd(22)}${said(wrongly, others).padEnd(22)}${JSON.stringify(choice)}`,
+      ),
+    ...(left > 0 ? [`and ${left} choices with fewer mistakes`] : []),
   ];
 }

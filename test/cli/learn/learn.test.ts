@@ -42,15 +42,10 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   // Another choice than the one whose letters a text has: only examples can say so.
   const labels = texts.map((_, i) => ['mno', 'xyz', 'abc'][i % 3] as string);
   const file = join(data, 'labels.jsonl');
-  const write = (from: number) =>
-    writeFileSync(
-      file,
-      texts
-        .flatMap((input, i) =>
-          i < from ? [] : [`${JSON.stringify({ input, instruction: 'which', label: labels[i] })}\n`],
-        )
-        .join(''),
-    );
+  const write = (from: number, to = texts.length) => {
+    const lines = texts.map((input, i) => `${JSON.stringify({ input, instruction: 'which', label: labels[i] })}\n`);
+    writeFileSync(file, lines.slice(from, to).join(''));
+  };
   const wait = () => new Promise((resolve) => setTimeout(resolve, 1000));
   const unseen = texts.slice(0, 15);
   const right = (answers: readonly Decided[]) => answers.filter(({ choice }, i) => choice === labels[i]).length;
@@ -73,7 +68,10 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   const again = await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh');
   t.regex(again.out, new RegExp(`digest ${digest}`), again.err);
 
-  // It is shown, measured, exported and imported, and goes with the catalog.
+  // It is measured on what it did not learn from, exported and imported, and goes with the catalog.
+  const known = await umpire('evaluate', '--catalog', 'letters', '--owner', 'acme', file);
+  t.regex(known.err, /75 of 75 examples are nearly the same as ones that the catalog learned from/);
+  write(0, 15);
   const measured = await umpire('evaluate', '--catalog', 'letters', '--owner', 'acme', '--json', file);
   t.is(measured.status, 0, measured.err);
   t.true(JSON.parse(measured.out).accuracy.share > 0.5);
@@ -190,12 +188,19 @@ test('evaluate reads CSV, prints thresholds and confusions, and writes a page th
 
   const html = readFileSync(page, 'utf8');
   t.regex(html, /default-src 'none'/);
-  t.is(html.match(/<svg /g)?.length, 3);
-  for (const head of ['Reliability', 'Coverage', 'Confusion matrix', 'When to act on an answer'])
+  t.is(html.match(/<svg /g)?.length, 1);
+  for (const head of ['When to act on an answer', 'Each choice', 'Wrong answers', 'All answers'])
     t.true(html.includes(`<h2>${head}</h2>`), head);
+  // In sentences: which file, how many, what is likely of other texts, and what to do.
+  const words = html.replaceAll('&nbsp;', ' ');
+  t.regex(words, /30 texts of .*e\.csv, whose right answers are known, decided with tiny@r1\. Question: which</);
+  t.regex(words, /Of 30 texts, \d+ got the right answer: [\d.]+ %\. .* between [\d.]+ and [\d.]+ % are likely/);
+  t.regex(words, /Act on answers with a confidence of [\d.]+ or more|At no confidence are nine of ten answers right/);
+  t.regex(words, /<td>abc<\/td><td>\d+ of 10 \([\d.]+ to [\d.]+ %\)<\/td><td>\d+ of 20<\/td>/);
+  t.regex(words, /“mno, &quot;\d+&quot;” \(line \d+\)/);
   // Nothing from elsewhere, and no choice as markup.
   t.notRegex(html, /(src|href)=|url\(|<script|<b>/);
   t.true(html.includes('&lt;b&gt;&amp;&quot;x'));
-  t.true(html.includes(`${(100 * figures.accuracy.share).toFixed(1)} %`));
+  t.true(words.includes(`${(100 * figures.accuracy.share).toFixed(1)} %`));
   t.notRegex(html, /NaN|undefined/);
 });
