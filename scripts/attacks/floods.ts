@@ -7,6 +7,7 @@ import { connect, type Socket } from 'node:net';
 import { FLAG, frame, headers, PREFACE, request, rst, settings, TYPE, word } from '../../test/support/http2-frames.ts';
 import type { Attack } from './attacks.ts';
 import { ask, keptAgent } from './calls.ts';
+import { storeLargeCatalog } from './holding.ts';
 import { sleep, until } from './shown.ts';
 
 const GRPC = [
@@ -117,13 +118,7 @@ const largeAnswers =
   (how: string): Attack =>
   async ({ port, issueKey }, seconds, scale = 8) => {
     const key = await issueKey('large');
-    const choices = Array.from({ length: 300 }, (_, index) => `${'q'.repeat(3450)}${index}`);
-    const made = await ask(port, {
-      path: '/v1/catalogs',
-      key,
-      body: JSON.stringify({ id: 'large', model: 'minilm-l6', choices }),
-    });
-    if (made.status !== 201) throw new Error(`the catalog was not made: ${made.status} ${made.text}`);
+    await storeLargeCatalog(port, key);
     let bytes = 0;
     const statuses = new Map<number, number>();
     await Promise.all(

@@ -83,7 +83,7 @@ export const MAX_PIPELINED = 16;
  * Streams that one HTTP/2 session may begin in one turn of the event loop, and is ended beyond: a stream that is taken
  * back at once still costs 25 µs. It may have this many only if it took most of them back, or if the turn was long.
  */
-export const MAX_STREAMS_OF_A_TURN = 4 * MAX_STREAMS;
+export const MAX_STREAMS_OF_A_TURN = 2 * MAX_STREAMS;
 /** Milliseconds that an HTTP/2 session without streams is kept: gRPC channels idle for long. */
 export const SESSION_IDLE_TIMEOUT = 15 * 60_000;
 /**

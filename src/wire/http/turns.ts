@@ -118,6 +118,8 @@ function next(): void {
     } else {
       readOn(line);
       line.used = 0;
+      // What one of its sessions reads may take several milliseconds, so that no other line reads on in this turn.
+      if (line.sessions.size > 0) return;
     }
     used += SHARE;
   }

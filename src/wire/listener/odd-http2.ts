@@ -72,9 +72,12 @@ export function answerOddHttp2(
       return;
     }
     const work = (): ReturnType<Work> => {
-      if (!stream.destroyed) beginLate(stream, () => compatibility.call(server, stream, headers, ...rest));
-      else if (connection !== undefined) holdings.reset(connection, headers);
-      return { requests: 1, more: false };
+      if (!stream.destroyed) {
+        beginLate(stream, () => compatibility.call(server, stream, headers, ...rest));
+        return { requests: 1, more: false };
+      }
+      if (connection !== undefined) holdings.reset(connection, headers);
+      return { requests: 0, more: false };
     };
     if (connection === undefined) work();
     else takeTurn(holdings.lineOf(connection, headers), work);
