@@ -80,7 +80,7 @@ async function serve(
   ports: Readonly<Record<string, number>>,
 ): Promise<ChildProcess> {
   // Without an option the bridge listens where the page says.
-  const usual = /bridge --url/.test(text) ? `${text.trimEnd()} --keys drop --port ${ports['8090']}` : text;
+  const usual = /bridge --url/.test(text) ? `${text.trimEnd()} --port ${ports['8090']}` : text;
   const port = Number(/--port (\d+)/.exec(usual)?.[1]);
   const child = spawn('sh', ['-euc', usual], {
     cwd: folder,

@@ -2,7 +2,6 @@
 import type { Metrics } from '../front/metrics.ts';
 import type { Site } from '../front/port.ts';
 import type { Umpire } from '../front/umpire.ts';
-import { createLogSink, LOG_LEVELS } from '../logger.ts';
 import { readArguments } from './arguments.ts';
 import { type Command, type Terminal, UsageError } from './command.ts';
 
@@ -54,6 +53,7 @@ export async function serveSite(
   terminal: Terminal,
   make: (umpire: Umpire, metrics: Metrics) => Site,
 ): Promise<void> {
+  const { createLogSink, LOG_LEVELS } = await import('../logger.ts');
   const { Port } = await import('../front/port.ts');
   const { Metrics } = await import('../front/metrics.ts');
   const { Umpire } = await import('../front/umpire.ts');

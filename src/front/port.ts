@@ -69,9 +69,12 @@ export class Port {
     this.#metrics = metrics;
     const connections = new Places(CONNECTIONS, CONNECTIONS_EACH);
     const times = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5000 };
-    this.#server = createServer({ ...times, keepAliveTimeout: IDLE_TIME }, (request, response) =>
-      this.#answer(request, response),
-    );
+    this.#server = createServer({ ...times, keepAliveTimeout: IDLE_TIME }, (request, response) => {
+      this.#answer(request, response).catch((error: unknown) => {
+        logger.error({ err: error }, 'a fault that left a request without an answer');
+        request.socket.destroy();
+      });
+    });
     this.#server.setTimeout(IDLE_TIME).on('connection', (socket) => {
       const release = connections.take(socket.remoteAddress ?? '');
       if (typeof release === 'string') socket.destroy();
