@@ -221,9 +221,13 @@ class CargoFeed:
         self.firsts = np.flatnonzero(~np.concatenate([[False], self.rows.paired[:-1]]))
         names = json.loads((folder / "run.json").read_text())["watched"]
         self.watched = self.watched_sets(Rows.of(arrays, "watched"), names)
-        source = Source(self.drawn, PROCESSES).drawn(0)
+        self.drawing = Source(self.drawn, PROCESSES).drawn(0)
         # Asked for once at once, so that other processes begin before this one has a GPU.
-        self.source = chain([next(source)], source)
+        self.source = chain([next(self.drawing)], self.drawing)
+
+    def close(self) -> None:
+        """Ends the other processes."""
+        self.drawing.close()
 
     def watched_sets(self, rows: Rows, counts: dict[str, int]) -> dict[str, Watched]:
         """The held-out sets, which stand one behind another."""

@@ -28,8 +28,6 @@ from .train_b import GPU, Trainer, channels_of, keep_memory
 from .watch import RATIOS, watch
 
 WEIGHTS, REPORT, LOG = "weights.{}", "carried.json", "log.txt"
-# Seconds that are left for the files at the end, beside the last looks.
-LEFT = 20 if GPU else 30
 # The share of the time that a look at the held-out sets may take, and the rows of each that are tried to learn that.
 LOOK_SHARE, TRIED_ROWS = 0.05, 2
 # With so many minutes for each, another seed is trained on its own, and the seeds' weights are averaged.
@@ -37,8 +35,9 @@ MINUTES_A_SEED, MOST_SEEDS = 10.0, 3
 
 
 class CarriedTrainer(Trainer):
-    """Whose checkpoints are files to be carried back."""
+    """Whose checkpoints are files to be carried back, and whose minutes are those of the clock."""
 
+    longest_step = float("inf")
     out: Path
     told: dict
 
@@ -118,12 +117,18 @@ def run(folder: Path, end: float, options: argparse.Namespace, log) -> None:
     report["watched"] = {"ratios": RATIOS, "before": before}
     seeds = options.seeds or int((end - time.time()) / 60 // MINUTES_A_SEED)
     seeds = min(MOST_SEEDS, max(1, seeds))
-    states, left = [], LEFT + (2 if seeds > 1 else 1) * 1.2 * looked
+    states, looks = [], 1.2 * looked * (2 if seeds > 1 else 1)
     for number in range(seeds):
-        minutes = max(0.1, (end - left - time.time()) / 60 / (seeds - number))
-        own = replace(settings, minutes=minutes, seed=settings.seed + number)
+        own = replace(settings, minutes=1.0, seed=settings.seed + number)
         trainer = CarriedTrainer(feed, start, None, own, options.out, log)
         trainer.out, trainer.told = options.out, report
+        if number == 0:  # so there is something from the first minute on, and it is known what that takes
+            wrote = time.time()
+            trainer.save()
+            wrote = time.time() - wrote
+        left = end - time.time() - looks - 1.5 * wrote * (2 if seeds > 1 else 1)
+        trainer.settings = replace(own, minutes=max(0.1, left / 60 / (seeds - number)))
+        trainer.last = trainer.saved_at = trainer.watched_at = time.time()
         trainer.run()
         states.append(trainer.kept)
         log(f"seed {number + 1} of {seeds}: {trainer.done}")
@@ -137,6 +142,7 @@ def run(folder: Path, end: float, options: argparse.Namespace, log) -> None:
     log(f"after: ratios {RATIOS} {np.mean(list(after.values()), 0).round(3)}")
     for name in before:
         log(f"  {name}: {np.round(before[name], 2)} -> {np.round(after[name], 2)}")
+    feed.close()
     log("done")
 
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from .everyday import BLANKS, FOLDER, residual
+from .everyday import BLANKS, FOLDER
 from .records import Decision
 from .table_draws import BARE, Column, Lexicon, Table
 from .wordings import RESIDUAL, VERDICTS, YES_NO
@@ -52,6 +52,11 @@ ORDERS = tuple(
 # Verdicts by their plain names, and the places of these in YES_NO or VERDICTS.
 PLAIN = {("yes", "no"): (0, 1), ("no", "yes"): (1, 0), ("true", "false", "not stated"): (0, 1, 2)}
 ANSWERS = {"yes", "no", "true", "false"}
+# Names that say that no other choice fits. "Not allowed" and "no pain" do not.
+NONE_FITS = re.compile(
+    "none of|neither( of|$)|(something|anything|everything|someone|somewhere) else|other\\b|unclear|unknown|cannot be"
+    "|not (stated|said|mentioned|given|known|clear|settled|applicable)"
+)
 
 
 def column(wordings: tuple[str, ...], lists: Sequence[tuple[str, ...]]) -> Column:
@@ -139,9 +144,11 @@ def read_tables(folder: Path = TABLES) -> list[Table]:
 
 def lexicon(tables: Sequence[Table]) -> Lexicon:
     """The words that drawing from these tables has to know."""
-    names = {name for table in tables for asked in table.columns for names in asked.lists for name in names}
+    # A name in another language stands in the place of an English one.
+    named = [names for table in tables for asked in table.columns for names in zip(*asked.lists, strict=True)]
+    none_fits = {name for names in named if any(NONE_FITS.match(n.lower()) for n in names) for name in names}
     return Lexicon(
-        frozenset(RESIDUAL) | {name for name in names if residual(name)},
+        frozenset(RESIDUAL) | none_fits,
         tuple(RESIDUAL),
         tuple(BLANKS),
         tuple(map(tuple, YES_NO)),

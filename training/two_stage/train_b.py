@@ -37,8 +37,6 @@ WEIGHT_DECAY = 0.01
 # Of each held-out set, the rows that stand for what is typical.
 TYPICAL_ROWS = 6
 STEPS_A_LINE = 100
-# Seconds that a step counts at most: a stopped process does not use up its minutes.
-LONGEST_STEP = 30.0
 
 
 # Of mallopt(3).
@@ -79,6 +77,9 @@ class Trainer:
 
     `done` is how far it has come, and with the weights all that a checkpoint holds.
     """
+
+    # Seconds that a step counts at most: a stopped process does not use up its minutes.
+    longest_step = 30.0
 
     def __init__(
         self,
@@ -159,7 +160,7 @@ class Trainer:
     def progress(self) -> float:
         """How much of the way is done, from 0 to 1; counts the time since the last call."""
         now = time.time()
-        self.done["seconds"] += min(now - self.last, LONGEST_STEP)
+        self.done["seconds"] += min(now - self.last, self.longest_step)
         self.last = now
         return max(self.done["rows"] / self.settings.rows, self.done["seconds"] / 60 / self.settings.minutes)
 
@@ -238,14 +239,14 @@ class Trainer:
             return time.time() - started
 
         torch.set_float32_matmul_precision("high")
-        plain, layers = seconds(), self.model.encoder.layers
+        plain, compiled, layers = 0.0, float("inf"), self.model.encoder.layers
         try:
+            plain = seconds()
             for layer in layers:
                 layer.compile(dynamic=True)
             compiled = seconds()
         except Exception as error:  # whatever the compiler lacks here, training goes on without it
             self.log(f"stage B: layers are not compiled: {type(error).__name__}: {str(error)[:300]}")
-            compiled = float("inf")
         self.log(f"stage B: {TRIED_STEPS - COMPILING_STEPS} steps take {plain:.3f} s, compiled {compiled:.3f} s")
         if compiled >= plain:
             for layer in layers:
@@ -263,7 +264,7 @@ class Trainer:
                 self.start_rounding()
             try:
                 self.step(batch, self.taught(chunk, a, part), progress)
-            except torch.OutOfMemoryError:
+            except torch.cuda.OutOfMemoryError:
                 self.optimiser.zero_grad()
                 torch.cuda.empty_cache()
                 self.tokens_a_batch = max(1024, self.tokens_a_batch // 2)

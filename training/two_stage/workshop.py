@@ -257,7 +257,9 @@ class Workshop:
 
     def watched(self) -> dict[str, list[Decision]]:
         """Rows of the sets that training is watched by."""
-        return {name: rows for name, rows in self.held(self.options.watched_rows, 5).items() if name in WATCHED}
+        return {
+            name: rows for name, rows in self.held(self.options.watched_rows, 5).items() if name in WATCHED and rows
+        }
 
     def stage_b(self, settings: Settings) -> None:
         """Trains stage B; what it is trained with and on stands in `settings.json`."""
