@@ -263,7 +263,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return config;
 }
 
-/** The folder for what engines keep, in the data folder: that of the embedded store, or one that is named beside Redis. */
+/** The folder for what engines keep: in that of the embedded store, or in one that is named beside Redis. */
 function cacheDirOf(store: StoreSettings, named: string): string {
   const folder = store.kind === 'sqlite' ? store.folder : named;
   return folder === '' ? '' : resolve(folder, 'cache');

@@ -1,9 +1,9 @@
 /**
  * What the service takes before it has done anything: the time from the start of its process until it is ready, the CPU
  * time of the serving process in it, and the resident memory once it is idle; as shipped, and with what an operator may
- * switch on. The variants take turns. Then what its engines take: with an empty data folder and with one that an earlier
- * start has filled, until one that was killed decides again, and how much memory they have for themselves; and where the
- * time of loading each model goes.
+ * switch on. The variants take turns. Then what its engines take: with an empty data folder and with one that an
+ * earlier start has filled, until one that was killed decides again, and how much memory they have for themselves; and
+ * where the time of loading each model goes.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -13,11 +13,11 @@ const cpu = (): number => {
 };
 
 const [, , folder = '', cacheDir = ''] = process.argv;
-const steps: Record<string, number> = { 'begin the process': cpu() };
+const STEPS: Record<string, number> = { 'begin the process': cpu() };
 const timed = async <T>(step: string, work: () => Promise<T>): Promise<T> => {
   const before = cpu();
   const result = await work();
-  steps[step] = cpu() - before;
+  STEPS[step] = cpu() - before;
   return result;
 };
 
@@ -37,4 +37,4 @@ const load = async (step: string, cache: string): Promise<void> => {
 await load('load it', '');
 await load('make its entry', cacheDir);
 await load('load its entry', cacheDir);
-process.stdout.write(JSON.stringify(steps));
+process.stdout.write(JSON.stringify(STEPS));

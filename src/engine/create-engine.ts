@@ -43,7 +43,6 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   });
   await watch.scanned;
   if (settings.cacheDir !== '') await tidyCache(settings.cacheDir);
-
   const engines = createEngineGroup({
     settings,
     concurrency: 1,

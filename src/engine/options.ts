@@ -11,9 +11,7 @@ export interface EngineOptions {
   /** How many engine processes there are. */
   readonly engines: number;
   readonly logger: EngineLogger;
-  /**
-   * A folder in which engines keep what they would compute again, see worker/cache.ts; the default, '', stands for none.
-   */
+  /** A folder in which engines keep what they would compute again, see worker/cache.ts; by default '', none. */
   readonly cacheDir?: string;
   /** Which packages of the folder are served: `<id>` or `<id>@<revision>`; all of them if the list is empty. */
   readonly models?: readonly string[];

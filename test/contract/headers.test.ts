@@ -19,14 +19,14 @@ test('a decision', async (t) => {
   const { headers, text } = await decide(service.port, VALID_BODY);
   t.is(headers['content-type'], 'application/json');
   t.is(headers['content-length'], String(Buffer.byteLength(text)));
-  t.deepEqual(Object.keys(headers).toSorted(), ALWAYS);
+  t.deepEqual(Object.keys(headers).toSorted(), [...ALWAYS, 'x-umpire-languages']);
 });
 
 test('a decision for a key says where its time went; one without does not', async (t) => {
   const { headers: key } = await issueKey(stores, 'owner');
   const { headers } = await send(service.port, { body: JSON.stringify(VALID_BODY), headers: key });
   t.regex(String(headers['server-timing']), /^queue;dur=\d+\.\d\d, tokenize;dur=\d+\.\d\d, infer;dur=\d+\.\d\d$/);
-  t.deepEqual(Object.keys(headers).toSorted(), [...ALWAYS, 'server-timing'].sort());
+  t.deepEqual(Object.keys(headers).toSorted(), [...ALWAYS, 'server-timing', 'x-umpire-languages'].sort());
 });
 
 test('a body of characters beyond ASCII has its length in bytes', async (t) => {

@@ -212,7 +212,9 @@ test.serial('nothing secret is in logs, errors, process titles or the embedded s
   }
   await sleep(100);
   const [titles, commands] = ['comm', 'cmdline'].map((name) => readFileSync(`/proc/${server.pid}/${name}`, 'utf8'));
-  const stored = readdirSync(t.context.folder).map((file) => readFileSync(join(t.context.folder, file), 'latin1'));
+  const stored = readdirSync(t.context.folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => readFileSync(join(t.context.folder, name), 'latin1'));
   // Ids that a caller asked for may be in its own answers; a key is no id, but here one was put in a path.
   const errors = answers.filter(({ text }) => !text.includes('catalog_not_found')).map(({ text }) => text);
   const seen = [...servers.map(({ output }) => output()), ...errors, titles, commands, ...stored].join('\n');

@@ -1,7 +1,8 @@
 /**
  * The revisions of models that are served, and what state each is in. A package that appears in the folder becomes a
  * revision; one that changes becomes a new generation of it, which takes over when an engine has loaded it, so that the
- * old one serves until then; one that disappears serves the jobs that it has and is then unloaded.
+ * old one serves until then; one that disappears serves the jobs that it has and is then unloaded. One file: a class
+ * and its states.
  */
 import type { CostProfile } from '../cost-profile.ts';
 import type { ModelRevision, ModelStatus } from '../engine.ts';

@@ -121,7 +121,7 @@ export function createEstimates(clock: () => number = () => performance.now()): 
       const size = sizeOf(shape, inputTokens, misses, choiceTokens ?? (choicesLength / choices) * density);
       const seen = Math.min(50, Math.max(0.2, occupied / (jobCost(profile, size) + readingCost(shape, misses))));
       const densities = experiences.get(revision)?.densities ?? newDensities();
-      densities.set(caller, learn(density, Math.min(MOST_DENSITY, inputTokens / premiseLength)));
+      densities.set(caller, learn(density, Math.min(MOST_DENSITY, inputTokens / Math.max(1, premiseLength))));
       experiences.set(revision, { densities, slowness: learn(slowness, seen) });
     },
   };

@@ -140,8 +140,8 @@ export class EngineSlot {
   }
 
   /**
-   * Loads the wanted models into a process that serves nothing, and lets it serve: already before it has all of them, if
-   * those that are left were loaded by others and so are loaded soon. Unless `all` is set, a model that engines have
+   * Loads the wanted models into a process that serves nothing, and lets it serve: already before it has all of them,
+   * if those that are left were loaded by others and so are loaded soon. Unless `all` is set, a model that engines have
    * ended with is loaded later, in a process beside this one.
    */
   async #begin(run: ProcessRun, all: boolean): Promise<void> {

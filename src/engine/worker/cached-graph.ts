@@ -33,9 +33,9 @@ const ALIGNMENT = 64;
 const PIECE = 1 << 20;
 
 /**
- * The graph that `content` tells from others, from the folder; where it is not there, it is loaded and, if possible, put
- * there. `checked`: an engine of this service has checked the entry, or made it. `load` loads the graph, and saves it as
- * it was optimised in a file of this name if it is given one. Rejects with what `load` rejects with.
+ * The graph that `content` tells from others, from the folder; where it is not there, it is loaded and, if possible,
+ * put there. `checked`: an engine of this service has checked the entry, or made it. `load` loads the graph, and saves
+ * it as it was optimised in a file of this name if it is given one. Rejects with what `load` rejects with.
  */
 export async function cachedGraph(
   folder: string,

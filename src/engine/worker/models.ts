@@ -1,6 +1,6 @@
 /**
  * The models that one engine process has loaded, and what it does with them. A model is served once it has made its
- * canary decision.
+ * canary decision. One file: the life of a model here.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -92,43 +92,22 @@ export function createLoadedModels(
     await settle(model?.settlements, false);
   };
 
-  /** What the model's work costs: measured, or remembered from an earlier measurement unless that is in doubt. */
-  const profileOf = async ({ manifest, family }: LoadedModel, inDoubt: boolean): Promise<CostProfile> => {
-    if (cacheDir === '' || family.server !== undefined) return await family.profile();
-    const { RUNTIME_VERSION } = await import('./runtime.ts');
-    const costs = new RememberedCosts(cacheDir, manifest, RUNTIME_VERSION);
-    const remembered = inDoubt ? undefined : await costs.read();
-    if (remembered !== undefined) return remembered;
-    const measured = await family.profile();
-    await costs.write(measured);
-    return measured;
-  };
-
   return {
     async load({ key, folder, manifest, profile, proven, inDoubt }) {
       const settlements: Settlement[] = [];
       try {
         let model = models.get(key);
         if (model === undefined) {
-          const problems = proven ? [] : await verifyFiles(folder, manifest.files);
-          if (problems.length > 0) return { kind: 'load_failed', problems };
           const inHand = { folder, manifest, verified: !proven, cacheDir, settlements };
-          const family = await loadFamily(
-            manifest.family,
-            partsOf(inHand, (found) => unready(key, found)),
-          );
-          model = { manifest, family, settlements };
+          model = await modelIn(inHand, (found) => unready(key, found));
           models.set(key, model);
-          if (manifest.unread !== undefined && family.tokenizer.unreadShare === undefined) {
-            throw new InvalidOptions(['unread needs a tokenizer whose vocabulary has words: WordPiece or Unigram']);
-          }
         }
         const { server } = model.family;
         // A server that was away may have come back with another model.
         if (server !== undefined) cache.forget(key);
         const found = await server?.connect();
         if (found !== undefined && found.problems.length > 0) return { kind: 'load_failed', ...found };
-        const known = profile ?? (await profileOf(model, inDoubt));
+        const known = profile ?? (await profileOf(model, cacheDir, inDoubt));
         await releaseSpare();
         return { kind: 'loaded', profile: known };
       } catch (error) {
@@ -174,6 +153,33 @@ export function createLoadedModels(
     isRemote: (key) => models.get(key)?.family.server !== undefined,
     takeCounts: () => [...models.values()].flatMap(({ family }) => family.server?.takeCounts() ?? []),
   };
+}
+
+/** What a model's work costs: measured, or remembered from an earlier measurement unless that is in doubt. */
+async function profileOf({ manifest, family }: LoadedModel, cacheDir: string, inDoubt: boolean): Promise<CostProfile> {
+  if (cacheDir === '' || family.server !== undefined) return await family.profile();
+  const { RUNTIME_VERSION } = await import('./runtime.ts');
+  const costs = new RememberedCosts(cacheDir, manifest, RUNTIME_VERSION);
+  const remembered = inDoubt ? undefined : await costs.read();
+  if (remembered !== undefined) return remembered;
+  const measured = await family.profile();
+  await costs.write(measured);
+  return measured;
+}
+
+/** The model of a package. Throws InvalidOptions, or what its family throws. */
+async function modelIn(
+  inHand: PackageInHand & { readonly manifest: Manifest },
+  unready: FamilyParts['unready'],
+): Promise<LoadedModel> {
+  const { folder, manifest, verified, settlements } = inHand;
+  const problems = verified ? await verifyFiles(folder, manifest.files) : [];
+  if (problems.length > 0) throw new InvalidOptions(problems);
+  const family = await loadFamily(manifest.family, partsOf(inHand, unready));
+  if (manifest.unread === undefined || family.tokenizer.unreadShare !== undefined)
+    return { manifest, family, settlements };
+  await family.dispose();
+  throw new InvalidOptions(['unread needs a tokenizer whose vocabulary has words: WordPiece or Unigram']);
 }
 
 async function settle(settlements: Settlement[] = [], sound: boolean): Promise<void> {

@@ -31,9 +31,9 @@ const LEAST_EXTERNAL = 1024;
 
 /**
  * Loads a graph. `weights` are all files that the graph names as external data, if one of them is coded (`.bits`): its
- * data is what the file decodes to. `optimised`: a file in which the graph is saved as it is run here, with its weights,
- * packed, in another one of that name and `.data`. Rejects with the runtime's error if the file is not a graph that it
- * can run.
+ * data is what the file decodes to. `optimised`: a file in which the graph is saved as it is run here, with its
+ * weights, packed, in another one of that name and `.data`. Rejects with the runtime's error if the file is not a graph
+ * that it can run.
  */
 export async function loadGraph(path: string, weights: readonly string[] = [], optimised?: string): Promise<Graph> {
   const options = optimised === undefined ? SESSION_OPTIONS : savingTo(optimised);
