@@ -7,7 +7,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
-import { availableParallelism, cpus, loadavg } from 'node:os';
+import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
 import type { CostProfile } from '../cost-profile.ts';
 import type { Manifest } from '../packages/manifest.ts';
@@ -16,9 +16,6 @@ import type { Manifest } from '../packages/manifest.ts';
 const FORMAT = 1;
 /** Milliseconds after which what no engine has used is removed. */
 const UNUSED = 7 * 24 * 3_600_000;
-
-/** Processes for each core that wait to run on a busy machine. */
-const BUSY = 2;
 
 /** The end of the name of what is not complete. */
 export const DRAFT = '.new';
@@ -87,9 +84,8 @@ export class RememberedCosts {
     }
   }
 
-  /** What was measured on a busy machine is not kept: work takes longer there. Never rejects. */
+  /** Never rejects. */
   async write(profile: CostProfile): Promise<void> {
-    if ((loadavg()[0] ?? 0) > BUSY * availableParallelism()) return;
     const draft = `${this.#path}.${process.pid}${DRAFT}`;
     const text = JSON.stringify(profile);
     try {
