@@ -36,18 +36,18 @@ test('a question of an owner is new to everybody else', async (t) => {
     choices: ['billing', 'shipping'],
     instruction: 'Which team?',
   });
-  /** The least of five, since a busy machine makes one of them long. */
-  const least = async (whose: (turn: number) => JobTerms): Promise<number> => {
-    const times: number[] = [];
-    for (let turn = 0; turn < 5; turn++) {
-      const outcome = await engine.score({ ...question, input: 'It broke.' }, whose(turn));
-      times.push(outcome.kind === 'scored' ? outcome.timings.infer : Number.NaN);
-    }
-    return Math.min(...times);
+  const timeOf = async (whose: JobTerms): Promise<number> => {
+    const outcome = await engine.score({ ...question, input: 'It broke.' }, whose);
+    return outcome.kind === 'scored' ? outcome.timings.infer : Number.NaN;
   };
   t.is(await cached(engine, question, owner('victim')), 0);
-  const known = await least(() => owner('victim'));
   t.is(await cached(engine, question, terms()), 0);
-  const unknown = await least((turn) => owner(`other ${turn}`));
+  // In turns, and the least of eight: a machine that is busy makes one of them long, or all of a while.
+  const times: (readonly [known: number, unknown: number])[] = [];
+  for (let turn = 0; turn < 8; turn++) {
+    times.push([await timeOf(owner('victim')), await timeOf(owner(`other ${turn}`))]);
+  }
+  const known = Math.min(...times.map(([time]) => time));
+  const unknown = Math.min(...times.map(([, time]) => time));
   t.true(unknown > known, `${unknown} ms, known to its owner ${known} ms`);
 });
