@@ -160,9 +160,9 @@ export interface components {
             input: string;
             /** @description The question or decision instruction, at least one character. */
             instruction: string;
-            /** @description The allowed answers: 2 to 300, unique, none empty. Their order never matters. */
+            /** @description The allowed answers: 2 to 300, unique, none empty. Their order never matters. A request has exactly one of `choices` and `catalog`. */
             choices?: string[];
-            /** @description The identifier of a stored catalog that the caller's key owns. */
+            /** @description The identifier of a stored catalog that the caller's key owns. A request has exactly one of `choices` and `catalog`. */
             catalog?: string;
         };
         /** @description Decision is the answer to one request. */
@@ -282,7 +282,7 @@ export interface components {
              */
             visibility: "private";
         };
-        /** @description Every failure. Programs decide by the HTTP status and `error.type`. */
+        /** @description Every failure. Programs decide by the HTTP status and `error.type`, and by `error.code` where one status has several causes: `quota_exceeded` is not worth a retry, `rate_limit_exceeded` is. */
         ErrorResponse: {
             error: {
                 /** @description For logs and operators; its wording may change. */
@@ -312,12 +312,18 @@ export interface components {
         "X-Request-ID": string;
         /** @description Whole seconds to wait at least. Absent where waiting does not help. */
         "Retry-After": number;
+        /** @description The codings that a body may have; only where its coding is what was refused. */
+        "Accept-Encoding": "gzip";
         /** @description The scheme of the key. */
         "WWW-Authenticate": "Bearer";
         /** @description The path of what was created. */
         Location: string;
         /** @description The digest of what the catalog has learned from examples; absent where nothing learned was applied. With `model` it names what decided: the same two give the same answer. */
         "X-Umpire-Learned": string;
+        /** @description The languages that the model was measured in, as BCP 47 tags; absent where its package does not say. A text in another language gets an answer, too, and it is chance. */
+        "X-Umpire-Languages": string;
+        /** @description The share of the input that the model has no words for, 0 to 1, where that is so large that the answer was made less sure: most often the text is in a language that it does not read. */
+        "X-Umpire-Unread": string;
         /** @description Where the request's time went, milliseconds for each stage: `queue`, `tokenize`, `infer`. Only for callers with a key. */
         "Server-Timing": string;
     };
@@ -344,6 +350,8 @@ export interface operations {
                     "X-Request-ID": components["headers"]["X-Request-ID"];
                     "Server-Timing": components["headers"]["Server-Timing"];
                     "X-Umpire-Learned": components["headers"]["X-Umpire-Learned"];
+                    "X-Umpire-Unread": components["headers"]["X-Umpire-Unread"];
+                    "X-Umpire-Languages": components["headers"]["X-Umpire-Languages"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -415,6 +423,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "Accept-Encoding": components["headers"]["Accept-Encoding"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -605,7 +614,7 @@ export interface operations {
             path: {
                 /**
                  * @description A model identifier `<model_id>` or `<model_id>@<revision>`.
-                 * @example minilm-l6
+                 * @example umpire-mini
                  */
                 model: string;
             };
@@ -617,6 +626,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Umpire-Languages": components["headers"]["X-Umpire-Languages"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -820,6 +830,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "Accept-Encoding": components["headers"]["Accept-Encoding"];
                     [name: string]: unknown;
                 };
                 content: {
