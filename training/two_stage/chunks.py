@@ -24,7 +24,7 @@ T = TypeVar("T")
 # Targets other than a label.
 TARGETS = {TEACHER: -1, EVEN: -2, CROSSED: -3}
 # In tokens, of a row that is trained on: an engine reads more, but long rows would cost most of the time.
-MOST_INSTRUCTION, MOST_INPUT, MOST_OPTION = 96, 160, 40
+MOST_INSTRUCTION, MOST_INPUT, MOST_OPTION = 96, 320, 40
 # How far a step of a scale leads to its neighbours: their share of the target.
 NEIGHBOURS = 0.12
 

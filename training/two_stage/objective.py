@@ -27,11 +27,16 @@ FLATTENED = 1.5
 CLOSED, LEAST_LOG, MOST_OF_A_PAIR = -1e9, -1e4, 4.0
 
 
+def sent(array: np.ndarray) -> Tensor:
+    """An array on the device. From pinned memory a GPU takes it while it works; other memory would wait for its end."""
+    tensor = torch.from_numpy(array)
+    return tensor.pin_memory().to(DEVICE, non_blocking=True) if DEVICE == "cuda" else tensor
+
+
 def scored(model: StageB, batch: Batch) -> Tensor:
     """b of a batch [rows, options], 0 where there is no option."""
-    ids, positions, blocks, rows, places, slots = (
-        torch.from_numpy(x).to(DEVICE, non_blocking=True)
-        for x in (batch.ids, batch.positions, batch.blocks, batch.rows, batch.places, batch.slots)
+    ids, positions, blocks, rows, places, slots = map(
+        sent, (batch.ids, batch.positions, batch.blocks, batch.rows, batch.places, batch.slots)
     )
     with mixed():
         found = model.at(ids, positions, blocks, rows, places)
@@ -44,11 +49,9 @@ def loss_of(
     """The mean loss of a batch's rows; `consistency`: the weight of what pairs pay; `taught`: the teacher's b of rows
     that are CROSSED.
     """
-    labels, there, a, targets = (
-        torch.from_numpy(x).to(DEVICE) for x in (batch.labels, batch.there, batch.similar, batch.targets)
-    )
+    labels, there, a, targets = map(sent, (batch.labels, batch.there, batch.similar, batch.targets))
     closed = torch.where(there, 0.0, CLOSED)
-    alphas = torch.from_numpy(rng.choice(ALPHAS, len(batch.labels)).astype(np.float32)).to(DEVICE)
+    alphas = sent(rng.choice(ALPHAS, len(batch.labels)).astype(np.float32))
     has_label = labels >= 0
     z = torch.where(has_label, alphas, 0.0)[:, None] * a + b + closed
     like_a = torch.softmax(TEACHER_SCALE * a + closed, -1)
@@ -76,13 +79,13 @@ def of_pairs(b: Tensor, closed: Tensor, batch: Batch) -> list[Tensor]:
     found = []
     twins = batch.paired & (batch.labels == TARGETS[CROSSED])
     if twins.any():
-        first = torch.from_numpy(np.flatnonzero(twins)).to(DEVICE)
+        first = sent(np.flatnonzero(twins))
         english, other = (torch.log_softmax(b[rows] + closed[rows], -1) for rows in (first, first + 1))
         english = english.detach()
         divergence = (english.exp() * (english - other.clamp(min=LEAST_LOG))).sum(-1)
         found.append(divergence.clamp(max=MOST_OF_A_PAIR).sum())
     if (batch.paired & ~twins).any():
-        first = torch.from_numpy(np.flatnonzero(batch.paired & ~twins)).to(DEVICE)
+        first = sent(np.flatnonzero(batch.paired & ~twins))
         found.append(2 * inconsistency(b[first][:, :2], b[first + 1][:, :2]).sum())
     return found
 

@@ -12,7 +12,13 @@ RATES = {
     ("minilm", "base", "cpu"): {"learning_rate": 1e-4, "head_rate": 4e-4},
     ("minilm", "package", "cpu"): {"learning_rate": 6e-5, "head_rate": 1.2e-4, "layer_decay": 0.9, "frozen": 0},
     ("minilm", "base", "cuda"): {"learning_rate": 3e-4, "head_rate": 1e-3, "dropout": 0.1, "average": 0.99},
-    ("minilm", "package", "cuda"): {"learning_rate": 2e-4, "head_rate": 4e-4, "dropout": 0.05, "average": 0.99},
+    ("minilm", "package", "cuda"): {
+        "learning_rate": 2.5e-4,
+        "head_rate": 5e-4,
+        "layer_decay": 0.9,
+        "frozen": 0,
+        "average": 0.995,
+    },
     ("e5", "base", "cpu"): {"learning_rate": 1e-4, "head_rate": 4e-4, "layer_decay": 0.9, "frozen": 3},
     ("e5", "package", "cpu"): {"learning_rate": 6e-5, "head_rate": 1.2e-4, "layer_decay": 0.9, "frozen": 3},
     ("e5", "base", "cuda"): {
@@ -23,12 +29,11 @@ RATES = {
         "average": 0.99,
     },
     ("e5", "package", "cuda"): {
-        "learning_rate": 1e-4,
-        "head_rate": 2e-4,
+        "learning_rate": 1.5e-4,
+        "head_rate": 3e-4,
         "layer_decay": 0.9,
-        "frozen": 3,
-        "dropout": 0.05,
-        "average": 0.99,
+        "frozen": 2,
+        "average": 0.995,
     },
     # What bounds these is the multiplications: half of the layers frozen is 1.4 times the rows of four, dropout would
     # take a sixth of the time (its random numbers), and so does rounding.
@@ -56,13 +61,13 @@ RATES = {
         "rounded_from": 0.5,
     },
     ("mpnet", "package", "cuda"): {
-        "learning_rate": 5e-5,
-        "head_rate": 1e-4,
+        "learning_rate": 8e-5,
+        "head_rate": 2e-4,
         "frozen": 1,
-        "layer_decay": 0.9,
-        "dropout": 0.1,
-        "average": 0.99,
-        "rounded_from": 0.0,
+        "layer_decay": 0.95,
+        "dropout": 0.05,
+        "average": 0.995,
+        "rounded_from": 0.3,
     },
 }
 

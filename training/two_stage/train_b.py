@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -279,6 +279,10 @@ class Trainer:
         for number, (chunk, a) in enumerate(self.feed.chunks(self.done["chunk"])):
             if GPU and number == 0:
                 self.hasten(collate(chunk, a, batches(chunk, self.tokens_a_batch, 0)[0]))
+                # What compiling took is off the way and not a part of it, or the rates would begin at their highest.
+                took = (time.time() - self.last) / 60
+                self.settings = replace(self.settings, minutes=max(0.1, self.settings.minutes - took))
+                self.last = time.time()
             if not self.learn(chunk, a):
                 break
         self.look()

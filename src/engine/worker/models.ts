@@ -265,7 +265,11 @@ async function score(
   const unread = unreadOf(premise.input, family.tokenizer, manifest.unread);
   const result: JobResult = {
     kind: 'scored',
-    probabilities: applyTemperature(probabilities, unread?.temperature ?? 1),
+    // A text without a token or of white space says nothing for any choice.
+    probabilities:
+      premise.input.length === 0 || !/\S/u.test(job.input)
+        ? probabilities.map(() => 1 / probabilities.length)
+        : applyTemperature(probabilities, unread?.temperature ?? 1),
     ...(job.vector === true && vector !== undefined ? { vector } : {}),
     inputTokens: premise.instruction.length + premise.input.length,
     unread: unread?.told,
