@@ -13,8 +13,8 @@ RATES = {
     ("minilm", "package", "cpu"): {"learning_rate": 6e-5, "head_rate": 1.2e-4, "layer_decay": 0.9, "frozen": 0},
     ("minilm", "base", "cuda"): {"learning_rate": 3e-4, "head_rate": 1e-3, "dropout": 0.1, "average": 0.99},
     ("minilm", "package", "cuda"): {
-        "learning_rate": 2.5e-4,
-        "head_rate": 5e-4,
+        "learning_rate": 4e-4,
+        "head_rate": 8e-4,
         "layer_decay": 0.9,
         "frozen": 0,
         "average": 0.995,
@@ -29,7 +29,7 @@ RATES = {
         "average": 0.99,
     },
     ("e5", "package", "cuda"): {
-        "learning_rate": 1.5e-4,
+        "learning_rate": 2e-4,
         "head_rate": 3e-4,
         "layer_decay": 0.9,
         "frozen": 2,
@@ -61,7 +61,7 @@ RATES = {
         "rounded_from": 0.5,
     },
     ("mpnet", "package", "cuda"): {
-        "learning_rate": 8e-5,
+        "learning_rate": 1.2e-4,
         "head_rate": 2e-4,
         "frozen": 1,
         "layer_decay": 0.95,

@@ -41,8 +41,9 @@ STEPS_A_LINE = 100
 
 # Of mallopt(3).
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
-# Steps that compiled layers are tried for, and of these the first, which compile.
-TRIED_STEPS, COMPILING_STEPS = 6, 3
+# Steps that compiled layers are tried for, and of these the first, which compile; in a run of at least so many minutes,
+# since it takes one or two.
+TRIED_STEPS, COMPILING_STEPS, LEAST_TO_COMPILE = 6, 3, 20
 
 
 class Feed(Protocol):
@@ -238,7 +239,6 @@ class Trainer:
             self.optimiser.zero_grad()
             return time.time() - started
 
-        torch.set_float32_matmul_precision("high")
         plain, compiled, layers = 0.0, float("inf"), self.model.encoder.layers
         try:
             plain = seconds()
@@ -276,8 +276,9 @@ class Trainer:
 
     def run(self) -> StageB:
         """The weights that were kept, after the whole way."""
+        torch.set_float32_matmul_precision("high")
         for number, (chunk, a) in enumerate(self.feed.chunks(self.done["chunk"])):
-            if GPU and number == 0:
+            if GPU and number == 0 and self.settings.minutes >= LEAST_TO_COMPILE:
                 self.hasten(collate(chunk, a, batches(chunk, self.tokens_a_batch, 0)[0]))
                 # What compiling took is off the way and not a part of it, or the rates would begin at their highest.
                 took = (time.time() - self.last) / 60
