@@ -37,16 +37,16 @@ test('a start says where it listens, who may ask, and what to read', async (t) =
 
 test('requests, other lines and errors are each one that can be read', async (t) => {
   const lines = await logged(true, (logger) => {
-    const decided = { method: 'POST', route: '/v1/decisions', status: 200, durationMs: 4.2, model: 'umpire-mini@r9' };
+    const decided = { method: 'POST', route: '/v1/decisions', status: 200, durationMs: 4.2, model: 'umpire-mini@r10' };
     logger.info({ requestId: 'req_1', ...decided }, 'request');
-    logger.info({ model: 'umpire-mini@r9' }, 'a model is ready');
+    logger.info({ model: 'umpire-mini@r10' }, 'a model is ready');
     logger.warn({ models: ['x'] }, 'there is no package of models that are to be served');
     logger.error({ err: new Error('no such thing') }, 'failed');
     logger.info({}, 'stopped');
   });
   const [request, ready, warning, failed, ...rest] = lines.split('\n').map((line) => line.replace(/^[\d:]{8} /, ''));
-  t.is(request, 'POST /v1/decisions 200 4.2 ms umpire-mini@r9');
-  t.is(ready, 'a model is ready (model=umpire-mini@r9)');
+  t.is(request, 'POST /v1/decisions 200 4.2 ms umpire-mini@r10');
+  t.is(ready, 'a model is ready (model=umpire-mini@r10)');
   t.is(warning, 'WARN there is no package of models that are to be served (models=["x"])');
   t.is(failed, 'ERROR failed');
   t.is(rest[0], 'Error: no such thing');

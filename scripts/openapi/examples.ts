@@ -27,7 +27,7 @@ const { choices: CHOICES, ...QUESTION } = REQUEST;
 const DECISION = {
   id: 'dec_kFNyNVecNy8SKJjWJIupbw',
   object: 'decision',
-  model: 'umpire-mini@r9',
+  model: 'umpire-mini@r10',
   output: {
     choice: 'billing: invoices, charges, refunds',
     confidence: 0.961562,
@@ -113,7 +113,7 @@ export const EXAMPLES: readonly Example[] = [
     name: 'revision',
     summary: 'A certain revision of a model',
     operation: 'CreateDecision',
-    body: { ...QUESTION, model: 'umpire-mini@r9', choices: CHOICES },
+    body: { ...QUESTION, model: 'umpire-mini@r10', choices: CHOICES },
     status: 200,
     answer: DECISION,
   },

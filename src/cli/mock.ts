@@ -11,8 +11,8 @@ const DEFAULT_LIMITS = { 'input-tokens': '512', 'candidate-tokens': '128', choic
 
 /** The models that Umpire is shipped with, by the names that clients ask for, with their limits. */
 const SHIPPED: Readonly<Record<string, ModelLimits>> = {
-  'umpire-mini@r9': { inputTokens: 4096, candidateTokens: 72, choices: 300 },
-  'umpire-base@r2': { inputTokens: 2048, candidateTokens: 48, choices: 300 },
+  'umpire-mini@r10': { inputTokens: 4096, candidateTokens: 72, choices: 300 },
+  'umpire-base@r3': { inputTokens: 2048, candidateTokens: 48, choices: 300 },
   'umpire-multi@r2': { inputTokens: 4096, candidateTokens: 76, choices: 300 },
   'minilm-l6@r2': { inputTokens: 500, candidateTokens: 96, choices: 300 },
 };

@@ -15,7 +15,7 @@ const ROWS = 160;
 // the machine is busy.
 const CALLERS = 2;
 
-// Two answers a set or more under what umpire-mini@r9 reaches on these rows, of which only the negations have more than
+// Two answers a set or more under what umpire-mini@r10 reaches on these rows, of which only the negations have more than
 // 60: .500, .650, .800, .667, .763. A CPU with other int8 kernels answers a few rows in a hundred differently.
 const FLOORS: Readonly<Record<string, number>> = {
   banking77: 0.46,
@@ -57,7 +57,7 @@ interface Written {
   readonly kinds: Readonly<Record<string, number>>;
 }
 
-// What umpire-mini@r9 reaches (kinds .583, .704, .643; ordinary .760), less three answers in a kind and seven of the
+// What umpire-mini@r10 reaches (kinds .583, .704, .643; ordinary .760), less three answers in a kind and seven of the
 // 150 ordinary rows, which is more than CPUs differ by.
 const WRITTEN: Readonly<Record<string, Written>> = {
   everyday: { rows: 3, accuracy: 0.52, kinds: { ordinal: 0.52, routing: 0.57, yesno: 0.57 } },

@@ -176,5 +176,8 @@ class Package:
         parts = self.parts(text, instruction, choices)
         probabilities = np.empty(len(choices))
         probabilities[parts.order] = join(parts.scored, parts.relevance, self.stack, self.kappa)
-        probabilities = tempered(probabilities, self.unread.temperature(self.share(self.reader.plain(text))))
+        ids = self.reader.plain(text)
+        probabilities = tempered(probabilities, self.unread.temperature(self.share(ids)))
+        if not ids or not text.strip():
+            probabilities = np.full(len(choices), 1 / len(choices))
         return Answer(probabilities, parts.scored[0] if len(parts.scored) == 1 else None, parts.tokens)

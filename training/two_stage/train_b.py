@@ -148,6 +148,9 @@ class Trainer:
 
     def look(self) -> None:
         """Watches the held-out sets, and keeps the average if it has never done better there."""
+        if self.done["channels"] is not None:
+            # Rounded anew: not every version of PyTorch counts what its `_foreach` operations have changed.
+            set_rounding(self.average, self.done["channels"])
         seen = watch(self.average, self.feed.watched)
         means = np.mean(list(seen.values()), 0)
         each = ", ".join(f"{n} {'/'.join(f'{v:.2f}' for v in values)}" for n, values in seen.items())

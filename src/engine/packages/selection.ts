@@ -17,7 +17,7 @@ export function parseSelection(text: string): { readonly value: readonly string[
   );
   return wrong === undefined
     ? { value: names }
-    : { problem: `'${wrong}' is not a model, as 'umpire-mini', or a revision, as 'umpire-mini@r9'` };
+    : { problem: `'${wrong}' is not a model, as 'umpire-mini', or a revision, as 'umpire-mini@r10'` };
 }
 
 /**
