@@ -126,6 +126,7 @@ const ENGINE: readonly string[] = [
   'engine/pool',
   'engine/processes',
   'engine/worker',
+  'engine/job-cost.ts',
   'engine/families/remote/dialects',
   'engine/families/system-one',
   'engine/families/open-inference',

@@ -102,22 +102,20 @@ export interface ShortlistProfile extends CostProfile {
   };
 }
 
-/** A part of a job, and the profile that says what it costs. */
-export interface CostPart {
-  readonly profile: CostProfile;
-  readonly size: JobSize;
-}
-
-/** The parts of a job of this size; undefined for a profile of another family. */
-export function shortlistParts(profile: CostProfile, size: JobSize): readonly CostPart[] | undefined {
+/**
+ * Milliseconds of a job of this size, of which `costOf` says what each model's part takes; undefined for a profile of
+ * another family.
+ */
+export function shortlistCost(
+  profile: CostProfile,
+  size: JobSize,
+  costOf: (profile: CostProfile, size: JobSize) => number,
+): number | undefined {
   if (!isShortlisted(profile)) return undefined;
   const { cap, local, decider } = profile.shortlisted;
-  const part = (of: CostProfile, choices: number): CostPart => {
-    const uncached = of.choicesCached ? Math.min(size.uncached, choices) : choices;
-    return { profile: of, size: { ...size, choices, uncached } };
-  };
-  if (size.choices <= cap) return [part(decider, size.choices)];
-  return [part(local, size.choices), part(decider, cap)];
+  const part = (of: CostProfile, choices: number): number =>
+    costOf(of, { ...size, choices, uncached: of.choicesCached ? Math.min(size.uncached, choices) : choices });
+  return size.choices <= cap ? part(decider, size.choices) : part(local, size.choices) + part(decider, cap);
 }
 
 function isShortlisted(profile: CostProfile): profile is ShortlistProfile {
