@@ -121,7 +121,6 @@ test('nothing imports the entries, and only they and the mock import the composi
  */
 const ENGINE: readonly string[] = [
   'engine/package-tools',
-  'engine/package-tools/survey',
   'engine/create-engine.ts',
   'engine/pool',
   'engine/processes',

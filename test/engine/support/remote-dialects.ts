@@ -4,7 +4,7 @@
 import type { ServedDialect } from './http-models/server.ts';
 import { systemOneDialect } from './http-models/system-one.ts';
 import { createEncoder } from './http-models/text-models.ts';
-import { RERANK_OPTIONS, servedEncoder, servedReranker, TEXT_EMBEDDING_OPTIONS } from './remote-packages.ts';
+import { rerankOptions, servedEncoder, servedReranker, TEXT_EMBEDDING_OPTIONS } from './remote-packages.ts';
 
 /** A dialect as the shared tests try it. */
 export interface DialectCase {
@@ -97,7 +97,7 @@ const DECIDER_OPTIONS = {
 export const DIALECT_CASES: Readonly<Record<string, DialectCase>> = {
   'rerank, documents': {
     served: () => servedReranker('vllm'),
-    options: { ...RERANK_OPTIONS.vllm, batch: BATCH },
+    options: { ...rerankOptions('vllm'), batch: BATCH },
     manifest: { canary: CANARY, limits: LIMITS },
     rows: ROWS,
     nonsense: {
@@ -111,7 +111,7 @@ export const DIALECT_CASES: Readonly<Record<string, DialectCase>> = {
   },
   'rerank, texts': {
     served: () => servedReranker('tei'),
-    options: { ...RERANK_OPTIONS.tei, batch: BATCH },
+    options: { ...rerankOptions('tei'), batch: BATCH },
     manifest: { canary: CANARY, limits: LIMITS },
     rows: ROWS,
     nonsense: {

@@ -1,5 +1,6 @@
 /** Small packages of the family `remote` whose server speaks HTTP, and engines with one. */
 import type { ExecutionContext } from 'ava';
+import { askedAs } from '../../../src/engine/package-tools/presets.ts';
 import { startEngine, type TestEngine } from './engine.ts';
 import { embeddingsDialect } from './http-models/embeddings.ts';
 import { type RerankServer, rerankDialect } from './http-models/rerank.ts';
@@ -9,19 +10,12 @@ import { modelsFolder, type PackageSource, writePackage } from './packages.ts';
 
 /** A pair decides as in a package of the family `nli-cross-encoder`. */
 const TEMPLATES = { query: '{input}', document: 'it is {choice}' };
-const COMMON = { dialect: 'rerank', tokenizer: 'tokenizer.json', temperature: 1, templates: TEMPLATES };
+const COMMON = { dialect: 'rerank', model: 'small', tokenizer: 'tokenizer.json', temperature: 1, templates: TEMPLATES };
 
-/** Options for each of the servers of rerankers. */
-export const RERANK_OPTIONS: Readonly<Record<RerankServer, Readonly<Record<string, unknown>>>> = {
-  vllm: { ...COMMON, shape: 'documents', model: 'small', scores: 'logit', raw: 'use_activation', cuts: 'refuses' },
-  infinity: {
-    ...{ ...COMMON, shape: 'documents', model: 'small', scores: 'logit', raw: 'raw_scores', cuts: 'silently' },
-    server: { path: '/rerank' },
-  },
-  'llama.cpp': { ...COMMON, shape: 'documents', scores: 'logit', raw: 'none', cuts: 'refuses' },
-  sglang: { ...COMMON, shape: 'documents', model: 'small', scores: 'probability', cuts: 'refuses' },
-  tei: { ...COMMON, shape: 'texts', scores: 'logit', raw: 'raw_scores', truncate: 'refuse', cuts: 'refuses' },
-};
+/** Options for one of the servers of rerankers, by its preset. */
+export function rerankOptions(server: RerankServer): Readonly<Record<string, unknown>> {
+  return { ...COMMON, ...askedAs(server, 'rerank').preset };
+}
 
 /** Options that make the server's encoder decide as `tiny` does. */
 export const TEXT_EMBEDDING_OPTIONS = {

@@ -5,7 +5,7 @@ import { readRerankOptions } from '../../../../src/engine/families/remote/dialec
 import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 import { clearTokenAddress, tokenVariableOf } from '../../../../src/engine/packages/servers.ts';
 import { loadRemote } from '../../../../src/engine/worker/load-family.ts';
-import { RERANK_OPTIONS, TEXT_EMBEDDING_OPTIONS } from '../../support/remote-packages.ts';
+import { rerankOptions, TEXT_EMBEDDING_OPTIONS } from '../../support/remote-packages.ts';
 
 type Options = Readonly<Record<string, unknown>>;
 const SERVER = { address: 'localhost:8080' };
@@ -21,11 +21,11 @@ function problemsOf(read: (raw: unknown) => unknown, options: Options): string {
 }
 
 test('what is left out is as the servers have it', (t) => {
-  const read = readRerankOptions({ ...RERANK_OPTIONS.vllm, server: SERVER });
+  const read = readRerankOptions({ ...rerankOptions('vllm'), server: SERVER });
   t.like(read, { refuses: false, model: 'small', scores: { kind: 'logit', ask: 'use_activation' } });
   t.like(read.server, { path: '/v1/rerank', health: '/health', tls: undefined, token: undefined });
   t.like(read.bounds, { rows: 32, requests: 8, timeoutMs: 5000 });
-  t.is(readRerankOptions({ ...RERANK_OPTIONS.tei, server: SERVER }).server.path, '/rerank');
+  t.is(readRerankOptions({ ...rerankOptions('tei'), server: SERVER }).server.path, '/rerank');
   t.is(readEmbeddingsOptions({ ...TEXT_EMBEDDING_OPTIONS, server: SERVER }).server.path, '/v1/embeddings');
 });
 
@@ -58,7 +58,7 @@ const WRONG: readonly (readonly [Options, RegExp])[] = [
 ];
 for (const [change, problem] of WRONG) {
   test(`${JSON.stringify(change)}: ${problem.source}`, (t) => {
-    t.regex(problemsOf(readRerankOptions, { ...RERANK_OPTIONS.vllm, server: SERVER, ...change }), problem);
+    t.regex(problemsOf(readRerankOptions, { ...rerankOptions('vllm'), server: SERVER, ...change }), problem);
   });
 }
 

@@ -2,9 +2,9 @@
 import test, { type ExecutionContext } from 'ava';
 import type { ScoreJob, ScoreOutcome } from '../../../../src/engine/engine.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
-import type { RerankServer } from '../../support/http-models/rerank.ts';
+import { RERANK_SERVERS } from '../../support/http-models/rerank.ts';
 import { entailmentGraph, modelsFolder, tokenId, writePackage } from '../../support/packages.ts';
-import { RERANK_OPTIONS, servedReranker, startRemoteScene } from '../../support/remote-packages.ts';
+import { rerankOptions, servedReranker, startRemoteScene } from '../../support/remote-packages.ts';
 
 const REQUESTS = [
   job({ input: 'abcabc', choices: ['abc', 'xyz'] }),
@@ -30,10 +30,10 @@ async function decidedHere(t: ExecutionContext): Promise<readonly ScoreOutcome[]
   return await Promise.all(REQUESTS.map((each) => engine.score({ ...each, model: 'here' }, terms())));
 }
 
-for (const server of Object.keys(RERANK_OPTIONS) as RerankServer[]) {
+for (const server of RERANK_SERVERS) {
   test.serial(`${server}: the same decisions as here, whatever the order of its results`, async (t) => {
     const expected = await decidedHere(t);
-    const options = RERANK_OPTIONS[server];
+    const options = rerankOptions(server);
     const scene = await startRemoteScene(t, await servedReranker(server), { options, manifest: { canary: CANARY } });
     for (const [i, request] of REQUESTS.entries()) {
       const asked = { ...request, model: 'remote' };
