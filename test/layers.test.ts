@@ -127,8 +127,7 @@ const ENGINE: readonly string[] = [
   'engine/worker',
   'engine/job-cost.ts',
   'engine/families/remote/dialects',
-  'engine/families/system-one',
-  'engine/families/open-inference',
+  'engine/families/remote/grpc',
   'engine/families/remote/http',
   'engine/families/remote',
   'engine/families/two-stage',
@@ -186,7 +185,7 @@ test('the rooms of the wire import what the table says, and all of that', (t) =>
 const RESERVED: readonly (readonly [what: RegExp, where: RegExp])[] = [
   [/^onnxruntime-node$/, /^engine\/worker\//],
   [/^@huggingface\/tokenizers$/, /^engine\/text\//],
-  [/^@grpc\/grpc-js$/, /^engine\/families\/open-inference\/client\.ts$/],
+  [/^@grpc\/grpc-js$/, /^engine\/families\/remote\/grpc\/client\.ts$/],
   [/^redis$/, /^stores\/redis\//],
   [/^node:sqlite$/, /^stores\/sqlite\//],
   [/^@connectrpc\/connect\/protocol/, /^wire\/rpc\/connect-private\.ts$/],

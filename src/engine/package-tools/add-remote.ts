@@ -133,7 +133,7 @@ function optionsOf(
   return laidOver({ batch: { rows, choices: rows } }, options);
 }
 
-/** What is sent of a decision where rows are made here: the parts as encoders and cross-encoders are trained on them. */
+/** What is sent of a decision where rows are made here: what encoders and cross-encoders are trained on. */
 function rowsOf({ cls, sep }: Frame, returns: unknown): JsonObject {
   const joint = [cls, '{instruction}', sep, '{input}', sep];
   if (returns !== 'embedding') return { rows: { pair: [...joint, '{choice}', sep] } };
@@ -144,7 +144,7 @@ function rowsOf({ cls, sep }: Frame, returns: unknown): JsonObject {
   };
 }
 
-/** The limits. Throws Error where the operator must give them, or a tokenizer: where nothing else keeps a text whole. */
+/** The limits. Throws Error where the operator must give them, or a tokenizer: nothing else keeps a text whole. */
 function limitsOf(
   { tokenizer, limits: given }: AddRequest,
   { limits: usual }: Asked,

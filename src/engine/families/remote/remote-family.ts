@@ -18,9 +18,10 @@ import {
 } from '../family.ts';
 import { softmax } from '../vectors.ts';
 import { CallFailed, reasonOf } from './call-failed.ts';
+import { createPace } from './calls.ts';
 import { type RemoteOptions, tokenizerOf } from './options.ts';
 import { cutProblem, measureServer, type ProfileOptions } from './profile.ts';
-import { type Connection, createPace, RemoteServer } from './remote-server.ts';
+import { type Connection, RemoteServer } from './remote-server.ts';
 import { ofPremise, type ReadChoice, type Scorer } from './scorer.ts';
 import { choicesProblem, loadShortlisted } from './shortlist.ts';
 

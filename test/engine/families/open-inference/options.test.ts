@@ -1,9 +1,10 @@
 /** What a package of the family may say, what it may not, and how rows and addresses are read. */
 import test from 'ava';
-import { batchesOf } from '../../../../src/engine/families/open-inference/infer-rows.ts';
-import { readOpenInferenceOptions } from '../../../../src/engine/families/open-inference/options.ts';
-import { idsRow } from '../../../../src/engine/families/open-inference/rows.ts';
-import { createRetryThrottle } from '../../../../src/engine/families/remote/calls.ts';
+import {
+  batchesOf,
+  idsRow,
+  readOpenInferenceOptions,
+} from '../../../../src/engine/families/remote/dialects/open-inference.ts';
 import { fill } from '../../../../src/engine/families/remote/options.ts';
 import { createSemaphore } from '../../../../src/engine/families/remote/semaphore.ts';
 import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
@@ -179,13 +180,4 @@ test('a gate lets in as many requests and bytes as it may, in order, and forgets
   (await d)();
   t.deepEqual(order, ['a', 'b', 'large', 'd']);
   t.is(gate.inside, 0);
-});
-
-test('what fails more than now and then is not made again', (t) => {
-  const budget = createRetryThrottle();
-  const allowed = Array.from({ length: 10 }, () => budget.failed()).filter(Boolean).length;
-  t.true(allowed > 0 && allowed < 6);
-  t.false(budget.failed());
-  for (let i = 0; i < 100; i++) budget.succeeded();
-  t.true(budget.failed());
 });

@@ -7,8 +7,8 @@ import {
   probabilitiesIn,
   readSystemOneOptions,
   type SystemOneVariant,
-} from '../../../../src/engine/families/system-one/messages.ts';
-import { turnsOf } from '../../../../src/engine/families/system-one/scorer.ts';
+  turnsOf,
+} from '../../../../src/engine/families/remote/dialects/system-one.ts';
 import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
 import { type SystemOneServed, systemOneDialect } from '../../support/http-models/system-one.ts';
