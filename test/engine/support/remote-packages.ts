@@ -1,4 +1,4 @@
-/** Small packages of the family `remote` whose server speaks HTTP, and engines with one. */
+/** Small packages whose scoring is done by a server, and engines with one. */
 import type { ExecutionContext } from 'ava';
 import { askedAs } from '../../../src/engine/package-tools/presets.ts';
 import { startEngine, type TestEngine } from './engine.ts';
@@ -6,7 +6,8 @@ import { embeddingsDialect } from './http-models/embeddings.ts';
 import { type RerankServer, rerankDialect } from './http-models/rerank.ts';
 import { type HttpModelServer, type ServedDialect, startHttpModelServer } from './http-models/server.ts';
 import { createEncoder, createPairScorer } from './http-models/text-models.ts';
-import { modelsFolder, type PackageSource, writePackage } from './packages.ts';
+import { type InferenceServer, type ServedModel, startInferenceServer } from './inference-server.ts';
+import { encoderGraph, modelsFolder, type PackageSource, tokenId, writePackage } from './packages.ts';
 
 /** A pair decides as in a package of the family `nli-cross-encoder`. */
 const TEMPLATES = { query: '{input}', document: 'it is {choice}' };
@@ -38,6 +39,42 @@ export async function servedEncoder(maxTokens = 64): Promise<ServedDialect> {
   return embeddingsDialect({ encoder: await createEncoder(), models: { encoder: '' }, maxTokens });
 }
 
+const cls = tokenId('[CLS]');
+const sep = tokenId('[SEP]');
+
+/** Options that make the server's graph decide as `tiny` does. */
+export const EMBEDDING_OPTIONS = {
+  model: 'encoder',
+  inputs: [{ name: 'input_ids', datatype: 'INT64', shape: [-1, -1], holds: 'ids' }],
+  output: { name: 'embedding', datatype: 'FP32', shape: [-1, 8] },
+  returns: 'embedding',
+  rows: {
+    choice: [cls, '{choice}', sep],
+    input: [cls, '{input}', sep],
+    joint: [cls, '{instruction}', sep, '{input}', sep],
+  },
+  joint_weight: 0.25,
+  tokenizer: 'tokenizer.json',
+  temperature: 0.5,
+};
+
+/** Options that make the server's graph decide as a package of the family `nli-cross-encoder` does. */
+export const LOGIT_OPTIONS = {
+  model: 'entailment',
+  inputs: [
+    { name: 'input_ids', datatype: 'INT64', shape: [-1, -1], holds: 'ids' },
+    { name: 'attention_mask', datatype: 'INT64', shape: [-1, -1], holds: 'mask' },
+    { name: 'token_type_ids', datatype: 'INT64', shape: [-1, -1], holds: 'types' },
+  ],
+  output: { name: 'logits', datatype: 'FP32', shape: [-1, 3] },
+  returns: 'logit',
+  column: 0,
+  minus: 2,
+  rows: { pair: [cls, '{input}', sep, 'it is {choice}', sep] },
+  tokenizer: 'tokenizer.json',
+  temperature: 1,
+};
+
 /** What a test may change of such a package. */
 export interface RemotePackageSource extends Omit<PackageSource, 'options'> {
   readonly options: Readonly<Record<string, unknown>>;
@@ -57,13 +94,42 @@ export async function writeRemotePackage(
   });
 }
 
+/** The same of the Open Inference Protocol, by the family's former name; the server's graph decides as `tiny` does. */
+export async function writeInferencePackage(
+  modelsDir: string,
+  address: string,
+  { options = {}, manifest = {}, ...source }: Partial<RemotePackageSource> = {},
+): Promise<string> {
+  return await writeRemotePackage(modelsDir, address, {
+    ...{
+      ...source,
+      options: { ...EMBEDDING_OPTIONS, ...options },
+      manifest: { family: 'open-inference', ...manifest },
+    },
+  });
+}
+
 /** An engine with the model `remote`, whose server a test has in its hands. */
-export interface RemoteScene {
+export interface RemoteScene<S = HttpModelServer> {
   readonly engine: TestEngine;
-  readonly server: HttpModelServer;
+  readonly server: S;
+  readonly modelsDir: string;
   /** The package's folder. */
   readonly folder: string;
   status(): string | undefined;
+}
+
+/** Starts an engine with a package that names the server. */
+export async function startSceneWith<S extends { readonly address: string }>(
+  t: ExecutionContext<unknown>,
+  server: S,
+  source: RemotePackageSource,
+  until: 'ready' | 'started' = 'ready',
+): Promise<RemoteScene<S>> {
+  const modelsDir = await modelsFolder(t);
+  const folder = await writeRemotePackage(modelsDir, server.address, source);
+  const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 }, until);
+  return { engine, server, modelsDir, folder, status: () => engine.models()[0]?.status };
 }
 
 /** Starts server and engine; they end with the test. `before` may change how the server behaves from the first. */
@@ -81,8 +147,24 @@ export async function startRemoteScene(
 ): Promise<RemoteScene> {
   const server = await startHttpModelServer(t, served);
   before(server);
-  const modelsDir = await modelsFolder(t);
-  const folder = await writeRemotePackage(modelsDir, server.address, source);
-  const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 }, until);
-  return { engine, server, folder, status: () => engine.models()[0]?.status };
+  return await startSceneWith(t, server, source, until);
+}
+
+/** Starts both of the Open Inference Protocol, with these options of the package. */
+export async function startInferenceScene(
+  t: ExecutionContext<unknown>,
+  options: Readonly<Record<string, unknown>> = {},
+  {
+    until = 'ready',
+    served = {},
+  }: { readonly until?: 'ready' | 'started'; readonly served?: Partial<ServedModel> } = {},
+): Promise<RemoteScene<InferenceServer>> {
+  const server = await startInferenceServer(t, { graph: encoderGraph(), output: 'embedding', ...served });
+  const manifest = { family: 'open-inference' };
+  return await startSceneWith(t, server, { options: { ...EMBEDDING_OPTIONS, ...options }, manifest }, until);
+}
+
+/** What was logged under a message, as JSON. */
+export function problemsIn({ log }: TestEngine, message: string): string {
+  return JSON.stringify(log.filter((line) => line.message === message).map(({ fields }) => fields));
 }

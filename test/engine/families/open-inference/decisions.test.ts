@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import test from 'ava';
 import { job, probabilitiesOf, shippedModels, startEngine, terms } from '../../support/engine.ts';
-import { EMBEDDING_OPTIONS, LOGIT_OPTIONS, writeInferencePackage } from '../../support/inference-packages.ts';
 import { startInferenceServer } from '../../support/inference-server.ts';
 import {
   encoderGraph,
@@ -16,6 +15,7 @@ import {
   tokenId,
   writePackage,
 } from '../../support/packages.ts';
+import { EMBEDDING_OPTIONS, LOGIT_OPTIONS, writeInferencePackage } from '../../support/remote-packages.ts';
 
 const ENCODER = { graph: encoderGraph(), output: 'embedding' };
 
@@ -190,32 +190,6 @@ test.serial('a server that tokenises itself is sent texts', async (t) => {
   }
   // Without a tokenizer its bytes are counted.
   t.like(await engine.score(job({ model: 'flat', input: 'äb', instruction: 'c' }), terms()), { inputTokens: 4 });
-});
-
-test.serial('neither the order of choices nor neighbours nor earlier decisions matter', async (t) => {
-  const server = await startInferenceServer(t, ENCODER);
-  const modelsDir = await modelsFolder(t);
-  await writeInferencePackage(modelsDir, server.address, { options: { batch: { rows: 4 } } });
-  const engine = await startEngine(t, { modelsDir });
-  const request = job({ model: 'remote', choices: ['abc', 'b', 'cde', 'f', 'ghi', 'j', 'k', 'l', 'm'] });
-  const ask = async (from = server.requests.length) => {
-    const outcome = await engine.score(request, terms());
-    const digests = server.requests.slice(from).map(({ digest }) => digest);
-    return { probabilities: probabilitiesOf(request, outcome), digests: digests.sort() };
-  };
-  const alone = await ask();
-  t.true(alone.digests.length >= 4);
-  await engine.score(job({ model: 'remote', choices: ['abc', 'b', 'other'] }), terms());
-  // What goes over is the same again, to the byte, so that a server which answers equal requests equally
-  // gives equal answers.
-  t.deepEqual(await ask(), alone);
-
-  const permuted = { ...request, choices: [...request.choices].reverse() };
-  const [, other] = await Promise.all([
-    engine.score(job({ model: 'remote', choices: ['q', 'r'] }), terms()),
-    engine.score({ ...request, choices: [...permuted.choices].sort() }, terms()),
-  ]);
-  t.deepEqual(probabilitiesOf(request, other), alone.probabilities);
 });
 
 test.serial('vectors of choices are kept only where rows are independent, and preparing encodes ahead', async (t) => {

@@ -9,7 +9,7 @@ import { fill } from '../../../../src/engine/families/remote/options.ts';
 import { createSemaphore } from '../../../../src/engine/families/remote/semaphore.ts';
 import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 import { concurrencyOf, parseServers } from '../../../../src/engine/packages/servers.ts';
-import { EMBEDDING_OPTIONS, LOGIT_OPTIONS } from '../../support/inference-packages.ts';
+import { EMBEDDING_OPTIONS, LOGIT_OPTIONS } from '../../support/remote-packages.ts';
 
 const SERVER = { address: 'localhost:8001' };
 const TEXTS = { inputs: [{ name: 'text', datatype: 'BYTES', shape: [-1] }], tokenizer: undefined, bytes_per_token: 4 };

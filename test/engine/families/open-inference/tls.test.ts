@@ -7,9 +7,9 @@ import { createInferenceClient } from '../../../../src/engine/families/remote/gr
 import { readCredentials } from '../../../../src/engine/families/remote/server-options.ts';
 import { makeCertificate } from '../../../support/certificates.ts';
 import { job, startEngine, terms } from '../../support/engine.ts';
-import { writeInferencePackage } from '../../support/inference-packages.ts';
 import { startInferenceServer } from '../../support/inference-server.ts';
 import { encoderGraph, modelsFolder } from '../../support/packages.ts';
+import { writeInferencePackage } from '../../support/remote-packages.ts';
 
 const own = makeCertificate('server');
 const client = makeCertificate('client');

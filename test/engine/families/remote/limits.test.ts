@@ -5,9 +5,9 @@ import test from 'ava';
 import { eventually, job, startEngine, terms } from '../../support/engine.ts';
 import { embeddingsDialect } from '../../support/http-models/embeddings.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
-import { problemsIn } from '../../support/inference-scene.ts';
 import { modelsFolder } from '../../support/packages.ts';
 import {
+  problemsIn,
   rerankOptions,
   servedReranker,
   startRemoteScene,

@@ -1,6 +1,7 @@
 /** When a server is unfit, and what is asked twice: told by the outcome of calls, whatever their messages say. */
 import { status } from '@grpc/grpc-js';
 import test from 'ava';
+import type { CallOutcome } from '../../../../src/engine/engine.ts';
 import { unhindered } from '../../../../src/engine/families/family.ts';
 import { CallFailed } from '../../../../src/engine/families/remote/call-failed.ts';
 import { failureOf as grpcFailureOf } from '../../../../src/engine/families/remote/grpc/client.ts';
@@ -73,15 +74,16 @@ test('a decision between failures, or time that was too short, keeps a server fi
 
 test('what fails more than now and then is not made again', async (t) => {
   const server = await serving();
-  const call = async (outcome: 'unavailable' | 'answered'): Promise<number> => {
+  const call = async (outcome: CallOutcome): Promise<number> => {
     let made = 0;
     const once = async (): Promise<void> => {
       made += 1;
-      if (outcome === 'unavailable') throw new CallFailed(outcome, 'for a test');
+      if (outcome !== 'answered') throw new CallFailed(outcome, 'for a test');
     };
     await server.call({ rows: 1, bytes: 1 }, server.callOf(unhindered), once).catch(() => {});
     return made;
   };
+  for (const outcome of ['refused', 'malformed', 'timed_out', 'canceled'] as const) t.is(await call(outcome), 1);
   let retried = 0;
   for (let i = 0; i < 10; i += 1) retried += (await call('unavailable')) - 1;
   t.true(retried > 0 && retried < 6, `${retried}`);
