@@ -1,13 +1,14 @@
 /** Small packages whose scoring is done by a server, and engines with one. */
 import type { ExecutionContext } from 'ava';
+import type { ScoreJob } from '../../../src/engine/engine.ts';
 import { askedAs } from '../../../src/engine/package-tools/presets.ts';
-import { startEngine, type TestEngine } from './engine.ts';
+import { job, startEngine, type TestEngine, terms } from './engine.ts';
 import { embeddingsDialect } from './http-models/embeddings.ts';
 import { type RerankServer, rerankDialect } from './http-models/rerank.ts';
 import { type HttpModelServer, type ServedDialect, startHttpModelServer } from './http-models/server.ts';
 import { createEncoder, createPairScorer } from './http-models/text-models.ts';
 import { type InferenceServer, type ServedModel, startInferenceServer } from './inference-server.ts';
-import { encoderGraph, modelsFolder, type PackageSource, tokenId, writePackage } from './packages.ts';
+import { encoderGraph, entailmentGraph, modelsFolder, type PackageSource, tokenId, writePackage } from './packages.ts';
 
 /** A pair decides as in a package of the family `nli-cross-encoder`. */
 const TEMPLATES = { query: '{input}', document: 'it is {choice}' };
@@ -162,6 +163,47 @@ export async function startInferenceScene(
   const server = await startInferenceServer(t, { graph: encoderGraph(), output: 'embedding', ...served });
   const manifest = { family: 'open-inference' };
   return await startSceneWith(t, server, { options: { ...EMBEDDING_OPTIONS, ...options }, manifest }, until);
+}
+
+/** A package of the family `nli-cross-encoder`, for the canary of which those at servers are right, too. */
+export const NLI = {
+  graph: entailmentGraph('z'),
+  manifest: {
+    family: 'nli-cross-encoder',
+    canary: { input: 'abc', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' },
+    options: {
+      ...{ graph: 'model.onnx', tokenizer: 'tokenizer.json', hypothesis: 'it is {choice}', temperature: 1 },
+      ...{ entailment: 0, contradiction: 2, special_tokens: { cls, sep } },
+    },
+  },
+};
+
+/** Decides as `here` does, the model `tiny` of an engine, by other models, too: to so much the same numbers. */
+export async function sameDecisions(
+  t: ExecutionContext<unknown>,
+  here: TestEngine,
+  requests: readonly Pick<ScoreJob, 'input' | 'instruction' | 'choices'>[],
+  {
+    by = here,
+    models = ['remote'],
+    within = 1e-6,
+  }: { by?: TestEngine; models?: readonly string[]; within?: number } = {},
+): Promise<void> {
+  for (const request of requests) {
+    const expected = await here.score(job({ ...request, vector: true }), terms());
+    for (const model of models) {
+      const found = await by.score(job({ ...request, model, vector: true }), terms());
+      if (expected.kind !== 'scored' || found.kind !== 'scored') return t.fail(`${expected.kind} ${found.kind}`);
+      const apart = found.probabilities.map((p, i) => Math.abs(p - (expected.probabilities[i] ?? Number.NaN)));
+      t.true(
+        apart.every((each) => each < within),
+        `${model} ${request.input}: ${Math.max(...apart)}`,
+      );
+      const { vector } = found;
+      if (vector === undefined) continue;
+      t.true(vector.every((value, i) => Math.abs(value - (expected.vector?.[i] ?? Number.NaN)) < within));
+    }
+  }
 }
 
 /** What was logged under a message, as JSON. */

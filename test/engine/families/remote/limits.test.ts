@@ -1,6 +1,4 @@
-/** Texts that a server does not read whole, scores that tell nothing apart, and tokens that are refused. */
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+/** Texts that a server does not read whole, scores that tell nothing apart, and tokens in clear. */
 import test from 'ava';
 import { eventually, job, startEngine, terms } from '../../support/engine.ts';
 import { embeddingsDialect } from '../../support/http-models/embeddings.ts';
@@ -91,32 +89,6 @@ for (const [name, change, falsify, problem] of [
     t.is(scene.status(), 'unavailable');
   });
 }
-
-test.serial('a token that is refused makes the model unavailable at once, and a new one ready again', async (t) => {
-  const options = { ...rerankOptions('tei'), server: { token_file: 'token' } };
-  const scene = await startRemoteScene(
-    t,
-    await servedReranker('tei'),
-    { options, manifest: { canary: CANARY } },
-    {
-      until: 'started',
-      before: ({ behaviour }) => {
-        behaviour.token = 'first-token';
-      },
-    },
-  );
-  const told = () => problemsIn(scene.engine, 'a model cannot be served');
-  await eventually(() => /'token' cannot be read/.test(told()));
-  await writeFile(join(scene.folder, 'token'), 'first-token');
-  await eventually(() => scene.status() === 'ready');
-  scene.server.behaviour.token = 'second-token';
-  await t.throwsAsync(scene.engine.score(job({ model: 'remote', choices: ['a', 'zz'] }), terms()));
-  await eventually(() => scene.status() === 'unavailable');
-  await eventually(() => /the token was refused/.test(told()));
-  await writeFile(join(scene.folder, 'token'), 'second-token');
-  await eventually(() => scene.status() === 'ready');
-  t.notRegex(JSON.stringify(scene.engine.log), /first-token|second-token/);
-});
 
 test.serial('a token that would travel in clear is told of', async (t) => {
   const modelsDir = await modelsFolder(t);

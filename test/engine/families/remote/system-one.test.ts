@@ -14,7 +14,12 @@ import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.t
 import { type SystemOneServed, systemOneDialect } from '../../support/http-models/system-one.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
 import { encoderGraph, modelsFolder, TINY, tokenId } from '../../support/packages.ts';
-import { type RemotePackageSource, type RemoteScene, startRemoteScene } from '../../support/remote-packages.ts';
+import {
+  type RemotePackageSource,
+  type RemoteScene,
+  sameDecisions,
+  startRemoteScene,
+} from '../../support/remote-packages.ts';
 
 const VARIANTS = ['systemone', 'decisions'] as const satisfies readonly SystemOneVariant[];
 
@@ -58,14 +63,7 @@ for (const variant of VARIANTS) {
   test.serial(`${variant}: the decisions of the same model here`, async (t) => {
     const scene = await startScene(t, variant);
     const here = await startEngine(t, { modelsDir: await modelsFolder(t, TINY) });
-    for (const request of REQUESTS) {
-      const expected = probabilitiesOf(job(request), await here.score(job(request), terms()));
-      const asked = job({ ...request, model: 'remote' });
-      const found = probabilitiesOf(asked, await scene.engine.score(asked, terms()));
-      for (const choice of request.choices) {
-        t.true(Math.abs((found[choice] as number) - (expected[choice] as number)) < 1e-5, JSON.stringify(choice));
-      }
-    }
+    await sameDecisions(t, here, REQUESTS, { by: scene.engine, within: 1e-5 });
   });
 
   test.serial(`${variant}: choices go in code-unit order, numbers too, and turned for every permutation`, async (t) => {
