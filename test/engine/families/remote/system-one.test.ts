@@ -9,12 +9,12 @@ import {
   type SystemOneVariant,
   turnsOf,
 } from '../../../../src/engine/families/remote/dialects/system-one.ts';
-import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
 import { type SystemOneServed, systemOneDialect } from '../../support/http-models/system-one.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
 import { encoderGraph, modelsFolder, TINY, tokenId } from '../../support/packages.ts';
 import {
+  problemsOf,
   type RemotePackageSource,
   type RemoteScene,
   sameDecisions,
@@ -241,17 +241,8 @@ test('orders are turned evenly, and none is asked twice', (t) => {
 
 test('the options say what is wrong with them', (t) => {
   const sound = { ...OPTIONS, server: { address: '127.0.0.1:1' } };
-  const problemsOf = (changed: object): readonly string[] => {
-    const kept = Object.entries({ ...sound, ...changed }).filter(([, value]) => value !== undefined);
-    try {
-      readSystemOneOptions(Object.fromEntries(kept));
-      return [];
-    } catch (error) {
-      if (error instanceof InvalidOptions) return error.problems;
-      throw error;
-    }
-  };
-  t.deepEqual(problemsOf({}), []);
+  const problemsWith = (changed: object) => problemsOf(readSystemOneOptions, { ...sound, ...changed });
+  t.deepEqual(problemsWith({}), []);
   for (const [changed, problem] of [
     [{ variant: 'chat' }, 'options.variant must match'],
     [{ model: undefined }, 'options.model must be a string'],
@@ -264,7 +255,7 @@ test('the options say what is wrong with them', (t) => {
     [{ templates: { stat: '{input}' } }, 'options.templates.stat is unknown'],
     [{ option: 26 }, 'options.option is unknown'],
   ] as const) {
-    const found = problemsOf(changed);
+    const found = problemsWith(changed);
     t.true(found[0]?.startsWith(problem), `${JSON.stringify(changed)}: ${found}`);
   }
 });
