@@ -121,14 +121,13 @@ test('nothing imports the entries, and only they and the mock import the composi
  */
 const ENGINE: readonly string[] = [
   'engine/package-tools',
-  'engine/package-tools/survey',
   'engine/create-engine.ts',
   'engine/pool',
   'engine/processes',
   'engine/worker',
+  'engine/job-cost.ts',
   'engine/families/remote/dialects',
-  'engine/families/system-one',
-  'engine/families/open-inference',
+  'engine/families/remote/grpc',
   'engine/families/remote/http',
   'engine/families/remote',
   'engine/families/two-stage',
@@ -186,7 +185,7 @@ test('the rooms of the wire import what the table says, and all of that', (t) =>
 const RESERVED: readonly (readonly [what: RegExp, where: RegExp])[] = [
   [/^onnxruntime-node$/, /^engine\/worker\//],
   [/^@huggingface\/tokenizers$/, /^engine\/text\//],
-  [/^@grpc\/grpc-js$/, /^engine\/families\/open-inference\/client\.ts$/],
+  [/^@grpc\/grpc-js$/, /^engine\/families\/remote\/grpc\/client\.ts$/],
   [/^redis$/, /^stores\/redis\//],
   [/^node:sqlite$/, /^stores\/sqlite\//],
   [/^@connectrpc\/connect\/protocol/, /^wire\/rpc\/connect-private\.ts$/],

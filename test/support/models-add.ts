@@ -5,13 +5,16 @@ import type { ExecutionContext } from 'ava';
 import { embeddingsDialect } from '../engine/support/http-models/embeddings.ts';
 import { type RerankServed, rerankDialect } from '../engine/support/http-models/rerank.ts';
 import { type HttpModelServer, startHttpModelServer } from '../engine/support/http-models/server.ts';
+import { type SystemOneServed, systemOneDialect } from '../engine/support/http-models/system-one.ts';
 import { createEncoder, createPairScorer } from '../engine/support/http-models/text-models.ts';
-import { modelsFolder } from '../engine/support/packages.ts';
+import { modelsFolder, publishedTokenizer } from '../engine/support/packages.ts';
 import { type Ran, runUmpire } from './terminal.ts';
 
 const CANARY = { input: 'abcabc', instruction: 'abc', choices: ['xyz', 'abc'], choice: 'abc' };
+/** What every server of the tests reads whole. */
+const LIMITS = ['--input-tokens', '36', '--candidate-tokens', '12'];
 
-/** A folder of models, files that commands read, and the command. */
+/** A folder of models, files that commands read, and the command with usual arguments and others. */
 export async function sceneOf(t: ExecutionContext) {
   const [modelsDir, files] = [await modelsFolder(t), await modelsFolder(t)];
   const write = async (name: string, content: unknown): Promise<string> => {
@@ -19,45 +22,41 @@ export async function sceneOf(t: ExecutionContext) {
     return join(files, name);
   };
   const canaryFile = await write('canary.json', CANARY);
-  const add = (server: Pick<HttpModelServer, 'address'> | string, dialect: string, ...more: string[]): Promise<Ran> => {
+  const tokenizer = await write('tokenizer.json', publishedTokenizer());
+  const add = (server: Pick<HttpModelServer, 'address'> | string, ...more: string[]): Promise<Ran> => {
     const url = typeof server === 'string' ? server : `http://${server.address}`;
-    const common = ['--url', url, '--dialect', dialect, '--canary', canaryFile];
     // A machine with much to do takes long for the largest request that 300 choices allow.
     const choices = more.includes('--shortlist') ? [] : ['--choices', '20'];
-    const args = ['models', 'add', 'far@r1', ...common, ...choices, ...more];
+    const limits = more.includes('--input-tokens') ? [] : LIMITS;
+    const args = ['models', 'add', 'far@r1', '--url', url, '--canary', canaryFile, ...choices, ...limits, ...more];
     return runUmpire(args, { env: { UMPIRE_MODELS_DIR: modelsDir } });
   };
   const manifest = async () => JSON.parse(await readFile(join(modelsDir, 'far', 'r1', 'model.json'), 'utf8'));
-  return { modelsDir, write, add, manifest };
+  return { modelsDir, write, add, manifest, tokenizer };
 }
 
 /** A server of a reranker whose scores are ten times the share of tokens that are `a`. */
-export async function rerankServer(t: ExecutionContext, served: Partial<RerankServed>): Promise<HttpModelServer> {
-  const scorer = await createPairScorer('a');
-  return await startHttpModelServer(
-    t,
-    rerankDialect({ server: 'tei', scorer, model: 'ranker', maxTokens: 64, ...served }),
-  );
+export async function rerankServer(
+  t: ExecutionContext,
+  served: Partial<RerankServed>,
+  over: Parameters<typeof startHttpModelServer>[2] = {},
+): Promise<HttpModelServer> {
+  const usual = { server: 'tei', scorer: await createPairScorer('a'), model: 'ranker', maxTokens: 64 } as const;
+  return await startHttpModelServer(t, rerankDialect({ ...usual, ...served }), over);
 }
 
 /** A server of the small encoder. */
 export const encoderServer = async (
   t: ExecutionContext,
   served: Partial<Parameters<typeof embeddingsDialect>[0]> = {},
-) =>
-  await startHttpModelServer(
-    t,
-    embeddingsDialect({
-      encoder: await createEncoder(),
-      models: { encoder: '' },
-      maxTokens: 64,
-      tooLong: 'vllm',
-      ...served,
-    }),
-  );
+) => {
+  const usual = { encoder: await createEncoder(), models: { encoder: '', undefined: '' }, maxTokens: 64 };
+  return await startHttpModelServer(t, embeddingsDialect({ ...usual, tooLong: 'vllm', ...served }));
+};
 
-/** Rows of a package: the most that the server takes, or half of it and so on where the machine has much to do. */
-export function rowsWithin(t: ExecutionContext, { batch }: { batch: { rows: number } }, most: number): number {
-  t.true(Number.isInteger(Math.log2(most / batch.rows)) && batch.rows <= most, `${batch.rows}`);
-  return batch.rows;
-}
+/** A decision server. */
+export const decisionServer = async (t: ExecutionContext, served: Partial<SystemOneServed> = {}) => {
+  const usual = { encoder: await createEncoder(), model: 'nimble', options: 26, maxTokens: 1200, decimals: 4 };
+  const dialect = { variant: 'systemone', jointWeight: 0.25, temperature: 0.05 } as const;
+  return await startHttpModelServer(t, systemOneDialect({ ...usual, ...dialect, ...served }));
+};

@@ -3,9 +3,9 @@
  * while it is not.
  */
 import test from 'ava';
-import { writeInferencePackage } from '../engine/support/inference-packages.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';
 import { encoderGraph, modelsFolder } from '../engine/support/packages.ts';
+import { writeInferencePackage } from '../engine/support/remote-packages.ts';
 import { json } from '../support/answers.ts';
 import { decide } from '../support/http.ts';
 import { until } from '../support/redis.ts';
@@ -44,14 +44,14 @@ test.serial('ready, unavailable and ready again; counted, timed, and silent abou
     1,
   );
 
-  server.behaviour.status = { code: 13, details: `secret of ${server.address}` };
+  server.behaviour.fault = { code: 13, details: `secret of ${server.address}` };
   const refused = await ask();
   t.is(refused.status, 503);
   t.true(Number(refused.headers['retry-after']) >= 1);
   const { text: body } = refused;
   t.like(json(refused), { error: { type: 'model_error', code: 'model_unavailable', param: 'model' } });
   t.false(body.includes('secret') || body.includes(server.address) || body.includes('INTERNAL'));
-  server.behaviour.status = undefined;
+  server.behaviour.fault = undefined;
 
   await server.kill();
   await until(async () => (await statusOf()) === 'unavailable', PATIENCE);

@@ -5,7 +5,7 @@ import test from 'ava';
 import { startHttpModelServer } from '../engine/support/http-models/server.ts';
 import { modelsFolder, TINY } from '../engine/support/packages.ts';
 import {
-  RERANK_OPTIONS,
+  rerankOptions,
   servedEncoder,
   servedReranker,
   TEXT_EMBEDDING_OPTIONS,
@@ -36,7 +36,7 @@ test.serial('GET /v1/models lists them beside local ones, with limits, and follo
   });
   await writeRemotePackage(modelsDir, ranker.address, {
     id: 'ranker',
-    options: { ...RERANK_OPTIONS.tei, server: { token_env: 'UMPIRE_TOKEN_LISTED' } },
+    options: { ...rerankOptions('tei'), server: { token_env: 'UMPIRE_TOKEN_LISTED' } },
     manifest: { limits: { ...LIMITS, choices: 300 }, canary },
   });
   const service = await startService({ UMPIRE_MODELS_DIR: modelsDir });

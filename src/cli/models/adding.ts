@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type AddRequest, addRemote } from '../../engine/package-tools/add-remote.ts';
 import { isObject } from '../../engine/package-tools/pack.ts';
+import { SERVER_NAMES } from '../../engine/package-tools/presets.ts';
 import { DIALECT_NAMES } from '../../engine/packages/manifest.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
 import { readArguments, urlFrom } from '../arguments.ts';
@@ -19,13 +20,18 @@ const OPTIONS = {
     value: 'URL',
     meaning: 'where the server is: http or https, with its path if that is an unusual one; needed',
   },
-  dialect: { type: 'string', value: DIALECT_NAMES.join('|'), meaning: 'what it speaks; needed' },
-  model: {
+  server: {
     type: 'string',
-    value: 'NAME',
-    meaning: "the model's name at the server",
-    otherwise: 'the only one that it lists',
+    value: 'SERVER',
+    meaning: `which server it is: ${SERVER_NAMES.join(', ')}; of another one, --dialect and --options say how it is asked`,
   },
+  dialect: {
+    type: 'string',
+    value: DIALECT_NAMES.join('|'),
+    meaning: 'what it speaks',
+    otherwise: 'the first that docs/remote-models.md names for the server',
+  },
+  model: { type: 'string', value: 'NAME', meaning: "the model's name at the server, if it wants one" },
   'token-file': {
     type: 'string',
     value: 'FILE',
@@ -63,10 +69,15 @@ const OPTIONS = {
   'input-tokens': {
     type: 'string',
     value: 'N',
-    meaning: 'the most tokens of instruction and input together',
-    otherwise: 'what the server leaves room for',
+    meaning: 'the most tokens of instruction and input together; needed where the server cuts texts',
+    otherwise: '400, or 1024 for system-one',
   },
-  'candidate-tokens': { type: 'string', value: 'N', meaning: 'the most tokens of a choice', otherwise: '96 or less' },
+  'candidate-tokens': {
+    type: 'string',
+    value: 'N',
+    meaning: 'the most tokens of a choice; needed where the server cuts texts',
+    otherwise: '96, or 32 for system-one',
+  },
   choices: {
     type: 'string',
     value: 'N',
@@ -80,14 +91,14 @@ const OPTIONS = {
 
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
 
-/** `umpire models add`: asks the server what it is, then writes, checks and installs the package. */
+/** `umpire models add`: writes a package by a preset, checks it against the server and installs it. */
 export const ADD_COMMAND: Command = {
   name: 'models add',
   usage:
-    'MODEL@REVISION --url URL --dialect DIALECT [--model NAME] [--token-file FILE | --token-env VARIABLE] [--ca FILE] [--tokenizer FILE] [--shortlist MODEL] [--examples FILE [--instruction TEXT] | --temperature NUMBER] [--canary FILE] [--input-tokens N] [--candidate-tokens N] [--choices N] [--options FILE] [--owned-by NAME] [--default]',
+    'MODEL@REVISION --url URL (--server SERVER [--dialect DIALECT] | --dialect DIALECT --options FILE) [--model NAME] [--token-file FILE | --token-env VARIABLE] [--ca FILE] [--tokenizer FILE] [--shortlist MODEL] [--examples FILE [--instruction TEXT] | --temperature NUMBER] [--canary FILE] [--input-tokens N] [--candidate-tokens N] [--choices N] [--options FILE] [--owned-by NAME] [--default]',
   summary: 'makes a model package of a model at a server',
   notes: [
-    "The server is asked what it is, which switch gives raw scores, and whether it refuses a text that is too long or cuts it: some forty requests, the longest of 16,000 words. The package is checked as by 'umpire models check' and then moved into the models folder, where a service that runs sees it. docs/remote-models.md has a recipe for each server.",
+    "--server says how the server is asked: on which path, in which shape, which switch gives raw scores, and whether it refuses a text that is too long or cuts it. The package is checked against the server as by 'umpire models check' and then moved into the models folder, where a service that runs sees it. docs/remote-models.md has a recipe for each server.",
   ],
   positionals: [['MODEL@REVISION', 'what the package is called']],
   options: OPTIONS,
@@ -107,8 +118,10 @@ export const ADD_COMMAND: Command = {
 async function requestFrom(values: Values, terminal: Terminal): Promise<Omit<AddRequest, 'id' | 'revision' | 'fit'>> {
   if (values.url === undefined) throw new UsageError('--url URL is needed');
   const url = urlFrom('--url', values.url);
-  const dialect = DIALECT_NAMES.find((each) => each === values.dialect);
-  if (dialect === undefined) throw new UsageError(`--dialect must be one of ${DIALECT_NAMES.join(', ')}`);
+  const server = oneOf('--server', SERVER_NAMES, values.server);
+  const dialect = oneOf('--dialect', DIALECT_NAMES, values.dialect);
+  if (server === undefined && dialect === undefined)
+    throw new UsageError('--server SERVER or --dialect DIALECT is needed');
   const limits = {
     inputTokens: wholeFrom('--input-tokens', values['input-tokens']),
     candidateTokens: wholeFrom('--candidate-tokens', values['candidate-tokens']),
@@ -116,9 +129,9 @@ async function requestFrom(values: Values, terminal: Terminal): Promise<Omit<Add
   };
   return {
     modelsDir: modelsFolder(terminal),
+    server,
     dialect,
-    server: serverFrom(url, values),
-    path: url.pathname === '/' && url.search === '' ? undefined : url.pathname + url.search,
+    at: serverFrom(url, values),
     model: values.model,
     tokenizer: values.tokenizer,
     shortlist: values.shortlist,
@@ -132,8 +145,15 @@ async function requestFrom(values: Values, terminal: Terminal): Promise<Omit<Add
   };
 }
 
-/** The package's `options.server`: the address, and where its certificates and its token are. */
-function serverFrom(url: URL, values: Values): AddRequest['server'] {
+/** The value of an option, if it has one. Throws UsageError for a value that is not among the names. */
+function oneOf<T extends string>(option: string, names: readonly T[], value: string | undefined): T | undefined {
+  const found = names.find((name) => name === value);
+  if (found === undefined && value !== undefined) throw new UsageError(`${option} must be one of ${names.join(', ')}`);
+  return found;
+}
+
+/** The package's `options.server`: the address, the path if it is said, and where certificates and token are. */
+function serverFrom(url: URL, values: Values): AddRequest['at'] {
   if (url.username !== '' || url.password !== '') {
     throw new UsageError('--url: no credentials; --token-file or --token-env names a token');
   }
@@ -144,6 +164,7 @@ function serverFrom(url: URL, values: Values): AddRequest['server'] {
   const port = url.port === '' ? (isTls ? 443 : 80) : url.port;
   return {
     address: `${url.hostname}:${port}`,
+    ...(url.pathname === '/' && url.search === '' ? {} : { path: url.pathname + url.search }),
     ...(isTls ? { tls: ca === undefined ? {} : { ca: resolve(ca) } } : {}),
     ...(file === undefined ? {} : { token_file: resolve(file) }),
     ...(variable === undefined ? {} : { token_env: variable }),

@@ -4,12 +4,13 @@
  */
 import { join } from 'node:path';
 import { costAt } from '../cost-profile.ts';
+import { jobCost } from '../job-cost.ts';
 import { type EngineOptions, engineSettings } from '../options.ts';
 import { isRemote } from '../packages/manifest.ts';
 import { createRevision, defaultRevision } from '../packages/revisions.ts';
 import { type FoundPackage, readPackage, scanPackages } from '../packages/scan.ts';
 import { straysOf, tokenVariableOf, withAddress } from '../packages/servers.ts';
-import { jobCost, limitsProblem, worstCost } from '../pool/estimates.ts';
+import { limitsProblem, worstCost } from '../pool/estimates.ts';
 import { EngineProcess } from '../processes/engine-process.ts';
 
 /** A package as it lies in its folder: nothing of it was loaded. */

@@ -175,15 +175,16 @@ async function optionalJson(path: string): Promise<Readonly<Record<string, unkno
 }
 
 /**
- * The fields of both objects. Of a field that both have, the value in `over` holds; two objects are merged in the same
- * way.
+ * The fields of both objects, as by JSON Merge Patch (RFC 7396): of a field that both have, the value in `over` holds;
+ * two objects are merged in the same way, and null takes a field out.
  */
 export function laidOver(under: JsonObject, over: JsonObject): JsonObject {
   const merged = Object.entries(over).map(([field, value]) => {
     const below = Object.hasOwn(under, field) ? under[field] : undefined;
     return [field, isObject(below) && isObject(value) ? laidOver(below, value) : value] as const;
   });
-  return { ...under, ...Object.fromEntries(merged) };
+  const fields = Object.entries({ ...under, ...Object.fromEntries(merged) });
+  return Object.fromEntries(fields.filter(([, value]) => value !== null));
 }
 
 /** Whether a value is a JSON object. */

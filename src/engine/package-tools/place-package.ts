@@ -42,6 +42,7 @@ const STAGING = '.packing-';
 const LONGEST_MAKING = 3_600_000;
 
 const LOWER = 'lower limits help: --choices, --candidate-tokens, --input-tokens';
+const AWAY = 'is it running, is that its address, and does it want https or a token?';
 
 /**
  * The folder of a new package. Rejects with Error for a name that no package may have, and for a package that exists.
@@ -82,7 +83,7 @@ export async function placePackage(
       revision,
     );
     if (check.kind !== 'sound') {
-      const remedy = check.kind === 'broken' && check.tooLarge === true ? [LOWER] : [];
+      const remedy = check.kind === 'server_away' ? [AWAY] : check.tooLarge === true ? [LOWER] : [];
       throw new Error([...check.problems, ...remedy].join('\n'));
     }
     await settle?.(staging, staged);

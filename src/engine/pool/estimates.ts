@@ -1,9 +1,8 @@
 /** Estimates what jobs take: from the profile that their model's family measured, and from what earlier jobs took. */
 import { LRUCache } from 'lru-cache';
-import { type CostProfile, costAt, type JobSize } from '../cost-profile.ts';
+import type { CostProfile } from '../cost-profile.ts';
 import type { CallerTerms, ModelLimits, ScoreJob } from '../engine.ts';
-import { shortlistParts } from '../families/remote/profile.ts';
-import { packCost } from '../families/two-stage/profile.ts';
+import { jobCost } from '../job-cost.ts';
 import { isRemote, type Manifest } from '../packages/manifest.ts';
 import type { Revision } from '../packages/revisions.ts';
 import type { ScoredResult } from '../worker/messages.ts';
@@ -136,15 +135,6 @@ function newDensities(): Experience['densities'] {
 function readingCost({ premiseLength, choices, choicesLength }: JobShape, uncached: number): number {
   const unread = choices === 0 ? 0 : (choicesLength * uncached) / choices;
   return (premiseLength + unread) * PER_CHARACTER;
-}
-
-/** Milliseconds that a job of this size takes on one core, or at a server that does nothing else. */
-export function jobCost(profile: CostProfile, size: JobSize): number {
-  const parts = shortlistParts(profile, size);
-  if (parts !== undefined) return parts.reduce((sum, part) => sum + jobCost(part.profile, part.size), 0);
-  const tokens = size.choiceTokens + (profile.choiceReadsPremise ? size.premiseTokens : 0);
-  const each = costAt(profile.choice, tokens);
-  return costAt(profile.premise, size.premiseTokens) + size.uncached * each + packCost(profile, size);
 }
 
 /** Milliseconds of the largest request that the limits allow, with nothing cached. */

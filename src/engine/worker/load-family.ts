@@ -21,7 +21,7 @@ const FAMILIES: Readonly<Record<FamilyName, () => Promise<LoadPackage>>> = {
   'nli-cross-encoder': async () => (await import('../families/nli-cross-encoder.ts')).loadNliCrossEncoder,
   'two-stage': async () => (await import('../families/two-stage/two-stage.ts')).loadTwoStage,
   remote: async () => loadRemote,
-  'open-inference': async () => (await import('../families/open-inference/open-inference.ts')).loadOpenInference,
+  'open-inference': async () => (await import('../families/remote/dialects/open-inference.ts')).loadOpenInference,
 };
 
 /** Loads a package of the named family. Throws what the family throws. */
@@ -49,9 +49,9 @@ export function decodeWeights(file: Uint8Array): Uint8Array {
 
 /** A name without a dialect does not compile. */
 const DIALECTS: Readonly<Record<DialectName, () => Promise<LoadPackage>>> = {
-  'open-inference': async () => (await import('../families/open-inference/open-inference.ts')).loadOpenInference,
+  'open-inference': async () => (await import('../families/remote/dialects/open-inference.ts')).loadOpenInference,
   rerank: async () => (await import('../families/remote/dialects/rerank.ts')).loadRerank,
-  'system-one': async () => (await import('../families/system-one/scorer.ts')).loadSystemOne,
+  'system-one': async () => (await import('../families/remote/dialects/system-one.ts')).loadSystemOne,
   embeddings: async () => (await import('../families/remote/dialects/embeddings.ts')).loadEmbeddings,
 };
 

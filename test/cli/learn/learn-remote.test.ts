@@ -5,7 +5,7 @@ import test from 'ava';
 import { type ServedDialect, startHttpModelServer } from '../../engine/support/http-models/server.ts';
 import { modelsFolder } from '../../engine/support/packages.ts';
 import {
-  RERANK_OPTIONS,
+  rerankOptions,
   servedEncoder,
   servedReranker,
   TEXT_EMBEDDING_OPTIONS,
@@ -23,7 +23,7 @@ const TOKEN = 'UMPIRE_TOKEN_LEARNING';
 
 const CASES: readonly (readonly [string, () => Promise<ServedDialect>, Readonly<Record<string, unknown>>, RegExp])[] = [
   ['an encoder', () => servedEncoder(), TEXT_EMBEDDING_OPTIONS, /learned weights for remote@r1/],
-  ['a reranker', () => servedReranker('llama.cpp'), RERANK_OPTIONS['llama.cpp'], /learned temperature for remote@r1/],
+  ['a reranker', () => servedReranker('llama.cpp'), rerankOptions('llama.cpp'), /learned temperature for remote@r1/],
 ];
 for (const [name, served, options, said] of CASES) {
   test.serial(`${name}, whose token is in the environment`, async (t) => {

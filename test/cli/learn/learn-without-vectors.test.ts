@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { startHttpModelServer } from '../../engine/support/http-models/server.ts';
 import { modelsFolder } from '../../engine/support/packages.ts';
-import { RERANK_OPTIONS, servedReranker, writeRemotePackage } from '../../engine/support/remote-packages.ts';
+import { rerankOptions, servedReranker, writeRemotePackage } from '../../engine/support/remote-packages.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { runUmpire } from '../../support/terminal.ts';
 
@@ -15,7 +15,7 @@ test('a bias for each choice is learned from examples as they come, and no weigh
   const server = await startHttpModelServer(t, await servedReranker('vllm'));
   const modelsDir = await modelsFolder(t);
   const canary = { input: 'zzz', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
-  await writeRemotePackage(modelsDir, server.address, { options: RERANK_OPTIONS.vllm, manifest: { canary } });
+  await writeRemotePackage(modelsDir, server.address, { options: rerankOptions('vllm'), manifest: { canary } });
   const data = temporaryFolder();
   const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
   const catalog = { id: 'letters', model: 'remote', choices: ['abc', 'mno', 'zzz'] };

@@ -2,100 +2,99 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
+import { laidOver } from '../../../src/engine/package-tools/pack.ts';
 import { writePackage } from '../../engine/support/packages.ts';
-import { encoderServer, rerankServer, sceneOf } from '../../support/models-add.ts';
+import { decisionServer, encoderServer, rerankServer, sceneOf } from '../../support/models-add.ts';
 import { runUmpire } from '../../support/terminal.ts';
 
-test.serial('scores that saturate are no scores: the reason is said, and nothing is left', async (t) => {
-  const server = await rerankServer(t, { server: 'sglang' });
-  server.behaviour.falsify = (body: readonly { readonly index: number }[]) =>
-    body.map(({ index }) => ({ index, score: index === 0 ? 1 : 0 }));
+test.serial('a server that is not as the preset says is found out, and nothing is left', async (t) => {
+  const ranker = await rerankServer(t, { server: 'llama.cpp' });
+  const cutting = await encoderServer(t, { tooLong: undefined });
+  const small = await decisionServer(t, { options: 10 });
   const { modelsDir, add } = await sceneOf(t);
-  const { status, err } = await add(server, 'rerank');
-  t.is(status, 1);
+  for (const [server, args, problem] of [
+    [ranker, '--server tei', /POST \/rerank was answered with 404: there is no such path/],
+    [ranker, '--server sglang', /a score is no probability/],
+    [ranker, '--server vllm --model nobody', /The model nobody does not exist/],
+    [ranker, '--server vllm --input-tokens 300', /candidate_tokens are more than the server reads: .* of 64/],
+    [
+      cutting,
+      '--server openai --dialect embeddings --model encoder',
+      /the server cuts without saying so: of 136 words/,
+    ],
+    [small, '--server vllm --dialect system-one --model nimble', /Dictionary should have at most 10 items/],
+  ] as const) {
+    const { status, err } = await add(server, ...args.split(' '));
+    t.is(status, 1, args);
+    t.regex(err, problem, args);
+    t.regex(err, /what the package said:\n {2}.* as .* speaks it: \{/, args);
+  }
+  ranker.behaviour.falsify = (body: { results: object[] }) => ({
+    results: body.results.map((result, i) => ({ ...result, relevance_score: i === 0 ? 1 : 0 })),
+  });
+  const { err } = await add(ranker, '--server', 'localai');
   t.regex(err, /the server's scores are saturated: 2 of the canary's 2 are exactly 0 or 1/);
   t.deepEqual(await readdir(modelsDir), []);
 });
 
-test.serial('a server that is away, wants another token, or speaks something else: each says what to do', async (t) => {
+test.serial('a server that is away or wants another token: each says what to do', async (t) => {
   const ranker = await rerankServer(t, { server: 'vllm' });
-  const encoder = await encoderServer(t);
   const { modelsDir, write, add } = await sceneOf(t);
   const wrong = await write('token', 'not-the-token\n');
-
   ranker.behaviour.token = 'the-token';
-  const without = await add(ranker, 'rerank');
-  t.regex(
-    without.err,
-    /refused: POST \/v1\/rerank was answered with 401: .*; --token-file or --token-env says where one/,
-  );
-  const refused = await add(ranker, 'rerank', '--token-file', wrong);
+  const told = /POST \/v1\/rerank was answered with 401: the token was refused, or there is none/;
+  t.regex((await add(ranker, '--server', 'vllm')).err, told);
+  const refused = await add(ranker, '--server', 'vllm', '--token-file', wrong);
   t.is(refused.status, 1);
-  t.regex(refused.err, /was answered with 401: the token was refused.*; see what --token-file or --token-env names/);
+  t.regex(refused.err, told);
   t.notRegex(refused.err, /not-the-token/);
-  const unset = await add(ranker, 'rerank', '--token-env', 'UMPIRE_TOKEN_OF_NOBODY');
+  const unset = await add(ranker, '--server', 'vllm', '--token-env', 'UMPIRE_TOKEN_OF_NOBODY');
   t.regex(unset.err, /server.token_env: the variable UMPIRE_TOKEN_OF_NOBODY is not set/);
-  ranker.behaviour.token = undefined;
-
-  const other = await add(encoder, 'rerank');
-  t.is(other.status, 1);
-  t.regex(
-    other.err,
-    /does not answer as the dialect rerank has it; --url may name the whole path, --model the model:\n/,
-  );
-  t.regex(other.err, / {2}"documents": POST \/v1\/rerank was answered with 404/);
-  const wrongModel = await add(ranker, 'rerank', '--model', 'nobody');
-  t.regex(wrongModel.err, /The model nobody does not exist/);
 
   await ranker.kill();
-  const away = await add(ranker, 'rerank');
+  const away = await add(ranker, '--server', 'vllm');
   t.is(away.status, 1);
-  t.regex(
-    away.err,
-    /cannot be asked: the connection failed \(ECONNREFUSED\).*Is it running, and is that its address\?/,
-  );
+  t.regex(away.err, /cannot be asked: the connection failed \(ECONNREFUSED\)/);
+  t.regex(away.err, /is it running, is that its address, and does it want https or a token\?/);
   t.deepEqual(await readdir(modelsDir), []);
 });
 
-test.serial('a shortlist is a sound local model', async (t) => {
+test.serial('what cannot be used is told of before the server is asked', async (t) => {
   const server = await rerankServer(t, {});
-  const { modelsDir, add } = await sceneOf(t);
+  const { modelsDir, add, write } = await sceneOf(t);
+  const tei = ['--server', 'tei'] as const;
   await writePackage(modelsDir, { manifest: { family: 'remote', files: {}, options: {} } });
-  t.regex((await add(server, 'rerank', '--shortlist', 'tiny')).err, /'tiny' is at a server itself; a local model/);
+  t.regex((await add(server, ...tei, '--shortlist', 'tiny')).err, /'tiny' is at a server itself; a local model/);
   const folder = await writePackage(modelsDir, { id: 'torn' });
   await writeFile(join(folder, 'tokenizer.json'), 'x'.repeat((await readFile(join(folder, 'tokenizer.json'))).length));
-  t.regex((await add(server, 'rerank', '--shortlist', 'torn')).err, /--shortlist: 'torn' is broken: tokenizer.json /);
-  t.is(server.requests.length, 0);
-});
-
-test.serial('examples that cannot be used are told of before the server is asked', async (t) => {
-  const server = await encoderServer(t);
-  const { write, add } = await sceneOf(t);
+  t.regex((await add(server, ...tei, '--shortlist', 'torn')).err, /--shortlist: 'torn' is broken: tokenizer.json /);
   const few = await write('few.jsonl', '{"input":"abc","instruction":"w","label":"a"}\n{"input":"b"}\n');
-  const { status, err } = await add(server, 'embeddings', '--examples', few);
-  t.is(status, 1);
+  const { err } = await add(server, ...tei, '--examples', few);
   t.regex(err, /line 2: instruction, label must be a text that is not empty/);
+  const spoken = await add(server, '--server', 'ollama', '--dialect', 'rerank');
+  t.regex(
+    spoken.err,
+    /--dialect: ollama is known to speak system-one, embeddings; without --server, --options says how/,
+  );
+  const bare = await add(server, '--server', 'triton', '--model', 'm');
+  t.regex(bare.err, /--tokenizer FILE is needed, the model's tokenizer.json: rows are made here/);
+  const unsaid = await add(server, '--dialect', 'rerank');
+  t.regex(unsaid.err, /options\.shape must be a string/);
   t.is(server.requests.length, 0);
 });
 
+const AT = ['far@r1', '--url', 'http://x'] as const;
 for (const [args, problem] of [
   [['far'], /'far' is not MODEL@REVISION/],
   [['far@r1'], /--url URL is needed/],
-  [['far@r1', '--url', 'ftp://x', '--dialect', 'rerank'], /--url: must be http:\/\/… or https:\/\/…/],
-  [
-    ['far@r1', '--url', 'http://x', '--dialect', 'chat'],
-    /--dialect must be one of open-inference, rerank, embeddings, system-one/,
-  ],
-  [['far@r1', '--url', 'http://u:p@x', '--dialect', 'rerank'], /--url: no credentials/],
-  [['far@r1', '--url', 'http://x', '--dialect', 'rerank', '--ca', 'y'], /--ca: is for https/],
-  [
-    ['far@r1', '--url', 'http://x', '--dialect', 'rerank', '--token-file', 'a', '--token-env', 'b'],
-    /--token-file or --token-env, not both/,
-  ],
-  [
-    ['far@r1', '--url', 'http://x', '--dialect', 'rerank', '--examples', 'e', '--temperature', '1'],
-    /--examples or --temperature, not both/,
-  ],
+  [['far@r1', '--url', 'ftp://x', '--server', 'tei'], /--url: must be http:\/\/… or https:\/\/…/],
+  [AT, /--server SERVER or --dialect DIALECT is needed/],
+  [[...AT, '--server', 'chat'], /--server must be one of tei, infinity, vllm, /],
+  [[...AT, '--dialect', 'chat'], /--dialect must be one of open-inference, rerank, embeddings, system-one/],
+  [['far@r1', '--url', 'http://u:p@x', '--server', 'tei'], /--url: no credentials/],
+  [[...AT, '--server', 'tei', '--ca', 'y'], /--ca: is for https/],
+  [[...AT, '--server', 'tei', '--token-file', 'a', '--token-env', 'b'], /--token-file or --token-env, not both/],
+  [[...AT, '--server', 'tei', '--examples', 'e', '--temperature', '1'], /--examples or --temperature, not both/],
 ] as const) {
   test(`bad arguments: ${args.join(' ')}`, async (t) => {
     const { status, err } = await runUmpire(['models', 'add', ...args]);
@@ -103,3 +102,10 @@ for (const [args, problem] of [
     t.regex(err, problem);
   });
 }
+
+test('objects are laid over one another field by field, and nothing else is', (t) => {
+  const under = { a: { b: 1, c: [1, 2] }, d: 1, f: 3 };
+  t.deepEqual(laidOver(under, { a: { c: [3] }, d: { e: 2 }, f: null }), { a: { b: 1, c: [3] }, d: { e: 2 } });
+  t.deepEqual(laidOver({}, JSON.parse('{"__proto__": {"x": 1}}')) as object, JSON.parse('{"__proto__": {"x": 1}}'));
+  t.false('x' in {});
+});

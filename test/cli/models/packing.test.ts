@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { writeInferencePackage } from '../../engine/support/inference-packages.ts';
 import { modelsFolder, writeExport } from '../../engine/support/packages.ts';
+import { writeInferencePackage } from '../../engine/support/remote-packages.ts';
 import { runUmpire } from '../../support/terminal.ts';
 
 const umpire = (env: Record<string, string>, ...args: readonly string[]) => runUmpire(args, { env });

@@ -29,7 +29,7 @@ import { type ReceivedRequest, receivedOf, rowsOf, type ServedRow } from './infe
 
 /** How the server behaves now. */
 export interface Behaviour {
-  live: boolean;
+  healthy: boolean;
   ready: boolean;
   modelReady: boolean;
   /** Milliseconds before an inference is answered. */
@@ -39,9 +39,9 @@ export interface Behaviour {
   /** The bearer token that every call must bring; undefined for none. */
   token: string | undefined;
   /** The gRPC status of inferences, with details; undefined for answers. */
-  status: { readonly code: number; readonly details: string } | undefined;
+  fault: { readonly code: number; readonly details: string } | undefined;
   /** So many inferences that fail with that status; then it is cleared. */
-  statusFor: number;
+  faultFor: number;
   /** Changes an answer. */
   falsify: (response: ModelInferResponse) => ModelInferResponse;
 }
@@ -82,14 +82,14 @@ export async function startInferenceServer(
 ): Promise<InferenceServer> {
   const session = await InferenceSession.create(served.graph, { intraOpNumThreads: 1, interOpNumThreads: 1 });
   const behaviour: Behaviour = {
-    live: true,
+    healthy: true,
     ready: true,
     modelReady: true,
     delay: 0,
     frozen: false,
     token: undefined,
-    status: undefined,
-    statusFor: Number.POSITIVE_INFINITY,
+    fault: undefined,
+    faultFor: Number.POSITIVE_INFINITY,
     falsify: (response) => response,
   };
   const requests: ReceivedRequest[] = [];
@@ -144,14 +144,14 @@ export async function startInferenceServer(
     });
     busiest = Math.max(busiest, ++underWay);
     try {
-      const { delay, status } = behaviour;
+      const { delay, fault } = behaviour;
       if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
-      if (status !== undefined) {
-        if (--behaviour.statusFor <= 0) {
-          behaviour.status = undefined;
-          behaviour.statusFor = Number.POSITIVE_INFINITY;
+      if (fault !== undefined) {
+        if (--behaviour.faultFor <= 0) {
+          behaviour.fault = undefined;
+          behaviour.faultFor = Number.POSITIVE_INFINITY;
         }
-        answer(status);
+        answer(fault);
         return;
       }
       answer(null, behaviour.falsify(await infer(call.request)));
@@ -166,7 +166,7 @@ export async function startInferenceServer(
   const handlers: Readonly<
     Record<string, (call: ServerUnaryCall<never, never>, answer: sendUnaryData<never>) => void>
   > = {
-    ServerLive: reply(() => create(ServerLiveResponseSchema, { live: behaviour.live })),
+    ServerLive: reply(() => create(ServerLiveResponseSchema, { live: behaviour.healthy })),
     ServerReady: reply(() => create(ServerReadyResponseSchema, { ready: behaviour.ready })),
     ModelReady: reply(() => create(ModelReadyResponseSchema, { ready: behaviour.modelReady })),
     ServerMetadata: reply(() => create(ServerMetadataResponseSchema, { name: 'test', version: '1' })),

@@ -1,14 +1,51 @@
 /**
- * Every dialect that is spoken over HTTP: a server of it, a package that names the server, and what is no answer in it.
+ * Every dialect: a server of it, a package that names the server, what it fails with, and what is no answer in it.
+ * One file: the cases share their faults and their ways to spoil an answer.
  */
-import type { ServedDialect } from './http-models/server.ts';
+import { create } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
+import type { ExecutionContext } from 'ava';
+import { type ModelInferResponse, ModelInferResponseSchema } from '../../../gen/inference/grpc_predict_v2_pb.ts';
+import type { Fault } from './http-models/faults.ts';
+import { type ServedDialect, startHttpModelServer } from './http-models/server.ts';
 import { systemOneDialect } from './http-models/system-one.ts';
 import { createEncoder } from './http-models/text-models.ts';
-import { RERANK_OPTIONS, servedEncoder, servedReranker, TEXT_EMBEDDING_OPTIONS } from './remote-packages.ts';
+import { startInferenceServer } from './inference-server.ts';
+import { encoderGraph } from './packages.ts';
+import {
+  EMBEDDING_OPTIONS,
+  rerankOptions,
+  servedEncoder,
+  servedReranker,
+  TEXT_EMBEDDING_OPTIONS,
+} from './remote-packages.ts';
+
+/** A server in the hands of a test, whatever it speaks. */
+export interface DialectServer {
+  readonly address: string;
+  /** Changed by `Object.assign`: a fault or what falsifies an answer is the dialect's own. */
+  readonly behaviour: { delay: number; frozen: boolean; healthy: boolean; token: string | undefined };
+  readonly requests: readonly {
+    readonly rows: number;
+    readonly digest: string;
+    readonly canceled: boolean;
+    readonly sent?: number;
+  }[];
+  readonly busiest: number;
+  kill(): Promise<void>;
+  revive(): Promise<void>;
+}
+
+/** Faults by what they are. */
+type Faults = Readonly<Record<string, unknown>>;
 
 /** A dialect as the shared tests try it. */
 export interface DialectCase {
-  served(): Promise<ServedDialect>;
+  start(t: ExecutionContext<unknown>): Promise<DialectServer>;
+  readonly over: 'HTTP' | 'gRPC';
+  /** Faults that a call is made again for, and those that are final. */
+  readonly passing: Faults;
+  readonly final: Faults;
   /** Of the package. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly manifest: Readonly<Record<string, unknown>>;
@@ -17,6 +54,51 @@ export interface DialectCase {
   /** Makes no answer of one, in each of these ways. */
   readonly nonsense: Readonly<Record<string, (body: never) => unknown>>;
 }
+
+/** A fault that is an answer. */
+export const reply = (status: number, headers: Readonly<Record<string, string>> = {}, body: unknown = {}): Fault => ({
+  kind: 'reply',
+  reply: { status, body, headers },
+});
+
+/** What a server over HTTP fails with. */
+const HTTP = {
+  over: 'HTTP',
+  passing: {
+    'a 429': reply(429),
+    'a 502 with a page': reply(502, { 'content-type': 'text/html' }, '<h1>Bad Gateway</h1>'),
+    'a 503': reply(503),
+    'a connection that ends without an answer': { kind: 'reset' },
+    'a connection that ends in the middle of one': { kind: 'cut' },
+  },
+  final: {
+    'a redirect to the same place': reply(307, { location: '/' }),
+    'a 400': reply(400),
+    'a 401': reply(401),
+    'a 403': reply(403),
+    'a 404': reply(404),
+    'a 500': reply(500, { 'x-secret': 'secret' }, { error: 'secret: abz' }),
+    'no content': reply(204, {}, ''),
+    'something else than HTTP': { kind: 'babble' },
+    'too many headers': { kind: 'headers' },
+    'a compressed answer': { kind: 'compressed' },
+    'an answer without an end': { kind: 'endless' },
+  },
+} as const;
+
+const grpcFault = (code: number) => [status[code] as string, { code, details: 'secret: abz' }] as const;
+/** What a server over gRPC fails with. */
+const GRPC = {
+  over: 'gRPC',
+  passing: Object.fromEntries([grpcFault(status.UNAVAILABLE)]),
+  final: Object.fromEntries(
+    [status.INTERNAL, status.INVALID_ARGUMENT, status.RESOURCE_EXHAUSTED, status.UNAUTHENTICATED].map(grpcFault),
+  ),
+} as const;
+
+/** Starts a server that speaks over HTTP. */
+const overHttp = (served: () => Promise<ServedDialect>) => async (t: ExecutionContext<unknown>) =>
+  await startHttpModelServer(t, await served());
 
 /** A result, or a vector, with its place. */
 type Item = Readonly<Record<string, unknown>>;
@@ -93,11 +175,19 @@ const DECIDER_OPTIONS = {
   ...{ dialect: 'system-one', model: 'small', cuts: 'refuses', tokenizer: 'tokenizer.json', temperature: 1 },
 };
 
+/** Ways to spoil an answer of the Open Inference Protocol. */
+const change = (response: ModelInferResponse, changes: object): ModelInferResponse =>
+  create(ModelInferResponseSchema, { ...response, ...changes } as never);
+const [floats, halves] = [(count: number) => new Uint8Array(4 * count), (count: number) => new Uint8Array(2 * count)];
+const output = (response: ModelInferResponse, changes: object) =>
+  change(response, { outputs: [{ ...(response.outputs[0] as object), ...changes }] });
+
 /** All of them, by the name of the tests. */
 export const DIALECT_CASES: Readonly<Record<string, DialectCase>> = {
   'rerank, documents': {
-    served: () => servedReranker('vllm'),
-    options: { ...RERANK_OPTIONS.vllm, batch: BATCH },
+    ...HTTP,
+    start: overHttp(() => servedReranker('vllm')),
+    options: { ...rerankOptions('vllm'), batch: BATCH },
     manifest: { canary: CANARY, limits: LIMITS },
     rows: ROWS,
     nonsense: {
@@ -110,8 +200,9 @@ export const DIALECT_CASES: Readonly<Record<string, DialectCase>> = {
     },
   },
   'rerank, texts': {
-    served: () => servedReranker('tei'),
-    options: { ...RERANK_OPTIONS.tei, batch: BATCH },
+    ...HTTP,
+    start: overHttp(() => servedReranker('tei')),
+    options: { ...rerankOptions('tei'), batch: BATCH },
     manifest: { canary: CANARY, limits: LIMITS },
     rows: ROWS,
     nonsense: {
@@ -124,7 +215,8 @@ export const DIALECT_CASES: Readonly<Record<string, DialectCase>> = {
     },
   },
   embeddings: {
-    served: () => servedEncoder(),
+    ...HTTP,
+    start: overHttp(() => servedEncoder()),
     options: { ...TEXT_EMBEDDING_OPTIONS, batch: BATCH },
     manifest: { limits: LIMITS },
     rows: ROWS,
@@ -144,7 +236,8 @@ export const DIALECT_CASES: Readonly<Record<string, DialectCase>> = {
     },
   },
   'system-one': {
-    served: () => servedDecider('systemone'),
+    ...HTTP,
+    start: overHttp(() => servedDecider('systemone')),
     options: { ...DECIDER_OPTIONS, variant: 'systemone' },
     manifest: { limits: LIMITS },
     rows: 1,
@@ -164,7 +257,8 @@ export const DIALECT_CASES: Readonly<Record<string, DialectCase>> = {
     },
   },
   'system-one, decisions': {
-    served: () => servedDecider('decisions'),
+    ...HTTP,
+    start: overHttp(() => servedDecider('decisions')),
     options: { ...DECIDER_OPTIONS, variant: 'decisions' },
     manifest: { limits: LIMITS },
     rows: 1,
@@ -188,6 +282,35 @@ export const DIALECT_CASES: Readonly<Record<string, DialectCase>> = {
       'the model refuses to answer': (body: { answers: Item[] }) => ({
         answers: body.answers.map(({ name }) => ({ name, type: 'refusal' })),
       }),
+    },
+  },
+  'open-inference': {
+    ...GRPC,
+    start: (t) => startInferenceServer(t, { graph: encoderGraph(), output: 'embedding' }),
+    options: { ...EMBEDDING_OPTIONS, dialect: 'open-inference', batch: BATCH, message_bytes: 65_536 },
+    manifest: { limits: LIMITS },
+    rows: ROWS,
+    nonsense: {
+      'no output': (response: ModelInferResponse) => change(response, { outputs: [], rawOutputContents: [] }),
+      'another name': (response: ModelInferResponse) => output(response, { name: 'other' }),
+      'another datatype': (response: ModelInferResponse) => output(response, { datatype: 'FP16' }),
+      'a row too few': (response: ModelInferResponse) => output(response, { shape: [0n, 8n] }),
+      'a row too many': (response: ModelInferResponse) => output(response, { shape: [9n, 8n] }),
+      'another width': (response: ModelInferResponse) =>
+        output(response, { shape: [response.outputs[0]?.shape[0] ?? 1n, 4n] }),
+      'one more dimension': (response: ModelInferResponse) => output(response, { shape: [1n, 1n, 8n] }),
+      'too few values': (response: ModelInferResponse) => change(response, { rawOutputContents: [floats(3)] }),
+      'half a value': (response: ModelInferResponse) => change(response, { rawOutputContents: [halves(3)] }),
+      'no values': (response: ModelInferResponse) => change(response, { rawOutputContents: [] }),
+      'not a number': (response: ModelInferResponse) =>
+        change(response, {
+          rawOutputContents: response.rawOutputContents.map((raw) => new Uint8Array(raw).fill(0xff)),
+        }),
+      'no direction': (response: ModelInferResponse) =>
+        change(response, { rawOutputContents: response.rawOutputContents.map((raw) => new Uint8Array(raw.length)) }),
+      "another request's id": (response: ModelInferResponse) => change(response, { id: 'another' }),
+      'more than a message may hold': (response: ModelInferResponse) =>
+        change(response, { rawOutputContents: [new Uint8Array(2 ** 21)] }),
     },
   },
 };

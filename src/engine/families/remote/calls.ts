@@ -1,12 +1,6 @@
-/**
- * The inference calls to one server: the rows of a decision are divided among requests, which are bounded in number,
- * bytes and time, made again where that is safe, and counted.
- */
-import { setTimeout as delay } from 'node:timers/promises';
-import type { CallOutcome, InferenceCalls } from '../../engine.ts';
-import type { RunControl } from '../family.ts';
-import { CallFailed } from './call-failed.ts';
-import { createSemaphore } from './semaphore.ts';
+/** The inference calls that a decision makes: for whom, how large, how its rows are divided among them. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { JobStopped, type RunControl } from '../family.ts';
 
 /** For whom calls are made and until when, and the part of the process's cache that the caller may learn about. */
 export type JobCall = Pick<RunControl, 'signal' | 'deadline' | 'vectors'>;
@@ -30,97 +24,6 @@ export interface CallBounds {
 export interface CallSize {
   readonly rows: number;
   readonly bytes: number;
-}
-
-/** Makes the calls to one server within the bounds, and counts them. */
-export interface Calls {
-  /**
-   * Makes a call by `once`, and a second time if the first ended as `unavailable`. Rejects with CallFailed, or what
-   * `once` throws.
-   */
-  make<T>(size: CallSize, job: JobCall, once: (terms: CallTerms) => Promise<T>): Promise<T>;
-  /** The counts since this was last called; undefined if there are none. */
-  takeCounts(): InferenceCalls | undefined;
-}
-
-/** The least wait before a call is made again, milliseconds; up to as much again is added at random. */
-const RETRY_WAIT = 20;
-
-const NO_OUTCOMES: Readonly<Record<CallOutcome, number>> = {
-  answered: 0,
-  unavailable: 0,
-  refused: 0,
-  malformed: 0,
-  timed_out: 0,
-  canceled: 0,
-};
-
-/** No calls under way at first. `unreachable` is told of each call that ends as `unavailable`. */
-export function createCalls(bounds: CallBounds, unreachable: () => void): Calls {
-  const semaphore = createSemaphore(bounds);
-  const throttle = createRetryThrottle();
-  let outcomes = { ...NO_OUTCOMES };
-  let counts = { rows: 0, retries: 0, seconds: 0 };
-
-  const attempt = async <T>(
-    { rows }: CallSize,
-    { signal, deadline }: JobCall,
-    once: (terms: CallTerms) => Promise<T>,
-  ): Promise<T> => {
-    const began = performance.now();
-    const within = Math.min(bounds.timeoutMs, deadline - began);
-    if (within <= 0) throw new CallFailed('timed_out', 'its time was up before it was sent');
-    try {
-      const found = await once({ signal, within });
-      outcomes.answered++;
-      counts.rows += rows;
-      counts.seconds += (performance.now() - began) / 1000;
-      throttle.succeeded();
-      return found;
-    } catch (error) {
-      if (error instanceof CallFailed) outcomes[error.outcome]++;
-      throw error;
-    }
-  };
-
-  /** Whether a call may be made again; resolves after the wait that it takes. */
-  const mayRetry = async (error: unknown, { signal, deadline }: JobCall): Promise<boolean> => {
-    // Nothing else is safe to make again: the server may still be at work on the first call. Even if it is at work
-    // after this outcome, no harm is done, since scoring has no effects.
-    if (!(error instanceof CallFailed) || error.outcome !== 'unavailable') return false;
-    const wait = Math.max(RETRY_WAIT * (1 + Math.random()), error.retryAfter ?? 0);
-    if (!throttle.failed() || performance.now() + wait >= deadline) return false;
-    counts.retries++;
-    // If the caller leaves meanwhile, the second call ends at once.
-    await delay(wait, undefined, { signal }).catch(() => {});
-    return true;
-  };
-
-  return {
-    async make(size, job, once) {
-      const leave = await semaphore.enter(size.bytes, job.signal).catch(() => {
-        throw new CallFailed('canceled', 'nobody waits for it any more');
-      });
-      try {
-        return await attempt(size, job, once).catch(async (error: unknown) => {
-          if (await mayRetry(error, job)) return await attempt(size, job, once);
-          throw error;
-        });
-      } catch (error) {
-        if (error instanceof CallFailed && error.outcome === 'unavailable') unreachable();
-        throw error;
-      } finally {
-        leave();
-      }
-    },
-    takeCounts() {
-      if (Object.values(outcomes).every((count) => count === 0)) return undefined;
-      const taken = { outcomes, ...counts };
-      outcomes = { ...NO_OUTCOMES };
-      counts = { rows: 0, retries: 0, seconds: 0 };
-      return taken;
-    },
-  };
 }
 
 /** Bounds of one request. */
@@ -183,30 +86,22 @@ export async function allTogether<P, R>(
 }
 
 /**
- * Limits how many calls are made again: a store of tokens as in gRPC's own throttling of retries (gRFC A6). A failure
- * takes one, a success gives a tenth back, and while half of them or less are left, no call is made again: retries must
- * not add to the load of a server in trouble.
+ * Called between two steps of long work, so that other decisions, cancellations and reports of progress get their turn.
+ * Throws JobStopped when the job is no longer wanted.
  */
-export interface RetryThrottle {
-  succeeded(): void;
-  /** Takes note of a failure. Returns whether the call may be made again. */
-  failed(): boolean;
-}
+export type Pace = () => Promise<void>;
 
-/** Tokens of the store, and how many a success gives back: the values of the examples in gRFC A6. */
-const CAPACITY = 10;
-const GAIN = 0.1;
+/** The longest that work may go on without a pause, milliseconds. */
+const LONGEST = 8;
 
-/** A throttle with all its tokens. */
-export function createRetryThrottle(): RetryThrottle {
-  let tokens = CAPACITY;
-  return {
-    succeeded() {
-      tokens = Math.min(CAPACITY, tokens + GAIN);
-    },
-    failed() {
-      tokens = Math.max(0, tokens - 1);
-      return tokens > CAPACITY / 2;
-    },
+/** The pace of one job. */
+export function createPace(signal: AbortSignal): Pace {
+  let since = performance.now();
+  return async () => {
+    if (performance.now() - since >= LONGEST) {
+      await nextTurn();
+      since = performance.now();
+    }
+    if (signal.aborted) throw new JobStopped();
   };
 }

@@ -6,6 +6,7 @@ import type { CostCurve, CostProfile, JobSize } from '../../cost-profile.ts';
 import type { ModelLimits } from '../../engine.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import type { Premise } from '../family.ts';
+import { CallFailed } from './call-failed.ts';
 import type { JobCall } from './calls.ts';
 import type { ReadChoice, Scorer } from './scorer.ts';
 
@@ -19,6 +20,8 @@ export interface ProfileOptions {
   readonly limits: ModelLimits;
   /** Rows of a full batch. */
   readonly rows: number;
+  /** How many of the server's tokens one counted here can be: a byte is a token of it at most. */
+  readonly densest: number;
   call(): JobCall;
 }
 
@@ -84,6 +87,45 @@ export async function measureServer({
   };
 }
 
+/** The two words of the texts that try the server: they say both in turn, and in their last eighth one of them. */
+const SAYINGS = ['a', 'z'] as const;
+/** Numbers that differ by no more are the same. */
+const NEAR = 1e-3;
+
+/**
+ * What is wrong with limits that let in texts which the server cuts without a word: two texts of the most tokens that
+ * can be let in differ in their last eighth, and get the same numbers. Undefined if they do not, if the server refuses
+ * them, or if its numbers tell nothing apart. Rejects with CallFailed.
+ */
+export async function cutProblem(options: ProfileOptions): Promise<string | undefined> {
+  const { scorer, tokenizer, limits, densest, call } = options;
+  const readOf = (words: readonly string[]) => ({
+    text: words.join(' '),
+    ids: words.map((word) => tokenizer.ids(word)[0] ?? 0),
+  });
+  const { text: instructionText, ids: instruction } = readOf(SAYINGS);
+  const most = Math.ceil(Math.max(1, limits.inputTokens - SAYINGS.length) * densest);
+  const choices = SAYINGS.map((saying) => readOf(new Array<string>(limits.candidateTokens).fill(saying)));
+  const found: Float64Array[] = [];
+  for (const saying of SAYINGS) {
+    const words = Array.from({ length: most }, (_, i) => (8 * i < 7 * most ? (SAYINGS[i % 2] as string) : saying));
+    const { text: inputText, ids: input } = readOf(words);
+    try {
+      const premise = { input, inputText, instruction, instructionText };
+      const { logits, doubt } = await scorer.logits(premise, choices, call());
+      // The canary will tell what is the matter.
+      if (doubt !== undefined || new Set(logits).size === 1) return undefined;
+      found.push(logits);
+    } catch (error) {
+      if (error instanceof CallFailed && (error.blame === 'request' || error.outcome === 'timed_out')) return undefined;
+      throw error;
+    }
+  }
+  const [one, other] = found as [Float64Array, Float64Array];
+  if (one.some((logit, i) => Math.abs(logit - (other[i] as number)) > NEAR)) return undefined;
+  return `limits.input_tokens lets in texts that the server cuts without saying so: of ${most} words it did not read the last eighth. Lower it, have the server refuse such texts, or say "cuts": "silently" and add the model's tokenizer`;
+}
+
 /** A curve that does not fall: if the longer run was faster, that was chance. */
 function curve(first: readonly [number, number], last: readonly [number, number]): CostCurve {
   return first[0] >= last[0] ? [last] : [first, [last[0], Math.max(first[1], last[1])]];
@@ -102,22 +144,20 @@ export interface ShortlistProfile extends CostProfile {
   };
 }
 
-/** A part of a job, and the profile that says what it costs. */
-export interface CostPart {
-  readonly profile: CostProfile;
-  readonly size: JobSize;
-}
-
-/** The parts of a job of this size; undefined for a profile of another family. */
-export function shortlistParts(profile: CostProfile, size: JobSize): readonly CostPart[] | undefined {
+/**
+ * Milliseconds of a job of this size, of which `costOf` says what each model's part takes; undefined for a profile of
+ * another family.
+ */
+export function shortlistCost(
+  profile: CostProfile,
+  size: JobSize,
+  costOf: (profile: CostProfile, size: JobSize) => number,
+): number | undefined {
   if (!isShortlisted(profile)) return undefined;
   const { cap, local, decider } = profile.shortlisted;
-  const part = (of: CostProfile, choices: number): CostPart => {
-    const uncached = of.choicesCached ? Math.min(size.uncached, choices) : choices;
-    return { profile: of, size: { ...size, choices, uncached } };
-  };
-  if (size.choices <= cap) return [part(decider, size.choices)];
-  return [part(local, size.choices), part(decider, cap)];
+  const part = (of: CostProfile, choices: number): number =>
+    costOf(of, { ...size, choices, uncached: of.choicesCached ? Math.min(size.uncached, choices) : choices });
+  return size.choices <= cap ? part(decider, size.choices) : part(local, size.choices) + part(decider, cap);
 }
 
 function isShortlisted(profile: CostProfile): profile is ShortlistProfile {

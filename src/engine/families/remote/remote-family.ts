@@ -18,9 +18,10 @@ import {
 } from '../family.ts';
 import { softmax } from '../vectors.ts';
 import { CallFailed, reasonOf } from './call-failed.ts';
+import { createPace } from './calls.ts';
 import { type RemoteOptions, tokenizerOf } from './options.ts';
-import { measureServer } from './profile.ts';
-import { type Connection, createPace, RemoteServer } from './remote-server.ts';
+import { cutProblem, measureServer, type ProfileOptions } from './profile.ts';
+import { type Connection, RemoteServer } from './remote-server.ts';
 import { ofPremise, type ReadChoice, type Scorer } from './scorer.ts';
 import { choicesProblem, loadShortlisted } from './shortlist.ts';
 
@@ -102,17 +103,25 @@ export async function createRemoteFamily<C extends Connection>(
       }),
     prepare: (choices, control) =>
       server.attempt(control, async (call) => scorer.prepare(await readChoices(choices, call.signal), call)),
-    profile: () =>
-      measureServer({
+    async profile() {
+      const measured: ProfileOptions = {
         scorer: dialect.scorer({ server, tokenizer, keeps: false }),
         keepsChoices: keeps,
         tokenizer,
         limits,
         rows: Math.min(options.bounds.rows, options.cap?.choices ?? limits.choices, limits.choices),
+        densest: options.tokens.kind === 'bytes' ? options.tokens.perToken : 1,
         call: () => server.callOf(unhindered),
-      }).catch((error: unknown) => {
+      };
+      try {
+        const profile = await measureServer(measured);
+        const problem = await cutProblem(measured);
+        if (problem !== undefined) throw new InvalidOptions([problem]);
+        return profile;
+      } catch (error) {
         throw problemOfLimits(error) ?? error;
-      }),
+      }
+    },
     dispose: async () => server.close(),
   };
   return options.shortlist === undefined ? decider : await loadShortlisted(decider, options.shortlist, parts);

@@ -1,11 +1,13 @@
 /**
- * The server of one package, whatever protocol it speaks: its connection, its calls, and whether it is fit to decide.
+ * The server of one package, whatever protocol it speaks: its connection, the calls to it, which are bounded, counted
+ * and made again where that is safe, and whether it is fit to decide.
  */
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { InferenceCalls } from '../../engine.ts';
 import { type FamilyServer, JobStopped, type RunControl, type ServerProblems } from '../family.ts';
 import { CallFailed, reasonOf } from './call-failed.ts';
-import { type CallBounds, type CallSize, type Calls, type CallTerms, createCalls, type JobCall } from './calls.ts';
+import type { CallBounds, CallSize, CallTerms, JobCall } from './calls.ts';
+import { createSemaphore, type Semaphore } from './semaphore.ts';
 
 /** One connection, as a protocol makes it. */
 export interface Connection {
@@ -22,44 +24,75 @@ export interface RemoteServerOptions<C extends Connection> {
   /** Makes a connection. Rejects if what the package says about it cannot be used. */
   open(): Promise<C>;
   readonly bounds: CallBounds;
-  /** Called when a watched server is no longer fit, and not again until it is watched again. */
+  /** Called when a server that serves is no longer fit, and not again until it serves again. */
   unready(problems: readonly string[]): void;
 }
 
+/** Milliseconds between two questions whether a server is ready, and before one is repeated after a problem. */
+const INTERVAL = 1000;
+const AGAIN = 100;
+/** Decisions in a row at which a server failed that make it unfit. */
+const TOLERATED = 5;
+/** Milliseconds that a decision whose time was up must have waited to count as a failure of the server. */
+const MEANINGFUL = 1000;
 /** The time for work that no caller asked for, milliseconds: longer than that of any request. */
 const PATIENCE = 60_000;
 /** A deadline within this many milliseconds counts as passed: timers of two processes do not agree exactly. */
 const CLOCK_SLACK = 5;
+/** The least wait before a call is made again, milliseconds; up to as much again is added at random. */
+const RETRY_WAIT = 20;
+/**
+ * Retries must not add to the load of a server in trouble: as in gRPC's own throttling (gRFC A6, the values of its
+ * examples) a failed call takes a token, a successful one gives a part back, and while half of them or less are left no
+ * call is made again.
+ */
+const RETRY_TOKENS = 10;
+const TOKEN_GAIN = 0.1;
 
 /**
- * `apart`: there is no connection. `connected`: there is one, and nobody is told if the server fails. `watched`: the
- * canary was right; the server is asked again and again whether it is ready, and failures are counted against it.
+ * `apart`: there is no connection. `probing`: there is one, and the canary tries it; nobody is told of failures.
+ * `closed`, as a circuit: the canary was right and decisions go over the connection; the server is asked again and
+ * again whether it is ready, and failures count. `open`: it was found unfit and makes no decisions; the next
+ * connection, and its canary, find out whether it is well again.
  */
-type State<C> =
-  | { readonly kind: 'apart' }
-  | { readonly kind: 'connected'; readonly connection: C }
-  | { readonly kind: 'watched'; readonly connection: C; readonly monitor: Monitor };
+type State<C> = { readonly kind: 'apart' } | { readonly kind: 'probing' | 'open'; readonly connection: C } | Closed<C>;
+
+interface Closed<C> {
+  readonly kind: 'closed';
+  readonly connection: C;
+  readonly timer: NodeJS.Timeout;
+  /** Whether it is being asked if it is ready. */
+  asking: boolean;
+  /** Decisions in a row at which it failed, and when it last made one. */
+  failures: number;
+  lastAnswer: number;
+}
+
+const noCounts = () => ({
+  outcomes: { answered: 0, unavailable: 0, refused: 0, malformed: 0, timed_out: 0, canceled: 0 },
+  rows: 0,
+  retries: 0,
+  seconds: 0,
+});
 
 /** A server, apart at first. */
 export class RemoteServer<C extends Connection> implements FamilyServer {
   readonly #options: RemoteServerOptions<C>;
-  readonly #calls: Calls;
-  readonly #breaker: Breaker;
+  readonly #semaphore: Semaphore;
   #state: State<C> = { kind: 'apart' };
+  #retryTokens = RETRY_TOKENS;
+  #counts = noCounts();
 
   constructor(options: RemoteServerOptions<C>) {
     this.#options = options;
-    this.#calls = createCalls(options.bounds, () => {
-      if (this.#state.kind === 'watched') this.#state.monitor.hurry();
-    });
-    this.#breaker = createBreaker((reason) => this.#unfit(`the inference server cannot be used: ${reason}`));
+    this.#semaphore = createSemaphore(options.bounds);
   }
 
   async connect(): Promise<ServerProblems> {
     this.close();
     try {
       const connection = await this.#options.open();
-      this.#state = { kind: 'connected', connection };
+      this.#state = { kind: 'probing', connection };
       const problem = await connection.readinessProblem();
       if (problem !== undefined) return { problems: [problem], away: true };
       return { problems: await connection.modelProblems(), away: false };
@@ -70,26 +103,45 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
 
   watch(): void {
     if (this.#state.kind === 'apart') return;
-    if (this.#state.kind === 'watched') this.#state.monitor.stop();
+    if (this.#state.kind === 'closed') clearInterval(this.#state.timer);
     const { connection } = this.#state;
-    this.#breaker.reset();
-    const monitor = startMonitor(
-      () => connection.readinessProblem(),
-      (problem) => this.#unfit(problem),
-    );
-    this.#state = { kind: 'watched', connection, monitor };
+    const timer = setInterval(() => void this.#ask(state), INTERVAL);
+    const state: Closed<C> = { kind: 'closed', connection, timer, asking: false, failures: 0, lastAnswer: 0 };
+    this.#state = state;
   }
 
   takeCounts(): InferenceCalls | undefined {
-    return this.#calls.takeCounts();
+    const taken = this.#counts;
+    if (Object.values(taken.outcomes).every((count) => count === 0)) return undefined;
+    this.#counts = noCounts();
+    return taken;
   }
 
-  /** Makes a call over the current connection. Rejects with CallFailed. */
-  call<T>(size: CallSize, job: JobCall, once: (connection: C, terms: CallTerms) => Promise<T>): Promise<T> {
-    return this.#calls.make(size, job, async (terms) => {
-      if (this.#state.kind === 'apart') throw new CallFailed('unavailable', 'there is no connection');
-      return await once(this.#state.connection, terms);
+  close(): void {
+    if (this.#state.kind === 'closed') clearInterval(this.#state.timer);
+    if (this.#state.kind !== 'apart') this.#state.connection.close();
+    this.#state = { kind: 'apart' };
+  }
+
+  /**
+   * Makes a call over the current connection, within the bounds, and a second time if the first ended as `unavailable`.
+   * Rejects with CallFailed, or what `once` throws.
+   */
+  async call<T>(size: CallSize, job: JobCall, once: (connection: C, terms: CallTerms) => Promise<T>): Promise<T> {
+    const leave = await this.#semaphore.enter(size.bytes, job.signal).catch(() => {
+      throw new CallFailed('canceled', 'nobody waits for it any more');
     });
+    try {
+      return await this.#callOnce(size, job, once).catch(async (error: unknown) => {
+        if (await this.#mayRetry(error, job)) return await this.#callOnce(size, job, once);
+        throw error;
+      });
+    } catch (error) {
+      if (isUnavailable(error) && this.#state.kind === 'closed') void this.#ask(this.#state);
+      throw error;
+    } finally {
+      leave();
+    }
   }
 
   /**
@@ -103,7 +155,7 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
     } catch (error) {
       if (!(error instanceof CallFailed)) throw error;
       const outOfTime = performance.now() >= control.deadline - CLOCK_SLACK;
-      this.#breaker.failed(error, began, outOfTime);
+      this.#failed(error, began, outOfTime);
       // Its caller has been answered, or is about to be.
       throw control.signal.aborted || outOfTime ? new JobStopped() : error;
     }
@@ -116,128 +168,84 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
 
   /** The server has made a decision. */
   decided(): void {
-    this.#breaker.succeeded();
+    if (this.#state.kind !== 'closed') return;
+    this.#state.failures = 0;
+    this.#state.lastAnswer = performance.now();
   }
 
-  close(): void {
-    if (this.#state.kind === 'watched') this.#state.monitor.stop();
-    if (this.#state.kind !== 'apart') this.#state.connection.close();
-    this.#state = { kind: 'apart' };
+  async #callOnce<T>(
+    { rows }: CallSize,
+    { signal, deadline }: JobCall,
+    once: (connection: C, terms: CallTerms) => Promise<T>,
+  ): Promise<T> {
+    const began = performance.now();
+    const within = Math.min(this.#options.bounds.timeoutMs, deadline - began);
+    if (within <= 0) throw new CallFailed('timed_out', 'its time was up before it was sent');
+    try {
+      if (this.#state.kind === 'apart') throw new CallFailed('unavailable', 'there is no connection');
+      const found = await once(this.#state.connection, { signal, within });
+      this.#counts.outcomes.answered++;
+      this.#counts.rows += rows;
+      this.#counts.seconds += (performance.now() - began) / 1000;
+      this.#retryTokens = Math.min(RETRY_TOKENS, this.#retryTokens + TOKEN_GAIN);
+      return found;
+    } catch (error) {
+      if (error instanceof CallFailed) this.#counts.outcomes[error.outcome]++;
+      throw error;
+    }
+  }
+
+  /** Whether a call may be made again; resolves after the wait that it takes. */
+  async #mayRetry(error: unknown, { signal, deadline }: JobCall): Promise<boolean> {
+    // Nothing else is safe to make again: the server may still be at work on the first call. Even if it is at work
+    // after this outcome, no harm is done, since scoring has no effects.
+    if (!isUnavailable(error)) return false;
+    const wait = Math.max(RETRY_WAIT * (1 + Math.random()), error.retryAfter ?? 0);
+    this.#retryTokens = Math.max(0, this.#retryTokens - 1);
+    if (this.#retryTokens <= RETRY_TOKENS / 2 || performance.now() + wait >= deadline) return false;
+    this.#counts.retries++;
+    // If the caller leaves meanwhile, the second call ends at once.
+    await delay(wait, undefined, { signal }).catch(() => {});
+    return true;
+  }
+
+  /**
+   * Counts a decision that failed, `since` when it began. One whose time was up counts if the server made no other
+   * meanwhile and the wait was long enough to mean something.
+   */
+  #failed({ outcome, blame, message }: CallFailed, since: number, outOfTime: boolean): void {
+    if (this.#state.kind !== 'closed' || (outcome === 'canceled' && !outOfTime) || blame === 'request') return;
+    if (blame === 'unfit') {
+      this.#unfit(`the inference server cannot be used: ${message}`);
+      return;
+    }
+    if (outOfTime && (this.#state.lastAnswer > since || performance.now() - since < MEANINGFUL)) return;
+    if (++this.#state.failures === TOLERATED)
+      this.#unfit(`the inference server cannot be used: it fails again and again: ${message}`);
+  }
+
+  /** Asks whether the server is ready, so that its absence is noticed before a decision fails for it. */
+  async #ask(state: Closed<C>): Promise<void> {
+    if (state.asking) return;
+    state.asking = true;
+    let problem = await state.connection.readinessProblem();
+    // One broken connection does not mean that the server is away.
+    if (problem !== undefined && this.#state === state) {
+      await delay(AGAIN);
+      problem = await state.connection.readinessProblem();
+    }
+    state.asking = false;
+    if (problem !== undefined && this.#state === state) this.#unfit(problem);
   }
 
   #unfit(problem: string): void {
-    if (this.#state.kind !== 'watched') return;
-    this.#state.monitor.stop();
-    this.#state = { kind: 'connected', connection: this.#state.connection };
+    if (this.#state.kind !== 'closed') return;
+    clearInterval(this.#state.timer);
+    this.#state = { kind: 'open', connection: this.#state.connection };
     this.#options.unready([problem]);
   }
 }
 
-// Decides when a server is not asked any more: after several decisions in a row that it failed at, or at once after an
-// answer that makes asking again pointless. A decision that ran out of its caller's time counts as a failure if the
-// server made no other meanwhile and the wait was long enough to mean something. Whether the server is well again is
-// found out by the canary.
-
-/** Watches the decisions of one server. */
-interface Breaker {
-  succeeded(): void;
-  /** `since`: when the decision began, on the clock of `performance.now()`. `outOfTime`: whether its time was up. */
-  failed(error: CallFailed, since: number, outOfTime: boolean): void;
-  /** Forgets all failures. */
-  reset(): void;
-}
-
-/** Failures in a row after which the server is not asked any more. */
-const TOLERATED = 5;
-/** Milliseconds that a decision whose time was up must have waited to count as a failure of the server. */
-const MEANINGFUL = 1000;
-
-/**
- * `open` is called once, at the last tolerated failure or the first that is beyond doubt, and again only after a
- * success or a reset.
- */
-export function createBreaker(open: (reason: string) => void): Breaker {
-  let failures = 0;
-  let lastAnswer = 0;
-  return {
-    succeeded() {
-      failures = 0;
-      lastAnswer = performance.now();
-    },
-    failed({ outcome, blame, message }, since, outOfTime) {
-      if ((outcome === 'canceled' && !outOfTime) || blame === 'request') return;
-      if (blame === 'unfit') {
-        if (failures < TOLERATED) open(message);
-        failures = TOLERATED;
-        return;
-      }
-      if (outOfTime && (lastAnswer > since || performance.now() - since < MEANINGFUL)) return;
-      if (++failures === TOLERATED) open(`it fails again and again: ${message}`);
-    },
-    reset() {
-      failures = 0;
-    },
-  };
-}
-
-// Asks a server regularly whether it is ready, so that its absence is noticed before a decision fails for it.
-
-/** A server that is asked regularly, until `stop`. */
-interface Monitor {
-  /** Asks now, in addition to the regular times. */
-  hurry(): void;
-  stop(): void;
-}
-
-/** Milliseconds between two questions, and before the question is repeated after a problem. */
-const INTERVAL = 1000;
-const AGAIN = 100;
-
-/** `problem` asks once; `gone` is called, and the asking ends, when it has found a problem twice in a row. */
-function startMonitor(problem: () => Promise<string | undefined>, gone: (problem: string) => void): Monitor {
-  let stopped = false;
-  let asking = false;
-
-  const ask = async (): Promise<void> => {
-    if (asking || stopped) return;
-    asking = true;
-    let found = await problem();
-    // One broken connection does not mean that the server is away.
-    if (found !== undefined && !stopped) {
-      await delay(AGAIN);
-      found = await problem();
-    }
-    asking = false;
-    if (found === undefined || stopped) return;
-    stop();
-    gone(found);
-  };
-
-  const timer = setInterval(() => void ask(), INTERVAL);
-  const stop = (): void => {
-    stopped = true;
-    clearInterval(timer);
-  };
-  return { hurry: () => void ask(), stop };
-}
-
-// Keeps long work from holding up the process: other decisions, cancellations and reports of progress get their turn in
-// between.
-
-/** Called between two steps of work. Throws JobStopped when the job is no longer wanted. */
-export type Pace = () => Promise<void>;
-
-/** The longest that work may go on without a pause, milliseconds. */
-const LONGEST = 8;
-
-/** The pace of one job. */
-export function createPace(signal: AbortSignal): Pace {
-  let since = performance.now();
-  return async () => {
-    if (performance.now() - since >= LONGEST) {
-      await nextTurn();
-      since = performance.now();
-    }
-    if (signal.aborted) throw new JobStopped();
-  };
+function isUnavailable(error: unknown): error is CallFailed {
+  return error instanceof CallFailed && error.outcome === 'unavailable';
 }

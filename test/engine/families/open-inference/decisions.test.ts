@@ -4,18 +4,23 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import test from 'ava';
-import { job, probabilitiesOf, shippedModels, startEngine, terms } from '../../support/engine.ts';
-import { EMBEDDING_OPTIONS, LOGIT_OPTIONS, writeInferencePackage } from '../../support/inference-packages.ts';
+import { job, shippedModels, startEngine, terms } from '../../support/engine.ts';
 import { startInferenceServer } from '../../support/inference-server.ts';
 import {
   encoderGraph,
-  entailmentGraph,
   modelsFolder,
   TINY,
   TOKENIZER_DEFINITION,
   tokenId,
   writePackage,
 } from '../../support/packages.ts';
+import {
+  EMBEDDING_OPTIONS,
+  LOGIT_OPTIONS,
+  NLI,
+  sameDecisions,
+  writeInferencePackage,
+} from '../../support/remote-packages.ts';
 
 const ENCODER = { graph: encoderGraph(), output: 'embedding' };
 
@@ -94,15 +99,7 @@ for (const [name, independent] of [
     const modelsDir = await modelsFolder(t, TINY);
     await writeInferencePackage(modelsDir, server.address, { options: { batch: { rows: 5, independent } } });
     const engine = await startEngine(t, { modelsDir });
-    for (const request of REQUESTS) {
-      const here = job(request);
-      const there = job({ ...request, model: 'remote' });
-      const expected = probabilitiesOf(here, await engine.score(here, terms()));
-      const found = probabilitiesOf(there, await engine.score(there, terms()));
-      for (const [choice, probability] of Object.entries(expected)) {
-        t.true(Math.abs((found[choice] ?? 0) - probability) < 1e-6, choice);
-      }
-    }
+    await sameDecisions(t, engine, REQUESTS);
     const limits: readonly (readonly [string, readonly string[]])[] = [
       ['a'.repeat(37), ['a', 'b']],
       ['a '.repeat(400), ['a', 'b']],
@@ -119,21 +116,9 @@ for (const [name, independent] of [
 }
 
 test.serial('a cross-encoder decides as one here', async (t) => {
-  const graph = entailmentGraph('z');
-  const server = await startInferenceServer(t, { graph, output: 'logits' });
-  const modelsDir = await modelsFolder(t);
-  const canary = { input: 'abc', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' };
-  await writePackage(modelsDir, {
-    graph,
-    manifest: {
-      family: 'nli-cross-encoder',
-      canary,
-      options: {
-        ...{ graph: 'model.onnx', tokenizer: 'tokenizer.json', hypothesis: 'it is {choice}', temperature: 1 },
-        ...{ entailment: 0, contradiction: 2, special_tokens: { cls: tokenId('[CLS]'), sep: tokenId('[SEP]') } },
-      },
-    },
-  });
+  const { canary } = NLI.manifest;
+  const server = await startInferenceServer(t, { graph: NLI.graph, output: 'logits' });
+  const modelsDir = await modelsFolder(t, NLI);
   const int32 = LOGIT_OPTIONS.inputs.map((input) => ({ ...input, datatype: 'INT32' }));
   await writeInferencePackage(modelsDir, server.address, { options: LOGIT_OPTIONS, manifest: { canary } });
   await writeInferencePackage(modelsDir, server.address, {
@@ -142,17 +127,8 @@ test.serial('a cross-encoder decides as one here', async (t) => {
     manifest: { canary },
   });
   const engine = await startEngine(t, { modelsDir });
-  for (const request of [...REQUESTS, { input: 'zz z', instruction: 'z', choices: ['z', 'zzz', 'a z', 'q'] }]) {
-    const here = job(request);
-    const expected = probabilitiesOf(here, await engine.score(here, terms()));
-    for (const model of ['remote', 'remote32']) {
-      const there = job({ ...request, model });
-      const found = probabilitiesOf(there, await engine.score(there, terms()));
-      for (const [choice, probability] of Object.entries(expected)) {
-        t.true(Math.abs((found[choice] ?? 0) - probability) < 1e-6, `${model} ${choice}`);
-      }
-    }
-  }
+  const more = [...REQUESTS, { input: 'zz z', instruction: 'z', choices: ['z', 'zzz', 'a z', 'q'] }];
+  await sameDecisions(t, engine, more, { models: ['remote', 'remote32'] });
 });
 
 test.serial('a server that tokenises itself is sent texts', async (t) => {
@@ -176,46 +152,9 @@ test.serial('a server that tokenises itself is sent texts', async (t) => {
     });
   }
   const engine = await startEngine(t, { modelsDir });
-  for (const request of REQUESTS.slice(0, 2)) {
-    const here = job(request);
-    const expected = probabilitiesOf(here, await engine.score(here, terms()));
-    for (const model of ['flat', 'column']) {
-      const there = job({ ...request, model });
-      const outcome = await engine.score(there, terms());
-      const found = probabilitiesOf(there, outcome);
-      for (const [choice, probability] of Object.entries(expected)) {
-        t.true(Math.abs((found[choice] ?? 0) - probability) < 1e-6, `${model} ${choice}`);
-      }
-    }
-  }
+  await sameDecisions(t, engine, REQUESTS.slice(0, 2), { models: ['flat', 'column'] });
   // Without a tokenizer its bytes are counted.
   t.like(await engine.score(job({ model: 'flat', input: 'äb', instruction: 'c' }), terms()), { inputTokens: 4 });
-});
-
-test.serial('neither the order of choices nor neighbours nor earlier decisions matter', async (t) => {
-  const server = await startInferenceServer(t, ENCODER);
-  const modelsDir = await modelsFolder(t);
-  await writeInferencePackage(modelsDir, server.address, { options: { batch: { rows: 4 } } });
-  const engine = await startEngine(t, { modelsDir });
-  const request = job({ model: 'remote', choices: ['abc', 'b', 'cde', 'f', 'ghi', 'j', 'k', 'l', 'm'] });
-  const ask = async (from = server.requests.length) => {
-    const outcome = await engine.score(request, terms());
-    const digests = server.requests.slice(from).map(({ digest }) => digest);
-    return { probabilities: probabilitiesOf(request, outcome), digests: digests.sort() };
-  };
-  const alone = await ask();
-  t.true(alone.digests.length >= 4);
-  await engine.score(job({ model: 'remote', choices: ['abc', 'b', 'other'] }), terms());
-  // What goes over is the same again, to the byte, so that a server which answers equal requests equally
-  // gives equal answers.
-  t.deepEqual(await ask(), alone);
-
-  const permuted = { ...request, choices: [...request.choices].reverse() };
-  const [, other] = await Promise.all([
-    engine.score(job({ model: 'remote', choices: ['q', 'r'] }), terms()),
-    engine.score({ ...request, choices: [...permuted.choices].sort() }, terms()),
-  ]);
-  t.deepEqual(probabilitiesOf(request, other), alone.probabilities);
 });
 
 test.serial('vectors of choices are kept only where rows are independent, and preparing encodes ahead', async (t) => {

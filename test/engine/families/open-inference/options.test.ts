@@ -1,27 +1,19 @@
 /** What a package of the family may say, what it may not, and how rows and addresses are read. */
 import test from 'ava';
-import { batchesOf } from '../../../../src/engine/families/open-inference/infer-rows.ts';
-import { readOpenInferenceOptions } from '../../../../src/engine/families/open-inference/options.ts';
-import { idsRow } from '../../../../src/engine/families/open-inference/rows.ts';
-import { createRetryThrottle } from '../../../../src/engine/families/remote/calls.ts';
+import {
+  batchesOf,
+  idsRow,
+  readOpenInferenceOptions,
+} from '../../../../src/engine/families/remote/dialects/open-inference.ts';
 import { fill } from '../../../../src/engine/families/remote/options.ts';
 import { createSemaphore } from '../../../../src/engine/families/remote/semaphore.ts';
-import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 import { concurrencyOf, parseServers } from '../../../../src/engine/packages/servers.ts';
-import { EMBEDDING_OPTIONS, LOGIT_OPTIONS } from '../../support/inference-packages.ts';
+import { EMBEDDING_OPTIONS, LOGIT_OPTIONS, problemsOf } from '../../support/remote-packages.ts';
 
 const SERVER = { address: 'localhost:8001' };
 const TEXTS = { inputs: [{ name: 'text', datatype: 'BYTES', shape: [-1] }], tokenizer: undefined, bytes_per_token: 4 };
 
-function problemsOf(options: unknown): readonly string[] {
-  try {
-    readOpenInferenceOptions(JSON.parse(JSON.stringify(options)));
-    return [];
-  } catch (error) {
-    if (error instanceof InvalidOptions) return error.problems;
-    throw error;
-  }
-}
+const problemsIn = (options: unknown): readonly string[] => problemsOf(readOpenInferenceOptions, options);
 
 for (const [name, options] of Object.entries({
   embedding: { server: SERVER, ...EMBEDDING_OPTIONS },
@@ -50,7 +42,7 @@ for (const [name, options] of Object.entries({
     ...{ in_flight: { requests: 256, bytes: 2 ** 20 }, timeout_ms: 10 },
   },
 })) {
-  test(`${name}: sound options`, (t) => t.deepEqual(problemsOf(options), []));
+  test(`${name}: sound options`, (t) => t.deepEqual(problemsIn(options), []));
 }
 
 const CASES: readonly (readonly [Readonly<Record<string, unknown>>, RegExp])[] = [
@@ -81,21 +73,21 @@ const CASES: readonly (readonly [Readonly<Record<string, unknown>>, RegExp])[] =
 ];
 for (const [change, problem] of CASES) {
   test(`${JSON.stringify(change)} is a problem: ${problem.source}`, (t) => {
-    t.regex(problemsOf({ server: SERVER, ...EMBEDDING_OPTIONS, ...change }).join('\n'), problem);
+    t.regex(problemsIn({ server: SERVER, ...EMBEDDING_OPTIONS, ...change }).join('\n'), problem);
   });
 }
 
 test('a logit must lie in the output, and a server of texts needs a rule for tokens', (t) => {
   t.regex(
-    problemsOf({ server: SERVER, ...LOGIT_OPTIONS, column: 3 }).join(),
+    problemsIn({ server: SERVER, ...LOGIT_OPTIONS, column: 3 }).join(),
     /options\.column must be a number from 0 to 2/,
   );
   t.regex(
-    problemsOf({ server: SERVER, ...LOGIT_OPTIONS, output: { ...LOGIT_OPTIONS.output, shape: [-1, -1] } }).join(),
+    problemsIn({ server: SERVER, ...LOGIT_OPTIONS, output: { ...LOGIT_OPTIONS.output, shape: [-1, -1] } }).join(),
     /how many numbers/,
   );
   const rows = { choice: { text: '{choice}', other: '' }, input: { text: '{input}' } };
-  const problems = problemsOf({
+  const problems = problemsIn({
     server: SERVER,
     ...EMBEDDING_OPTIONS,
     ...TEXTS,
@@ -179,13 +171,4 @@ test('a gate lets in as many requests and bytes as it may, in order, and forgets
   (await d)();
   t.deepEqual(order, ['a', 'b', 'large', 'd']);
   t.is(gate.inside, 0);
-});
-
-test('what fails more than now and then is not made again', (t) => {
-  const budget = createRetryThrottle();
-  const allowed = Array.from({ length: 10 }, () => budget.failed()).filter(Boolean).length;
-  t.true(allowed > 0 && allowed < 6);
-  t.false(budget.failed());
-  for (let i = 0; i < 100; i++) budget.succeeded();
-  t.true(budget.failed());
 });

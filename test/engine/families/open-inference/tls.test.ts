@@ -3,13 +3,13 @@ import { copyFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ServerCredentials } from '@grpc/grpc-js';
 import test from 'ava';
-import { createInferenceClient } from '../../../../src/engine/families/open-inference/client.ts';
+import { createInferenceClient } from '../../../../src/engine/families/remote/grpc/client.ts';
 import { readCredentials } from '../../../../src/engine/families/remote/server-options.ts';
 import { makeCertificate } from '../../../support/certificates.ts';
 import { job, startEngine, terms } from '../../support/engine.ts';
-import { writeInferencePackage } from '../../support/inference-packages.ts';
 import { startInferenceServer } from '../../support/inference-server.ts';
 import { encoderGraph, modelsFolder } from '../../support/packages.ts';
+import { writeInferencePackage } from '../../support/remote-packages.ts';
 
 const own = makeCertificate('server');
 const client = makeCertificate('client');

@@ -1,10 +1,15 @@
 /** Encoders behind `/v1/embeddings` decide as the same model run here, and catalogs learn by their vectors. */
 import test from 'ava';
-import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
+import { job, startEngine, terms } from '../../support/engine.ts';
 import { embeddingsDialect } from '../../support/http-models/embeddings.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
 import { modelsFolder, TINY } from '../../support/packages.ts';
-import { servedEncoder, startRemoteScene, TEXT_EMBEDDING_OPTIONS } from '../../support/remote-packages.ts';
+import {
+  sameDecisions,
+  servedEncoder,
+  startRemoteScene,
+  TEXT_EMBEDDING_OPTIONS,
+} from '../../support/remote-packages.ts';
 
 const REQUESTS = [
   job({ input: 'abcabc', choices: ['abc', 'xyz'] }),
@@ -17,23 +22,9 @@ for (const independent of [true, false]) {
     const here = await startEngine(t, { modelsDir: await modelsFolder(t, TINY) });
     const options = { ...TEXT_EMBEDDING_OPTIONS, batch: { rows: 20, independent } };
     const { engine, server } = await startRemoteScene(t, await servedEncoder(), { options });
-    const decide = async (request: (typeof REQUESTS)[number]) => {
-      const expected = await here.score({ ...request, vector: true }, terms());
-      const found = await engine.score({ ...request, model: 'remote', vector: true }, terms());
-      if (expected.kind !== 'scored' || found.kind !== 'scored') return t.fail(`${expected.kind} ${found.kind}`);
-      const [one, other] = [probabilitiesOf(request, expected), probabilitiesOf(request, found)];
-      for (const choice of request.choices) {
-        t.true(Math.abs((one[choice] as number) - (other[choice] as number)) < 1e-6, choice);
-      }
-      t.is(found.vector?.length, 8);
-      for (const [i, value] of (expected.vector ?? []).entries()) {
-        t.true(Math.abs(value - (found.vector?.[i] ?? Number.NaN)) < 1e-6);
-      }
-    };
-    for (const request of REQUESTS) await decide(request);
+    await sameDecisions(t, here, REQUESTS, { by: engine });
     const from = server.requests.length;
-    const [, , request = job()] = REQUESTS;
-    await decide(request);
+    await sameDecisions(t, here, REQUESTS.slice(2), { by: engine });
     const rows = server.requests.slice(from).map(({ rows }) => rows);
     t.deepEqual(rows.sort(), independent ? [2] : [2, 20, 20, 20, 20]);
   });

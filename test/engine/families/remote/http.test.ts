@@ -17,8 +17,6 @@ import { modelsFolder } from '../../support/packages.ts';
 /** Says back what it was sent. */
 const echo: ServedDialect = {
   path: '/echo',
-  health: '/health',
-  about: {},
   unauthorised: { status: 401, body: 'Incorrect key provided: wrong-one, wrong-one' },
   rows: () => 1,
   answer: async (body) => ({ status: 200, body }),

@@ -1,14 +1,12 @@
-/** Texts that a server does not read whole, scores that tell nothing apart, and tokens that are refused. */
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+/** Texts that a server does not read whole, scores that tell nothing apart, and tokens in clear. */
 import test from 'ava';
 import { eventually, job, startEngine, terms } from '../../support/engine.ts';
 import { embeddingsDialect } from '../../support/http-models/embeddings.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
-import { problemsIn } from '../../support/inference-scene.ts';
 import { modelsFolder } from '../../support/packages.ts';
 import {
-  RERANK_OPTIONS,
+  problemsIn,
+  rerankOptions,
   servedReranker,
   startRemoteScene,
   TEXT_EMBEDDING_OPTIONS,
@@ -22,7 +20,7 @@ const SMALL = { input_tokens: 20, candidate_tokens: 8, choices: 300 };
 
 for (const server of ['vllm', 'llama.cpp', 'sglang', 'tei'] as const) {
   test.serial(`${server} refuses a text: the caller gets both counts, and the server is well`, async (t) => {
-    const options = { ...RERANK_OPTIONS[server], ...BY_BYTES };
+    const options = { ...rerankOptions(server), ...BY_BYTES };
     const manifest = { canary: CANARY, limits: SMALL };
     const scene = await startRemoteScene(t, await servedReranker(server, 48), { options, manifest });
     const long = job({ model: 'remote', input: 'z'.repeat(70), choices: ['a', 'zz'] });
@@ -50,7 +48,7 @@ test.serial('a choice that an encoder refuses is named, as a decision is made an
 });
 
 test.serial('limits beyond what the server reads are a problem of the package', async (t) => {
-  const options = { ...RERANK_OPTIONS.vllm };
+  const options = { ...rerankOptions('vllm') };
   const source = { options, manifest: { canary: CANARY } };
   const { engine, status } = await startRemoteScene(t, await servedReranker('vllm', 30), source, { until: 'started' });
   const told = () => problemsIn(engine, 'a model cannot be served');
@@ -79,7 +77,7 @@ for (const [name, change, falsify, problem] of [
   ['all alike', {}, alike, /exactly 2/],
 ] as const) {
   test.serial(`scores ${name}: the package does not serve, and the log says why`, async (t) => {
-    const options = { ...RERANK_OPTIONS['llama.cpp'], ...change, batch: { rows: 4 } };
+    const options = { ...rerankOptions('llama.cpp'), ...change, batch: { rows: 4 } };
     const source = { options, manifest: { canary: FOUR, limits: { ...SMALL, choices: 4 } } };
     const scene = await startRemoteScene(t, await servedReranker('llama.cpp'), source, {
       until: 'started',
@@ -92,35 +90,9 @@ for (const [name, change, falsify, problem] of [
   });
 }
 
-test.serial('a token that is refused makes the model unavailable at once, and a new one ready again', async (t) => {
-  const options = { ...RERANK_OPTIONS.tei, server: { token_file: 'token' } };
-  const scene = await startRemoteScene(
-    t,
-    await servedReranker('tei'),
-    { options, manifest: { canary: CANARY } },
-    {
-      until: 'started',
-      before: ({ behaviour }) => {
-        behaviour.token = 'first-token';
-      },
-    },
-  );
-  const told = () => problemsIn(scene.engine, 'a model cannot be served');
-  await eventually(() => /'token' cannot be read/.test(told()));
-  await writeFile(join(scene.folder, 'token'), 'first-token');
-  await eventually(() => scene.status() === 'ready');
-  scene.server.behaviour.token = 'second-token';
-  await t.throwsAsync(scene.engine.score(job({ model: 'remote', choices: ['a', 'zz'] }), terms()));
-  await eventually(() => scene.status() === 'unavailable');
-  await eventually(() => /the token was refused/.test(told()));
-  await writeFile(join(scene.folder, 'token'), 'second-token');
-  await eventually(() => scene.status() === 'ready');
-  t.notRegex(JSON.stringify(scene.engine.log), /first-token|second-token/);
-});
-
 test.serial('a token that would travel in clear is told of', async (t) => {
   const modelsDir = await modelsFolder(t);
-  const options = { ...RERANK_OPTIONS.tei, server: { token_env: 'UMPIRE_TOKEN_THAT_IS_NOT_SET' } };
+  const options = { ...rerankOptions('tei'), server: { token_env: 'UMPIRE_TOKEN_THAT_IS_NOT_SET' } };
   await writeRemotePackage(modelsDir, 'nowhere.example:80', { options, manifest: { canary: CANARY } });
   const engine = await startEngine(t, { modelsDir }, 'started');
   await eventually(() =>

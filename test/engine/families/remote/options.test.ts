@@ -5,27 +5,17 @@ import { readRerankOptions } from '../../../../src/engine/families/remote/dialec
 import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 import { clearTokenAddress, tokenVariableOf } from '../../../../src/engine/packages/servers.ts';
 import { loadRemote } from '../../../../src/engine/worker/load-family.ts';
-import { RERANK_OPTIONS, TEXT_EMBEDDING_OPTIONS } from '../../support/remote-packages.ts';
+import { problemsOf, rerankOptions, TEXT_EMBEDDING_OPTIONS } from '../../support/remote-packages.ts';
 
 type Options = Readonly<Record<string, unknown>>;
 const SERVER = { address: 'localhost:8080' };
 
-function problemsOf(read: (raw: unknown) => unknown, options: Options): string {
-  try {
-    read(JSON.parse(JSON.stringify(options)));
-    return '';
-  } catch (error) {
-    if (error instanceof InvalidOptions) return error.problems.join('\n');
-    throw error;
-  }
-}
-
 test('what is left out is as the servers have it', (t) => {
-  const read = readRerankOptions({ ...RERANK_OPTIONS.vllm, server: SERVER });
+  const read = readRerankOptions({ ...rerankOptions('vllm'), server: SERVER });
   t.like(read, { refuses: false, model: 'small', scores: { kind: 'logit', ask: 'use_activation' } });
   t.like(read.server, { path: '/v1/rerank', health: '/health', tls: undefined, token: undefined });
   t.like(read.bounds, { rows: 32, requests: 8, timeoutMs: 5000 });
-  t.is(readRerankOptions({ ...RERANK_OPTIONS.tei, server: SERVER }).server.path, '/rerank');
+  t.is(readRerankOptions({ ...rerankOptions('tei'), server: SERVER }).server.path, '/rerank');
   t.is(readEmbeddingsOptions({ ...TEXT_EMBEDDING_OPTIONS, server: SERVER }).server.path, '/v1/embeddings');
 });
 
@@ -58,16 +48,19 @@ const WRONG: readonly (readonly [Options, RegExp])[] = [
 ];
 for (const [change, problem] of WRONG) {
   test(`${JSON.stringify(change)}: ${problem.source}`, (t) => {
-    t.regex(problemsOf(readRerankOptions, { ...RERANK_OPTIONS.vllm, server: SERVER, ...change }), problem);
+    t.regex(problemsOf(readRerankOptions, { ...rerankOptions('vllm'), server: SERVER, ...change }).join('\n'), problem);
   });
 }
 
 test('an encoder without a weight for its second vector, and without a template for choices', (t) => {
   const { joint_weight: _, ...others } = TEXT_EMBEDDING_OPTIONS;
-  t.regex(problemsOf(readEmbeddingsOptions, { ...others, server: SERVER }), /options\.joint_weight must be a number/);
+  t.regex(
+    problemsOf(readEmbeddingsOptions, { ...others, server: SERVER }).join('\n'),
+    /options\.joint_weight must be a number/,
+  );
   const templates = { input: '{input}' };
   t.regex(
-    problemsOf(readEmbeddingsOptions, { ...TEXT_EMBEDDING_OPTIONS, server: SERVER, templates }),
+    problemsOf(readEmbeddingsOptions, { ...TEXT_EMBEDDING_OPTIONS, server: SERVER, templates }).join('\n'),
     /choice must be a string/,
   );
 });

@@ -3,13 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { choicesProblem, readShortlist } from '../../../../src/engine/families/remote/shortlist.ts';
+import { jobCost } from '../../../../src/engine/job-cost.ts';
 import { createChecker } from '../../../../src/engine/packages/manifest.ts';
-import { jobCost } from '../../../../src/engine/pool/estimates.ts';
 import { eventually, job, shippedModels, startEngine, type TestEngine, terms } from '../../support/engine.ts';
-import { writeInferencePackage } from '../../support/inference-packages.ts';
-import { problemsIn } from '../../support/inference-scene.ts';
 import { type InferenceServer, startInferenceServer } from '../../support/inference-server.ts';
 import { encoderGraph, modelsFolder, slowEncoderGraph, tokenId, writePackage } from '../../support/packages.ts';
+import { problemsIn, writeInferencePackage } from '../../support/remote-packages.ts';
 
 const CAP = 26;
 
@@ -172,8 +171,8 @@ test.serial('a server that fails leaves the local model whole', async (t) => {
   const scene = await startScene(t);
   const choices = words(70);
   const { probabilities } = await decide(scene, 'remote', choices);
-  scene.server.behaviour.statusFor = 1;
-  scene.server.behaviour.status = { code: 13, details: 'no' };
+  scene.server.behaviour.faultFor = 1;
+  scene.server.behaviour.fault = { code: 13, details: 'no' };
   await t.throwsAsync(decide(scene, 'remote', choices), { name: 'ModelUnavailable' });
   t.deepEqual([...(await decide(scene, 'remote', choices)).probabilities], [...probabilities]);
 });

@@ -7,14 +7,19 @@ import {
   probabilitiesIn,
   readSystemOneOptions,
   type SystemOneVariant,
-} from '../../../../src/engine/families/system-one/messages.ts';
-import { turnsOf } from '../../../../src/engine/families/system-one/scorer.ts';
-import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
+  turnsOf,
+} from '../../../../src/engine/families/remote/dialects/system-one.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
 import { type SystemOneServed, systemOneDialect } from '../../support/http-models/system-one.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
 import { encoderGraph, modelsFolder, TINY, tokenId } from '../../support/packages.ts';
-import { type RemotePackageSource, type RemoteScene, startRemoteScene } from '../../support/remote-packages.ts';
+import {
+  problemsOf,
+  type RemotePackageSource,
+  type RemoteScene,
+  sameDecisions,
+  startRemoteScene,
+} from '../../support/remote-packages.ts';
 
 const VARIANTS = ['systemone', 'decisions'] as const satisfies readonly SystemOneVariant[];
 
@@ -58,14 +63,7 @@ for (const variant of VARIANTS) {
   test.serial(`${variant}: the decisions of the same model here`, async (t) => {
     const scene = await startScene(t, variant);
     const here = await startEngine(t, { modelsDir: await modelsFolder(t, TINY) });
-    for (const request of REQUESTS) {
-      const expected = probabilitiesOf(job(request), await here.score(job(request), terms()));
-      const asked = job({ ...request, model: 'remote' });
-      const found = probabilitiesOf(asked, await scene.engine.score(asked, terms()));
-      for (const choice of request.choices) {
-        t.true(Math.abs((found[choice] as number) - (expected[choice] as number)) < 1e-5, JSON.stringify(choice));
-      }
-    }
+    await sameDecisions(t, here, REQUESTS, { by: scene.engine, within: 1e-5 });
   });
 
   test.serial(`${variant}: choices go in code-unit order, numbers too, and turned for every permutation`, async (t) => {
@@ -243,17 +241,8 @@ test('orders are turned evenly, and none is asked twice', (t) => {
 
 test('the options say what is wrong with them', (t) => {
   const sound = { ...OPTIONS, server: { address: '127.0.0.1:1' } };
-  const problemsOf = (changed: object): readonly string[] => {
-    const kept = Object.entries({ ...sound, ...changed }).filter(([, value]) => value !== undefined);
-    try {
-      readSystemOneOptions(Object.fromEntries(kept));
-      return [];
-    } catch (error) {
-      if (error instanceof InvalidOptions) return error.problems;
-      throw error;
-    }
-  };
-  t.deepEqual(problemsOf({}), []);
+  const problemsWith = (changed: object) => problemsOf(readSystemOneOptions, { ...sound, ...changed });
+  t.deepEqual(problemsWith({}), []);
   for (const [changed, problem] of [
     [{ variant: 'chat' }, 'options.variant must match'],
     [{ model: undefined }, 'options.model must be a string'],
@@ -266,7 +255,7 @@ test('the options say what is wrong with them', (t) => {
     [{ templates: { stat: '{input}' } }, 'options.templates.stat is unknown'],
     [{ option: 26 }, 'options.option is unknown'],
   ] as const) {
-    const found = problemsOf(changed);
+    const found = problemsWith(changed);
     t.true(found[0]?.startsWith(problem), `${JSON.stringify(changed)}: ${found}`);
   }
 });

@@ -11,9 +11,10 @@ export interface EmbeddingsServed {
   readonly models: Readonly<Record<string, string>>;
   readonly maxTokens: number;
   /** The words of the server that refuses a text that is too long; left out, it cuts silently. */
-  readonly tooLong?: keyof typeof TOO_LONG;
+  readonly tooLong?: keyof typeof TOO_LONG | undefined;
   /** Texts of a request. */
   readonly maxRows?: number;
+  readonly path?: string;
 }
 
 interface EmbeddingsBody {
@@ -35,20 +36,14 @@ export function embeddingsDialect({
   maxTokens,
   tooLong,
   maxRows = 2048,
+  path = '/v1/embeddings',
 }: EmbeddingsServed): ServedDialect {
   const refuse: TooLong | undefined = tooLong === undefined ? undefined : TOO_LONG[tooLong];
   const textsOf = ({ input }: EmbeddingsBody): readonly string[] =>
     typeof input === 'string' ? [input] : Array.isArray(input) ? (input as readonly string[]) : [];
 
   return {
-    path: '/v1/embeddings',
-    health: '/health',
-    about: {
-      '/v1/models': {
-        object: 'list',
-        data: Object.keys(models).map((id) => ({ id, object: 'model', max_model_len: maxTokens })),
-      },
-    },
+    path,
     unauthorised: openAiError(401, 'Incorrect API key provided.', 'invalid_api_key'),
     rows: (body) => textsOf(body as EmbeddingsBody).length,
     async answer(raw) {

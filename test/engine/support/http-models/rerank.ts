@@ -8,7 +8,8 @@ import type { ServedDialect } from './server.ts';
 import { lengthOf, type Pair, type PairScorer } from './text-models.ts';
 
 /** The servers that are imitated. */
-export type RerankServer = 'vllm' | 'infinity' | 'llama.cpp' | 'sglang' | 'tei';
+export const RERANK_SERVERS = ['vllm', 'infinity', 'llama.cpp', 'sglang', 'tei', 'localai', 'cohere', 'jina'] as const;
+export type RerankServer = (typeof RERANK_SERVERS)[number];
 
 /** How one of them is. */
 interface Manner {
@@ -40,15 +41,22 @@ interface Result {
 const relevance = (results: readonly Result[]) =>
   results.map(({ index, score }) => ({ index, relevance_score: score }));
 
+const VLLM: Manner = {
+  path: '/v1/rerank',
+  texts: 'documents',
+  raw: ({ use_activation }) => use_activation === false,
+  tooLong: TOO_LONG.vllm,
+  results: (results, model) => ({ id: 'rerank-1', model, usage: { total_tokens: 1 }, results: relevance(results) }),
+  unauthorised: { status: 401, body: { error: 'Unauthorized' } },
+};
+/** A hosted reranker: of a text that is too long it reads the beginning, and it has no switch for raw scores. */
+const HOSTED: Manner = { ...VLLM, raw: () => false, tooLong: undefined };
+
 const MANNERS: Readonly<Record<RerankServer, Manner>> = {
-  vllm: {
-    path: '/v1/rerank',
-    texts: 'documents',
-    raw: ({ use_activation }) => use_activation === false,
-    tooLong: TOO_LONG.vllm,
-    results: (results, model) => ({ id: 'rerank-1', model, usage: { total_tokens: 1 }, results: relevance(results) }),
-    unauthorised: { status: 401, body: { error: 'Unauthorized' } },
-  },
+  vllm: VLLM,
+  localai: { ...VLLM, raw: () => false },
+  cohere: { ...HOSTED, path: '/v2/rerank' },
+  jina: HOSTED,
   infinity: {
     path: '/rerank',
     texts: 'documents',
@@ -114,24 +122,6 @@ export function rerankDialect({ server, scorer, model, maxTokens }: RerankServed
 
   return {
     path: manner.path,
-    health: '/health',
-    about: isTei
-      ? {
-          '/info': {
-            model_id: model,
-            model_sha: '1111111111111111111111111111111111111111',
-            model_dtype: 'float32',
-            model_type: { reranker: { id2label: { 0: 'LABEL_0' }, label2id: { LABEL_0: 0 } } },
-            max_concurrent_requests: 512,
-            max_input_length: maxTokens,
-            max_batch_tokens: 16384,
-            max_client_batch_size: TEI_ROWS,
-            auto_truncate: true,
-            tokenization_workers: 1,
-            version: '1.9.0',
-          },
-        }
-      : { '/v1/models': { object: 'list', data: [{ id: model, object: 'model', max_model_len: maxTokens }] } },
     unauthorised: manner.unauthorised,
     rows: (body) => textsOf(body as RerankBody).length,
     async answer(raw) {

@@ -19,10 +19,6 @@ import { type Fault, misbehave, type Reply, send } from './faults.ts';
 export interface ServedDialect {
   /** The path of requests for scores. */
   readonly path: string;
-  /** What is said of server and model, by path. */
-  readonly about: Readonly<Record<string, unknown>>;
-  /** The path that says whether the server is well; needs no token. */
-  readonly health: string;
   /** What somebody without the right token is told. */
   readonly unauthorised: Reply;
   /** How many texts a body asks about. */
@@ -48,7 +44,7 @@ export interface SeenRequest {
 
 /** How the server behaves now. */
 export interface HttpBehaviour {
-  /** Whether it says of itself that it is well, and anything of its model. */
+  /** Whether it says of itself that it is well. */
   healthy: boolean;
   /** Milliseconds before a request for scores is answered. */
   delay: number;
@@ -80,6 +76,8 @@ export interface HttpModelServer {
 }
 
 const MOST_BYTES = 2 ** 26;
+/** The paths that say whether a server is well; they need no token. */
+const HEALTH: ReadonlySet<string | undefined> = new Set(['/health', '/v1/models']);
 
 /** Starts a server that ends with its test; with `tls` it speaks https. */
 export async function startHttpModelServer(
@@ -150,10 +148,10 @@ class ModelServer implements HttpModelServer {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { path, health, about, unauthorised } = this.#dialect;
+    const { path, unauthorised } = this.#dialect;
     while (this.behaviour.frozen) await pause(5);
     const [wanted] = (request.url ?? '').split('?');
-    if (request.method === 'GET' && wanted === health) {
+    if (request.method === 'GET' && HEALTH.has(wanted)) {
       send(response, { status: this.behaviour.healthy ? 200 : 503, body: {} });
       return;
     }
@@ -166,9 +164,7 @@ class ModelServer implements HttpModelServer {
       await this.#score(request, response);
       return;
     }
-    const known = request.method === 'GET' ? about[wanted ?? ''] : undefined;
-    if (known === undefined) send(response, { status: 404, body: { error: 'Not Found' } });
-    else send(response, { status: this.behaviour.healthy ? 200 : 503, body: known });
+    send(response, { status: 404, body: { error: 'Not Found' } });
   }
 
   async #score(request: IncomingMessage, response: ServerResponse): Promise<void> {

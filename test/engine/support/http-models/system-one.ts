@@ -63,13 +63,6 @@ export function systemOneDialect(served: SystemOneServed): ServedDialect {
 
   return {
     path: own.path,
-    health: '/health',
-    about: {
-      '/v1/models':
-        variant === 'systemone'
-          ? { models: [{ name: model }] }
-          : { object: 'list', data: [{ id: model, object: 'model' }] },
-    },
     unauthorised: own.unauthorised,
     rows: () => 1,
     async answer(raw, text) {

@@ -5,7 +5,7 @@
 import { type Checker, readOptions } from '../../../packages/manifest.ts';
 import type { Family, FamilyParts } from '../../family.ts';
 import { malformed } from '../call-failed.ts';
-import { allTogether, batchesWithin, type JobCall } from '../calls.ts';
+import { allTogether, batchesWithin, createPace, type JobCall } from '../calls.ts';
 import { type HttpConnection, openHttpConnection } from '../http/http-connection.ts';
 import { finiteNumber, inOrder, listIn, objectOf } from '../http/parse-json.ts';
 import {
@@ -18,7 +18,7 @@ import {
   textsOf,
 } from '../options.ts';
 import { createRemoteFamily } from '../remote-family.ts';
-import { createPace, type RemoteServer } from '../remote-server.ts';
+import type { RemoteServer } from '../remote-server.ts';
 import { type HttpServerOptions, readHttpServer } from '../server-options.ts';
 import { createVectorScorer, type RemoteEncoder } from '../vector-scorer.ts';
 
@@ -81,7 +81,7 @@ function createTextEncoder(
 }
 
 /** The body of a request for vectors. `texts` are strings written as JSON. */
-export function embeddingsBody(texts: readonly string[], { model, dimensions }: Encoding): string {
+function embeddingsBody(texts: readonly string[], { model, dimensions }: Encoding): string {
   const fields = [
     ...(model === undefined ? [] : [`"model":${JSON.stringify(model)}`]),
     `"input":[${texts.join(',')}]`,
@@ -95,7 +95,7 @@ export function embeddingsBody(texts: readonly string[], { model, dimensions }: 
  * The vector of each of `count` texts, by the index that the server gives it. Throws CallFailed `malformed` unless each
  * has one of finite numbers, of the width that was asked for.
  */
-export function vectorsIn(answer: unknown, count: number, { dimensions }: Encoding): readonly Float64Array[] {
+function vectorsIn(answer: unknown, count: number, { dimensions }: Encoding): readonly Float64Array[] {
   return inOrder(listIn(objectOf(answer).data, 'data'), count, ({ embedding }) => {
     const numbers = listIn(embedding, 'numbers of an embedding');
     if (numbers.length === 0 || numbers.length !== (dimensions ?? numbers.length)) {
@@ -122,7 +122,7 @@ export function vectorsIn(answer: unknown, count: number, { dimensions }: Encodi
 // Vectors of choices are kept between decisions with `batch.independent`.
 
 /** What is asked of the server for one kind of text. */
-export interface Encoding {
+interface Encoding {
   readonly model: string | undefined;
   readonly dimensions: number | undefined;
 }

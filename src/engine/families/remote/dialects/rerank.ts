@@ -5,12 +5,12 @@
 import { type Checker, readOptions } from '../../../packages/manifest.ts';
 import type { Family, FamilyParts } from '../../family.ts';
 import { malformed } from '../call-failed.ts';
-import { allTogether, batchesWithin } from '../calls.ts';
+import { allTogether, batchesWithin, createPace } from '../calls.ts';
 import { type HttpConnection, openHttpConnection } from '../http/http-connection.ts';
 import { finiteNumber, inOrder, listIn, objectOf } from '../http/parse-json.ts';
 import { fill, type RemoteOptions, readCuts, readRemoteOptions, readTemplate, textsOf } from '../options.ts';
 import { createRemoteFamily } from '../remote-family.ts';
-import { createPace, type RemoteServer } from '../remote-server.ts';
+import type { RemoteServer } from '../remote-server.ts';
 import type { Scorer } from '../scorer.ts';
 import { type HttpPaths, type HttpServerOptions, readHttpServer } from '../server-options.ts';
 
@@ -25,7 +25,7 @@ export async function loadRerank(parts: FamilyParts): Promise<Family> {
 }
 
 /** The body of a request for the scores of all documents. `query` and `documents` are strings written as JSON. */
-export function rerankBody(
+function rerankBody(
   query: string,
   documents: readonly string[],
   { shape, model, scores, refuses }: Pick<RerankOptions, 'shape' | 'model' | 'scores' | 'refuses'>,
@@ -48,7 +48,7 @@ export function rerankBody(
  * The score of each of `count` documents, by the index that the server gives it, in the order of the documents. Throws
  * CallFailed `malformed` unless each has one that is a finite number.
  */
-export function scoresIn(answer: unknown, shape: RerankShape, count: number): readonly number[] {
+function scoresIn(answer: unknown, shape: RerankShape, count: number): readonly number[] {
   const list = Array.isArray(answer) || shape === 'texts' ? answer : objectOf(answer).results;
   return inOrder(listIn(list, 'results'), count, (result) =>
     // A bare list may call it `score` in either shape.
@@ -76,10 +76,10 @@ export function scoresIn(answer: unknown, shape: RerankShape, count: number): re
 // included, must be what the server reads. `batch.rows` is 32 unless it says otherwise.
 
 /** The two forms of request and answer. */
-export type RerankShape = 'documents' | 'texts';
+type RerankShape = 'documents' | 'texts';
 
 /** What the server's scores are; `ask` names the field that makes it return logits. */
-export type RerankScores =
+type RerankScores =
   | { readonly kind: 'logit'; readonly ask: 'raw_scores' | 'use_activation' | undefined }
   | { readonly kind: 'probability' };
 
@@ -175,7 +175,7 @@ function createRerankScorer(
 const LEAST = 2 ** -25;
 
 /** Logits, one for each score. Throws CallFailed `malformed` for a score that is no probability. */
-export function logitsOf(scores: Float64Array, { kind }: RerankScores): Float64Array {
+function logitsOf(scores: Float64Array, { kind }: RerankScores): Float64Array {
   if (kind === 'logit') return scores;
   return scores.map((p) => {
     if (p < 0 || p > 1) throw malformed('a score is no probability');
@@ -188,7 +188,7 @@ export function logitsOf(scores: Float64Array, { kind }: RerankScores): Float64A
  * Why scores cannot tell texts apart: many of them lie exactly where scores were cut off or rounded. Undefined if they
  * can.
  */
-export function doubtOf(scores: Float64Array, { kind }: RerankScores): string | undefined {
+function doubtOf(scores: Float64Array, { kind }: RerankScores): string | undefined {
   const least = Math.min(...scores);
   const greatest = Math.max(...scores);
   if (kind === 'probability') {

@@ -21,14 +21,21 @@ import {
   ModelReadyRequestSchema,
   ServerLiveRequestSchema,
   ServerReadyRequestSchema,
-} from '../../../../gen/inference/grpc_predict_v2_pb.ts';
-import { CallFailed, malformed, reasonOf } from '../remote/call-failed.ts';
-import type { CallTerms } from '../remote/calls.ts';
-import { type TlsCredentials, withoutToken } from '../remote/server-options.ts';
-import type { OpenInferenceOptions } from './options.ts';
+} from '../../../../../gen/inference/grpc_predict_v2_pb.ts';
+import { CallFailed, malformed, reasonOf } from '../call-failed.ts';
+import type { CallTerms } from '../calls.ts';
+import type { Connection } from '../remote-server.ts';
+import {
+  readCredentials,
+  readToken,
+  type ServerOptions,
+  type TlsCredentials,
+  withoutToken,
+} from '../server-options.ts';
+import type { ServedModel } from './tensors.ts';
 
 /** Where the server is. */
-export interface ClientOptions {
+interface ClientOptions {
   readonly address: string;
   readonly tls: TlsCredentials | undefined;
   /** A bearer token that is sent with every call. */
@@ -37,14 +44,10 @@ export interface ClientOptions {
   readonly messageBytes: number;
 }
 
-/** The model at the server. An empty version leaves it to the server. */
-export interface ModelName {
-  readonly name: string;
-  readonly version: string;
-}
+type ModelName = { readonly name: string; readonly version: string };
 
 /** The calls of the protocol. All reject with CallFailed. */
-export interface InferenceClient {
+interface InferenceClient {
   serverLive(terms: CallTerms): Promise<boolean>;
   serverReady(terms: CallTerms): Promise<boolean>;
   modelReady(model: ModelName, terms: CallTerms): Promise<boolean>;
@@ -79,7 +82,7 @@ export function createInferenceClient({ address, tls, token, messageBytes }: Cli
       'grpc.use_local_subchannel_pool': 1,
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 2000,
-      // Retries are decided in `remote/calls.ts`, and no proxy of the environment is used.
+      // Retries are decided in `remote-server.ts`, and no proxy of the environment is used.
       'grpc.enable_retries': 0,
       'grpc.enable_http_proxy': 0,
       ...(serverName === undefined
@@ -164,6 +167,38 @@ export function failureOf({ code, details }: Pick<ServiceError, 'code' | 'detail
   });
 }
 
+/** A connection that rows are sent over. */
+export interface InferenceConnection extends Connection, Pick<InferenceClient, 'infer'> {}
+
+/** What a connection is made of. */
+interface ConnectionOptions extends ServedModel {
+  readonly server: ServerOptions;
+  readonly bounds: { readonly messageBytes: number };
+}
+
+/** The least bound of a response, bytes, whatever a package allows for rows. */
+const MIN_MESSAGE_BYTES = 2 ** 20;
+
+/** Connects with the first call. Rejects with an Error that names the TLS file or token that cannot be used. */
+export async function openInferenceConnection(
+  options: ConnectionOptions,
+  folder: string,
+): Promise<InferenceConnection> {
+  const { server, bounds } = options;
+  const client = createInferenceClient({
+    address: server.address,
+    tls: await readCredentials(server.tls, folder),
+    token: await readToken(server.token, folder),
+    messageBytes: Math.max(bounds.messageBytes, MIN_MESSAGE_BYTES),
+  });
+  return {
+    readinessProblem: () => readinessProblem(client, server, options),
+    modelProblems: () => modelProblems(client, options),
+    infer: (request, terms) => client.infer(request, terms),
+    close: () => client.close(),
+  };
+}
+
 // Whether a server and its model take requests, and whether the model is what the package says.
 
 /** How long a server may take to say whether it is ready, milliseconds. */
@@ -172,11 +207,12 @@ const PATIENCE = 2000;
 const terms = () => ({ signal: new AbortController().signal, within: PATIENCE });
 
 /** Why the server cannot be asked now; undefined if it can. Never rejects. */
-export async function readinessProblem(
+async function readinessProblem(
   client: InferenceClient,
-  { server, model, version }: Pick<OpenInferenceOptions, 'server' | 'model' | 'version'>,
+  { address }: ServerOptions,
+  { model, version }: ServedModel,
 ): Promise<string | undefined> {
-  const place = `the inference server at ${server.address}`;
+  const place = `the inference server at ${address}`;
   const named = version === '' ? model : `${model}, version ${version},`;
   try {
     if (!(await client.serverLive(terms()))) return `${place} is not live`;
@@ -193,11 +229,10 @@ export async function readinessProblem(
  * How the server's description of its model differs from the package. A server without a description is trusted. Never
  * rejects.
  */
-export async function modelProblems(
+async function modelProblems(
   client: InferenceClient,
-  options: Pick<OpenInferenceOptions, 'model' | 'version' | 'inputs' | 'output'>,
+  { model, version, inputs, output }: ServedModel,
 ): Promise<readonly string[]> {
-  const { model, version, inputs, output } = options;
   try {
     const metadata = await client.modelMetadata({ name: model, version }, terms());
     if (metadata === undefined) return [];

@@ -7,13 +7,33 @@ import {
   type ModelInferRequest,
   ModelInferRequestSchema,
   type ModelInferResponse,
-} from '../../../../gen/inference/grpc_predict_v2_pb.ts';
-import { malformed } from '../remote/call-failed.ts';
-import type { InputTensor, OpenInferenceOptions, OutputTensor } from './options.ts';
-import type { IdsRow, TextsRow } from './rows.ts';
+} from '../../../../../gen/inference/grpc_predict_v2_pb.ts';
+import { malformed } from '../call-failed.ts';
+/** An input tensor. `holds` is what integers are; undefined for texts. */
+export interface InputTensor {
+  readonly name: string;
+  readonly datatype: 'INT64' | 'INT32' | 'BYTES';
+  readonly shape: readonly number[];
+  readonly holds: 'ids' | 'mask' | 'types' | undefined;
+}
 
-/** A row of either kind. */
-export type Row = IdsRow | TextsRow;
+/** The output tensor that is read; a response may hold others. */
+export interface OutputTensor {
+  readonly name: string;
+  readonly datatype: 'FP32' | 'FP64' | 'FP16';
+  readonly shape: readonly number[];
+}
+
+/** The model at the server. An empty version leaves it to the server. */
+export interface ServedModel {
+  readonly model: string;
+  readonly version: string;
+  readonly inputs: readonly InputTensor[];
+  readonly output: OutputTensor;
+}
+
+/** A row: token ids, of which token type 1 begins at `typesFrom`, or a text for each input tensor. */
+export type Row = { readonly ids: readonly number[]; readonly typesFrom: number } | readonly string[];
 
 const ENCODER = new TextEncoder();
 
@@ -26,7 +46,7 @@ export function rowBytes(row: Row, inputs: readonly InputTensor[]): number {
 /** The request for these rows. All have the same number of ids: nothing is padded. */
 export function inferRequest(
   rows: readonly Row[],
-  { model, version, inputs, output }: Pick<OpenInferenceOptions, 'model' | 'version' | 'inputs' | 'output'>,
+  { model, version, inputs, output }: ServedModel,
   id: string,
 ): ModelInferRequest {
   return create(ModelInferRequestSchema, {

@@ -1,13 +1,79 @@
 /**
- * Writes the bodies of requests, and reads the probabilities in answers. A request has one question, since some models
- * decide several jointly. The bodies are written as text: a JavaScript object moves names that are whole numbers to its
- * front, and a model's answer depends on the order in which it reads the choices.
+ * The dialect `system-one`: an HTTP server decides itself, and returns a probability for each choice. It is asked in
+ * one order of the choices or several. The logarithms of the probabilities are logits like others: they are divided by
+ * the package's temperature and normalised. A request has one question, since some models decide several jointly.
+ * Bodies are written as text: a JavaScript object moves names that are whole numbers to its front, and a model's answer
+ * depends on the order in which it reads the choices.
  */
-import { type Checker, createChecker, readOptions } from '../../packages/manifest.ts';
-import { CallFailed, malformed } from '../remote/call-failed.ts';
-import { finiteNumber, type JsonObject, listIn, objectOf } from '../remote/http/parse-json.ts';
-import { type RemoteOptions, readCuts, readRemoteOptions, readTemplate, type TextName } from '../remote/options.ts';
-import { type HttpPaths, type HttpServerOptions, readHttpServer } from '../remote/server-options.ts';
+import { type Checker, createChecker, readOptions } from '../../../packages/manifest.ts';
+import type { Family, FamilyParts } from '../../family.ts';
+import { CallFailed, malformed } from '../call-failed.ts';
+import { allTogether } from '../calls.ts';
+import { type HttpConnection, openHttpConnection } from '../http/http-connection.ts';
+import { finiteNumber, type JsonObject, listIn, objectOf } from '../http/parse-json.ts';
+import {
+  fill,
+  type RemoteOptions,
+  readCuts,
+  readRemoteOptions,
+  readTemplate,
+  type TextName,
+  textsOf,
+} from '../options.ts';
+import { createRemoteFamily } from '../remote-family.ts';
+import type { RemoteServer } from '../remote-server.ts';
+import type { Scorer } from '../scorer.ts';
+import { type HttpPaths, type HttpServerOptions, readHttpServer } from '../server-options.ts';
+
+/** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
+export async function loadSystemOne(parts: FamilyParts): Promise<Family> {
+  const options = readSystemOneOptions(parts.options);
+  return await createRemoteFamily(parts, options, {
+    open: () => openHttpConnection(options, parts.folder),
+    keepsChoices: false,
+    scorer: (tools) => createSystemOneScorer(tools.server, options),
+  });
+}
+
+/**
+ * A scorer that makes one request for each order. A choice's logit is the mean of the logarithms of its probabilities.
+ */
+function createSystemOneScorer(
+  server: Pick<RemoteServer<HttpConnection>, 'call'>,
+  options: Pick<SystemOneOptions, 'variant' | 'model' | 'permutations' | 'state' | 'instructions'>,
+): Scorer {
+  const { variant, model } = options;
+  return {
+    choiceReadsPremise: false,
+    async logits(premise, choices, call) {
+      const names = choices.map(({ text }) => text);
+      const texts = textsOf(premise);
+      const question = { model, state: fill(options.state, texts), instructions: fill(options.instructions, texts) };
+      const answers = await allTogether(turnsOf(names.length, options.permutations), call, (turn, part) => {
+        const turned = [...names.slice(turn), ...names.slice(0, turn)];
+        const body = bodyOf({ ...question, choices: turned }, variant);
+        return server.call({ rows: names.length, bytes: Buffer.byteLength(body) }, part, async (connection, terms) =>
+          probabilitiesIn(await connection.post(body, terms), names, variant),
+        );
+      });
+      const logits = new Float64Array(names.length);
+      for (const answer of answers.map(logitsOf)) {
+        for (const [i, logit] of answer.entries()) logits[i] = (logits[i] as number) + logit / answers.length;
+      }
+      return { logits, read: names.length };
+    },
+    async prepare() {},
+  };
+}
+
+/**
+ * How far the order of `count` choices is rotated for each of `permutations` requests, evenly; fewer where rotations
+ * would be the same.
+ */
+export function turnsOf(count: number, permutations: number): readonly number[] {
+  const turns = Array.from({ length: permutations }, (_, i) => Math.floor((i * count) / permutations));
+  return [...new Set(turns)];
+}
 
 /** One question to the server: its texts, and the choices in the order in which they are sent. */
 export interface Question {
