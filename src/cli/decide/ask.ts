@@ -1,7 +1,7 @@
 /** `umpire ask …`: one decision through a running service, for whoever tries it. */
 import { readArguments } from '../arguments.ts';
-import { type Command, type Terminal, UsageError } from '../command.ts';
-import { KEY_OPTIONS, keyFrom, serviceFrom } from './decide.ts';
+import { type Command, UsageError } from '../command.ts';
+import { keyFrom, SERVICE_OPTIONS, serviceFrom } from './decide.ts';
 import { type Answered, createDecidingClient, nameOf } from './deciding-client.ts';
 
 /** The model that is asked where none is named: the one that the README begins with. */
@@ -11,8 +11,7 @@ const OPTIONS = {
   question: { type: 'string', value: 'TEXT', meaning: 'what is asked about the text; needed' },
   catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog, in place of choices' },
   model: { type: 'string', value: 'MODEL', meaning: 'the model that decides', otherwise: USUAL_MODEL },
-  url: { type: 'string', value: 'URL', meaning: 'where the service is', otherwise: 'PORT of this machine' },
-  ...KEY_OPTIONS,
+  ...SERVICE_OPTIONS,
   json: { type: 'boolean', meaning: 'the answer as one line of JSON' },
 } as const;
 
@@ -41,7 +40,7 @@ export const ASK_COMMAND: Command = {
     if (instruction === undefined) throw new UsageError('--question TEXT is needed');
     if ((catalog === undefined) === (choices.length === 0))
       throw new UsageError('either choices or --catalog ID are needed; quote a choice that has spaces');
-    const base = serviceFrom(values.url ?? `http://localhost:${portOf(terminal)}`);
+    const base = serviceFrom(values.url, terminal);
     const client = createDecidingClient(base, await keyFrom(values, terminal));
     const asked = { model, input, instruction, ...(catalog === undefined ? { choices } : { catalog }) };
     const stop = new AbortController();
@@ -53,12 +52,6 @@ export const ASK_COMMAND: Command = {
     else for (const line of lines(attempt.answer)) terminal.out(line);
   },
 };
-
-/** The port of a service that was started in the same environment. */
-function portOf({ env }: Terminal): string {
-  // A service may listen on a Unix socket in place of a port: then --url says where its proxy is.
-  return /^\d+$/.test(env.PORT ?? '') ? (env.PORT as string) : '8080';
-}
 
 function nobody({ href }: URL, why: string): string {
   return `nobody answers at ${href} (${why}): 'npm run quickstart' starts a service; --url says where another one is`;

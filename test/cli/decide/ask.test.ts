@@ -1,6 +1,6 @@
 /** `umpire ask` against a mock of the service on a real socket: one answer, for people and for programs. */
 import test from 'ava';
-import { fault, key, start } from '../../support/decide-command.ts';
+import { choicesFile, fault, key, newFile, records, start } from '../../support/decide-command.ts';
 import { freePort } from '../../support/redis.ts';
 import { linesOf, runUmpire } from '../../support/terminal.ts';
 
@@ -32,6 +32,17 @@ test('prints the choice and a bar for each, the likeliest first; JSON for progra
 
 test('without --url, the service that runs on the port of this environment', async (t) => {
   const { port } = new URL(await start(t));
+  const decided = [
+    'decide',
+    '--model',
+    'mock',
+    '--choices',
+    choicesFile,
+    newFile(records(1)),
+    '--instruction',
+    'which',
+  ];
+  t.is((await runUmpire(decided, { env: { PORT: port, UMPIRE_KEY: key } })).status, 0);
   t.is((await ask(['red', 'blue'], { PORT: port, UMPIRE_KEY: key })).status, 0);
   const free = String(await freePort());
   const { status, err } = await ask(['red', 'blue'], { PORT: free });
