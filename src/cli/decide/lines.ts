@@ -77,7 +77,8 @@ function converterFor(first: Uint8Array): (piece: Uint8Array) => Uint8Array {
     return (piece) => Buffer.from(decoder.decode(piece, { stream: true }));
   }
   // Only the oldest programs end lines with nothing but a carriage return.
-  const isOldest = first.subarray(0, -1).includes(CARRIAGE_RETURN) && !first.includes(LINE_FEED);
+  const end = first.findIndex((byte) => byte === CARRIAGE_RETURN || byte === LINE_FEED);
+  const isOldest = first[end] === CARRIAGE_RETURN && end < first.length - 1 && first[end + 1] !== LINE_FEED;
   if (!isOldest) return (piece) => piece;
   return (piece) => piece.map((byte) => (byte === CARRIAGE_RETURN ? LINE_FEED : byte));
 }

@@ -59,6 +59,10 @@ const FILES: Readonly<Record<string, readonly [text: string, entries: readonly u
       [3, { input: '1,5 kg, net', label: 'two\r\nlines' }],
     ],
   ],
+  'rows without text, as a spreadsheet ends a table': [
+    'input;label\r\n;\r\na;x\r\n;\r\n;\r\n',
+    [[3, { input: 'a', label: 'x' }]],
+  ],
   tabs: ['input\tlabel\na, b; c\tx\n', [[2, { input: 'a, b; c', label: 'x' }]]],
   'a first line that names the separator': ['sep=|\r\n"a, b"|c,d;e\r\nf|g\r\n', [[3, { 'a, b': 'f', 'c,d;e': 'g' }]]],
   'JSON objects over several lines': [
@@ -154,6 +158,14 @@ for (const [name, write] of Object.entries(WRITTEN)) {
     }
   });
 }
+
+test('carriage returns end the lines of a file whose cells have line feeds', async (t) => {
+  const bytes = Buffer.from('input,label\r"two\nlines",x\rb,y\r');
+  t.deepEqual(shown(await inPieces(bytes, 1000)), [
+    [2, { input: 'two\nlines', label: 'x' }],
+    [4, { input: 'b', label: 'y' }],
+  ]);
+});
 
 test('Windows-1252 is named as what it seems to be, with the line and the command that converts it', async (t) => {
   const bytes = Buffer.from('input,label\nplain,x\nGr\xf6\xdfe passt nicht,y\n\xfcber,z\n', 'latin1');
