@@ -65,7 +65,7 @@ test('a port that is taken: said in the log, and the status is 1', async (t) => 
   });
   t.is(status, 1);
   const [line] = linesOf(stdout).filter(({ level }) => level === 'fatal');
-  t.is(line?.msg, `port ${port} is taken`);
+  t.is(line?.msg, `port ${port} is taken: PORT and UMPIRE_METRICS_PORT name others`);
   t.false('err' in (line ?? {}));
   holder.close();
 });
