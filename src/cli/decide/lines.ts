@@ -104,8 +104,10 @@ export async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerato
       return marked ? { ...place, text: text.slice(1), marked } : { ...place, text };
     } catch {
       const seems = seemingly(Buffer.concat(parts));
-      const how = seems.includes('1252') ? ': iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE converts it' : '';
-      return { ...place, text: '', problem: `is not UTF-8${seems}${how}` };
+      const how = seems.includes('1252')
+        ? 'iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE converts it'
+        : 'save it in UTF-8, a table as CSV';
+      return { ...place, text: '', problem: `is not UTF-8${seems}: ${how}` };
     }
   };
   for await (const piece of asUtf8(pieces)) {

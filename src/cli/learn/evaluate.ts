@@ -81,6 +81,7 @@ export const EVALUATE_COMMAND: Command = {
     const file = withoutKnown(readExamples(text, record.choices, exampleOptions(values)), known);
     const { examples } = file;
     for (const note of file.notes) terminal.err(note);
+    if (examples.length + file.problems.length === 0) throw new Error('there are no examples');
     const asked = { model: record.model, ...(byModel ? { choices: record.choices } : { catalog: record.id }) };
     const { name, answers } =
       service === undefined
@@ -129,7 +130,6 @@ async function decideAll(terminal: Terminal, record: CatalogRecord, file: Exampl
     }
     const problems = await engine.problemsOf(file);
     if (problems.length > 0) throw new Error(problems.join('\n'));
-    if (examples.length === 0) throw new Error('there are no examples');
     const scored = await engine.scoreAll(examples, read.texts);
     const answers = scored.map(({ probabilities, vector }, i): JudgedAnswer => {
       const said = read.inOrder(probabilities);

@@ -121,7 +121,7 @@ test('what is no UTF-8 or far too long is a record that says so', async (t) => {
   ]);
   t.deepEqual(shown(await inPieces(text, 65_536)), [
     [1, { input: 'a' }],
-    [2, 'is not UTF-8'],
+    [2, 'is not UTF-8: save it in UTF-8, a table as CSV'],
     [3, 'is longer than 8388608 bytes'],
     [4, { input: 'b' }],
   ]);
