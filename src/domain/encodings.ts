@@ -6,7 +6,6 @@ const LOOKED_AT = 4096;
 /** `; this looks like …`, or nothing. */
 export function seemingly(body: Uint8Array): string {
   const [first = 0, second = 0] = body;
-  if (first === 0x50 && second === 0x4b) return '; this looks like a zip archive, as .xlsx files are';
   const from = body.findIndex((byte) => byte >= 0x80);
   const name =
     first === 0x1f && second === 0x8b

@@ -72,6 +72,8 @@ async function* asUtf8(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
 
 function converterFor(first: Uint8Array): (piece: Uint8Array) => Uint8Array {
   const mark = `${first[0]},${first[1]}`;
+  if (mark === '80,75' && first[2] === 3)
+    throw new Error('an .xlsx file is a zip archive: save the table as CSV in UTF-8');
   if (mark === '255,254' || mark === '254,255') {
     const decoder = new TextDecoder(mark === '255,254' ? 'utf-16le' : 'utf-16be', { ignoreBOM: true });
     return (piece) => Buffer.from(decoder.decode(piece, { stream: true }));

@@ -167,11 +167,13 @@ test('carriage returns end the lines of a file whose cells have line feeds', asy
   ]);
 });
 
-test('Windows-1252 is named as what it seems to be, with the line and the command that converts it', async (t) => {
+test('Windows-1252 and workbooks are named as what they seem to be, with the line and the command that converts it', async (t) => {
   const bytes = Buffer.from('input,label\nplain,x\nGr\xf6\xdfe passt nicht,y\n\xfcber,z\n', 'latin1');
   const [, row] = await inPieces(bytes, 1000);
   t.true(row !== undefined && 'problem' in row.read);
   const file = join(temporaryFolder(), 'examples.csv');
+  writeFileSync(file, Buffer.from('PK\x03\x04\n\x08\x00'));
+  await t.throwsAsync(readTextFile(file), { message: /^an \.xlsx file is a zip archive: save the table as CSV/ });
   writeFileSync(file, Buffer.from('input,label\nplain,x\ndas Ger\xe4t,y\n', 'latin1'));
   await t.throwsAsync(readTextFile(file), {
     message: /examples\.csv, line 3: is not UTF-8; this looks like Latin-1 or Windows-1252: iconv -f WINDOWS-1252/,
