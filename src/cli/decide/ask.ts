@@ -17,6 +17,8 @@ const OPTIONS = {
 
 /** Rows that are shown at most, the likeliest choices. */
 const ROWS = 12;
+/** What helps where nobody answers. */
+const ELSEWHERE = "'npm run quickstart' starts a service; --url says where another one is";
 /** Characters of a bar that stands for certainty. */
 const BAR = 24;
 
@@ -28,34 +30,32 @@ export const ASK_COMMAND: Command = {
   summary: 'decides one text through a running service',
   notes: ['Prints the choice, and a bar for the probability of each.'],
   positionals: [
-    ['TEXT', 'what is decided about'],
+    ['TEXT', 'what is decided about; - reads it from standard input'],
     ['CHOICE…', 'the allowed answers, best with what they mean: "billing: invoices, charges, refunds"'],
   ],
   options: OPTIONS,
   environment: ['PORT', 'UMPIRE_KEY'],
   async run(args, terminal) {
     const { values, positionals } = readArguments(args, OPTIONS, ['TEXT'], Number.POSITIVE_INFINITY);
-    const [input = '', ...choices] = positionals;
+    const [text = '', ...choices] = positionals;
     const { question: instruction, catalog, model = USUAL_MODEL } = values;
     if (instruction === undefined) throw new UsageError('--question TEXT is needed');
     if ((catalog === undefined) === (choices.length === 0))
       throw new UsageError('either choices or --catalog ID are needed; quote a choice that has spaces');
+    const input = text === '-' ? (await terminal.input()).replace(/\r?\n$/, '') : text;
     const base = serviceFrom(values.url, terminal);
     const client = createDecidingClient(base, await keyFrom(values, terminal));
     const asked = { model, input, instruction, ...(catalog === undefined ? { choices } : { catalog }) };
     const stop = new AbortController();
     const attempt = await client.attempt(asked, stop.signal);
     if (attempt.kind === 'hopeless') throw new Error(attempt.message);
-    if (attempt.kind === 'lost' && !attempt.contact) throw new Error(nobody(base, attempt.refusal.message));
+    if (attempt.kind === 'lost' && !attempt.contact)
+      throw new Error(`nobody answers at ${base.href} (${attempt.refusal.message}): ${ELSEWHERE}`);
     if (attempt.kind !== 'answered') throw new Error(`${attempt.refusal.code}: ${attempt.refusal.message}`);
     if (values.json === true) terminal.out(JSON.stringify(attempt.answer));
     else for (const line of lines(attempt.answer)) terminal.out(line);
   },
 };
-
-function nobody({ href }: URL, why: string): string {
-  return `nobody answers at ${href} (${why}): 'npm run quickstart' starts a service; --url says where another one is`;
-}
 
 function lines(answer: Answered): readonly string[] {
   const { choice, probabilities } = answer;

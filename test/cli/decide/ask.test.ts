@@ -26,6 +26,11 @@ test('prints the choice and a bar for each, the likeliest first; JSON for progra
   const json = JSON.parse((await ask(['--url', url, '--json', 'red', 'blue'])).out);
   t.like(json, { choice: 'blue', model: 'mock@r1', confidence: json.probabilities.blue });
 
+  const piped = await runUmpire(['ask', '--model', 'mock', '--question', 'q', '--url', url, '-', 'red', 'blue'], {
+    input: 'the blue one\n',
+  });
+  t.regex(piped.out, /^blue\n/, piped.err);
+
   const many = Array.from({ length: 20 }, (_, i) => `red ${i}`);
   t.regex((await ask(['--url', url, ...many])).out, / \d+\.\d % .* \(8 other choices\)\n\nmock@r1\n$/);
 });
