@@ -2,6 +2,7 @@
 import { type App, createApp } from './app.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { createLogSink } from './logger.ts';
+import { StoreUnavailable } from './stores/stores.ts';
 
 process.title = 'umpire';
 
@@ -24,7 +25,8 @@ async function exit(status: number): Promise<never> {
 }
 
 function fail(error: unknown, message: string): Promise<never> {
-  logger.fatal({ err: error }, message);
+  if (error instanceof StoreUnavailable) logger.fatal({}, `${message}: ${error.message}; see UMPIRE_DATA_DIR`);
+  else logger.fatal({ err: error }, message);
   return exit(1);
 }
 
@@ -95,7 +97,7 @@ const port = await app.start().catch((error: unknown) => {
   if (code !== 'EADDRINUSE') return fail(error, 'cannot listen');
   // No stack trace: it would not say who has the port. That of a Unix socket is -1.
   const taken = number === undefined || number < 0 ? address : number;
-  logger.fatal({ reason: code, port: taken }, `port ${taken} is taken`);
+  logger.fatal({ reason: code, port: taken }, `port ${taken} is taken: PORT and UMPIRE_METRICS_PORT name others`);
   return exit(1);
 });
 // The port tells several servers on one machine apart.

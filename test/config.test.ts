@@ -100,6 +100,10 @@ const WRONG: readonly (readonly [env: Record<string, string>, problem: RegExp])[
   [{ REDIS_URL: 'http://x' }, /^REDIS_URL:/],
   [{ TLS_CERT: '/nowhere/cert.pem' }, /TLS_CERT and TLS_KEY belong together/],
   [{ TLS_CERT: '/nowhere/cert.pem', TLS_KEY: '/nowhere/key.pem' }, /^TLS_CERT: .*ENOENT/],
+  [
+    { TLS_CERT: import.meta.filename, TLS_KEY: import.meta.filename },
+    /^TLS_CERT and TLS_KEY: not a certificate and its unencrypted key, as PEM /,
+  ],
   [{ UMPIRE_PROT: '1' }, /^UMPIRE_PROT: there is no such setting$/],
   [
     { UMPIRE_MAX_CONECTIONS: '1' },

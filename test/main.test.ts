@@ -65,9 +65,17 @@ test('a port that is taken: said in the log, and the status is 1', async (t) => 
   });
   t.is(status, 1);
   const [line] = linesOf(stdout).filter(({ level }) => level === 'fatal');
-  t.is(line?.msg, `port ${port} is taken`);
+  t.is(line?.msg, `port ${port} is taken: PORT and UMPIRE_METRICS_PORT name others`);
   t.false('err' in (line ?? {}));
   holder.close();
+});
+
+test('a folder for the store that cannot be one: said in a line, without a stack', async (t) => {
+  const { status, stdout } = await runToEnd({ PORT: '0', UMPIRE_DATA_DIR: import.meta.filename, UMPIRE_ENGINES: '1' });
+  t.is(status, 1);
+  const [line] = linesOf(stdout).filter(({ level }) => level === 'fatal');
+  t.regex(String(line?.msg), /^cannot start: cannot open .*umpire\.db: .*; see UMPIRE_DATA_DIR$/);
+  t.false('err' in (line ?? {}));
 });
 
 test('a fault that nothing caught: what was accepted is answered, the metric has the reason, then the status is 70', async (t) => {

@@ -48,9 +48,7 @@ export async function withStores<T>(
     if (error instanceof StoreWriteUnconfirmed) {
       throw new Error(
         `${error.message}: whether the change was made, or will last, is unknown; look before trying again`,
-        {
-          cause: error,
-        },
+        { cause: error },
       );
     }
     throw error;

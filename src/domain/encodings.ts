@@ -9,7 +9,7 @@ export function seemingly(body: Uint8Array): string {
   const from = body.findIndex((byte) => byte >= 0x80);
   const name =
     first === 0x1f && second === 0x8b
-      ? 'gzip, which Content-Encoding must say'
+      ? 'gzip: unpack it, or send it with Content-Encoding: gzip'
       : // A mark, or the other half of an ASCII letter.
         first + second === 0xff + 0xfe || first === 0 || second === 0
         ? 'UTF-16'

@@ -21,9 +21,7 @@ export function storeFailure(error: unknown): unknown {
     return new DomainError(
       'STORAGE_CORRUPT',
       'the stored record is not readable; the operator can find it in the log',
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
   return error;

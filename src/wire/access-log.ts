@@ -34,6 +34,7 @@ function lineOf(exchange: Exchange, status: number): object {
     route: record.route,
     status,
     reason,
+    cause: reason === 'STORE_UNAVAILABLE' ? (record.cause as Error | undefined)?.message : undefined,
     givenUp: record.givenUp,
     durationMs: round(performance.now() - exchange.startedAt),
     caller: caller.kind,

@@ -235,7 +235,7 @@ test.serial('an import with one bad line imports nothing', async (t) => {
 test.serial('a store that is away or badly named ends with status 1 and says so', async (t) => {
   const away = await run({ REDIS_URL: 'redis://127.0.0.1:1' }, 'keys list');
   t.is(away.status, 1);
-  t.regex(away.err.join(), /Redis is away/);
+  t.regex(away.err.join(), /Redis is away \(connect ECONNREFUSED 127\.0\.0\.1:1\)/);
   const wrong = await run({ REDIS_URL: 'nonsense' }, 'keys list');
   t.is(wrong.status, 1);
   t.regex(wrong.err.join(), /REDIS_URL/);

@@ -185,9 +185,9 @@ const ELSEWHERE: readonly (readonly [what: string, body: object, code: string, m
     'a list of decisions',
     { model: 'x', input: 'y', questions: [] },
     'unknown_field',
-    /^questions .* belongs into instruction here$/,
+    /^questions .* belongs into instruction here, or send such requests to the bridge/,
   ],
-  ['System One', { model: 'x', state: 'y' }, 'unknown_field', /^state .* belongs into input here$/],
+  ['System One', { model: 'x', state: 'y' }, 'unknown_field', /^state .* belongs into input here, or send .* bridge/],
   ['zero-shot', { inputs: 'y', parameters: {} }, 'unknown_field', /^inputs .* belongs into input here$/],
   ['chat', { model: 'x', messages: [] }, 'unknown_field', /^messages .* belongs into input here$/],
   [

@@ -198,6 +198,7 @@ test.serial('away from the start: inline decisions are served, catalogs once it 
   t.is((await decide(service.port, VALID_BODY)).status, 200);
   const own = { ...t.context, service };
   isError(t, await read(own), { status: 503, code: 'store_unavailable', param: null });
+  await until(() => service.log.some(({ cause }) => /^Redis is away \(.*ECONNREFUSED/.test(String(cause))));
   t.is((await send(service.port, { path: '/health/ready' })).status, 200);
   await redis.start();
   const took = await until(

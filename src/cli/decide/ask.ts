@@ -1,7 +1,7 @@
 /** `umpire ask …`: one decision through a running service, for whoever tries it. */
 import { readArguments } from '../arguments.ts';
-import { type Command, type Terminal, UsageError } from '../command.ts';
-import { KEY_OPTIONS, keyFrom, serviceFrom } from './decide.ts';
+import { type Command, UsageError } from '../command.ts';
+import { keyFrom, SERVICE_OPTIONS, serviceFrom } from './decide.ts';
 import { type Answered, createDecidingClient, nameOf } from './deciding-client.ts';
 
 /** The model that is asked where none is named: the one that the README begins with. */
@@ -11,13 +11,14 @@ const OPTIONS = {
   question: { type: 'string', value: 'TEXT', meaning: 'what is asked about the text; needed' },
   catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog, in place of choices' },
   model: { type: 'string', value: 'MODEL', meaning: 'the model that decides', otherwise: USUAL_MODEL },
-  url: { type: 'string', value: 'URL', meaning: 'where the service is', otherwise: 'PORT of this machine' },
-  ...KEY_OPTIONS,
+  ...SERVICE_OPTIONS,
   json: { type: 'boolean', meaning: 'the answer as one line of JSON' },
 } as const;
 
 /** Rows that are shown at most, the likeliest choices. */
 const ROWS = 12;
+/** What helps where nobody answers. */
+const ELSEWHERE = "'npm run quickstart' starts a service; --url says where another one is";
 /** Characters of a bar that stands for certainty. */
 const BAR = 24;
 
@@ -29,40 +30,32 @@ export const ASK_COMMAND: Command = {
   summary: 'decides one text through a running service',
   notes: ['Prints the choice, and a bar for the probability of each.'],
   positionals: [
-    ['TEXT', 'what is decided about'],
+    ['TEXT', 'what is decided about; - reads it from standard input'],
     ['CHOICE…', 'the allowed answers, best with what they mean: "billing: invoices, charges, refunds"'],
   ],
   options: OPTIONS,
   environment: ['PORT', 'UMPIRE_KEY'],
   async run(args, terminal) {
     const { values, positionals } = readArguments(args, OPTIONS, ['TEXT'], Number.POSITIVE_INFINITY);
-    const [input = '', ...choices] = positionals;
+    const [text = '', ...choices] = positionals;
     const { question: instruction, catalog, model = USUAL_MODEL } = values;
     if (instruction === undefined) throw new UsageError('--question TEXT is needed');
     if ((catalog === undefined) === (choices.length === 0))
       throw new UsageError('either choices or --catalog ID are needed; quote a choice that has spaces');
-    const base = serviceFrom(values.url ?? `http://localhost:${portOf(terminal)}`);
+    const input = text === '-' ? (await terminal.input()).replace(/\r?\n$/, '') : text;
+    const base = serviceFrom(values.url, terminal);
     const client = createDecidingClient(base, await keyFrom(values, terminal));
     const asked = { model, input, instruction, ...(catalog === undefined ? { choices } : { catalog }) };
     const stop = new AbortController();
     const attempt = await client.attempt(asked, stop.signal);
     if (attempt.kind === 'hopeless') throw new Error(attempt.message);
-    if (attempt.kind === 'lost' && !attempt.contact) throw new Error(nobody(base, attempt.refusal.message));
+    if (attempt.kind === 'lost' && !attempt.contact)
+      throw new Error(`nobody answers at ${base.href} (${attempt.refusal.message}): ${ELSEWHERE}`);
     if (attempt.kind !== 'answered') throw new Error(`${attempt.refusal.code}: ${attempt.refusal.message}`);
     if (values.json === true) terminal.out(JSON.stringify(attempt.answer));
     else for (const line of lines(attempt.answer)) terminal.out(line);
   },
 };
-
-/** The port of a service that was started in the same environment. */
-function portOf({ env }: Terminal): string {
-  // A service may listen on a Unix socket in place of a port: then --url says where its proxy is.
-  return /^\d+$/.test(env.PORT ?? '') ? (env.PORT as string) : '8080';
-}
-
-function nobody({ href }: URL, why: string): string {
-  return `nobody answers at ${href} (${why}): 'npm run quickstart' starts a service; --url says where another one is`;
-}
 
 function lines(answer: Answered): readonly string[] {
   const { choice, probabilities } = answer;

@@ -45,12 +45,12 @@ export function createCsvReader(named?: string): CsvReader {
     signs = 0;
     row = newRow();
   };
-  /** The entry of the row that `lines` make up; none for the header and for an empty line. */
+  /** The entry of the row that `lines` make up; none for the header and for an empty row. */
   const complete = (): readonly Entry[] => {
     const { cells } = row;
     const [first, last] = [lines[0] as Line, lines.at(-1) as Line];
     begin();
-    if (cells.length === 1 && cells[0] === '' && first === last) return [];
+    if (cells.every((cell) => cell === '') && first === last) return [];
     const place = { line: first.number, end: last.end, whole: last.whole };
     if (columns !== undefined) return [{ ...place, read: fieldsOf(columns, cells) }];
     const names = cells.map((cell) => cell.trim());

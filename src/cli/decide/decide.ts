@@ -8,8 +8,9 @@ import { type DecideJob, decideFile } from './decide-file.ts';
 import { readTextFile } from './lines.ts';
 import { entriesOf, RECORD_OPTIONS, recordOptions } from './records.ts';
 
-/** The options that give a command the key of a caller. */
-export const KEY_OPTIONS = {
+/** The options that say which service decides, and for the holder of which key. */
+export const SERVICE_OPTIONS = {
+  url: { type: 'string', value: 'URL', meaning: 'where the service is', otherwise: 'PORT of this machine' },
   key: {
     type: 'string',
     value: 'KEY',
@@ -20,13 +21,12 @@ export const KEY_OPTIONS = {
 } as const;
 
 const OPTIONS = {
-  url: { type: 'string', value: 'URL', meaning: 'where the service is, such as https://decide.example; needed' },
   model: { type: 'string', value: 'MODEL', meaning: 'the model, or one revision of it; needed' },
   catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog of the owner of the key' },
   choices: { type: 'string', value: 'FILE', meaning: 'choices in place of a catalog: a JSON array, or one a line' },
   instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of records that have none' },
   ...RECORD_OPTIONS,
-  ...KEY_OPTIONS,
+  ...SERVICE_OPTIONS,
   out: { type: 'string', value: 'FILE', meaning: 'where the answers go', otherwise: 'standard output' },
   resume: { type: 'boolean', meaning: 'continues after what an interrupted run left in the file of --out' },
   format: { type: 'string', value: 'json|csv', meaning: 'JSON lines or CSV', otherwise: 'as the records' },
@@ -52,7 +52,7 @@ const MOST_AT_ONCE = 512;
 export const DECIDE_COMMAND: Command = {
   name: 'decide',
   usage:
-    '--url URL --model MODEL (--catalog ID | --choices FILE) [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--key KEY | --key-file FILE] [--out FILE [--resume]] [--format json|csv] [--probabilities] [--sure FILE] [--at-once N] [--patience DURATION] [FILE]',
+    '[--url URL] --model MODEL (--catalog ID | --choices FILE) [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--key KEY | --key-file FILE] [--out FILE [--resume]] [--format json|csv] [--probabilities] [--sure FILE] [--at-once N] [--patience DURATION] [FILE]',
   summary: 'decides the texts of a file through a running service',
   notes: [
     "A record's fields are written as they are, followed by choice, confidence, model and learned (the digest, if the catalog learned), or by error. The records stay in order.",
@@ -63,12 +63,11 @@ export const DECIDE_COMMAND: Command = {
     ['FILE', 'JSON lines {"input": …, "instruction": …}, or CSV with such a header (default: standard input)'],
   ],
   options: OPTIONS,
-  environment: ['UMPIRE_KEY'],
+  environment: ['PORT', 'UMPIRE_KEY'],
   failure: 'a line has an error',
   async run(args, terminal) {
     const { values, positionals } = readArguments(args, OPTIONS, [], 1);
-    const { url, model, catalog, choices, out, format } = values;
-    if (url === undefined) throw new UsageError('--url URL is needed');
+    const { model, catalog, choices, out, format } = values;
     if (model === undefined || model === '') throw new UsageError('--model MODEL is needed');
     if ((catalog === undefined) === (choices === undefined))
       throw new UsageError('either --catalog or --choices is needed');
@@ -80,7 +79,7 @@ export const DECIDE_COMMAND: Command = {
       throw new UsageError(`--at-once: must be a whole number from 1 to ${MOST_AT_ONCE}`);
     await decideFile(
       {
-        base: serviceFrom(url),
+        base: serviceFrom(values.url, terminal),
         key: await keyFrom(values, terminal),
         asked: {
           model,
@@ -103,9 +102,11 @@ export const DECIDE_COMMAND: Command = {
   },
 };
 
-/** The service's address that is the value of `--url`. @throws UsageError. */
-export function serviceFrom(text: string): URL {
-  const base = urlFrom('--url', text);
+/** The service's address: the value of `--url`, or else that of one in the same environment. @throws UsageError. */
+export function serviceFrom(text: string | undefined, { env }: Terminal): URL {
+  // A service may listen on a Unix socket in place of a port: then --url says where its proxy is.
+  const port = /^\d+$/.test(env.PORT ?? '') ? env.PORT : '8080';
+  const base = urlFrom('--url', text ?? `http://localhost:${port}`);
   // The requests would not carry them.
   if (base.username !== '' || base.password !== '' || base.search !== '')
     throw new UsageError('--url: must not hold a user, a password or a query');

@@ -72,12 +72,15 @@ async function* asUtf8(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
 
 function converterFor(first: Uint8Array): (piece: Uint8Array) => Uint8Array {
   const mark = `${first[0]},${first[1]}`;
+  if (mark === '80,75' && first[2] === 3)
+    throw new Error('an .xlsx file is a zip archive: save the table as CSV in UTF-8');
   if (mark === '255,254' || mark === '254,255') {
     const decoder = new TextDecoder(mark === '255,254' ? 'utf-16le' : 'utf-16be', { ignoreBOM: true });
     return (piece) => Buffer.from(decoder.decode(piece, { stream: true }));
   }
   // Only the oldest programs end lines with nothing but a carriage return.
-  const isOldest = first.subarray(0, -1).includes(CARRIAGE_RETURN) && !first.includes(LINE_FEED);
+  const end = first.findIndex((byte) => byte === CARRIAGE_RETURN || byte === LINE_FEED);
+  const isOldest = first[end] === CARRIAGE_RETURN && end < first.length - 1 && first[end + 1] !== LINE_FEED;
   if (!isOldest) return (piece) => piece;
   return (piece) => piece.map((byte) => (byte === CARRIAGE_RETURN ? LINE_FEED : byte));
 }
@@ -103,8 +106,10 @@ export async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerato
       return marked ? { ...place, text: text.slice(1), marked } : { ...place, text };
     } catch {
       const seems = seemingly(Buffer.concat(parts));
-      const how = seems.includes('1252') ? ': iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE converts it' : '';
-      return { ...place, text: '', problem: `is not UTF-8${seems}${how}` };
+      const how = seems.includes('1252')
+        ? 'iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE converts it'
+        : 'save it in UTF-8, a table as CSV';
+      return { ...place, text: '', problem: `is not UTF-8${seems}: ${how}` };
     }
   };
   for await (const piece of asUtf8(pieces)) {

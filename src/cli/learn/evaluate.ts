@@ -12,7 +12,7 @@ import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../../learning
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
-import { choicesIn, KEY_OPTIONS, keyFrom, serviceFrom } from '../decide/decide.ts';
+import { choicesIn, keyFrom, SERVICE_OPTIONS, serviceFrom } from '../decide/decide.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { existing } from './catalog-change.ts';
@@ -40,8 +40,8 @@ const OPTIONS = {
   instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
   ...EXAMPLE_OPTIONS,
   costs: { type: 'string', value: 'FILE', meaning: 'JSON with what mistakes and people cost; finds what costs least' },
+  ...SERVICE_OPTIONS,
   url: { type: 'string', value: 'URL', meaning: 'a running service that decides, in place of the folder of models' },
-  ...KEY_OPTIONS,
   json: { type: 'boolean', meaning: 'the figures as one line of JSON' },
   report: { type: 'string', value: 'FILE.html', meaning: 'writes a page for people who decide' },
 } as const;
@@ -67,8 +67,10 @@ export const EVALUATE_COMMAND: Command = {
     const byModel = model !== undefined && choices !== undefined && catalog === undefined && values.owner === undefined;
     if (!byCatalog && !byModel)
       throw new UsageError('--catalog with --owner or --url, or --model and --choices are needed');
-    const service = url === undefined ? undefined : { base: serviceFrom(url), key: await keyFrom(values, terminal) };
-    const text = await readTextFile(positionals[0] as string);
+    const service =
+      url === undefined ? undefined : { base: serviceFrom(url, terminal), key: await keyFrom(values, terminal) };
+    const [path] = positionals as [string];
+    const text = await readTextFile(path);
     const { record, learnedFrom } = byModel
       ? { record: inline(model, await choicesIn(choices, terminal)), learnedFrom: '' }
       : service === undefined
@@ -79,25 +81,20 @@ export const EVALUATE_COMMAND: Command = {
     const file = withoutKnown(readExamples(text, record.choices, exampleOptions(values)), known);
     const { examples } = file;
     for (const note of file.notes) terminal.err(note);
+    if (examples.length + file.problems.length === 0) throw new Error('there are no examples');
     const asked = { model: record.model, ...(byModel ? { choices: record.choices } : { catalog: record.id }) };
     const { name, answers } =
       service === undefined
         ? await decideAll(terminal, record, file)
         : await answersThrough(service, asked as Parameters<typeof answersThrough>[1], file, terminal);
+    if (learnedFrom === '' && name.includes(', learned '))
+      terminal.err('the catalog keeps no examples: if it learned from these, it seems far better here than it is');
     const quality = qualityOf(answers);
     const cost = costFigures(answers, record.choices.toSorted(), costs);
     if (values.report !== undefined) {
       await writeFile(
         values.report,
-        reportPage({
-          catalog,
-          model: name,
-          file: positionals[0] as string,
-          date: new Date(),
-          quality,
-          answers,
-          examples,
-        }),
+        reportPage({ catalog, model: name, file: path, date: new Date(), quality, answers, examples }),
       );
     }
     if (values.json === true) terminal.out(JSON.stringify({ model: name, ...plain(quality, examples), ...cost.plain }));
@@ -133,7 +130,6 @@ async function decideAll(terminal: Terminal, record: CatalogRecord, file: Exampl
     }
     const problems = await engine.problemsOf(file);
     if (problems.length > 0) throw new Error(problems.join('\n'));
-    if (examples.length === 0) throw new Error('there are no examples');
     const scored = await engine.scoreAll(examples, read.texts);
     const answers = scored.map(({ probabilities, vector }, i): JudgedAnswer => {
       const said = read.inOrder(probabilities);

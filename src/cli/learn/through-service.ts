@@ -44,7 +44,6 @@ export async function answersThrough(
   terminal: Terminal,
 ): Promise<{ readonly name: string; readonly answers: readonly JudgedAnswer[] }> {
   if (problems.length > 0) throw new Error(problemLines(problems).join('\n'));
-  if (examples.length === 0) throw new Error('there are no examples');
   const stop = new AbortController();
   void terminal.interrupted().then(() => stop.abort(new Interrupted('interrupted')));
   const pace = createPace(AT_ONCE, stop.signal);

@@ -50,6 +50,8 @@ export class RedisLink {
   readonly #options: RedisLinkOptions;
   #state: LinkState = { kind: 'connecting' };
   #lostAt: number | undefined;
+  /** Why the last attempt to connect failed. */
+  #failure = 'not connected yet';
   #connections = 0;
   #latencyMs: number | undefined;
   readonly #closing = new AbortController();
@@ -122,7 +124,8 @@ export class RedisLink {
     const used = this.#connected;
     const breaker =
       used === undefined || key === undefined ? undefined : this.#breakerOf(used, used.connection.shardOf(key));
-    if (used === undefined || breaker?.openSince !== undefined) throw new StoreUnavailable('Redis is away');
+    if (used === undefined) throw new StoreUnavailable(`Redis is away (${this.#failure})`);
+    if (breaker?.openSince !== undefined) throw new StoreUnavailable('Redis is away');
     if (milliseconds <= 0) throw new StoreUnavailable('the time for store work is used up');
     try {
       const result = await race(milliseconds, work(used.connection));
@@ -169,6 +172,7 @@ export class RedisLink {
         failed = 0;
         await connected.replace.promise;
       } catch (error) {
+        this.#failure = messageOf(error);
         if (failed === 0 && !this.#isClosed)
           this.#options.log.warn({ store: 'redis', err: error }, 'cannot connect to Redis; trying again');
       }

@@ -97,7 +97,8 @@ function unknownField(name: string, fields: readonly string[]): DomainError {
   const shown = name.length > MAX_PARAM ? `${name.slice(0, MAX_PARAM)}…` : name;
   const known = fields.length === 0 ? 'none' : fields.join(', ');
   const here = fields.find((field) => ELSEWHERE[field]?.includes(name));
-  const hint = here === undefined ? '' : `; what another API calls ${shown} belongs into ${here} here`;
+  const bridged = /^(state|questions)$/.test(name) ? ', or send such requests to the bridge (docs/bridge.md)' : '';
+  const hint = here === undefined ? '' : `; what another API calls ${shown} belongs into ${here} here${bridged}`;
   const message = `${shown} is not a property of this request, which has ${known}${hint}`;
   return new DomainError('UNKNOWN_FIELD', message, { param: shown });
 }

@@ -124,7 +124,7 @@ export function readTlsFiles(
   try {
     createSecureContext(tls);
   } catch (error) {
-    problems.push(`TLS_CERT and TLS_KEY: ${(error as Error).message}`);
+    problems.push(`TLS_CERT and TLS_KEY: not a certificate and its unencrypted key, as PEM (${error})`);
   }
   return { value: tls, problems };
 }

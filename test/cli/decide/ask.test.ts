@@ -1,6 +1,6 @@
 /** `umpire ask` against a mock of the service on a real socket: one answer, for people and for programs. */
 import test from 'ava';
-import { fault, key, start } from '../../support/decide-command.ts';
+import { choicesFile, fault, key, newFile, records, start } from '../../support/decide-command.ts';
 import { freePort } from '../../support/redis.ts';
 import { linesOf, runUmpire } from '../../support/terminal.ts';
 
@@ -26,12 +26,28 @@ test('prints the choice and a bar for each, the likeliest first; JSON for progra
   const json = JSON.parse((await ask(['--url', url, '--json', 'red', 'blue'])).out);
   t.like(json, { choice: 'blue', model: 'mock@r1', confidence: json.probabilities.blue });
 
+  const piped = await runUmpire(['ask', '--model', 'mock', '--question', 'q', '--url', url, '-', 'red', 'blue'], {
+    input: 'the blue one\n',
+  });
+  t.regex(piped.out, /^blue\n/, piped.err);
+
   const many = Array.from({ length: 20 }, (_, i) => `red ${i}`);
   t.regex((await ask(['--url', url, ...many])).out, / \d+\.\d % .* \(8 other choices\)\n\nmock@r1\n$/);
 });
 
 test('without --url, the service that runs on the port of this environment', async (t) => {
   const { port } = new URL(await start(t));
+  const decided = [
+    'decide',
+    '--model',
+    'mock',
+    '--choices',
+    choicesFile,
+    newFile(records(1)),
+    '--instruction',
+    'which',
+  ];
+  t.is((await runUmpire(decided, { env: { PORT: port, UMPIRE_KEY: key } })).status, 0);
   t.is((await ask(['red', 'blue'], { PORT: port, UMPIRE_KEY: key })).status, 0);
   const free = String(await freePort());
   const { status, err } = await ask(['red', 'blue'], { PORT: free });

@@ -59,6 +59,10 @@ const FILES: Readonly<Record<string, readonly [text: string, entries: readonly u
       [3, { input: '1,5 kg, net', label: 'two\r\nlines' }],
     ],
   ],
+  'rows without text, as a spreadsheet ends a table': [
+    'input;label\r\n;\r\na;x\r\n;\r\n;\r\n',
+    [[3, { input: 'a', label: 'x' }]],
+  ],
   tabs: ['input\tlabel\na, b; c\tx\n', [[2, { input: 'a, b; c', label: 'x' }]]],
   'a first line that names the separator': ['sep=|\r\n"a, b"|c,d;e\r\nf|g\r\n', [[3, { 'a, b': 'f', 'c,d;e': 'g' }]]],
   'JSON objects over several lines': [
@@ -117,7 +121,7 @@ test('what is no UTF-8 or far too long is a record that says so', async (t) => {
   ]);
   t.deepEqual(shown(await inPieces(text, 65_536)), [
     [1, { input: 'a' }],
-    [2, 'is not UTF-8'],
+    [2, 'is not UTF-8: save it in UTF-8, a table as CSV'],
     [3, 'is longer than 8388608 bytes'],
     [4, { input: 'b' }],
   ]);
@@ -155,11 +159,21 @@ for (const [name, write] of Object.entries(WRITTEN)) {
   });
 }
 
-test('Windows-1252 is named as what it seems to be, with the line and the command that converts it', async (t) => {
+test('carriage returns end the lines of a file whose cells have line feeds', async (t) => {
+  const bytes = Buffer.from('input,label\r"two\nlines",x\rb,y\r');
+  t.deepEqual(shown(await inPieces(bytes, 1000)), [
+    [2, { input: 'two\nlines', label: 'x' }],
+    [4, { input: 'b', label: 'y' }],
+  ]);
+});
+
+test('Windows-1252 and workbooks are named as what they seem to be, with the line and the command that converts it', async (t) => {
   const bytes = Buffer.from('input,label\nplain,x\nGr\xf6\xdfe passt nicht,y\n\xfcber,z\n', 'latin1');
   const [, row] = await inPieces(bytes, 1000);
   t.true(row !== undefined && 'problem' in row.read);
   const file = join(temporaryFolder(), 'examples.csv');
+  writeFileSync(file, Buffer.from('PK\x03\x04\n\x08\x00'));
+  await t.throwsAsync(readTextFile(file), { message: /^an \.xlsx file is a zip archive: save the table as CSV/ });
   writeFileSync(file, Buffer.from('input,label\nplain,x\ndas Ger\xe4t,y\n', 'latin1'));
   await t.throwsAsync(readTextFile(file), {
     message: /examples\.csv, line 3: is not UTF-8; this looks like Latin-1 or Windows-1252: iconv -f WINDOWS-1252/,

@@ -54,6 +54,10 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   t.true(right(before) < 8);
 
   write(15);
+  // Whoever measures on what was learned from is told so, where nobody can leave it out.
+  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', file)).status, 0);
+  const fooled = await umpire('evaluate', '--catalog', 'letters', '--owner', 'acme', file);
+  t.regex(fooled.err, /keeps no examples: if it learned from these, it seems far better/);
   const taught = await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--keep-examples', file);
   t.is(taught.status, 0, taught.err);
   t.regex(taught.out, /letters: learned weights for tiny@r1, digest [0-9a-f]{16}; every server/);
@@ -81,6 +85,7 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   t.is((await umpire('catalogs', 'import', '--owner', 'acme', file)).status, 0);
   await wait();
   t.deepEqual(await decided(unseen[0] as string), after[0]);
+  t.notRegex(measured.err, /far better/);
   t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh')).status, 0);
   t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--forget')).status, 0);
   await wait();

@@ -44,7 +44,8 @@ test('a wrong password is a store that is away, and is not told', async (t) => {
   const log = createRecordedLog();
   const wrong = await openStores({ REDIS_URL: `redis://umpire:secretish@127.0.0.1:${redis.port}` }, log);
   t.teardown(() => wrong.close());
-  await t.throwsAsync(wrong.keys.list(budget()), { instanceOf: StoreUnavailable });
+  const away = await t.throwsAsync(wrong.keys.list(budget()), { instanceOf: StoreUnavailable });
+  t.regex(away?.message ?? '', /^Redis is away \(WRONGPASS (?!.*secretish)/);
   t.true(log.lines.some(({ level }) => level === 'warn'));
   t.false(
     JSON.stringify(

@@ -201,7 +201,7 @@ const REFUSED: readonly (readonly [what: string, bytes: Uint8Array, message: Reg
     Buffer.concat([Buffer.from('{"a":"'), Buffer.from('c4e3bac3cac0bde7', 'hex'), Buffer.from('"}')]),
     /looks like GBK/,
   ],
-  ['gzip', gzipSync('{}'), /; this looks like gzip, which Content-Encoding must say$/],
+  ['gzip', gzipSync('{}'), /; this looks like gzip: unpack it, or send it with Content-Encoding: gzip$/],
   [
     'a fault far into UTF-8',
     Buffer.concat([Buffer.from(`{"a":"${'é'.repeat(4000)}`), Buffer.of(0xe9, 0x22)]),
