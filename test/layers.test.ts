@@ -185,11 +185,11 @@ test('the rooms of the wire import what the table says, and all of that', (t) =>
 const RESERVED: readonly (readonly [what: RegExp, where: RegExp])[] = [
   [/^onnxruntime-node$/, /^engine\/worker\//],
   [/^@huggingface\/tokenizers$/, /^engine\/text\//],
-  [/^@grpc\/grpc-js$/, /^engine\/families\/remote\/grpc\/client\.ts$/],
+  [/^@grpc\/grpc-js$/, /^(engine\/families\/remote\/grpc\/client|front\/umpire)\.ts$/],
   [/^redis$/, /^stores\/redis\//],
   [/^node:sqlite$/, /^stores\/sqlite\//],
   [/^@connectrpc\/connect\/protocol/, /^wire\/rpc\/connect-private\.ts$/],
-  [/^@connectrpc\//, /^(wire\/rpc|front)\//],
+  [/^@connectrpc\//, /^wire\/rpc\//],
   [/^@modelcontextprotocol\//, /^(mcp\/|cli\/mcp\.ts$)/],
   [/^node:https?2?$/, /^(wire|front|engine\/families\/remote\/http)\//],
   [/^node:child_process$/, /^engine\/processes\//],

@@ -41,12 +41,12 @@ export async function answersTo(asked: Asked, inputField: string, umpire: Umpire
 }
 
 /** The error with the names that the service's fields have in the caller's body. */
-function inPlace({ reason, message, path, retryAfter }: Refused, question: Question, inputField: string): Refused {
-  const { at, optionsField } = question;
+function inPlace(refused: Refused, { at, optionsField }: Question, inputField: string): Refused {
+  const { reason, message, path, retryAfter, cause } = refused;
   const places: Readonly<Record<string, Refused['path']>> = {
     input: [inputField],
     instruction: [...at, 'instructions'],
     choices: [...at, optionsField],
   };
-  return new Refused(reason, message, { path: places[path?.[0] ?? ''] ?? path, retryAfter });
+  return new Refused(reason, message, { path: places[path?.[0] ?? ''] ?? path, retryAfter, cause });
 }

@@ -4,19 +4,7 @@
  */
 import { ERROR_TABLE } from '../domain/errors.ts';
 import { Refused } from '../front/refused.ts';
-import {
-  type Answer,
-  choiceConfidence,
-  described,
-  distinct,
-  expectedLevel,
-  type Form,
-  MOST_QUESTIONS,
-  OPTIONS,
-  scoreConfidence,
-  UNWORDED,
-  YES_NO,
-} from './question.ts';
+import { type Answer, described, type Form, OPTIONS, QUESTIONS, question, said, YES_NO } from './question.ts';
 import { type Fields, oneOf, type Rule, record, variant } from './rules.ts';
 
 const NAME: Rule = { string: {} };
@@ -81,7 +69,7 @@ const RULE = record(
   {
     model: NAME,
     input: { ...NAME, array: { of: CONVERSATION, least: 1 } },
-    questions: { array: { of: QUESTION, least: 1, most: MOST_QUESTIONS } },
+    questions: { array: { of: QUESTION, ...QUESTIONS } },
   },
   {
     prompt_cache_key: OPTIONAL,
@@ -144,14 +132,14 @@ function inputOf(input: string | readonly Item[]): string {
 }
 
 function answerTo({ type, name = null, choices = [], levels = [] }: Asking, answer: Answer): object {
-  const { chosen, probabilities: all } = answer;
+  const all = answer.probabilities;
   if (type === 'predicate') return { type, name, probability: all[0] };
-  if (type === 'choice') {
-    const probabilities = choices.map(({ value }, i) => ({ value, probability: all[i] }));
-    return { type, name, choice: choices[chosen]?.value, confidence: choiceConfidence(answer), probabilities };
-  }
-  const probabilities = levels.map(({ label }, value) => ({ value, label, probability: all[value] }));
-  return { type, name, score: expectedLevel(answer), confidence: scoreConfidence(answer), probabilities };
+  const values = choices.map(({ value }) => value);
+  const probabilities =
+    type === 'choice'
+      ? values.map((value, i) => ({ value, probability: all[i] }))
+      : levels.map(({ label }, value) => ({ value, label, probability: all[value] }));
+  return { type, name, ...said(type, answer, values), probabilities };
 }
 
 /** The form. */
@@ -167,8 +155,8 @@ export const OPENAI: Form = {
       model,
       input: text,
       questions: questions.map(({ type, instructions, choices, levels }, i) =>
-        distinct({
-          instruction: textOf(instructions) || UNWORDED[type],
+        question(type, {
+          instruction: textOf(instructions),
           options:
             choices?.map(({ value, description }) => described(String(value), description)) ??
             levels?.map(({ label, description }) => described(label, description)) ??

@@ -7,13 +7,13 @@ import { type Path, Refused } from '../front/refused.ts';
 import type { Rule } from './rules.ts';
 
 /** Questions in one request. */
-export const MOST_QUESTIONS = 400;
+export const QUESTIONS = { least: 1, most: 400 } as const;
 /** Options of one question: the limit of the service's contract. */
 export const OPTIONS = { least: 2, most: 300 } as const;
 /** The options of a question that is answered with yes or no. */
 export const YES_NO = ['yes', 'no'] as const;
 /** What is asked where a question has options but no words of its own. */
-export const UNWORDED = {
+const UNWORDED = {
   predicate: 'Is this true of the input?',
   choice: 'Which choice best fits the input?',
   score: 'Which level best fits the input?',
@@ -64,11 +64,9 @@ export interface Form {
   refuse(refused: Refused): { readonly status: number; readonly body: object };
 }
 
-/** A text, or a value of JSON as its JSON; `otherwise` in place of nothing. */
-export function textOf(value: unknown, otherwise = ''): string {
-  const text = typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value);
-  return text === '' ? otherwise : text;
-}
+/** A text, or a value of JSON as its JSON; empty for nothing. */
+export const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value);
 
 /** What the model reads of an option with a description: the same as of a described choice of a catalog. */
 export function described(label: string, description: unknown): string {
@@ -76,30 +74,33 @@ export function described(label: string, description: unknown): string {
   return text === '' ? label : `${label}: ${text}`;
 }
 
-/** The question, unless two of its options read alike. Throws Refused. */
-export function distinct(question: Question): Question {
-  const { options, at, optionsField } = question;
-  if (new Set(options).size === options.length) return question;
+/** The question, with words of its own where it has none. Throws Refused if two of its options read alike. */
+export function question(kind: keyof typeof UNWORDED, asked: Question): Question {
+  const { instruction, options, at, optionsField } = asked;
+  if (new Set(options).size === options.length) return { ...asked, instruction: instruction || UNWORDED[kind] };
   throw new Refused('INVALID_CHOICES', 'two of them read alike', { path: [...at, optionsField] });
 }
 
+/** What the answer says beside its probabilities: the label that was chosen, or the expected level, counted from 0. */
+export function said(kind: 'choice' | 'score', answer: Answer, labels: readonly unknown[]): object {
+  if (kind === 'choice') return { choice: labels[answer.chosen], confidence: choiceConfidence(answer) };
+  const level = answer.probabilities.reduce((sum, p, i) => sum + i * p, 0);
+  return { score: sixDecimals(level), confidence: scoreConfidence(answer) };
+}
+
 /** How far the best option is above chance: 0 if all are alike, 1 if it is certain. */
-export function choiceConfidence({ chosen, probabilities }: Answer): number {
+function choiceConfidence({ chosen, probabilities }: Answer): number {
   const even = 1 / probabilities.length;
   return sixDecimals(((probabilities[chosen] as number) - even) / (1 - even));
 }
 
 /** How little the levels scatter around the best one: 1 if it is certain, 0 as for even probabilities or worse. */
-export function scoreConfidence({ chosen, probabilities }: Answer): number {
+function scoreConfidence({ chosen, probabilities }: Answer): number {
   const middle = (probabilities.length - 1) / 2;
   const spread = probabilities.reduce((sum, p, i) => sum + p * Math.abs(i - chosen), 0);
   const even = probabilities.reduce((sum, _, i) => sum + Math.abs(i - middle), 0) / probabilities.length;
   return sixDecimals(1 - spread / even);
 }
-
-/** The expected level, counted from 0. */
-export const expectedLevel = ({ probabilities }: Answer): number =>
-  sixDecimals(probabilities.reduce((sum, p, i) => sum + i * p, 0));
 
 /** Probabilities have six decimals; what is computed of them gets no more. */
 const sixDecimals = (value: number): number => Math.max(0, Math.round(value * 1e6) / 1e6);

@@ -4,20 +4,7 @@
  */
 import { ERROR_TABLE, type ErrorReason } from '../domain/errors.ts';
 import { type Path, Refused } from '../front/refused.ts';
-import {
-  type Answer,
-  choiceConfidence,
-  described,
-  distinct,
-  expectedLevel,
-  type Form,
-  MOST_QUESTIONS,
-  OPTIONS,
-  scoreConfidence,
-  textOf,
-  UNWORDED,
-  YES_NO,
-} from './question.ts';
+import { type Answer, described, type Form, OPTIONS, QUESTIONS, question, said, textOf, YES_NO } from './question.ts';
 import { type Fields, type Rule, record, variant } from './rules.ts';
 
 const TEXT: Rule = { string: {}, object: 'any', array: 'any' };
@@ -35,7 +22,7 @@ const RULE = record(
   {
     model: { string: {} },
     state: TEXT,
-    questions: { object: { each: QUESTION, least: 1, most: MOST_QUESTIONS } },
+    questions: { object: { each: QUESTION, ...QUESTIONS } },
   },
   { assets: { refused: 'Umpire reads text alone: it takes no assets' } },
 );
@@ -54,7 +41,7 @@ type Asking = { readonly instructions?: unknown } & (
 
 function optionsOf(asking: Asking, at: Path): readonly string[] {
   if (asking.type === 'choice') return Object.entries(asking.criteria).map((option) => described(...option));
-  if (asking.type === 'score') return asking.criteria.map((level) => textOf(level));
+  if (asking.type === 'score') return asking.criteria.map(textOf);
   const options = [described(YES_NO[0], asking.criteria?.true), described(YES_NO[1], asking.criteria?.false)];
   if (textOf(asking.instructions) === '' && options.every((option, i) => option === YES_NO[i]))
     throw new Refused('MISSING_FIELD', 'is missing, and there are no criteria', { path: [...at, 'instructions'] });
@@ -62,15 +49,12 @@ function optionsOf(asking: Asking, at: Path): readonly string[] {
 }
 
 function answerTo(asking: Asking, answer: Answer): object {
-  const { chosen, probabilities } = answer;
-  if (asking.type === 'noul') return { type: 'noul', noul: probabilities[0] };
+  const { type } = asking;
+  if (type === 'noul') return { type, noul: answer.probabilities[0] };
   const names = Object.keys(asking.criteria);
-  const keyed = Object.fromEntries(names.map((name, i) => [name, probabilities[i]]));
-  if (asking.type === 'choice')
-    return { type: 'choice', choice: names[chosen], confidence: choiceConfidence(answer), probabilities: keyed };
-  const legend = Object.fromEntries(asking.criteria.entries());
-  const score = expectedLevel(answer);
-  return { type: 'score', score, confidence: scoreConfidence(answer), legend, probabilities: keyed };
+  const keyed = (values: readonly unknown[]) => Object.fromEntries(names.map((name, i) => [name, values[i]]));
+  const legend = type === 'score' ? { legend: keyed(asking.criteria) } : {};
+  return { type, ...said(type, answer, names), ...legend, probabilities: keyed(answer.probabilities) };
 }
 
 /** Reasons whose status is not the service's own, and the form's words for statuses and for what is wrong. */
@@ -101,9 +85,8 @@ export const SYSTEM_ONE: Form = {
       input: textOf(state),
       questions: Object.entries(questions).map(([name, asking]) => {
         const at = ['questions', name];
-        const otherwise = UNWORDED[asking.type === 'noul' ? 'predicate' : asking.type];
-        const instruction = textOf(asking.instructions, otherwise);
-        return distinct({ instruction, options: optionsOf(asking, at), at, optionsField: 'criteria' });
+        const asked = { instruction: textOf(asking.instructions), options: optionsOf(asking, at), at };
+        return question(asking.type === 'noul' ? 'predicate' : asking.type, { ...asked, optionsField: 'criteria' });
       }),
     };
   },

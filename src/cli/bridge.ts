@@ -81,7 +81,7 @@ export async function serveSite(
 export function serviceFrom(text: string | undefined): string {
   if (text === undefined) throw new UsageError('--url is missing');
   const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.pathname !== '/')
+  if (url === null || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
     throw new UsageError(`--url ${text}: must be such as http://localhost:8080`);
   return url.origin;
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readArguments } from './arguments.ts';
 import { serveSite, serviceFrom } from './bridge.ts';
 import type { Command } from './command.ts';
+import { keyFrom } from './decide/decide.ts';
 
 const OPTIONS = {
   url: { type: 'string', value: 'URL', meaning: 'where the service listens, such as http://localhost:8080; needed' },
@@ -40,8 +41,8 @@ export const MCP_COMMAND: Command = {
     const { toolServer } = await import('../mcp/tools.ts');
     const { Umpire } = await import('../front/umpire.ts');
     const umpire = new Umpire(serviceFrom(values.url));
-    const { UMPIRE_KEY: key } = terminal.env;
-    const headers: Readonly<Record<string, string>> = key ? { authorization: `Bearer ${key}` } : {};
+    const key = await keyFrom({}, terminal);
+    const headers: Readonly<Record<string, string>> = key === undefined ? {} : { authorization: `Bearer ${key}` };
     const handle = serveStdio(() => toolServer(options, umpire, headers));
     await Promise.race([terminal.interrupted(), once(process.stdin, 'close')]);
     await handle.close();

@@ -1,8 +1,19 @@
 /** The service behind the bridge, called over gRPC as any client calls it. */
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import { type CallOptions, type Client, Code, ConnectError, createClient } from '@connectrpc/connect';
-import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
+import { isIP } from 'node:net';
+import { checkServerIdentity, createSecureContext, type PeerCertificate } from 'node:tls';
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from '@bufbuild/protobuf';
+import { anyUnpack } from '@bufbuild/protobuf/wkt';
+import { Client, credentials, Metadata, type ServiceError, status as Status } from '@grpc/grpc-js';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
+import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import { type Catalog, CatalogService } from '../../gen/umpire/v1/catalog_service_pb.ts';
 import {
   type CreateDecisionRequestSchema,
@@ -25,60 +36,60 @@ export interface Terms {
 
 /** Milliseconds for which it is remembered whether the service is ready, and that it may take to say so. */
 const [READINESS_KEPT, READINESS_TIME] = [1000, 2000];
-/** Decisions at a time: each holds the whole text once more. */
-const DECISIONS = 128;
-/** Calls at a time on one connection, fewer than the streams that the service allows. */
-const CALLS_PER_CONNECTION = 96;
-
-/** One connection, with the clients that share it. */
-class Connection {
-  calls = 0;
-  readonly session: Http2SessionManager;
-  readonly decisions: Client<typeof DecisionService>;
-  readonly models: Client<typeof ModelService>;
-  readonly catalogs: Client<typeof CatalogService>;
-
-  constructor(url: string) {
-    this.session = new Http2SessionManager(url);
-    const transport = createGrpcTransport({ baseUrl: url, sessionManager: this.session });
-    this.decisions = createClient(DecisionService, transport);
-    this.models = createClient(ModelService, transport);
-    this.catalogs = createClient(CatalogService, transport);
-  }
-}
+/**
+ * Decisions at a time: each holds the whole text once more. They are fewer than the streams that the service allows on
+ * a connection, so nothing else waits for them.
+ */
+const DECISIONS = 96;
 
 /** A client of one service. Its methods throw Refused. */
 export class Umpire {
-  readonly #url: string;
-  readonly #connections: Connection[] = [];
+  readonly #client: Client;
   readonly #turns = new Turns(DECISIONS);
   #readiness = { until: Number.NEGATIVE_INFINITY, ready: Promise.resolve(false) };
 
   /** `url`: where the service listens, with http or https. */
   constructor(url: string) {
-    this.#url = url;
+    const { protocol, host, hostname, port } = new URL(url);
+    const isSecure = protocol === 'https:';
+    const address = hostname.replace(/^\[(.*)\]$/, '$1');
+    const check = (_: string, certificate: PeerCertificate) => checkServerIdentity(address, certificate);
+    this.#client = new Client(
+      `${hostname}:${port || (isSecure ? 443 : 80)}`,
+      isSecure
+        ? credentials.createFromSecureContext(createSecureContext(), { checkServerIdentity: check })
+        : credentials.createInsecure(),
+      {
+        // TLS knows no address as a server's name: the certificate is checked for the address all the same.
+        'grpc.ssl_target_name_override': isIP(address) === 0 ? address : 'localhost',
+        'grpc.default_authority': host,
+        'grpc.enable_http_proxy': 0,
+        'grpc.service_config_disable_resolution': 1,
+        'grpc.initial_reconnect_backoff_ms': 100,
+        'grpc.max_reconnect_backoff_ms': 1000,
+      },
+    );
   }
 
   /** Decides, once it is its turn. */
-  decide(asked: MessageInitShape<typeof CreateDecisionRequestSchema>, terms: Terms): Promise<Decision> {
-    const ask = () =>
-      this.#call(terms, async ({ decisions }, options) => (await decisions.createDecision(asked, options)).decision);
-    return this.#turns.run(ask);
+  async decide(asked: MessageInitShape<typeof CreateDecisionRequestSchema>, terms: Terms): Promise<Decision> {
+    const ask = () => this.#call(DecisionService.method.createDecision, asked, terms);
+    return present((await this.#turns.run(ask)).decision);
   }
 
   /** All models. */
-  models(terms: Terms): Promise<readonly Model[]> {
-    return this.#call(terms, async ({ models }, options) => (await models.listModels({}, options)).data);
+  async models(terms: Terms): Promise<readonly Model[]> {
+    return (await this.#call(ModelService.method.listModels, {}, terms)).data;
   }
 
   /** One model. */
-  model(model: string, terms: Terms): Promise<Model> {
-    return this.#call(terms, async ({ models }, options) => (await models.getModel({ model }, options)).model);
+  async model(model: string, terms: Terms): Promise<Model> {
+    return present((await this.#call(ModelService.method.getModel, { model }, terms)).model);
   }
 
   /** A catalog of the caller's. */
-  catalog(id: string, terms: Terms): Promise<Catalog> {
-    return this.#call(terms, async ({ catalogs }, options) => (await catalogs.getCatalog({ id }, options)).catalog);
+  async catalog(id: string, terms: Terms): Promise<Catalog> {
+    return present((await this.#call(CatalogService.method.getCatalog, { id }, terms)).catalog);
   }
 
   /** Whether a model is ready. It is asked once a second at most, however many want to know. */
@@ -95,49 +106,65 @@ export class Umpire {
     return this.#readiness.ready;
   }
 
-  /** Closes all connections. */
+  /** Closes the connection. */
   close(): void {
-    for (const { session } of this.#connections) session.abort();
+    this.#client.close();
   }
 
-  async #call<T>(
+  async #call<I extends DescMessage, O extends DescMessage>(
+    { parent, name, input, output }: DescMethodUnary<I, O>,
+    asked: MessageInitShape<I>,
     { headers, signal, deadline }: Terms,
-    call: (connection: Connection, options: CallOptions) => Promise<T | undefined>,
-  ): Promise<T> {
-    const timeoutMs = Math.floor(deadline - performance.now());
+  ): Promise<MessageShape<O>> {
+    const left = Math.floor(deadline - performance.now());
     if (signal.aborted) throw new Refused('CANCELED', 'the caller left');
-    if (timeoutMs < 1) throw new Refused('DEADLINE_EXCEEDED', 'the request took longer than its deadline allows');
-    let connection = this.#connections.find(({ calls }) => calls < CALLS_PER_CONNECTION);
-    if (connection === undefined) {
-      connection = new Connection(this.#url);
-      this.#connections.push(connection);
-    }
-    connection.calls += 1;
+    if (left < 1) throw new Refused('DEADLINE_EXCEEDED', 'the request took longer than its deadline allows');
+    const metadata = new Metadata();
+    for (const [header, value] of Object.entries(headers)) metadata.set(header, value);
+    const { promise, resolve, reject } = Promise.withResolvers<MessageShape<O>>();
+    const call = this.#client.makeUnaryRequest(
+      `/${parent.typeName}/${name}`,
+      (message: MessageShape<I>) => Buffer.from(toBinary(input, message)),
+      (bytes: Buffer) => fromBinary(output, bytes),
+      create(input, asked),
+      metadata,
+      { deadline: Date.now() + left },
+      (error: ServiceError | null, answer?: MessageShape<O>) =>
+        answer === undefined ? reject(error) : resolve(answer),
+    );
+    const leave = (): void => call.cancel();
+    signal.addEventListener('abort', leave);
     try {
-      const answer = await call(connection, { headers, signal, timeoutMs });
-      if (answer !== undefined) return answer;
+      return await promise;
     } catch (error) {
-      throw refusedBy(ConnectError.from(error));
+      throw refusedBy(error as ServiceError);
     } finally {
-      connection.calls -= 1;
+      signal.removeEventListener('abort', leave);
     }
-    throw new Refused('INTERNAL', 'the service answered without an answer');
   }
 }
 
-function refusedBy(error: ConnectError): Refused {
-  const [info] = error.findDetails(ErrorInfoSchema);
+function present<T>(value: T | undefined): T {
+  if (value === undefined) throw new Refused('INTERNAL', 'the service answered without an answer');
+  return value;
+}
+
+function refusedBy(error: ServiceError): Refused {
+  const { code, details, metadata } = error;
+  const [status] = metadata.get('grpc-status-details-bin');
+  const [sent] = status === undefined ? [] : fromBinary(StatusSchema, status as Buffer).details;
+  const info = sent && anyUnpack(sent, ErrorInfoSchema);
   if (info !== undefined && Object.hasOwn(ERROR_TABLE, info.reason)) {
     const { param } = info.metadata;
-    const seconds = error.metadata.get('retry-after');
-    return new Refused(info.reason as ErrorReason, error.rawMessage, {
+    const [seconds] = metadata.get('retry-after');
+    return new Refused(info.reason as ErrorReason, details, {
       path: param === undefined ? undefined : [param],
-      retryAfter: seconds === null ? undefined : Number(seconds),
+      retryAfter: seconds === undefined ? undefined : Number(seconds),
     });
   }
   // No service sent it, or something that is not Umpire.
-  if (error.code === Code.Canceled) return new Refused('CANCELED', 'the caller left');
-  if (error.code === Code.DeadlineExceeded)
+  if (code === Status.CANCELLED) return new Refused('CANCELED', 'the caller left');
+  if (code === Status.DEADLINE_EXCEEDED)
     return new Refused('DEADLINE_EXCEEDED', 'the service did not answer within the deadline');
   return new Refused('NOT_READY', 'the service cannot be reached', { retryAfter: 1, cause: error });
 }

@@ -203,7 +203,7 @@ test('both lists of models, one model, health, and what is not there', async (t)
     { id: 'gone', revision: 'r1', status: 'disabled' },
   ] as const;
   const mock = await startTestMock({ models });
-  const { port } = await startBridge(t, mock.url, {
+  const { port, log } = await startBridge(t, mock.url, {
     aliases: new Map([
       ['jev-latest', 'mock'],
       ['none', 'gone'],
@@ -236,6 +236,7 @@ test('both lists of models, one model, health, and what is not there', async (t)
   await mock.stop();
   const away = await systemOne(port, body({ q: ONE }, 'mock'));
   t.deepEqual([away.status, away.headers['retry-after']], [503, '1'], away.text);
+  t.like(log.at(-2), { level: 'warn', err: { type: 'Error' }, requestId: away.headers['x-request-id'] });
   await new Promise((resolve) => setTimeout(resolve, 1100));
   t.is((await send(port, { path: '/health/ready' })).status, 503);
   t.is((await send(port, { path: '/health/live' })).status, 200);

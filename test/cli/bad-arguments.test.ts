@@ -33,6 +33,7 @@ for (const [args, problem] of [
   ['bridge', /--url is missing/],
   ['bridge --url localhost:8080', /--url localhost:8080: must be such as http:/],
   ['bridge --url http://a/path', /must be such as http:/],
+  ['bridge --url http://a?key=b', /must be such as http:/],
   ['bridge --url http://a --port 65536', /--port 65536: must be a port/],
   ['bridge --url http://a --alias jev-latest', /--alias jev-latest: must be such as/],
   ['bridge --url http://a --keys some', /--keys: must be pass, require or drop/],

@@ -1,10 +1,14 @@
 /** The port in front of a service: what one address may hold of it, and what nobody can fill. */
 import { connect } from 'node:net';
+import { setDefaultCACertificates } from 'node:tls';
 import test from 'ava';
 import { Turns } from '../../src/front/places.ts';
 import type { Site } from '../../src/front/port.ts';
+import { Umpire } from '../../src/front/umpire.ts';
 import { startFront } from '../support/bridge.ts';
+import { makeCertificate } from '../support/certificates.ts';
 import { send } from '../support/http.ts';
+import { startTestMock } from '../support/mock.ts';
 
 /** Nothing answers there: the site of a test does all. */
 const NOWHERE = 'http://127.0.0.1:9';
@@ -93,4 +97,19 @@ test('turns come in the order in which they were asked for, also after one that 
     ['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled'],
   );
   t.deepEqual(began, [0, 1, 2, 3, 4]);
+});
+
+test('a service with TLS is called by its name or its address, whichever its certificate has', async (t) => {
+  const { cert, certFile, keyFile } = makeCertificate('umpire');
+  setDefaultCACertificates([cert]);
+  const env = { PORT: '0', HOST: '0.0.0.0', TLS_CERT: certFile, TLS_KEY: keyFile };
+  const mock = await startTestMock({ env });
+  t.teardown(() => mock.stop());
+  const ready: Record<string, boolean> = {};
+  for (const host of ['localhost', '127.0.0.1', '127.0.0.2']) {
+    const umpire = new Umpire(`https://${host}:${new URL(mock.url).port}`);
+    ready[host] = await umpire.isReady();
+    umpire.close();
+  }
+  t.deepEqual(ready, { localhost: true, '127.0.0.1': true, '127.0.0.2': false });
 });

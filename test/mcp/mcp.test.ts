@@ -9,6 +9,7 @@ import { startFront } from '../support/bridge.ts';
 import { send } from '../support/http.ts';
 import { startTestMock } from '../support/mock.ts';
 import { newUserEnv } from '../support/new-user.ts';
+import { runUmpire } from '../support/terminal.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/umpire', import.meta.url));
 const HEADERS = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' };
@@ -124,4 +125,11 @@ test('over standard input and output the command ends with its input', async (t)
   t.is(structuredContent?.choice, 'red');
   child.stdin.end();
   t.is(await ended, 0);
+});
+
+test('a key that is none is refused at the start, and not printed', async (t) => {
+  const { status, err } = await runUmpire(['mcp', '--url', 'http://a'], { env: { UMPIRE_KEY: 'sk-secret' } });
+  t.is(status, 2);
+  t.regex(err, /this is not a key/);
+  t.notRegex(err, /secret/);
 });
