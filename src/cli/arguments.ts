@@ -75,3 +75,25 @@ export function printTable(terminal: Terminal, head: readonly string[], rows: re
     );
   }
 }
+
+/** One thing of a list: its row in a table, and its object in JSON. */
+export interface Listed {
+  readonly row: readonly string[];
+  readonly plain: object;
+}
+
+/** Prints a list: as a table, or for programs as one line of JSON. */
+export function printList(
+  terminal: Terminal,
+  json: boolean | undefined,
+  head: readonly string[],
+  list: readonly Listed[],
+): void {
+  if (json === true) terminal.out(JSON.stringify(list.map(({ plain }) => plain)));
+  else
+    printTable(
+      terminal,
+      head,
+      list.map(({ row }) => row),
+    );
+}

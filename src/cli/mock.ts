@@ -2,7 +2,7 @@
 import { isKey, mintKey } from '../domain/keys.ts';
 import type { ModelLimits, ModelStatus } from '../engine/engine.ts';
 import { readArguments } from './arguments.ts';
-import { type Command, UsageError } from './command.ts';
+import { type Command, option, repeatable, UsageError } from './command.ts';
 
 /** A value of `--model`: id, revision and status. */
 const NAME = /^([a-z0-9][a-z0-9._-]{0,63})(?:@([a-z0-9][a-z0-9._-]{0,63}))?(?:=(ready|unavailable|disabled))?$/;
@@ -21,35 +21,17 @@ const DEFAULT_MODELS = Object.keys(SHIPPED);
 const otherwise = (limit: keyof typeof DEFAULT_LIMITS): string => `the shipped models' own; ${DEFAULT_LIMITS[limit]}`;
 
 const OPTIONS = {
-  port: { type: 'string', value: 'PORT', meaning: 'where it listens; 0 takes a free port', otherwise: 'PORT' },
-  model: {
-    type: 'string',
-    value: 'NAME',
-    multiple: true,
-    meaning: 'a model as ID[@REVISION][=STATUS], STATUS ready, unavailable or disabled',
-    otherwise: DEFAULT_MODELS.join(' and '),
-  },
-  fault: {
-    type: 'string',
-    value: 'SPEC:RATE',
-    multiple: true,
-    meaning: 'a fault and the share of requests that get it, such as 429:0.1',
-    otherwise: 'none',
-  },
-  seed: { type: 'string', value: 'N', meaning: 'seed of the random faults', otherwise: '1' },
-  'input-tokens': {
-    type: 'string',
-    value: 'N',
-    meaning: "the models' limit",
-    otherwise: otherwise('input-tokens'),
-  },
-  'candidate-tokens': {
-    type: 'string',
-    value: 'N',
-    meaning: "the models' limit",
-    otherwise: otherwise('candidate-tokens'),
-  },
-  choices: { type: 'string', value: 'N', meaning: "the models' limit", otherwise: DEFAULT_LIMITS.choices },
+  port: option('PORT', 'where it listens; 0 takes a free port', 'PORT'),
+  model: repeatable(
+    'NAME',
+    'a model as ID[@REVISION][=STATUS], STATUS ready, unavailable or disabled',
+    DEFAULT_MODELS.join(' and '),
+  ),
+  fault: repeatable('SPEC:RATE', 'a fault and the share of requests that get it, such as 429:0.1', 'none'),
+  seed: option('N', 'seed of the random faults', '1'),
+  'input-tokens': option('N', "the models' limit", otherwise('input-tokens')),
+  'candidate-tokens': option('N', "the models' limit", otherwise('candidate-tokens')),
+  choices: option('N', "the models' limit", DEFAULT_LIMITS.choices),
 } as const;
 
 /** The command `umpire mock`. */

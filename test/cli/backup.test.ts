@@ -88,6 +88,31 @@ test.serial('a restore overwrites nothing', async (t) => {
   await stores.close();
 });
 
+test.serial('of one owner alone, written or restored, and an import takes the same lines', async (t) => {
+  const file = join(folder, 'acme.backup');
+  const made = await umpire(PLACES.sqlite, 'backup', '--owner', 'acme', file);
+  t.is(made.out, `2 keys and 2 catalogs are in ${file}\n`);
+  const whole = join(folder, 'sqlite.backup');
+  for (const [name, args] of Object.entries({ written: [file], restored: ['--owner', 'acme', whole] })) {
+    const { out } = await umpire(embedded(name), 'restore', ...args);
+    t.is(linesOf(out)[0], '2 keys and 2 catalogs added');
+  }
+  const target = embedded('imported');
+  for (const kind of ['key', 'catalog']) {
+    const input = linesOf(readFileSync(file, 'utf8'))
+      .filter((line) => line.includes(`"kind":"${kind}"`))
+      .join('\n');
+    const commands = [
+      ['keys', 'import'],
+      ['catalogs', 'import', '--owner', 'acme'],
+    ];
+    const [args = [], other = []] = kind === 'key' ? commands : commands.toReversed();
+    t.regex((await runUmpire(args, { env: target, input })).out, /^2 (added|created), 0 existed$/m);
+    const refused = await runUmpire(other, { env: target, input });
+    t.regex(refused.err, /line 1: is not a (key|catalog); nothing was imported/);
+  }
+});
+
 test.serial('a file that is not a whole backup changes nothing', async (t) => {
   const whole = readFileSync(join(folder, 'sqlite.backup'), 'utf8');
   const lines = whole.trimEnd().split('\n');

@@ -200,7 +200,7 @@ test.serial('keys move from one store to the other: clients go on with what they
   ]) {
     const refused = await run(shared.env, 'keys import', line);
     t.is(refused.status, 1);
-    t.regex(refused.err.join(), /line 1 is not an exported key/);
+    t.regex(refused.err.join(), /line 1: is not a (key|JSON object); nothing was imported/);
   }
 });
 
@@ -217,8 +217,9 @@ test.serial('an import with one bad line imports nothing', async (t) => {
   const owner = newOwner();
   const good = JSON.stringify(record('a'));
   for (const [line, problem] of [
-    ['{', /line 2: is not JSON/],
-    ['null', /line 2: id and model/],
+    ['{', /line 2: is not a JSON object/],
+    ['null', /line 2: is not a JSON object/],
+    ['{}', /line 2: id and model/],
     ['{"id":"../x","model":"m","choices":["a","b"]}', /line 2: id must be/],
     ['{"id":"x","model":"m","choices":["a","a"]}', /line 2: choices\[1\] repeats/],
     ['{"id":"x","model":"m","choices":["a",1]}', /line 2: choices must be a list of texts/],

@@ -6,7 +6,7 @@ import { versionFault } from '../../domain/catalogs.ts';
 import { textOfChoice } from '../../stores/catalog-additions.ts';
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
-import { type Command, OWNER_OPTION, UsageError } from '../command.ts';
+import { CATALOG_OPTIONS, type Command, flag, option, UsageError } from '../command.ts';
 import { choicesIn } from '../decide/decide.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { entriesOf } from '../decide/records.ts';
@@ -16,18 +16,14 @@ import { STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 
 type Descriptions = Readonly<Record<string, string>>;
 
-const TARGET = {
-  owner: { ...OWNER_OPTION, meaning: 'who owns the catalog; needed' },
-  catalog: { type: 'string', value: 'ID', meaning: 'the catalog; needed' },
-} as const;
 const DESCRIBE = {
-  ...TARGET,
-  remove: { type: 'boolean', meaning: 'takes descriptions away: those of the choices in FILE, or all' },
+  ...CATALOG_OPTIONS,
+  remove: flag('takes descriptions away: those of the choices in FILE, or all'),
   forget: FORGET_OPTION,
 } as const;
 const REPLACE = {
-  ...TARGET,
-  version: { type: 'string', value: 'LABEL', meaning: "the catalog's new version", otherwise: 'as it is' },
+  ...CATALOG_OPTIONS,
+  version: option('LABEL', "the catalog's new version", 'as it is'),
   forget: FORGET_OPTION,
 } as const;
 const ENVIRONMENT = [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'];

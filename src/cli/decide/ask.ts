@@ -1,18 +1,19 @@
 /** `umpire ask …`: one decision through a running service, for whoever tries it. */
 import { readArguments } from '../arguments.ts';
-import { type Command, UsageError } from '../command.ts';
-import { keyFrom, SERVICE_OPTIONS, serviceFrom } from './decide.ts';
+import { type Command, flag, option, type Terminal, UsageError } from '../command.ts';
+import { KEY_OPTIONS, keyFrom, serviceFrom } from './decide.ts';
 import { type Answered, createDecidingClient, nameOf } from './deciding-client.ts';
 
 /** The model that is asked where none is named: the one that the README begins with. */
 export const USUAL_MODEL = 'umpire-mini';
 
 const OPTIONS = {
-  question: { type: 'string', value: 'TEXT', meaning: 'what is asked about the text; needed' },
-  catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog, in place of choices' },
-  model: { type: 'string', value: 'MODEL', meaning: 'the model that decides', otherwise: USUAL_MODEL },
-  ...SERVICE_OPTIONS,
-  json: { type: 'boolean', meaning: 'the answer as one line of JSON' },
+  question: option('TEXT', 'what is asked about the text; needed'),
+  catalog: option('ID', 'a stored catalog, in place of choices'),
+  model: option('MODEL', 'the model that decides', USUAL_MODEL),
+  url: option('URL', 'where the service is', 'PORT of this machine'),
+  ...KEY_OPTIONS,
+  json: flag('the answer as one line of JSON'),
 } as const;
 
 /** Rows that are shown at most, the likeliest choices. */

@@ -3,46 +3,32 @@ import { readFile } from 'node:fs/promises';
 import { choicesFault } from '../../domain/catalogs.ts';
 import { isKey } from '../../domain/keys.ts';
 import { durationFrom, readArguments, urlFrom } from '../arguments.ts';
-import { type Command, type Terminal, UsageError } from '../command.ts';
+import { type Command, flag, option, type Terminal, UsageError } from '../command.ts';
 import { type DecideJob, decideFile } from './decide-file.ts';
 import { readTextFile } from './lines.ts';
 import { entriesOf, RECORD_OPTIONS, recordOptions } from './records.ts';
 
-/** The options that say which service decides, and for the holder of which key. */
-export const SERVICE_OPTIONS = {
-  url: { type: 'string', value: 'URL', meaning: 'where the service is', otherwise: 'PORT of this machine' },
-  key: {
-    type: 'string',
-    value: 'KEY',
-    meaning: 'the key; other users of this machine may see it',
-    otherwise: 'UMPIRE_KEY',
-  },
-  'key-file': { type: 'string', value: 'FILE', meaning: 'a file that holds the key' },
+/** The options that give a command the key of a caller. */
+export const KEY_OPTIONS = {
+  key: option('KEY', 'the key; other users of this machine may see it', 'UMPIRE_KEY'),
+  'key-file': option('FILE', 'a file that holds the key'),
 } as const;
 
 const OPTIONS = {
-  model: { type: 'string', value: 'MODEL', meaning: 'the model, or one revision of it; needed' },
-  catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog of the owner of the key' },
-  choices: { type: 'string', value: 'FILE', meaning: 'choices in place of a catalog: a JSON array, or one a line' },
-  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of records that have none' },
+  url: option('URL', 'where the service is, such as https://decide.example; needed'),
+  model: option('MODEL', 'the model, or one revision of it; needed'),
+  catalog: option('ID', 'a stored catalog of the owner of the key'),
+  choices: option('FILE', 'choices in place of a catalog: a JSON array, or one a line'),
+  instruction: option('TEXT', 'the instruction of records that have none'),
   ...RECORD_OPTIONS,
-  ...SERVICE_OPTIONS,
-  out: { type: 'string', value: 'FILE', meaning: 'where the answers go', otherwise: 'standard output' },
-  resume: { type: 'boolean', meaning: 'continues after what an interrupted run left in the file of --out' },
-  format: { type: 'string', value: 'json|csv', meaning: 'JSON lines or CSV', otherwise: 'as the records' },
-  probabilities: { type: 'boolean', meaning: 'also writes the probability of every choice' },
-  sure: {
-    type: 'string',
-    value: 'FILE',
-    meaning: 'also writes which answers are sure, by what evaluate --costs --json found',
-  },
-  'at-once': { type: 'string', value: 'N', meaning: 'the most requests at one time', otherwise: '64' },
-  patience: {
-    type: 'string',
-    value: 'DURATION',
-    meaning: 'how long to try while no text gets an answer',
-    otherwise: '2m',
-  },
+  ...KEY_OPTIONS,
+  out: option('FILE', 'where the answers go', 'standard output'),
+  resume: flag('continues after what an interrupted run left in the file of --out'),
+  format: option('json|csv', 'JSON lines or CSV', 'as the records'),
+  probabilities: flag('also writes the probability of every choice'),
+  sure: option('FILE', 'also writes which answers are sure, by what evaluate --costs --json found'),
+  'at-once': option('N', 'the most requests at one time', '64'),
+  patience: option('DURATION', 'how long to try while no text gets an answer', '2m'),
 } as const;
 
 /** Requests in progress, at most, that `--at-once` may ask for: no more records than this are read ahead. */

@@ -6,17 +6,14 @@
 import { MIN_EXAMPLES } from '../../learning/learn.ts';
 import { basisOf } from '../../stores/catalog-additions.ts';
 import type { CatalogRecord, CatalogStore, StampedCatalog } from '../../stores/catalog-store.ts';
-import { type Terminal, UsageError } from '../command.ts';
+import { flag, type Terminal, UsageError } from '../command.ts';
 import { patience } from '../with-stores.ts';
 import { exampleLines, problemLines, readExamples } from './examples.ts';
 import { lessonLines, lessonOf, taught, withoutLearned } from './lessons.ts';
 import { type OwnEngine, withOwnEngine } from './own-engine.ts';
 
 /** `--forget`, for the commands that change a catalog. */
-export const FORGET_OPTION = {
-  type: 'boolean',
-  meaning: 'gives up what the catalog learned, in place of learning it anew from kept examples',
-} as const;
+export const FORGET_OPTION = flag('gives up what the catalog learned, in place of learning it anew from kept examples');
 
 /** Which catalog is changed, and what the operator wants of the change. */
 export interface CatalogChange {

@@ -11,8 +11,8 @@ import { judge, MIN_EXAMPLES } from '../../learning/learn.ts';
 import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../../learning/quality.ts';
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
-import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
-import { choicesIn, keyFrom, SERVICE_OPTIONS, serviceFrom } from '../decide/decide.ts';
+import { type Command, flag, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
+import { choicesIn, KEY_OPTIONS, keyFrom, serviceFrom } from '../decide/decide.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { existing } from './catalog-change.ts';
@@ -33,17 +33,17 @@ import { choiceLines, figureLines, reportPage, short, thresholdLines } from './r
 import { answersThrough, catalogAt } from './through-service.ts';
 
 const OPTIONS = {
-  catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog, with what was added to it' },
+  catalog: option('ID', 'a stored catalog, with what was added to it'),
   owner: { ...OWNER_OPTION, meaning: 'who owns the catalog' },
-  model: { type: 'string', value: 'MODEL', meaning: 'a model, without a catalog' },
-  choices: { type: 'string', value: 'FILE', meaning: 'its choices: a JSON array, or one a line' },
-  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
+  model: option('MODEL', 'a model, without a catalog'),
+  choices: option('FILE', 'its choices: a JSON array, or one a line'),
+  instruction: option('TEXT', 'the instruction of examples that have none'),
   ...EXAMPLE_OPTIONS,
-  costs: { type: 'string', value: 'FILE', meaning: 'JSON with what mistakes and people cost; finds what costs least' },
-  ...SERVICE_OPTIONS,
-  url: { type: 'string', value: 'URL', meaning: 'a running service that decides, in place of the folder of models' },
-  json: { type: 'boolean', meaning: 'the figures as one line of JSON' },
-  report: { type: 'string', value: 'FILE.html', meaning: 'writes a page for people who decide' },
+  costs: option('FILE', 'JSON with what mistakes and people cost; finds what costs least'),
+  url: option('URL', 'a running service that decides, in place of the folder of models'),
+  ...KEY_OPTIONS,
+  json: flag('the figures as one line of JSON'),
+  report: option('FILE.html', 'writes a page for people who decide'),
 } as const;
 
 /** The command `umpire evaluate`. */

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { nearest } from '../../domain/nearest.ts';
 import { firstOfEach } from '../../learning/near-repeats.ts';
+import { option } from '../command.ts';
 import { plainly } from '../decide/decide.ts';
 import type { Fields } from '../decide/lines.ts';
 import { headerProblem, RECORD_OPTIONS, recordOptions, recordsOf } from '../decide/records.ts';
@@ -46,7 +47,7 @@ export interface ExampleOptions {
 /** The options of commands that read examples. */
 export const EXAMPLE_OPTIONS = {
   ...RECORD_OPTIONS,
-  'label-column': { type: 'string', value: 'NAME', meaning: 'the field that holds the label', otherwise: 'label' },
+  'label-column': option('NAME', 'the field that holds the label', 'label'),
 } as const;
 
 /** The values of those options. @throws UsageError. */

@@ -2,7 +2,7 @@
 import { MIN_EXAMPLES } from '../../learning/learn.ts';
 import type { CatalogStore, StampedCatalog } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
-import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
+import { type Command, flag, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { existing, replaceCatalog } from './catalog-change.ts';
@@ -18,13 +18,13 @@ import { lessonLines, lessonOf, taught, withoutLearned } from './lessons.ts';
 import { withOwnEngine } from './own-engine.ts';
 
 const OPTIONS = {
-  catalog: { type: 'string', value: 'ID', meaning: 'the catalog; needed' },
+  catalog: option('ID', 'the catalog; needed'),
   owner: OWNER_OPTION,
-  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
+  instruction: option('TEXT', 'the instruction of examples that have none'),
   ...EXAMPLE_OPTIONS,
-  'keep-examples': { type: 'boolean', meaning: 'keeps the examples beside the catalog, for --refresh' },
-  refresh: { type: 'boolean', meaning: 'learns anew from the examples that are kept, for a new revision' },
-  forget: { type: 'boolean', meaning: 'takes back what was learned, and the kept examples' },
+  'keep-examples': flag('keeps the examples beside the catalog, for --refresh'),
+  refresh: flag('learns anew from the examples that are kept, for a new revision'),
+  forget: flag('takes back what was learned, and the kept examples'),
 } as const;
 
 /** The command `umpire learn`. */
