@@ -2,7 +2,7 @@
 import { readArguments } from '../arguments.ts';
 import { type Command, flag, option, type Terminal, UsageError } from '../command.ts';
 import { KEY_OPTIONS, keyFrom, serviceFrom } from './decide.ts';
-import { type Answered, createDecidingClient, nameOf } from './deciding-client.ts';
+import { type Answered, DecidingClient, nameOf } from './deciding-client.ts';
 
 /** The model that is asked where none is named: the one that the README begins with. */
 export const USUAL_MODEL = 'umpire-mini';
@@ -43,12 +43,10 @@ export const ASK_COMMAND: Command = {
     if (instruction === undefined) throw new UsageError('--question TEXT is needed');
     if ((catalog === undefined) === (choices.length === 0))
       throw new UsageError('either choices or --catalog ID are needed; quote a choice that has spaces');
-    const input = text === '-' ? (await terminal.input()).replace(/\r?\n$/, '') : text;
-    const base = serviceFrom(values.url, terminal);
-    const client = createDecidingClient(base, await keyFrom(values, terminal));
+    const base = serviceFrom(values.url ?? `http://localhost:${portOf(terminal)}`);
+    const client = new DecidingClient(base, await keyFrom(values, terminal));
     const asked = { model, input, instruction, ...(catalog === undefined ? { choices } : { catalog }) };
-    const stop = new AbortController();
-    const attempt = await client.attempt(asked, stop.signal);
+    const attempt = await client.attempt(asked, new AbortController().signal);
     if (attempt.kind === 'hopeless') throw new Error(attempt.message);
     if (attempt.kind === 'lost' && !attempt.contact)
       throw new Error(`nobody answers at ${base.href} (${attempt.refusal.message}): ${ELSEWHERE}`);

@@ -5,6 +5,7 @@ import { isKey } from '../../domain/keys.ts';
 import { durationFrom, readArguments, urlFrom } from '../arguments.ts';
 import { type Command, flag, option, type Terminal, UsageError } from '../command.ts';
 import { type DecideJob, decideFile } from './decide-file.ts';
+import { DecidingClient } from './deciding-client.ts';
 import { readTextFile } from './lines.ts';
 import { entriesOf, RECORD_OPTIONS, recordOptions } from './records.ts';
 
@@ -65,8 +66,7 @@ export const DECIDE_COMMAND: Command = {
       throw new UsageError(`--at-once: must be a whole number from 1 to ${MOST_AT_ONCE}`);
     await decideFile(
       {
-        base: serviceFrom(values.url, terminal),
-        key: await keyFrom(values, terminal),
+        client: new DecidingClient(serviceFrom(url), await keyFrom(values, terminal)),
         asked: {
           model,
           ...(catalog === undefined ? {} : { catalog }),

@@ -13,6 +13,7 @@ import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, flag, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
 import { choicesIn, KEY_OPTIONS, keyFrom, serviceFrom } from '../decide/decide.ts';
+import { DecidingClient } from '../decide/deciding-client.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { existing } from './catalog-change.ts';
@@ -24,13 +25,13 @@ import {
   type ExampleOptions,
   exampleOptions,
   labelsIn,
-  problemLines,
   readExamples,
+  refuse,
   withoutKnown,
 } from './examples.ts';
 import { withOwnEngine } from './own-engine.ts';
 import { choiceLines, figureLines, reportPage, short, thresholdLines } from './report-page.ts';
-import { answersThrough, catalogAt } from './through-service.ts';
+import { answersThrough } from './through-service.ts';
 
 const OPTIONS = {
   catalog: option('ID', 'a stored catalog, with what was added to it'),
@@ -67,15 +68,14 @@ export const EVALUATE_COMMAND: Command = {
     const byModel = model !== undefined && choices !== undefined && catalog === undefined && values.owner === undefined;
     if (!byCatalog && !byModel)
       throw new UsageError('--catalog with --owner or --url, or --model and --choices are needed');
-    const service =
-      url === undefined ? undefined : { base: serviceFrom(url, terminal), key: await keyFrom(values, terminal) };
-    const [path] = positionals as [string];
-    const text = await readTextFile(path);
+    const client =
+      url === undefined ? undefined : new DecidingClient(serviceFrom(url), await keyFrom(values, terminal));
+    const text = await readTextFile(positionals[0] as string);
     const { record, learnedFrom } = byModel
-      ? { record: inline(model, await choicesIn(choices, terminal)), learnedFrom: '' }
-      : service === undefined
+      ? { record: { id: '', model, choices: await choicesIn(choices, terminal) }, learnedFrom: '' }
+      : client === undefined
         ? await stored(terminal, ownerFrom(values.owner), catalog as string)
-        : { record: await catalogAt(service, catalog as string), learnedFrom: '' };
+        : { record: { id: catalog as string, ...(await client.catalog(catalog as string)) }, learnedFrom: '' };
     const costs = values.costs === undefined ? undefined : await costsIn(values.costs, record.choices);
     const known = readExamples(learnedFrom, record.choices).examples;
     const file = withoutKnown(readExamples(text, record.choices, exampleOptions(values)), known);
@@ -84,11 +84,9 @@ export const EVALUATE_COMMAND: Command = {
     if (examples.length + file.problems.length === 0) throw new Error('there are no examples');
     const asked = { model: record.model, ...(byModel ? { choices: record.choices } : { catalog: record.id }) };
     const { name, answers } =
-      service === undefined
+      client === undefined
         ? await decideAll(terminal, record, file)
-        : await answersThrough(service, asked as Parameters<typeof answersThrough>[1], file, terminal);
-    if (learnedFrom === '' && name.includes(', learned '))
-      terminal.err('the catalog keeps no examples: if it learned from these, it seems far better here than it is');
+        : await answersThrough(client, asked, file, terminal);
     const quality = qualityOf(answers);
     const cost = costFigures(answers, record.choices.toSorted(), costs);
     if (values.report !== undefined) {
@@ -102,23 +100,22 @@ export const EVALUATE_COMMAND: Command = {
   },
 };
 
+/** What decides: a model and its choices, and what was added to these. */
+type Decider = Pick<CatalogRecord, 'id' | 'model' | 'choices' | 'additions'>;
+
 /** A catalog, and the examples that are kept beside it. */
 async function stored(
   terminal: Terminal,
   owner: string,
   id: string,
-): Promise<{ readonly record: CatalogRecord; readonly learnedFrom: string }> {
+): Promise<{ readonly record: Decider; readonly learnedFrom: string }> {
   return withStores(terminal, async ({ catalogs }) => {
     const { record } = await existing(catalogs, owner, id);
     return { record, learnedFrom: await catalogs.examples(owner, id, patience()) };
   });
 }
 
-function inline(model: string, choices: readonly string[]): CatalogRecord {
-  return { id: '', model, choices, version: '', visibility: '', createdAt: '' };
-}
-
-async function decideAll(terminal: Terminal, record: CatalogRecord, file: ExampleFile) {
+async function decideAll(terminal: Terminal, record: Decider, file: ExampleFile) {
   const { examples } = file;
   const sorted = record.choices.toSorted();
   const { descriptions = {}, learned } = record.additions ?? {};
@@ -201,7 +198,7 @@ export function labelledExamples(text: string, options: ExampleOptions, terminal
   const choices = labelsIn(text, options);
   const { examples, problems, notes } = readExamples(text, choices, options);
   for (const note of notes) terminal.err(note);
-  if (problems.length > 0) throw new Error(problemLines(problems).join('\n'));
+  refuse(problems);
   if (choices.length < 2) throw new Error('examples need two labels or more: they are the choices');
   if (examples.length < MIN_EXAMPLES) {
     throw new Error(`${examples.length} examples are too few: ${MIN_EXAMPLES} are the least, a hundred are better`);

@@ -102,6 +102,11 @@ export function problemLines(problems: readonly LineProblem[]): readonly string[
   return problems.toSorted((a, b) => a.line - b.line).map(({ line, problem }) => `line ${line}: ${problem}`);
 }
 
+/** @throws Error with a line for each problem, if there are any. */
+export function refuse(problems: readonly LineProblem[]): void {
+  if (problems.length > 0) throw new Error(problemLines(problems).join('\n'));
+}
+
 /** The labels of a file, each once and in code-unit order, for decisions whose choices they are. */
 export function labelsIn(text: string, { separator, fields = USUAL_FIELDS }: ExampleOptions = {}): readonly string[] {
   const { entries } = recordsOf(text, separator);
