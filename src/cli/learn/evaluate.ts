@@ -16,7 +16,6 @@ import { choicesIn, KEY_OPTIONS, keyFrom, serviceFrom } from '../decide/decide.t
 import { DecidingClient } from '../decide/deciding-client.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
-import { existing } from './catalog-change.ts';
 import { costFigures, costsIn } from './costs-file.ts';
 import {
   EXAMPLE_OPTIONS,
@@ -29,6 +28,7 @@ import {
   refuse,
   withoutKnown,
 } from './examples.ts';
+import { existing } from './lessons.ts';
 import { withOwnEngine } from './own-engine.ts';
 import { choiceLines, figureLines, reportPage, short, thresholdLines } from './report-page.ts';
 import { answersThrough } from './through-service.ts';

@@ -2,12 +2,11 @@
  * Reads labelled examples from a file: JSON lines `{"input", "instruction", "label"}`, or CSV (RFC 4180) with a header
  * that names these columns. All problems of the file are found in one pass, each with its line.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { nearest } from '../../domain/nearest.ts';
 import { firstOfEach } from '../../learning/near-repeats.ts';
 import { option } from '../command.ts';
 import { plainly } from '../decide/decide.ts';
-import type { Fields } from '../decide/lines.ts';
 import { headerProblem, RECORD_OPTIONS, recordOptions, recordsOf } from '../decide/records.ts';
 
 /** A text whose right choice is known. `line` is its place in the file, from 1. */
@@ -86,13 +85,16 @@ export function readExamples(
       problems.push({ line, problem: read.problem });
       continue;
     }
-    const example = partsOf(read.value, fields, instruction);
+    const { [fields.input]: input, [fields.instruction]: own, [fields.label]: label } = read.value;
+    const example = { input, instruction: own === undefined || own === '' ? instruction : own, label } as Omit<
+      Example,
+      'line'
+    >;
     const missing = Object.entries(example).filter(([, value]) => typeof value !== 'string' || value === '');
-    const { input, instruction: asked, label } = example as Omit<Example, 'line'>;
-    if (!missing.some(([part]) => part !== 'label')) texts.push({ line, input, instruction: asked });
+    if (!missing.some(([part]) => part !== 'label')) texts.push({ line, ...example });
     if (missing.length > 0) problems.push({ line, problem: missingProblem(missing, fields) });
-    else if (choices.includes(label)) examples.push({ line, input, instruction: asked, label });
-    else problems.push({ line, problem: labelProblem(label, choices) });
+    else if (choices.includes(example.label)) examples.push({ line, ...example });
+    else problems.push({ line, problem: labelProblem(example.label, choices) });
   }
   return { problems, texts, ...distinct(examples, choices) };
 }
@@ -122,14 +124,9 @@ export function exampleLines(examples: readonly Example[]): string {
 /** Keeps each text once, one of those that are nearly the same, and none that has two labels. */
 function distinct(all: readonly Example[], choices: readonly string[]): Pick<ExampleFile, 'examples' | 'notes'> {
   const notes: string[] = [];
-  const byText = new Map<string, Example[]>();
-  for (const example of all) {
-    const key = JSON.stringify([example.instruction, example.input]);
-    byText.set(key, [...(byText.get(key) ?? []), example]);
-  }
   const kept: Example[] = [];
   let repeated = 0;
-  for (const group of byText.values()) {
+  for (const group of Map.groupBy(all, ({ instruction, input }) => JSON.stringify([instruction, input])).values()) {
     const lines = group.map(({ line }) => line).join(', ');
     if (new Set(group.map(({ label }) => label)).size > 1)
       notes.push(`lines ${lines}: one text under several labels; left out`);
@@ -140,8 +137,10 @@ function distinct(all: readonly Example[], choices: readonly string[]): Pick<Exa
   }
   if (repeated > 0) notes.push(`${repeated} examples are repeated; each text counts once`);
   // Sorted by digest: in a list sorted by text, the folds that learning cuts would hold texts that are alike.
-  const digests = new Map(kept.map((example) => [example, digest(example)]));
-  const sorted = kept.toSorted((a, b) => ((digests.get(a) as string) < (digests.get(b) as string) ? -1 : 1));
+  const sorted = kept
+    .map((example) => ({ example, digest: digest(example) }))
+    .toSorted((a, b) => (a.digest < b.digest ? -1 : 1))
+    .map(({ example }) => example);
   const first = firstOfEach(sorted);
   const examples = sorted.filter((_, place) => first[place] === place);
   if (examples.length < sorted.length) {
@@ -176,19 +175,7 @@ export function withoutKnown(file: ExampleFile, known: readonly Example[]): Exam
 }
 
 function digest({ input, instruction, label }: Example): string {
-  return createHash('sha256')
-    .update(JSON.stringify([label, instruction, input]))
-    .digest('hex');
-}
-
-function partsOf(
-  record: Fields,
-  fields: Readonly<Record<'input' | 'instruction' | 'label', string>>,
-  instruction: string | undefined,
-): Readonly<Record<'input' | 'instruction' | 'label', unknown>> {
-  const own = record[fields.instruction];
-  const asked = own === undefined || own === '' ? instruction : own;
-  return { input: record[fields.input], instruction: asked, label: record[fields.label] };
+  return hash('sha256', JSON.stringify([label, instruction, input]));
 }
 
 function missingProblem(

@@ -5,16 +5,8 @@ import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, flag, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
-import { existing, replaceCatalog } from './catalog-change.ts';
-import {
-  EXAMPLE_OPTIONS,
-  type Example,
-  type ExampleFile,
-  exampleLines,
-  exampleOptions,
-  readExamples,
-} from './examples.ts';
-import { lessonLines, lessonOf, taught, withoutLearned } from './lessons.ts';
+import { EXAMPLE_OPTIONS, type ExampleFile, exampleLines, exampleOptions, readExamples } from './examples.ts';
+import { existing, lessonLines, lessonOf, replaceCatalog, taught, withoutLearned } from './lessons.ts';
 import { withOwnEngine } from './own-engine.ts';
 
 const OPTIONS = {
@@ -90,24 +82,20 @@ async function teach(
   const { record } = found;
   const { examples } = file;
   await withOwnEngine(terminal, record.model, async (engine) => {
-    const problems = [...(await engine.problemsOf(file)), ...tooFew(examples)];
+    const problems = [...(await engine.problemsOf(file))];
+    const few = `${examples.length} examples are too few: ${MIN_EXAMPLES} are the least, some for each choice are better`;
+    if (examples.length < MIN_EXAMPLES) problems.push(few);
     if (problems.length > 0) throw new Error(`${problems.join('\n')}\nnothing was changed`);
     terminal.out(`deciding ${examples.length} examples with ${engine.name}`);
     const lesson = await lessonOf(engine, record, examples);
     for (const line of lessonLines(lesson)) terminal.out(line);
-    if (lesson.record === undefined) {
+    if (lesson.record === undefined)
       throw new Error(
         'nothing beats the model as it is by more than chance; nothing was changed. More examples may tell',
       );
-    }
+    const { rung, digest } = lesson.record;
     await replaceCatalog(catalogs, owner, found, taught(record, lesson), keep);
-    terminal.out(
-      `${record.id}: learned ${lesson.record.rung} for ${engine.name}, digest ${lesson.record.digest}; every server decides by it within a second`,
-    );
+    const end = 'every server decides by it within a second';
+    terminal.out(`${record.id}: learned ${rung} for ${engine.name}, digest ${digest}; ${end}`);
   });
-}
-
-function tooFew({ length }: readonly Example[]): readonly string[] {
-  if (length >= MIN_EXAMPLES) return [];
-  return [`${length} examples are too few: ${MIN_EXAMPLES} are the least, some for each choice are better`];
 }
