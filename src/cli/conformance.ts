@@ -77,14 +77,7 @@ function show(outcome: Outcome, { out }: Terminal): void {
   for (const line of outcome.reason.split('\n')) out(`    ${line}`);
 }
 
-function plain(outcome: Outcome): object {
-  const { id, section, promise, tried } = outcome.check;
-  return {
-    id,
-    section,
-    promise,
-    tried,
-    outcome: outcome.kind,
-    ...('reason' in outcome ? { reason: outcome.reason } : {}),
-  };
+function plain({ kind, check, ...more }: Outcome): object {
+  const { id, section, promise, tried } = check;
+  return { id, section, promise, tried, outcome: kind, ...('reason' in more ? { reason: more.reason } : {}) };
 }

@@ -6,39 +6,12 @@ import test from 'ava';
 import { hashKey, isKey } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
-import type { Stores } from '../../src/stores/stores.ts';
 import { modelsFolder } from '../engine/support/packages.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
-import { openEmbedded, openStores } from '../support/open-stores.ts';
-import { startRedis } from '../support/redis.ts';
+import { idIn, openBoth, run } from '../support/operator.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { linesOf, runUmpire } from '../support/terminal.ts';
 
-type Env = Record<string, string>;
-const embedded = await openEmbedded();
-const redis = await startRedis();
-const places: Record<string, { env: Env; stores: Stores }> = {
-  sqlite: { env: { UMPIRE_DATA_DIR: embedded.folder }, stores: embedded },
-  redis: {
-    env: { REDIS_URL: redis.url },
-    stores: await openStores({ REDIS_URL: redis.url }),
-  },
-};
-test.after.always(async () => {
-  await places.redis?.stores.close();
-  await embedded.close();
-  await redis.stop();
-});
-
-const run = (env: Env, args: string, input = '') => runWords(env, args.split(' '), input);
-
-async function runWords(env: Env, args: readonly string[], input = '') {
-  const { status, out, err } = await runUmpire(args, { env, input });
-  return { status, out: linesOf(out), err: linesOf(err) };
-}
-
-/** The id in the line that announces a key. */
-const idIn = (lines: readonly string[]): string => /key_[0-9A-Za-z]{16}/.exec(lines.join('\n'))?.[0] ?? '';
+const { places } = await openBoth();
 
 for (const [name, { env, stores }] of Object.entries(places)) {
   const stateOf = async (key: string) => stores.keys.find(hashKey(key), budget());
@@ -84,7 +57,7 @@ for (const [name, { env, stores }] of Object.entries(places)) {
   test.serial(`${name}: keys of one owner are told apart by label and last use, also by programs`, async (t) => {
     const owner = newOwner();
     const [crawler] = [
-      await runWords(env, ['keys', 'create', '--owner', owner, '--label', 'the crawler']),
+      await run(env, ['keys', 'create', '--owner', owner, '--label', 'the crawler']),
       await run(env, `keys create --owner ${owner}`),
     ];
     const key = crawler.out.at(-1) ?? '';
@@ -147,7 +120,6 @@ for (const [name, { env, stores }] of Object.entries(places)) {
 
 test.serial('catalogs move from one store to the other and back, and nothing is overwritten', async (t) => {
   const { sqlite, redis: shared } = places;
-  if (sqlite === undefined || shared === undefined) return t.fail();
   const owner = newOwner();
   const records = [
     record('a', ['__proto__', 'é\n', '🟢']),
@@ -175,7 +147,6 @@ test.serial('catalogs move from one store to the other and back, and nothing is 
 
 test.serial('keys move from one store to the other: clients go on with what they have', async (t) => {
   const { sqlite, redis: shared } = places;
-  if (sqlite === undefined || shared === undefined) return t.fail();
   const owner = newOwner();
   const keys: string[] = [];
   for (const options of ['', ' --rate 5/s --quota off', ' --concurrency 2']) {
@@ -205,7 +176,7 @@ test.serial('keys move from one store to the other: clients go on with what they
 });
 
 test.serial('an import names the models that are not there', async (t) => {
-  const { env } = places.sqlite ?? t.fail();
+  const { env } = places.sqlite;
   const line = JSON.stringify({ id: 'x', model: 'nobody', choices: ['a', 'b'] });
   const { status, err } = await run(env, `catalogs import --owner ${newOwner()}`, line);
   t.is(status, 0);
@@ -213,7 +184,7 @@ test.serial('an import names the models that are not there', async (t) => {
 });
 
 test.serial('an import with one bad line imports nothing', async (t) => {
-  const { env, stores } = places.sqlite ?? t.fail();
+  const { env, stores } = places.sqlite;
   const owner = newOwner();
   const good = JSON.stringify(record('a'));
   for (const [line, problem] of [
