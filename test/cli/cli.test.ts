@@ -183,6 +183,8 @@ test.serial('an import names the models that are not there', async (t) => {
   t.regex(err.join('\n'), /^x: model 'nobody' is not in .*models$/m);
 });
 
+const TWO = { id: 'x', model: 'm', choices: ['a', 'b'] };
+
 test.serial('an import with one bad line imports nothing', async (t) => {
   const { env, stores } = places.sqlite;
   const owner = newOwner();
@@ -196,6 +198,18 @@ test.serial('an import with one bad line imports nothing', async (t) => {
     ['{"id":"x","model":"m","choices":["a",1]}', /line 2: choices must be a list of texts/],
     ['{"id":"x","model":"m","choices":["a","b"],"version":1}', /line 2: version must be a text/],
     ['{"id":"x","model":"m","choices":["a","b"],"visibility":"public"}', /line 2: visibility/],
+    ['{"id":"x","model":"m","choices":["a","b"],"examples":7}', /line 2: examples must be JSON lines in a text/],
+    ['{"id":"x","model":"m","choices":["a","b"],"examples":"nonsense"}', /line 2: examples must be JSON lines/],
+    [
+      '{"id":"x","model":"m","choices":["a","b"],"examples":"{}\\n"}',
+      /examples, line 1: input, instruction, label must/,
+    ],
+    [
+      JSON.stringify({ ...TWO, examples: '{"input":"a","instruction":"b","label":"gone"}\n' }),
+      /the label "gone" is not one of the choices/,
+    ],
+    [JSON.stringify({ ...TWO, additions: { learned: { bias: [1] } } }), /the learned state is broken/],
+    [JSON.stringify({ ...TWO, additions: { descriptions: { gone: 'x' } } }), /descriptions are not of these choices/],
   ] as const) {
     const { status, err } = await run(env, `catalogs import --owner ${owner}`, `${good}\n${line}\n`);
     t.is(status, 1);
