@@ -1,4 +1,5 @@
 /** How good answers with known labels are, and from which confidence upwards they can be acted on. */
+import { meanOf } from './matrix.ts';
 
 /** One answer whose label is known. It is right if the choice is the label. */
 export interface JudgedAnswer {
@@ -82,7 +83,7 @@ export function qualityOf(answers: readonly JudgedAnswer[]): AnswerQuality {
     answers: answers.length,
     accuracy: wilson(right, answers.length),
     macroF1: macroF1(answers),
-    logLoss: mean(answers.map(({ ofLabel }) => -Math.log(Math.max(1e-6, ofLabel)))),
+    logLoss: meanOf(answers.map(({ ofLabel }) => -Math.log(Math.max(1e-6, ofLabel)))),
     ece: reliabilityOf(answers).reduce(
       (sum, bin) => sum + (bin.count / answers.length) * Math.abs(bin.confidence - bin.accuracy.share),
       0,
@@ -102,7 +103,7 @@ export function reliabilityOf(answers: readonly JudgedAnswer[], bins = BINS): re
     .filter((part) => part.length > 0)
     .map((part) => ({
       count: part.length,
-      confidence: mean(part.map(({ confidence }) => confidence)),
+      confidence: meanOf(part.map(({ confidence }) => confidence)),
       accuracy: wilson(part.filter(isRight).length, part.length),
     }));
 }
@@ -153,7 +154,7 @@ function confusionsOf(answers: readonly JudgedAnswer[]): readonly Confusion[] {
 
 /** Mean F1 of the choices that occur as label or answer. */
 function macroF1(answers: readonly JudgedAnswer[]): number {
-  return mean([...countsOf(answers).values()].map(({ hits, asked, given }) => (2 * hits) / (asked + given)));
+  return meanOf([...countsOf(answers).values()].map(({ hits, asked, given }) => (2 * hits) / (asked + given)));
 }
 
 function choicesOf(answers: readonly JudgedAnswer[]): readonly ChoiceQuality[] {
@@ -185,8 +186,4 @@ function countsOf(answers: readonly JudgedAnswer[]) {
 
 function isRight({ label, choice }: JudgedAnswer): boolean {
   return label === choice;
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
