@@ -38,7 +38,7 @@ export const BACKUP_COMMANDS: readonly Command[] = [
             version: VERSION,
             created_at: new Date().toISOString(),
           });
-          const { key, catalog, skipped } = await writeLines(stores, ['key', 'catalog'], owner, terminal, write);
+          const { key, catalog, skipped } = await writeLines(stores, undefined, owner, terminal, write);
           await write({ kind: 'end', keys: key, catalogs: catalog });
           await handle.sync();
           await rename(partial, file);

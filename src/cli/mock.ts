@@ -1,7 +1,7 @@
 /** `umpire mock`: serves the contract without weights, for testing clients. */
 import { isKey, mintKey } from '../domain/keys.ts';
 import type { ModelLimits, ModelStatus } from '../engine/engine.ts';
-import { readArguments } from './arguments.ts';
+import { readArguments, wholeWithin } from './arguments.ts';
 import { type Command, option, repeatable, UsageError } from './command.ts';
 
 /** A value of `--model`: id, revision and status. */
@@ -51,7 +51,7 @@ export const MOCK_COMMAND: Command = {
     const { parseFault } = await import('../mock/faults.ts');
     const { createLogger, LOG_LEVELS } = await import('../logger.ts');
     const count = (name: keyof typeof DEFAULT_LIMITS, most: number): number =>
-      whole(`--${name}`, values[name] ?? DEFAULT_LIMITS[name], 2, most);
+      wholeWithin(`--${name}`, values[name] ?? DEFAULT_LIMITS[name], 2, most);
     const { LOG_LEVEL, UMPIRE_KEY, UMPIRE_OTHER_KEY, ...env } = terminal.env;
     const key = UMPIRE_KEY || mintKey();
     const keys = UMPIRE_OTHER_KEY ? { mock: key, other: UMPIRE_OTHER_KEY } : { mock: key };
@@ -95,7 +95,7 @@ export const MOCK_COMMAND: Command = {
       limits,
       keys,
       faults,
-      seed: whole('--seed', values.seed ?? '1', 0, 1_000_000_000),
+      seed: wholeWithin('--seed', values.seed ?? '1', 0, 1_000_000_000),
       logger,
     });
     const names = models.map(
@@ -114,10 +114,4 @@ function modelFrom(text: string) {
   const revision = named ?? DEFAULT_MODELS.find((name) => name.startsWith(`${id}@`))?.slice(`${id}@`.length) ?? 'r1';
   if (id === undefined) throw new UsageError(`--model ${text}: must be such as mock, mock@r2 or mock=unavailable`);
   return { id, revision, status: status as ModelStatus };
-}
-
-function whole(name: string, text: string, least: number, most: number): number {
-  const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw new UsageError(`${name}: must be a whole number from ${least} to ${most}`);
 }

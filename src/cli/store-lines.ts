@@ -35,7 +35,7 @@ type Fields = Readonly<Record<string, unknown>>;
 export function exportLines(terminal: Terminal, kind: Kind, owner: string | undefined): Promise<void> {
   return withStores(terminal, async (stores) => {
     const print = async (line: object): Promise<void> => terminal.out(JSON.stringify(line));
-    refuseSkipped((await writeLines(stores, [kind], owner, terminal, print)).skipped);
+    refuseSkipped((await writeLines(stores, kind, owner, terminal, print)).skipped);
   });
 }
 
@@ -93,13 +93,13 @@ export async function keysOf(keys: KeyStore, owner: string | undefined): Promise
 /** Writes the lines of an owner's keys and catalogs, or of all. Names what it leaves out on standard error. */
 export async function writeLines(
   stores: Stores,
-  kinds: readonly Kind[],
+  only: Kind | undefined,
   owner: string | undefined,
   terminal: Terminal,
   write: (line: object) => Promise<unknown>,
 ) {
   const counts = { key: 0, catalog: 0, skipped: 0 };
-  for await (const { kind, name, fields, problem } of partsOf(stores, kinds, owner)) {
+  for await (const { kind, name, fields, problem } of partsOf(stores, only, owner)) {
     if (fields !== undefined) {
       await write({ kind, ...fields });
       counts[kind]++;
@@ -126,15 +126,15 @@ const UNREADABLE: Part = { problem: 'not readable, left out' };
 
 async function* partsOf(
   { keys, catalogs }: Stores,
-  kinds: readonly Kind[],
+  only: Kind | undefined,
   owner: string | undefined,
 ): AsyncGenerator<Part & { readonly kind: Kind; readonly name: string }> {
-  if (kinds.includes('key')) {
+  if (only !== 'catalog') {
     const { records, unreadable } = await keysOf(keys, owner);
     for (const { name } of unreadable) yield { kind: 'key', name, ...UNREADABLE };
     for (const record of records) yield { kind: 'key', name: record.keyId, ...keyPart(record) };
   }
-  if (!kinds.includes('catalog')) return;
+  if (only === 'key') return;
   for (const whose of owner === undefined ? await catalogs.owners(patience()) : [owner]) {
     const ids = isOwnerName(whose) ? await catalogs.list(whose, patience()).catch(ifCorrupt) : undefined;
     if (!Array.isArray(ids)) yield { kind: 'catalog', name: `the catalogs of ${whose}`, ...UNREADABLE };

@@ -20,11 +20,8 @@ export interface Share {
 /** One row of the table: the lowest confidence from which upwards answers are right as often as the target says. */
 export interface Threshold {
   readonly target: number;
-  /** Undefined if no confidence is enough; then so are the fields below. */
-  readonly threshold: number | undefined;
-  /** The share of all texts at or above it. */
-  readonly coverage: number | undefined;
-  readonly accuracy: Share | undefined;
+  /** Undefined if no confidence is enough. `coverage`: the share of all texts at or above it. */
+  readonly found?: { readonly threshold: number; readonly coverage: number; readonly accuracy: Share };
 }
 
 /** A label and another choice that was answered in its place. */
@@ -121,7 +118,7 @@ export function wilson(hits: number, count: number): Share {
 function thresholdFor(answers: readonly JudgedAnswer[], target: number): Threshold {
   const sorted = answers.toSorted((a, b) => b.confidence - a.confidence);
   let right = 0;
-  let found: Omit<Threshold, 'target'> = { threshold: undefined, coverage: undefined, accuracy: undefined };
+  let found: Threshold['found'];
   for (const [place, answer] of sorted.entries()) {
     if (isRight(answer)) right++;
     const count = place + 1;
@@ -129,7 +126,7 @@ function thresholdFor(answers: readonly JudgedAnswer[], target: number): Thresho
     if (count < Math.min(LEAST_ABOVE, answers.length)) continue;
     found = { threshold: answer.confidence, coverage: count / answers.length, accuracy: wilson(right, count) };
   }
-  return { target, ...found };
+  return found === undefined ? { target } : { target, found };
 }
 
 function confusionsOf(answers: readonly JudgedAnswer[]): readonly Confusion[] {

@@ -10,7 +10,7 @@ import { CATALOG_OPTIONS, type Command, flag, option, UsageError } from '../comm
 import { choicesIn } from '../decide/decide.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { entriesOf } from '../decide/records.ts';
-import { changeCatalog, existing, FORGET_OPTION } from '../learn/lessons.ts';
+import { changeCatalog, existing, FORGET_OPTION } from '../learn/learn.ts';
 import type { OwnEngine } from '../learn/own-engine.ts';
 import { STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 

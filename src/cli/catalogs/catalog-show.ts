@@ -5,7 +5,7 @@ import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, printTable, readArguments } from '../arguments.ts';
 import { CATALOG_OPTIONS, type Command, flag, type Terminal } from '../command.ts';
 import { entriesOf } from '../decide/records.ts';
-import { existing } from '../learn/lessons.ts';
+import { existing } from '../learn/learn.ts';
 import { modelsFolder } from '../learn/own-engine.ts';
 import { percent } from '../learn/report-page.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';

@@ -30,13 +30,6 @@ export interface DecideJob {
   readonly patience: number;
 }
 
-/** The file or standard output that the lines are written to. */
-interface Destination {
-  /** Resolves to false once nobody reads what is written. */
-  write(text: string): Promise<boolean>;
-  close(): Promise<void>;
-}
-
 /**
  * Decides the records of a file. Throws Error with a message for the operator, or Interrupted. Every line that was
  * written is complete, also then.
@@ -56,7 +49,7 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
   }));
   const { client, atOnce, patience } = job;
   const question = (entry: Entry) => askedOf(entry, job);
-  let start: Start | undefined;
+  let start: Awaited<ReturnType<typeof begin>> | undefined;
   try {
     start = await begin(job, records, reader, terminal);
     const { layout, destination } = start;
@@ -73,9 +66,9 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
   } catch (error) {
     // A read that the signal aborted fails with an error of its own; the signal's reason is the cause.
     const cause = signal.aborted ? signal.reason : error;
-    const message = messageOf(cause);
-    const goesOn = start !== undefined && job.out !== undefined ? ', --resume continues after them' : '';
-    const text = start === undefined ? message : `${message}; ${tally.lines} lines were decided${goesOn}`;
+    const goesOn = job.out === undefined ? '' : ', --resume continues after them';
+    const done = start === undefined ? '' : `; ${tally.lines} lines were decided${goesOn}`;
+    const text = `${messageOf(cause)}${done}`;
     throw cause instanceof Interrupted ? new Interrupted(text) : new Error(text, { cause });
   } finally {
     // Requests that are still in progress have nobody to answer to.
@@ -93,23 +86,12 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
   terminal.err(sum);
 }
 
-interface Start {
-  readonly layout: Layout;
-  readonly destination: Destination;
-  /** The records that have no line yet. */
-  readonly rest: AsyncGenerator<Entry>;
-  readonly resumed: number;
-  /** Bytes of the records' file up to the first record of `rest`. */
-  readonly end: number;
-}
-
-/** Reads until the layout of the lines is known, skips records that already have a line, and opens the destination. */
-async function begin(
-  job: DecideJob,
-  records: AsyncGenerator<Entry>,
-  reader: RecordReader,
-  terminal: Terminal,
-): Promise<Start> {
+/**
+ * Reads until the layout of the lines is known, skips records that already have a line, and opens the destination,
+ * whose `write` resolves to false once nobody reads. Resolves to these, to the records that are left, to how many have
+ * a line, and to where these end in their file, in bytes.
+ */
+async function begin(job: DecideJob, records: AsyncGenerator<Entry>, reader: RecordReader, terminal: Terminal) {
   const { out, resumes, format, probabilities } = job;
   const added = { probabilities, sure: job.sure?.thresholds };
   const read: Entry[] = [];
@@ -146,10 +128,8 @@ function columnsOf(reader: RecordReader, read: readonly Entry[], job: DecideJob)
   }
   const { columns } = form;
   if (columns === undefined) {
-    const [entry] = read;
-    throw new Error(
-      `line ${entry?.line ?? 1}: ${entry !== undefined && 'problem' in entry.read ? entry.read.problem : 'is no header'}`,
-    );
+    const [entry = { line: 1, read: { problem: 'is no header' } }] = read;
+    throw new Error(`line ${entry.line}: ${'problem' in entry.read ? entry.read.problem : 'is no header'}`);
   }
   const { fields } = job.reading;
   const problem = headerProblem(columns, job.instruction === undefined ? fields : { input: fields.input });
@@ -159,13 +139,13 @@ function columnsOf(reader: RecordReader, read: readonly Entry[], job: DecideJob)
   return columns;
 }
 
-async function fileDestination(file: string, mustBeNew: boolean): Promise<Destination> {
+async function fileDestination(file: string, mustBeNew: boolean) {
   const handle = await open(file, mustBeNew ? 'ax' : 'a').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EEXIST') throw new Error(`${file} exists; --resume continues after what it has`);
     throw error;
   });
   return {
-    async write(text) {
+    async write(text: string): Promise<boolean> {
       await handle.appendFile(text);
       return true;
     },

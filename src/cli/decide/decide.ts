@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { choicesFault } from '../../domain/catalogs.ts';
 import { isKey } from '../../domain/keys.ts';
-import { durationFrom, readArguments, urlFrom } from '../arguments.ts';
+import { durationFrom, readArguments, urlFrom, wholeWithin } from '../arguments.ts';
 import { type Command, flag, option, type Terminal, UsageError } from '../command.ts';
 import { type DecideJob, decideFile } from './decide-file.ts';
 import { DecidingClient } from './deciding-client.ts';
@@ -61,9 +61,7 @@ export const DECIDE_COMMAND: Command = {
     if (format !== undefined && format !== 'json' && format !== 'csv')
       throw new UsageError(`--format: '${format}' is neither json nor csv`);
     if (values.resume === true && out === undefined) throw new UsageError('--resume needs the file of --out');
-    const atOnce = /^\d{1,3}$/.test(values['at-once'] ?? '64') ? Number(values['at-once'] ?? '64') : 0;
-    if (atOnce < 1 || atOnce > MOST_AT_ONCE)
-      throw new UsageError(`--at-once: must be a whole number from 1 to ${MOST_AT_ONCE}`);
+    const atOnce = wholeWithin('--at-once', values['at-once'] ?? '64', 1, MOST_AT_ONCE);
     await decideFile(
       {
         client: new DecidingClient(serviceFrom(url), await keyFrom(values, terminal)),

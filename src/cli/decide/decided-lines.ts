@@ -4,7 +4,7 @@
  */
 import type { Terminal } from '../command.ts';
 import { type CsvStyle, csvLine } from './csv.ts';
-import type { Answered, Outcome, Refusal } from './deciding-client.ts';
+import type { Outcome, Refusal } from './deciding-client.ts';
 import type { Entry, Fields } from './lines.ts';
 
 /** How lines are written. `columns`: the records' own fields. `style`: as the records are, if they are CSV. */
@@ -82,19 +82,14 @@ function ownOf({ read }: Entry, outcome: Outcome): Fields | undefined {
   return shown && 'value' in read ? read.value : undefined;
 }
 
-/** Whether an answer can be acted on. */
-function isSure({ choice, confidence }: Answered, sure: NonNullable<Layout['sure']>): boolean {
-  const threshold = Object.hasOwn(sure, choice) ? sure[choice] : undefined;
-  return typeof threshold === 'number' && confidence >= threshold;
-}
-
 function addedOf({ probabilities: shown, sure }: Layout, outcome: Outcome): Fields {
   if (outcome.kind === 'refused') return { error: outcome.refusal };
   const { choice, confidence, probabilities, model, learned } = outcome.answer;
+  const threshold = sure !== undefined && Object.hasOwn(sure, choice) ? sure[choice] : undefined;
   return {
     choice,
     confidence,
-    ...(sure === undefined ? {} : { sure: isSure(outcome.answer, sure) }),
+    ...(sure === undefined ? {} : { sure: confidence >= (threshold ?? Number.POSITIVE_INFINITY) }),
     ...(shown ? { probabilities } : {}),
     model,
     ...(learned === undefined ? {} : { learned }),

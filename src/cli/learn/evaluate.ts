@@ -11,10 +11,11 @@ import { judge, MIN_EXAMPLES } from '../../learning/learn.ts';
 import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../../learning/quality.ts';
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
-import { type Command, flag, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
+import { type Command, flag, Interrupted, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
 import { choicesIn, KEY_OPTIONS, keyFrom, serviceFrom } from '../decide/decide.ts';
-import { DecidingClient } from '../decide/deciding-client.ts';
+import { type Asked, DecidingClient, nameOf } from '../decide/deciding-client.ts';
 import { readTextFile } from '../decide/lines.ts';
+import { interruptible, outcomesOf } from '../decide/pace.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { costFigures, costsIn } from './costs-file.ts';
 import {
@@ -23,15 +24,15 @@ import {
   type ExampleFile,
   type ExampleOptions,
   exampleOptions,
+  type LineProblem,
   labelsIn,
   readExamples,
   refuse,
   withoutKnown,
 } from './examples.ts';
-import { existing } from './lessons.ts';
+import { existing } from './learn.ts';
 import { withOwnEngine } from './own-engine.ts';
 import { choiceLines, figureLines, reportPage, short, thresholdLines } from './report-page.ts';
-import { answersThrough } from './through-service.ts';
 
 const OPTIONS = {
   catalog: option('ID', 'a stored catalog, with what was added to it'),
@@ -70,7 +71,8 @@ export const EVALUATE_COMMAND: Command = {
       throw new UsageError('--catalog with --owner or --url, or --model and --choices are needed');
     const client =
       url === undefined ? undefined : new DecidingClient(serviceFrom(url), await keyFrom(values, terminal));
-    const text = await readTextFile(positionals[0] as string);
+    const [path = ''] = positionals;
+    const text = await readTextFile(path);
     const { record, learnedFrom } = byModel
       ? { record: { id: '', model, choices: await choicesIn(choices, terminal) }, learnedFrom: '' }
       : client === undefined
@@ -89,12 +91,8 @@ export const EVALUATE_COMMAND: Command = {
         : await answersThrough(client, asked, file, terminal);
     const quality = qualityOf(answers);
     const cost = costFigures(answers, record.choices.toSorted(), costs);
-    if (values.report !== undefined) {
-      await writeFile(
-        values.report,
-        reportPage({ catalog, model: name, file: path, date: new Date(), quality, answers, examples }),
-      );
-    }
+    const report = { catalog, model: name, file: path, date: new Date(), quality, answers, examples };
+    if (values.report !== undefined) await writeFile(values.report, reportPage(report));
     if (values.json === true) terminal.out(JSON.stringify({ model: name, ...plain(quality, examples), ...cost.plain }));
     else for (const line of [...lines(name, quality, examples), ...cost.lines]) terminal.out(line);
   },
@@ -104,11 +102,7 @@ export const EVALUATE_COMMAND: Command = {
 type Decider = Pick<CatalogRecord, 'id' | 'model' | 'choices' | 'additions'>;
 
 /** A catalog, and the examples that are kept beside it. */
-async function stored(
-  terminal: Terminal,
-  owner: string,
-  id: string,
-): Promise<{ readonly record: Decider; readonly learnedFrom: string }> {
+function stored(terminal: Terminal, owner: string, id: string) {
   return withStores(terminal, async ({ catalogs }) => {
     const { record } = await existing(catalogs, owner, id);
     return { record, learnedFrom: await catalogs.examples(owner, id, patience()) };
@@ -137,6 +131,52 @@ async function decideAll(terminal: Terminal, record: Decider, file: ExampleFile)
   });
 }
 
+/** Requests in progress at one time, and milliseconds without an answer after which the command gives up. */
+const [AT_ONCE, PATIENCE_MS] = [64, 120_000];
+
+/**
+ * The answers to examples, in their order. `asked`: choices or a catalog. Throws Error with a line for each example
+ * that was refused, or if the model changed meanwhile.
+ */
+async function answersThrough(
+  client: DecidingClient,
+  asked: Omit<Asked, 'input' | 'instruction'>,
+  { examples, problems }: Pick<ExampleFile, 'examples' | 'problems'>,
+  terminal: Terminal,
+): Promise<{ readonly name: string; readonly answers: readonly JudgedAnswer[] }> {
+  refuse(problems);
+  if (examples.length === 0) throw new Error('there are no examples');
+  const stop = interruptible(terminal);
+  const answers: JudgedAnswer[] = [];
+  const refused: LineProblem[] = [];
+  const names = new Set<string>();
+  const outcomes = outcomesOf(examples.values(), {
+    client,
+    question: ({ input, instruction }) => ({ ...asked, input, instruction }),
+    weigh: () => 0,
+    atOnce: AT_ONCE,
+    patience: PATIENCE_MS,
+    signal: stop.signal,
+  });
+  try {
+    for await (const { thing, outcome } of outcomes) {
+      const { line, label } = thing;
+      if (outcome.kind === 'refused') {
+        refused.push({ line, problem: `${outcome.refusal.code}: ${outcome.refusal.message}` });
+        continue;
+      }
+      const { choice, confidence, probabilities } = outcome.answer;
+      names.add(nameOf(outcome.answer));
+      answers.push({ label, choice, confidence, ofLabel: probabilities[label] ?? 0 });
+    }
+  } finally {
+    stop.abort(new Interrupted('over'));
+  }
+  refuse(refused);
+  if (names.size > 1) throw new Error(`what decides changed while this ran (${[...names].join('; ')}): run it again`);
+  return { name: [...names].join(), answers };
+}
+
 function lines(name: string, quality: AnswerQuality, examples: readonly Example[]): readonly string[] {
   return [
     `${quality.answers} examples with ${name}`,
@@ -155,6 +195,9 @@ function lines(name: string, quality: AnswerQuality, examples: readonly Example[
   ];
 }
 
+const NO_THRESHOLD = { threshold: null, coverage: null, accuracy: null };
+
+/** The figures as `--json` prints them. */
 function plain(quality: AnswerQuality, examples: readonly Example[]): object {
   const { accuracy, macroF1, logLoss, ece, thresholds, confusions, choices } = quality;
   return {
@@ -163,12 +206,7 @@ function plain(quality: AnswerQuality, examples: readonly Example[]): object {
     macro_f1: macroF1,
     log_loss: logLoss,
     ece,
-    thresholds: thresholds.map(({ threshold = null, coverage = null, accuracy: there = null, target }) => ({
-      target,
-      threshold,
-      coverage,
-      accuracy: there,
-    })),
+    thresholds: thresholds.map(({ target, found }) => ({ target, ...(found ?? NO_THRESHOLD) })),
     confusions: confusions.map(({ places, ...pair }) => ({
       ...pair,
       lines: places.map((place) => examples[place]?.line),
