@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { VERSION } from '../version.ts';
 import { ownerFrom, readArguments } from './arguments.ts';
 import { ANY_OWNER_OPTION, type Command } from './command.ts';
-import { addAll, type Entry, entriesIn, FORMAT, refuseSkipped, writeLines } from './store-lines.ts';
+import { addAll, entriesIn, FORMAT, refuseSkipped, writeLines } from './store-lines.ts';
 import { STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
 const OPTIONS = { owner: ANY_OWNER_OPTION } as const;
@@ -68,9 +68,11 @@ export const BACKUP_COMMANDS: readonly Command[] = [
       const crlfDelay = Number.POSITIVE_INFINITY;
       const added = { key: 0, catalog: 0 };
       const existed = { key: 0, catalog: 0 };
-      const entries = async function* (): AsyncGenerator<Entry> {
-        const lines = createInterface({ input: createReadStream(file, 'utf8'), crlfDelay });
-        for await (const entry of entriesIn(lines, file)) if (owner === undefined || entry.owner === owner) yield entry;
+      const entries = {
+        async *[Symbol.asyncIterator]() {
+          const lines = createInterface({ input: createReadStream(file, 'utf8'), crlfDelay });
+          for await (const entry of entriesIn(lines, file)) if ((owner ?? entry.owner) === entry.owner) yield entry;
+        },
       };
       await addAll(terminal, entries, ({ kind }, isNew) => (isNew ? added : existed)[kind]++);
       terminal.out(`${added.key} keys and ${added.catalog} catalogs added`);

@@ -53,13 +53,13 @@ export async function importedFrom(
   return Array.fromAsync(entriesIn(text.split('\n'), undefined, kind, owner));
 }
 
-/** Adds entries, and says of each whether it is new. All are read before the first is written. */
+/** Adds entries, and says of each whether it is new. All are read once before the first is written. */
 export async function addAll(
   terminal: Terminal,
-  entries: () => AsyncIterable<Entry> | Iterable<Entry>,
+  entries: AsyncIterable<Entry> | Iterable<Entry>,
   said: (entry: Entry, isNew: boolean) => void,
 ): Promise<void> {
-  for await (const _ of entries());
+  for await (const _ of entries);
   await withStores(
     terminal,
     async ({ keys, catalogs }) => {
@@ -74,7 +74,7 @@ export async function addAll(
         for (const [place, entry] of batch.entries()) said(entry, added[place] as boolean);
         batch = [];
       };
-      for await (const entry of entries()) if (batch.push(entry) === AT_ONCE) await flush();
+      for await (const entry of entries) if (batch.push(entry) === AT_ONCE) await flush();
       await flush();
     },
     { creates: true },

@@ -5,7 +5,6 @@
 import { writeFile } from 'node:fs/promises';
 import { isCatalogId } from '../../domain/catalogs.ts';
 import { listPackages } from '../../engine/package-tools/check.ts';
-import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { StoreCorrupt } from '../../stores/stores.ts';
 import { type Listed, ownerFrom, printList, readArguments } from '../arguments.ts';
 import { type Command, JSON_OPTION, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
@@ -98,19 +97,12 @@ export const CATALOG_COMMANDS: readonly Command[] = [
           ? await importedFrom(terminal, file, 'catalog', owner)
           : [await fromProject(values, owner, positionals, terminal)];
       let created = 0;
-      await addAll(
-        terminal,
-        () => entries,
-        ({ record }, isNew) => {
-          if (isNew) created++;
-          else terminal.err(`${(record as CatalogRecord).id}: exists, left as it is`);
-        },
-      );
+      await addAll(terminal, entries, (entry, isNew) => {
+        if (isNew) created++;
+        else if (entry.kind === 'catalog') terminal.err(`${entry.record.id}: exists, left as it is`);
+      });
       terminal.out(`${created} created, ${entries.length - created} existed`);
-      await nameForeignModels(
-        entries.map(({ record }) => record as CatalogRecord),
-        terminal,
-      );
+      await nameForeignModels(entries, terminal);
     },
   },
   {
@@ -164,13 +156,12 @@ async function fromProject(
   return entry.value;
 }
 
-async function nameForeignModels(records: readonly CatalogRecord[], terminal: Terminal): Promise<void> {
+async function nameForeignModels(entries: readonly Entry[], terminal: Terminal): Promise<void> {
   const folder = modelsFolder(terminal);
   const packages = await listPackages(folder).catch(() => undefined);
   if (packages === undefined) return;
+  const records = entries.flatMap((entry) => (entry.kind === 'catalog' ? [entry.record] : []));
   const missing = records.filter(({ model }) => !packages.some(({ id }) => id === model));
-  for (const model of new Set(missing.map((record) => record.model))) {
-    const ids = missing.filter((record) => record.model === model).map(({ id }) => id);
-    terminal.err(`${ids.join(', ')}: model '${model}' is not in ${folder}`);
-  }
+  for (const [model, own] of Map.groupBy(missing, (record) => record.model))
+    terminal.err(`${own.map(({ id }) => id).join(', ')}: model '${model}' is not in ${folder}`);
 }

@@ -99,7 +99,7 @@ export function serviceFrom(text: string | undefined, { env }: Terminal): URL {
 
 /** The key that the options or the environment give, if any. @throws UsageError for what is no key. */
 export async function keyFrom(
-  { key, 'key-file': file }: { readonly key?: string | undefined; readonly 'key-file'?: string | undefined },
+  { key, 'key-file': file }: { readonly [name in keyof typeof KEY_OPTIONS]?: string | undefined },
   { env }: Terminal,
 ): Promise<string | undefined> {
   if (key !== undefined && file !== undefined) throw new UsageError('--key or --key-file, not both');
@@ -115,11 +115,8 @@ async function sureIn(file: string): Promise<NonNullable<DecideJob['sure']>> {
   const [entry] = entriesOf(await readTextFile(file));
   const { model, sure } = entry !== undefined && 'value' in entry.read ? entry.read.value : {};
   const isTable = typeof sure === 'object' && sure !== null && !Array.isArray(sure);
-  if (
-    typeof model !== 'string' ||
-    !isTable ||
-    !Object.values(sure).every((each) => each === null || Number.isFinite(each))
-  )
+  const isSound = isTable && Object.values(sure).every((each) => each === null || Number.isFinite(each));
+  if (typeof model !== 'string' || !isSound)
     throw new Error(`${file}: is not what evaluate --costs --json writes: {"model": …, "sure": {CHOICE: confidence}}`);
   return { model, thresholds: sure as Record<string, number | null> };
 }

@@ -186,14 +186,7 @@ export const RECORD_OPTIONS = {
 } as const;
 
 /** The values of those options. @throws UsageError. */
-export function recordOptions(values: {
-  readonly separator?: string | undefined;
-  readonly 'input-column'?: string | undefined;
-  readonly 'instruction-column'?: string | undefined;
-}): {
-  readonly separator: string | undefined;
-  readonly fields: { readonly input: string; readonly instruction: string };
-} {
+export function recordOptions(values: { readonly [name in keyof typeof RECORD_OPTIONS]?: string | undefined }) {
   const separator = values.separator === 'tab' || values.separator === '\\t' ? '\t' : values.separator;
   if (separator !== undefined && (separator.length !== 1 || /["\r\n\w]/.test(separator)))
     throw new UsageError(`--separator: '${separator}' is not one sign that can separate columns`);

@@ -60,18 +60,13 @@ export const KEY_COMMANDS: readonly Command[] = [
       const { values } = readArguments(args, LIST);
       const owner = values.owner === undefined ? undefined : ownerFrom(values.owner);
       const { records, unreadable } = await withStores(terminal, ({ keys }) => keysOf(keys, owner));
-      printList(
-        terminal,
-        values.json,
-        ['KEY', 'OWNER', 'LABEL', 'CREATED', 'LAST USED', 'STATE', 'LIMITS'],
-        [
-          ...records.map((record) => ({ row: rowOf(record), plain: plain(record) })),
-          ...unreadable.map(({ name, owner: whose }) => ({
-            row: [name, whose ?? '', '', '', '', 'not readable', ''],
-            plain: { key_id: name, owner: whose ?? null, readable: false },
-          })),
-        ],
-      );
+      const head = ['KEY', 'OWNER', 'LABEL', 'CREATED', 'LAST USED', 'STATE', 'LIMITS'];
+      const broken = unreadable.map(({ name, owner: whose }) => ({
+        row: [name, whose ?? '', '', '', '', 'not readable', ''],
+        plain: { key_id: name, owner: whose ?? null, readable: false },
+      }));
+      const sound = records.map((record) => ({ row: rowOf(record), plain: plain(record) }));
+      printList(terminal, values.json, head, [...sound, ...broken]);
       if (unreadable.length > 0)
         throw new Error(`${unreadable.length} keys could not be read; 'umpire keys revoke' ends them all the same`);
     },
@@ -158,11 +153,7 @@ export const KEY_COMMANDS: readonly Command[] = [
     async run(args, terminal) {
       const entries = await importedFrom(terminal, readArguments(args, {}, [], 1).positionals[0], 'key');
       let added = 0;
-      await addAll(
-        terminal,
-        () => entries,
-        (_, isNew) => (added += Number(isNew)),
-      );
+      await addAll(terminal, entries, (_, isNew) => (added += Number(isNew)));
       terminal.out(`${added} added, ${entries.length - added} existed`);
     },
   },

@@ -49,19 +49,15 @@ export const EXAMPLE_OPTIONS = {
   'label-column': option('NAME', 'the field that holds the label', 'label'),
 } as const;
 
-/** The values of those options. @throws UsageError. */
+/** The values of those options, and of `--instruction`. @throws UsageError. */
 export function exampleOptions(
-  values: Parameters<typeof recordOptions>[0] & {
-    readonly instruction?: string | undefined;
-    readonly 'label-column'?: string | undefined;
+  values: {
+    readonly [name in keyof typeof EXAMPLE_OPTIONS | 'instruction']?: string | undefined;
   },
 ): ExampleOptions {
   const { separator, fields } = recordOptions(values);
-  return {
-    instruction: values.instruction,
-    separator,
-    fields: { ...fields, label: values['label-column'] ?? 'label' },
-  };
+  const { instruction, 'label-column': label = 'label' } = values;
+  return { instruction, separator, fields: { ...fields, label } };
 }
 
 const USUAL_FIELDS = { input: 'input', instruction: 'instruction', label: 'label' };
@@ -160,9 +156,7 @@ function distinct(all: readonly Example[], choices: readonly string[]): Pick<Exa
 }
 
 /** The first five of a list. */
-function some(all: readonly string[]): string {
-  return `${all.slice(0, 5).join(', ')}${all.length > 5 ? ', …' : ''}`;
-}
+const some = (all: readonly string[]): string => `${all.slice(0, 5).join(', ')}${all.length > 5 ? ', …' : ''}`;
 
 /** Leaves out what is nearly the same as one of the `known` examples, and says so. */
 export function withoutKnown(file: ExampleFile, known: readonly Example[]): ExampleFile {
