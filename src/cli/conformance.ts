@@ -26,13 +26,12 @@ export const CONFORMANCE_COMMAND: Command = {
   async run(args, terminal) {
     const { values } = readArguments(args, OPTIONS);
     const { CHECKS } = await import('../../conformance/checks.ts');
-    if (values.list === true && values.json === true) {
-      terminal.out(JSON.stringify(CHECKS.map(({ id, section, promise, tried }) => ({ id, section, promise, tried }))));
-      return;
-    }
     if (values.list === true) {
-      for (const { id, section, promise, tried } of CHECKS)
-        terminal.out(`${id} (${section}): ${promise}. Tried: ${tried}`);
+      const list = CHECKS.map(({ id, section, promise, tried }) => ({ id, section, promise, tried }));
+      if (values.json === true) terminal.out(JSON.stringify(list));
+      else
+        for (const { id, section, promise, tried } of list)
+          terminal.out(`${id} (${section}): ${promise}. Tried: ${tried}`);
       return;
     }
     const { createCaller } = await import('../../conformance/caller.ts');
@@ -79,5 +78,5 @@ function show(outcome: Outcome, { out }: Terminal): void {
 
 function plain({ kind, check, ...more }: Outcome): object {
   const { id, section, promise, tried } = check;
-  return { id, section, promise, tried, outcome: kind, ...('reason' in more ? { reason: more.reason } : {}) };
+  return { id, section, promise, tried, outcome: kind, ...more };
 }

@@ -95,9 +95,10 @@ export function readExamples(
   return { problems, texts, ...distinct(examples, choices) };
 }
 
-/** Problems as lines for the operator, ordered by their place in the file. */
+/** Problems as lines for the operator, ordered by their place in the file; those of no line, 0, come first. */
 export function problemLines(problems: readonly LineProblem[]): readonly string[] {
-  return problems.toSorted((a, b) => a.line - b.line).map(({ line, problem }) => `line ${line}: ${problem}`);
+  const sorted = problems.toSorted((a, b) => a.line - b.line);
+  return sorted.map(({ line, problem }) => (line === 0 ? problem : `line ${line}: ${problem}`));
 }
 
 /** @throws Error with a line for each problem, if there are any. */
