@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readArguments } from './arguments.ts';
 import { serveSite, serviceFrom } from './bridge.ts';
 import { type Command, option, repeatable } from './command.ts';
+import { keyFrom } from './decide/decide.ts';
 
 const OPTIONS = {
   url: option('URL', 'where the service listens, such as http://localhost:8080; needed'),

@@ -56,7 +56,7 @@ for (const [args, problem] of [
   ['ask --question q text', /either choices or --catalog ID are needed/],
   ['ask --question q --catalog c text a', /either choices or --catalog ID are needed/],
   ['ask --question q --url http://a:b@c text a b', /--url: must not hold a user/],
-  ['decide', /--url URL is needed/],
+  ['decide', /--model MODEL is needed/],
   ['decide --url ftp://a --model m --catalog c', /--url: must be http/],
   ['decide --url http://a:b@c --model m --catalog c', /--url: must not hold a user/],
   ['decide --url http://a --model m', /either --catalog or --choices is needed/],

@@ -1,7 +1,7 @@
 /** `umpire ask …`: one decision through a running service, for whoever tries it. */
 import { readArguments } from '../arguments.ts';
-import { type Command, flag, option, type Terminal, UsageError } from '../command.ts';
-import { KEY_OPTIONS, keyFrom, serviceFrom } from './decide.ts';
+import { type Command, flag, option, UsageError } from '../command.ts';
+import { keyFrom, SERVICE_OPTIONS, serviceFrom } from './decide.ts';
 import { type Answered, DecidingClient, nameOf } from './deciding-client.ts';
 
 /** The model that is asked where none is named: the one that the README begins with. */
@@ -11,8 +11,7 @@ const OPTIONS = {
   question: option('TEXT', 'what is asked about the text; needed'),
   catalog: option('ID', 'a stored catalog, in place of choices'),
   model: option('MODEL', 'the model that decides', USUAL_MODEL),
-  url: option('URL', 'where the service is', 'PORT of this machine'),
-  ...KEY_OPTIONS,
+  ...SERVICE_OPTIONS,
   json: flag('the answer as one line of JSON'),
 } as const;
 
@@ -43,7 +42,8 @@ export const ASK_COMMAND: Command = {
     if (instruction === undefined) throw new UsageError('--question TEXT is needed');
     if ((catalog === undefined) === (choices.length === 0))
       throw new UsageError('either choices or --catalog ID are needed; quote a choice that has spaces');
-    const base = serviceFrom(values.url ?? `http://localhost:${portOf(terminal)}`);
+    const input = text === '-' ? (await terminal.input()).replace(/\r?\n$/, '') : text;
+    const base = serviceFrom(values.url, terminal);
     const client = new DecidingClient(base, await keyFrom(values, terminal));
     const asked = { model, input, instruction, ...(catalog === undefined ? { choices } : { catalog }) };
     const attempt = await client.attempt(asked, new AbortController().signal);

@@ -9,20 +9,20 @@ import { DecidingClient } from './deciding-client.ts';
 import { readTextFile } from './lines.ts';
 import { entriesOf, RECORD_OPTIONS, recordOptions } from './records.ts';
 
-/** The options that give a command the key of a caller. */
-export const KEY_OPTIONS = {
+/** The options that say which service decides, and for the holder of which key. */
+export const SERVICE_OPTIONS = {
+  url: option('URL', 'where the service is', 'PORT of this machine'),
   key: option('KEY', 'the key; other users of this machine may see it', 'UMPIRE_KEY'),
   'key-file': option('FILE', 'a file that holds the key'),
 } as const;
 
 const OPTIONS = {
-  url: option('URL', 'where the service is, such as https://decide.example; needed'),
   model: option('MODEL', 'the model, or one revision of it; needed'),
   catalog: option('ID', 'a stored catalog of the owner of the key'),
   choices: option('FILE', 'choices in place of a catalog: a JSON array, or one a line'),
   instruction: option('TEXT', 'the instruction of records that have none'),
   ...RECORD_OPTIONS,
-  ...KEY_OPTIONS,
+  ...SERVICE_OPTIONS,
   out: option('FILE', 'where the answers go', 'standard output'),
   resume: flag('continues after what an interrupted run left in the file of --out'),
   format: option('json|csv', 'JSON lines or CSV', 'as the records'),
@@ -64,7 +64,7 @@ export const DECIDE_COMMAND: Command = {
     const atOnce = wholeWithin('--at-once', values['at-once'] ?? '64', 1, MOST_AT_ONCE);
     await decideFile(
       {
-        client: new DecidingClient(serviceFrom(url), await keyFrom(values, terminal)),
+        client: new DecidingClient(serviceFrom(values.url, terminal), await keyFrom(values, terminal)),
         asked: {
           model,
           ...(catalog === undefined ? {} : { catalog }),
@@ -99,7 +99,7 @@ export function serviceFrom(text: string | undefined, { env }: Terminal): URL {
 
 /** The key that the options or the environment give, if any. @throws UsageError for what is no key. */
 export async function keyFrom(
-  { key, 'key-file': file }: { readonly [name in keyof typeof KEY_OPTIONS]?: string | undefined },
+  { key, 'key-file': file }: { readonly [name in 'key' | 'key-file']?: string | undefined },
   { env }: Terminal,
 ): Promise<string | undefined> {
   if (key !== undefined && file !== undefined) throw new UsageError('--key or --key-file, not both');

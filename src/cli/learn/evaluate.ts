@@ -12,7 +12,7 @@ import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../../learning
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, flag, Interrupted, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
-import { choicesIn, KEY_OPTIONS, keyFrom, serviceFrom } from '../decide/decide.ts';
+import { choicesIn, keyFrom, SERVICE_OPTIONS, serviceFrom } from '../decide/decide.ts';
 import { type Asked, DecidingClient, nameOf } from '../decide/deciding-client.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { interruptible, outcomesOf } from '../decide/pace.ts';
@@ -42,8 +42,8 @@ const OPTIONS = {
   instruction: option('TEXT', 'the instruction of examples that have none'),
   ...EXAMPLE_OPTIONS,
   costs: option('FILE', 'JSON with what mistakes and people cost; finds what costs least'),
+  ...SERVICE_OPTIONS,
   url: option('URL', 'a running service that decides, in place of the folder of models'),
-  ...KEY_OPTIONS,
   json: flag('the figures as one line of JSON'),
   report: option('FILE.html', 'writes a page for people who decide'),
 } as const;
@@ -70,7 +70,7 @@ export const EVALUATE_COMMAND: Command = {
     if (!byCatalog && !byModel)
       throw new UsageError('--catalog with --owner or --url, or --model and --choices are needed');
     const client =
-      url === undefined ? undefined : new DecidingClient(serviceFrom(url), await keyFrom(values, terminal));
+      url === undefined ? undefined : new DecidingClient(serviceFrom(url, terminal), await keyFrom(values, terminal));
     const [path = ''] = positionals;
     const text = await readTextFile(path);
     const { record, learnedFrom } = byModel
@@ -89,6 +89,8 @@ export const EVALUATE_COMMAND: Command = {
       client === undefined
         ? await decideAll(terminal, record, file)
         : await answersThrough(client, asked, file, terminal);
+    if (learnedFrom === '' && name.includes(', learned '))
+      terminal.err('the catalog keeps no examples: if it learned from these, it seems far better here than it is');
     const quality = qualityOf(answers);
     const cost = costFigures(answers, record.choices.toSorted(), costs);
     const report = { catalog, model: name, file: path, date: new Date(), quality, answers, examples };
@@ -145,7 +147,6 @@ async function answersThrough(
   terminal: Terminal,
 ): Promise<{ readonly name: string; readonly answers: readonly JudgedAnswer[] }> {
   refuse(problems);
-  if (examples.length === 0) throw new Error('there are no examples');
   const stop = interruptible(terminal);
   const answers: JudgedAnswer[] = [];
   const refused: LineProblem[] = [];

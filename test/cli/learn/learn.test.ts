@@ -64,6 +64,10 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   t.true(right(before) < 8);
 
   write(15);
+  // Whoever measures on what was learned from is told so, where nobody can leave it out.
+  t.is((await umpire(`learn ${target} ${file}`)).status, 0);
+  const fooled = await umpire(`evaluate ${target} ${file}`);
+  t.regex(fooled.err, /keeps no examples: if it learned from these, it seems far better/);
   const taught = await umpire(`learn ${target} --keep-examples ${file}`);
   t.is(taught.status, 0, taught.err);
   t.regex(taught.out, /letters: learned weights for tiny@r1, digest [0-9a-f]{16}; every server/);
@@ -85,6 +89,7 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   const measured = await umpire(`evaluate ${target} --json ${file}`);
   t.is(measured.status, 0, measured.err);
   t.true(JSON.parse(measured.out).accuracy.share > 0.5);
+  t.notRegex(measured.err, /far better/);
   const exported = await umpire('catalogs export --owner acme');
   writeFileSync(file, exported.out);
   await send(service.port, { method: 'DELETE', path: '/v1/catalogs/letters', headers });
