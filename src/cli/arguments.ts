@@ -52,6 +52,13 @@ export function durationFrom(value: string): number {
   return Number(groups.count) * unit;
 }
 
+/** The whole number within these bounds that is the value of the option `name`. */
+export function wholeWithin(name: string, text: string, least: number, most: number): number {
+  const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= least && value <= most) return value;
+  throw new UsageError(`${name}: must be a whole number from ${least} to ${most}`);
+}
+
 /** The http or https URL that is the value of the option `name`. */
 export function urlFrom(name: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -74,4 +81,26 @@ export function printTable(terminal: Terminal, head: readonly string[], rows: re
         .trimEnd(),
     );
   }
+}
+
+/** One thing of a list: its row in a table, and its object in JSON. */
+export interface Listed {
+  readonly row: readonly string[];
+  readonly plain: object;
+}
+
+/** Prints a list: as a table, or for programs as one line of JSON. */
+export function printList(
+  terminal: Terminal,
+  json: boolean | undefined,
+  head: readonly string[],
+  list: readonly Listed[],
+): void {
+  if (json === true) terminal.out(JSON.stringify(list.map(({ plain }) => plain)));
+  else
+    printTable(
+      terminal,
+      head,
+      list.map(({ row }) => row),
+    );
 }

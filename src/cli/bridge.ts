@@ -3,25 +3,15 @@ import type { Metrics } from '../front/metrics.ts';
 import type { Site } from '../front/port.ts';
 import type { Umpire } from '../front/umpire.ts';
 import { readArguments } from './arguments.ts';
-import { type Command, type Terminal, UsageError } from './command.ts';
+import { type Command, option, repeatable, type Terminal, UsageError } from './command.ts';
 
 const OPTIONS = {
-  url: { type: 'string', value: 'URL', meaning: 'where the service listens, such as http://localhost:8080; needed' },
-  port: { type: 'string', value: 'PORT', meaning: 'where it listens; 0 takes a free port', otherwise: '8090' },
-  host: { type: 'string', value: 'ADDRESS', meaning: 'the address to listen on', otherwise: '127.0.0.1' },
-  alias: {
-    type: 'string',
-    value: 'NAME=MODEL',
-    multiple: true,
-    meaning: 'a name that clients use for a model, such as jev-latest=umpire-mini',
-  },
-  keys: {
-    type: 'string',
-    value: 'HOW',
-    meaning: 'pass: on to the service; require: from every caller; drop: where the service has none',
-    otherwise: 'pass',
-  },
-  'metrics-port': { type: 'string', value: 'PORT', meaning: 'where GET /metrics is served', otherwise: 'off' },
+  url: option('URL', 'where the service listens, such as http://localhost:8080; needed'),
+  port: option('PORT', 'where it listens; 0 takes a free port', '8090'),
+  host: option('ADDRESS', 'the address to listen on', '127.0.0.1'),
+  alias: repeatable('NAME=MODEL', 'a name that clients use for a model, such as jev-latest=umpire-mini'),
+  keys: option('HOW', 'pass: on to the service; require: from every caller; drop: where the service has none', 'pass'),
+  'metrics-port': option('PORT', 'where GET /metrics is served', 'off'),
 } as const;
 
 /** The command `umpire bridge`. */

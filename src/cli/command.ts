@@ -60,11 +60,29 @@ export interface Command {
   run(args: readonly string[], terminal: Terminal): Promise<void>;
 }
 
+/** An option with a value: how the help page calls that, what the option means, and its default. */
+export function option(value: string, meaning: string, otherwise?: string) {
+  return { type: 'string', value, meaning, ...(otherwise === undefined ? {} : { otherwise }) } as const;
+}
+/** An option with a value that may be given several times. */
+export function repeatable(value: string, meaning: string, otherwise?: string) {
+  return { ...option(value, meaning, otherwise), multiple: true } as const;
+}
+/** An option without a value. */
+export function flag(meaning: string) {
+  return { type: 'boolean', meaning } as const;
+}
 /** `--json`, for the commands that print a list: programs read it in place of the table. */
-export const JSON_OPTION = { type: 'boolean', meaning: 'the list as one line of JSON' } as const;
-
+export const JSON_OPTION = flag('the list as one line of JSON');
 /** `--owner`, for commands that need one. */
-export const OWNER_OPTION = { type: 'string', value: 'NAME', meaning: 'who owns the catalogs; needed' } as const;
+export const OWNER_OPTION = option('NAME', 'who owns the catalogs; needed');
+/** `--owner`, for commands that do with all owners what they can do with one. */
+export const ANY_OWNER_OPTION = option('NAME', 'of this owner alone');
+/** The options that name one catalog of an owner's. */
+export const CATALOG_OPTIONS = {
+  owner: option('NAME', 'who owns the catalog; needed'),
+  catalog: option('ID', 'the catalog; needed'),
+} as const;
 
 /** The arguments are wrong: the command ends with status 2. */
 export class UsageError extends Error {

@@ -2,17 +2,17 @@
 import { readFile } from 'node:fs/promises';
 import type { Outcome } from '../../conformance/run.ts';
 import { readArguments, urlFrom } from './arguments.ts';
-import { type Command, type Terminal, UsageError } from './command.ts';
+import { type Command, flag, option, repeatable, type Terminal, UsageError } from './command.ts';
 
 const OPTIONS = {
-  url: { type: 'string', value: 'URL', meaning: 'where the service is, such as https://decide.example; needed' },
-  grpc: { type: 'string', value: 'URL', meaning: 'where it speaks HTTP/2, if elsewhere', otherwise: 'as --url' },
-  model: { type: 'string', value: 'ID', meaning: 'the model to decide with', otherwise: 'the first that is ready' },
-  ca: { type: 'string', value: 'FILE', meaning: 'a certificate authority of your own, PEM' },
-  insecure: { type: 'boolean', meaning: 'accepts any certificate' },
-  skip: { type: 'string', value: 'PREFIX', multiple: true, meaning: 'leaves out checks whose names begin so' },
-  json: { type: 'boolean', meaning: 'every check with its outcome, as one line of JSON' },
-  list: { type: 'boolean', meaning: 'shows what each check promises and tries nothing; with --json for programs' },
+  url: option('URL', 'where the service is, such as https://decide.example; needed'),
+  grpc: option('URL', 'where it speaks HTTP/2, if elsewhere', 'as --url'),
+  model: option('ID', 'the model to decide with', 'the first that is ready'),
+  ca: option('FILE', 'a certificate authority of your own, PEM'),
+  insecure: flag('accepts any certificate'),
+  skip: repeatable('PREFIX', 'leaves out checks whose names begin so'),
+  json: flag('every check with its outcome, as one line of JSON'),
+  list: flag('shows what each check promises and tries nothing; with --json for programs'),
 } as const;
 
 /** The command `umpire conformance`. */
@@ -26,13 +26,12 @@ export const CONFORMANCE_COMMAND: Command = {
   async run(args, terminal) {
     const { values } = readArguments(args, OPTIONS);
     const { CHECKS } = await import('../../conformance/checks.ts');
-    if (values.list === true && values.json === true) {
-      terminal.out(JSON.stringify(CHECKS.map(({ id, section, promise, tried }) => ({ id, section, promise, tried }))));
-      return;
-    }
     if (values.list === true) {
-      for (const { id, section, promise, tried } of CHECKS)
-        terminal.out(`${id} (${section}): ${promise}. Tried: ${tried}`);
+      const list = CHECKS.map(({ id, section, promise, tried }) => ({ id, section, promise, tried }));
+      if (values.json === true) terminal.out(JSON.stringify(list));
+      else
+        for (const { id, section, promise, tried } of list)
+          terminal.out(`${id} (${section}): ${promise}. Tried: ${tried}`);
       return;
     }
     const { createCaller } = await import('../../conformance/caller.ts');
@@ -77,14 +76,7 @@ function show(outcome: Outcome, { out }: Terminal): void {
   for (const line of outcome.reason.split('\n')) out(`    ${line}`);
 }
 
-function plain(outcome: Outcome): object {
-  const { id, section, promise, tried } = outcome.check;
-  return {
-    id,
-    section,
-    promise,
-    tried,
-    outcome: outcome.kind,
-    ...('reason' in outcome ? { reason: outcome.reason } : {}),
-  };
+function plain({ kind, check, ...more }: Outcome): object {
+  const { id, section, promise, tried } = check;
+  return { id, section, promise, tried, outcome: kind, ...more };
 }

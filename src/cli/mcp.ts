@@ -2,21 +2,16 @@
 import { once } from 'node:events';
 import { readArguments } from './arguments.ts';
 import { serveSite, serviceFrom } from './bridge.ts';
-import type { Command } from './command.ts';
+import { type Command, option, repeatable } from './command.ts';
 import { keyFrom } from './decide/decide.ts';
 
 const OPTIONS = {
-  url: { type: 'string', value: 'URL', meaning: 'where the service listens, such as http://localhost:8080; needed' },
-  model: { type: 'string', value: 'NAME', meaning: 'the model of decisions that name none', otherwise: 'umpire-mini' },
-  catalog: {
-    type: 'string',
-    value: 'ID',
-    multiple: true,
-    meaning: 'a catalog that list_catalogs shows to whom it belongs',
-  },
-  port: { type: 'string', value: 'PORT', meaning: 'serves streamable HTTP there, at /mcp', otherwise: 'stdio' },
-  host: { type: 'string', value: 'ADDRESS', meaning: 'the address to listen on', otherwise: '127.0.0.1' },
-  'metrics-port': { type: 'string', value: 'PORT', meaning: 'where GET /metrics is served', otherwise: 'off' },
+  url: option('URL', 'where the service listens, such as http://localhost:8080; needed'),
+  model: option('NAME', 'the model of decisions that name none', 'umpire-mini'),
+  catalog: repeatable('ID', 'a catalog that list_catalogs shows to whom it belongs'),
+  port: option('PORT', 'serves streamable HTTP there, at /mcp', 'stdio'),
+  host: option('ADDRESS', 'the address to listen on', '127.0.0.1'),
+  'metrics-port': option('PORT', 'where GET /metrics is served', 'off'),
 } as const;
 
 /** The command `umpire mcp`. */

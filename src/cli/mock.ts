@@ -1,13 +1,13 @@
 /** `umpire mock`: serves the contract without weights, for testing clients. */
 import { isKey, mintKey } from '../domain/keys.ts';
 import type { ModelLimits, ModelStatus } from '../engine/engine.ts';
-import { readArguments } from './arguments.ts';
-import { type Command, UsageError } from './command.ts';
+import { readArguments, wholeWithin } from './arguments.ts';
+import { type Command, option, repeatable, UsageError } from './command.ts';
 
 /** A value of `--model`: id, revision and status. */
 const NAME = /^([a-z0-9][a-z0-9._-]{0,63})(?:@([a-z0-9][a-z0-9._-]{0,63}))?(?:=(ready|unavailable|disabled))?$/;
 /** Limits of models that are not shipped: those of the contract's example descriptor. */
-const DEFAULT_LIMITS = { 'input-tokens': '512', 'candidate-tokens': '128', choices: '300' } as const;
+const DEFAULT_LIMITS: ModelLimits = { inputTokens: 512, candidateTokens: 128, choices: 300 };
 
 /** The models that Umpire is shipped with, by the names that clients ask for, with their limits. */
 const SHIPPED: Readonly<Record<string, ModelLimits>> = {
@@ -18,38 +18,20 @@ const SHIPPED: Readonly<Record<string, ModelLimits>> = {
 };
 /** The models of a mock that is given no `--model`. */
 const DEFAULT_MODELS = Object.keys(SHIPPED);
-const otherwise = (limit: keyof typeof DEFAULT_LIMITS): string => `the shipped models' own; ${DEFAULT_LIMITS[limit]}`;
+const otherwise = (limit: number): string => `the shipped models' own; ${limit}`;
 
 const OPTIONS = {
-  port: { type: 'string', value: 'PORT', meaning: 'where it listens; 0 takes a free port', otherwise: 'PORT' },
-  model: {
-    type: 'string',
-    value: 'NAME',
-    multiple: true,
-    meaning: 'a model as ID[@REVISION][=STATUS], STATUS ready, unavailable or disabled',
-    otherwise: DEFAULT_MODELS.join(' and '),
-  },
-  fault: {
-    type: 'string',
-    value: 'SPEC:RATE',
-    multiple: true,
-    meaning: 'a fault and the share of requests that get it, such as 429:0.1',
-    otherwise: 'none',
-  },
-  seed: { type: 'string', value: 'N', meaning: 'seed of the random faults', otherwise: '1' },
-  'input-tokens': {
-    type: 'string',
-    value: 'N',
-    meaning: "the models' limit",
-    otherwise: otherwise('input-tokens'),
-  },
-  'candidate-tokens': {
-    type: 'string',
-    value: 'N',
-    meaning: "the models' limit",
-    otherwise: otherwise('candidate-tokens'),
-  },
-  choices: { type: 'string', value: 'N', meaning: "the models' limit", otherwise: DEFAULT_LIMITS.choices },
+  port: option('PORT', 'where it listens; 0 takes a free port', 'PORT'),
+  model: repeatable(
+    'NAME',
+    'a model as ID[@REVISION][=STATUS], STATUS ready, unavailable or disabled',
+    DEFAULT_MODELS.join(' and '),
+  ),
+  fault: repeatable('SPEC:RATE', 'a fault and the share of requests that get it, such as 429:0.1', 'none'),
+  seed: option('N', 'seed of the random faults', '1'),
+  'input-tokens': option('N', "the models' limit", otherwise(DEFAULT_LIMITS.inputTokens)),
+  'candidate-tokens': option('N', "the models' limit", otherwise(DEFAULT_LIMITS.candidateTokens)),
+  choices: option('N', "the models' limit", String(DEFAULT_LIMITS.choices)),
 } as const;
 
 /** The command `umpire mock`. */
@@ -68,40 +50,31 @@ export const MOCK_COMMAND: Command = {
     const { startMock } = await import('../mock/start-mock.ts');
     const { parseFault } = await import('../mock/faults.ts');
     const { createLogger, LOG_LEVELS } = await import('../logger.ts');
-    const count = (name: keyof typeof DEFAULT_LIMITS, most: number): number =>
-      whole(`--${name}`, values[name] ?? DEFAULT_LIMITS[name], 2, most);
+    const count = (name: 'input-tokens' | 'candidate-tokens' | 'choices', usual: number, most: number): number =>
+      wholeWithin(`--${name}`, values[name] ?? String(usual), 2, most);
+    const limitsOf = ({ inputTokens, candidateTokens, choices }: ModelLimits): ModelLimits => ({
+      inputTokens: count('input-tokens', inputTokens, 1_000_000),
+      candidateTokens: count('candidate-tokens', candidateTokens, 1_000_000),
+      choices: count('choices', choices, 300),
+    });
     const { LOG_LEVEL, UMPIRE_KEY, UMPIRE_OTHER_KEY, ...env } = terminal.env;
     const key = UMPIRE_KEY || mintKey();
     const keys = UMPIRE_OTHER_KEY ? { mock: key, other: UMPIRE_OTHER_KEY } : { mock: key };
     if (!Object.values(keys).every(isKey)) {
       throw new UsageError('UMPIRE_KEY: must be what `umpire keys create` or an earlier mock printed');
     }
-    const limits = {
-      inputTokens: count('input-tokens', 1_000_000),
-      candidateTokens: count('candidate-tokens', 1_000_000),
-      choices: count('choices', 300),
-    };
     const models = (values.model ?? DEFAULT_MODELS).map(modelFrom).map((model) => {
       const shipped = SHIPPED[`${model.id}@${model.revision}`];
-      if (shipped === undefined) return model;
-      return {
-        ...model,
-        limits: {
-          inputTokens: values['input-tokens'] === undefined ? shipped.inputTokens : limits.inputTokens,
-          candidateTokens: values['candidate-tokens'] === undefined ? shipped.candidateTokens : limits.candidateTokens,
-          choices: values.choices === undefined ? shipped.choices : limits.choices,
-        },
-      };
+      return shipped === undefined ? model : { ...model, limits: limitsOf(shipped) };
     });
     const faults = (values.fault ?? []).map((fault) => {
       const at = fault.lastIndexOf(':');
       const spec = parseFault(fault.slice(0, Math.max(at, 0)));
-      const rate = /^(0(\.\d{1,6})?|1(\.0{1,6})?)$/.test(fault.slice(at + 1))
-        ? Number(fault.slice(at + 1))
-        : Number.NaN;
-      if (Number.isNaN(rate)) throw new UsageError(`--fault ${fault}: must end in a rate from 0 to 1, such as 429:0.1`);
+      const rate = fault.slice(at + 1);
+      if (!/^(0(\.\d{1,6})?|1(\.0{1,6})?)$/.test(rate))
+        throw new UsageError(`--fault ${fault}: must end in a rate from 0 to 1, such as 429:0.1`);
       if ('problem' in spec) throw new UsageError(`--fault ${fault}: ${spec.problem}`);
-      return { spec: spec.value, rate };
+      return { spec: spec.value, rate: Number(rate) };
     });
     const level = LOG_LEVELS.find((level) => level === LOG_LEVEL) ?? 'warn';
     const logger = createLogger(level, { write: (line) => terminal.err(line.trimEnd()) });
@@ -110,10 +83,10 @@ export const MOCK_COMMAND: Command = {
     const mock = await startMock({
       env: { ...env, ...(values.port === undefined ? {} : { PORT: values.port }) },
       models,
-      limits,
+      limits: limitsOf(DEFAULT_LIMITS),
       keys,
       faults,
-      seed: whole('--seed', values.seed ?? '1', 0, 1_000_000_000),
+      seed: wholeWithin('--seed', values.seed ?? '1', 0, 1_000_000_000),
       logger,
     });
     const names = models.map(
@@ -132,10 +105,4 @@ function modelFrom(text: string) {
   const revision = named ?? DEFAULT_MODELS.find((name) => name.startsWith(`${id}@`))?.slice(`${id}@`.length) ?? 'r1';
   if (id === undefined) throw new UsageError(`--model ${text}: must be such as mock, mock@r2 or mock=unavailable`);
   return { id, revision, status: status as ModelStatus };
-}
-
-function whole(name: string, text: string, least: number, most: number): number {
-  const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw new UsageError(`${name}: must be a whole number from ${least} to ${most}`);
 }

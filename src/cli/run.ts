@@ -3,7 +3,7 @@ import { nearest } from '../domain/nearest.ts';
 import { messageOf } from '../engine/errors.ts';
 import { VERSION } from '../version.ts';
 import { visible } from '../visible.ts';
-import { BACKUP_COMMANDS, KEY_MOVING_COMMANDS } from './backup.ts';
+import { BACKUP_COMMANDS } from './backup.ts';
 import { BRIDGE_COMMAND } from './bridge.ts';
 import { CATALOG_DESCRIPTION_COMMANDS } from './catalogs/catalog-descriptions.ts';
 import { CATALOG_SHOW_COMMAND } from './catalogs/catalog-show.ts';
@@ -25,7 +25,6 @@ import { PACK_COMMAND } from './models/packing.ts';
 /** Every command of `umpire`. */
 export const COMMANDS: readonly Command[] = [
   ...KEY_COMMANDS,
-  ...KEY_MOVING_COMMANDS,
   ...CATALOG_COMMANDS,
   CATALOG_SHOW_COMMAND,
   ...CATALOG_DESCRIPTION_COMMANDS,

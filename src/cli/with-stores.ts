@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { createStoreBudget, type StoreBudget } from '../stores/budget.ts';
 import { createStores } from '../stores/create-stores.ts';
 import { describeStore, parseStoreSettings } from '../stores/settings.ts';
-import { SILENT_LOG, type Stores, StoreWriteUnconfirmed } from '../stores/stores.ts';
+import { SILENT_LOG, StoreCorrupt, type Stores, StoreWriteUnconfirmed } from '../stores/stores.ts';
 import type { Terminal } from './command.ts';
 
 /** Milliseconds that one step of a command may wait for stores: an operator can wait longer than a request. */
@@ -46,13 +46,17 @@ export async function withStores<T>(
     return await work(stores);
   } catch (error) {
     if (error instanceof StoreWriteUnconfirmed) {
-      throw new Error(
-        `${error.message}: whether the change was made, or will last, is unknown; look before trying again`,
-        { cause: error },
-      );
+      const unknown = 'whether the change was made, or will last, is unknown; look before trying again';
+      throw new Error(`${error.message}: ${unknown}`, { cause: error });
     }
     throw error;
   } finally {
     await stores.close();
   }
+}
+
+/** The error of a record that cannot be read. @throws any other error. */
+export function ifCorrupt(error: unknown): StoreCorrupt {
+  if (error instanceof StoreCorrupt) return error;
+  throw error;
 }

@@ -5,7 +5,7 @@
  * Probabilistic Linear Discriminant Analysis, 2006): with the covariance S within choices and T of their means, weights
  * are distributed normally with covariance S⁻¹ T S⁻¹.
  */
-import { cholesky, inverseOfLower, timesTransposed, transposed } from './matrix.ts';
+import { centredRows, cholesky, inverseOfLower, product, transposed } from './matrix.ts';
 import type { Parameters, RegressionData, VectorData } from './regression.ts';
 
 /** A mean variance below this is a rounding error: vectors have length 1. */
@@ -25,7 +25,7 @@ export function contrasted(data: RegressionData, counts: Int32Array): Contrasted
   // After the first half of the map, the examples of a choice differ equally in all directions.
   const even = inverseOfLower(cholesky(shrunkSpread(deviations, freedom, width), width), width);
   const choices = means.length / width;
-  const evenMeans = product(lessTheirMean(means, width), even, { rows: choices, columns: width, inner: width });
+  const evenMeans = product(centredRows(means, width).centred, even, { rows: choices, columns: width, inner: width });
   const between = cholesky(shrunkSpread(evenMeans, choices - 1, width), width);
   const square = { rows: width, columns: width, inner: width };
   const map = product(transposed(between, width, width), transposed(even, width, width), square);
@@ -37,11 +37,8 @@ export function contrasted(data: RegressionData, counts: Int32Array): Contrasted
 /** Turns parameters for mapped vectors into those for the original ones. */
 export function beforeMap({ data: { choices, vectors }, map }: Contrasted, at: Parameters): Parameters {
   const { width } = vectors as VectorData;
-  const weights = product(at.subarray(1 + choices), transposed(map, width, width), {
-    rows: choices,
-    columns: width,
-    inner: width,
-  });
+  const sizes = { rows: choices, columns: width, inner: width };
+  const weights = product(at.subarray(1 + choices), transposed(map, width, width), sizes);
   const parameters = at.slice();
   parameters.set(weights, 1 + choices);
   return parameters;
@@ -79,21 +76,4 @@ function shrunkSpread(rows: Float64Array, freedom: number, width: number): Float
   const unit = Math.max(NO_SPREAD, trace / (width * Math.max(1, freedom)));
   const all = freedom + width;
   return spread.map((value, place) => (value / unit + (place % (width + 1) === 0 ? width : 0)) / all);
-}
-
-function lessTheirMean(rows: Float64Array, width: number): Float64Array {
-  const mean = new Float64Array(width);
-  const count = rows.length / width;
-  for (const [place, value] of rows.entries()) mean[place % width] = (mean[place % width] as number) + value / count;
-  return rows.map((value, place) => value - (mean[place % width] as number));
-}
-
-function product(
-  a: Float64Array,
-  b: Float64Array,
-  sizes: { readonly rows: number; readonly columns: number; readonly inner: number },
-): Float64Array {
-  const out = new Float64Array(sizes.rows * sizes.columns);
-  timesTransposed(a, b, out, sizes);
-  return out;
 }

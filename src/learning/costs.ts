@@ -2,6 +2,7 @@
  * The thresholds that cost least: an answer that is sure enough is acted on, and costs something where it is wrong; any
  * other goes to a person, who costs something, too.
  */
+import { meanOf } from './matrix.ts';
 import { type JudgedAnswer, LEAST_ABOVE } from './quality.ts';
 
 /** What mistakes and people cost, in any unit. */
@@ -51,7 +52,7 @@ export function cheapest(answers: readonly JudgedAnswer[], choices: readonly str
     const thresholds = thresholdsOf(places);
     const others = new Set(all).difference(new Set(places));
     drawn.push(thresholds);
-    if (others.size > 0) unseen.push(mean([...others].map((place) => costAt(place, thresholds))));
+    if (others.size > 0) unseen.push(meanOf([...others].map((place) => costAt(place, thresholds))));
   }
   return {
     thresholds: new Map(
@@ -60,8 +61,8 @@ export function cheapest(answers: readonly JudgedAnswer[], choices: readonly str
         return [choice, spread(fitted.get(choice) as number, values)];
       }),
     ),
-    cost: spread(mean(unseen), unseen),
-    actingOnAll: mean(acting),
+    cost: spread(meanOf(unseen), unseen),
+    actingOnAll: meanOf(acting),
     askingAlways: costs.person,
   };
 
@@ -106,10 +107,6 @@ function spread(value: number, values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number): number => sorted[Math.round(share * (sorted.length - 1))] ?? value;
   return { value, low: at(0.025), high: at(0.975) };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }
 
 /** Numbers from 0 to 1 that look random and are always the same (mulberry32). */

@@ -4,7 +4,9 @@
  * before by more than the standard error of the difference. Its temperatures come from a golden-section search, and so
  * does that of a whole model.
  */
+
 import { beforeMap, contrasted } from './contrast.ts';
+import { meanOf } from './matrix.ts';
 import {
   COMPARING,
   fitParameters,
@@ -158,7 +160,7 @@ function judged(data: RegressionData, folds: Int32Array, pulls: Pulls | undefine
   }
   const losses = toProbabilities(data, probabilities);
   const temperature = pulls === undefined ? 1 : temperatureOf(data, logits, () => true);
-  return { pulls, temperature, probabilities, losses, logLoss: mean(losses) };
+  return { pulls, temperature, probabilities, losses, logLoss: meanOf(losses) };
 }
 
 function copyWhere(data: RegressionData, folds: Int32Array, fold: number, from: Float64Array, to: Float64Array): void {
@@ -181,7 +183,7 @@ function temperatureOf(data: RegressionData, logits: Float64Array, counts: (exam
 
 function gainOf(from: HeldOut, to: HeldOut): { readonly gain: number; readonly error: number } {
   const gains = from.losses.map((loss, i) => loss - (to.losses[i] as number));
-  const gain = mean(gains);
+  const gain = meanOf(gains);
   const variance = gains.reduce((sum, each) => sum + (each - gain) ** 2, 0) / Math.max(1, gains.length - 1);
   return { gain, error: Math.sqrt(variance / gains.length) };
 }
@@ -201,10 +203,6 @@ function accuracyOf({ examples, choices, labels }: RegressionData, probabilities
     if (!higher) right++;
   }
   return right / examples;
-}
-
-function mean(values: Float64Array): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 const RATIO = (Math.sqrt(5) - 1) / 2;

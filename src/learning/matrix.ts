@@ -97,3 +97,29 @@ export function inverseOfLower(lower: Float64Array, size: number): Float64Array 
   }
   return inverse;
 }
+
+/** The product a [rows, inner] · b [columns, inner]ᵀ, in a matrix of its own. */
+export function product(
+  a: Float64Array,
+  b: Float64Array,
+  sizes: { readonly rows: number; readonly columns: number; readonly inner: number },
+): Float64Array {
+  const out = new Float64Array(sizes.rows * sizes.columns);
+  timesTransposed(a, b, out, sizes);
+  return out;
+}
+
+/** The mean of rows [rows, width], and the rows less their mean. */
+export function centredRows(rows: Float64Array, width: number) {
+  const mean = new Float64Array(width);
+  const count = rows.length / width;
+  for (const [place, value] of rows.entries()) mean[place % width] = (mean[place % width] as number) + value / count;
+  return { mean, centred: rows.map((value, place) => value - (mean[place % width] as number)) };
+}
+
+/** The mean of values; 0 of none. */
+export function meanOf(values: Float64Array | readonly number[]): number {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return sum / Math.max(1, values.length);
+}

@@ -1,4 +1,5 @@
 /** How good answers with known labels are, and from which confidence upwards they can be acted on. */
+import { meanOf } from './matrix.ts';
 
 /** One answer whose label is known. It is right if the choice is the label. */
 export interface JudgedAnswer {
@@ -19,11 +20,8 @@ export interface Share {
 /** One row of the table: the lowest confidence from which upwards answers are right as often as the target says. */
 export interface Threshold {
   readonly target: number;
-  /** Undefined if no confidence is enough; then so are the fields below. */
-  readonly threshold: number | undefined;
-  /** The share of all texts at or above it. */
-  readonly coverage: number | undefined;
-  readonly accuracy: Share | undefined;
+  /** Undefined if no confidence is enough. `coverage`: the share of all texts at or above it. */
+  readonly found?: { readonly threshold: number; readonly coverage: number; readonly accuracy: Share };
 }
 
 /** A label and another choice that was answered in its place. */
@@ -82,7 +80,7 @@ export function qualityOf(answers: readonly JudgedAnswer[]): AnswerQuality {
     answers: answers.length,
     accuracy: wilson(right, answers.length),
     macroF1: macroF1(answers),
-    logLoss: mean(answers.map(({ ofLabel }) => -Math.log(Math.max(1e-6, ofLabel)))),
+    logLoss: meanOf(answers.map(({ ofLabel }) => -Math.log(Math.max(1e-6, ofLabel)))),
     ece: reliabilityOf(answers).reduce(
       (sum, bin) => sum + (bin.count / answers.length) * Math.abs(bin.confidence - bin.accuracy.share),
       0,
@@ -102,7 +100,7 @@ export function reliabilityOf(answers: readonly JudgedAnswer[], bins = BINS): re
     .filter((part) => part.length > 0)
     .map((part) => ({
       count: part.length,
-      confidence: mean(part.map(({ confidence }) => confidence)),
+      confidence: meanOf(part.map(({ confidence }) => confidence)),
       accuracy: wilson(part.filter(isRight).length, part.length),
     }));
 }
@@ -120,7 +118,7 @@ export function wilson(hits: number, count: number): Share {
 function thresholdFor(answers: readonly JudgedAnswer[], target: number): Threshold {
   const sorted = answers.toSorted((a, b) => b.confidence - a.confidence);
   let right = 0;
-  let found: Omit<Threshold, 'target'> = { threshold: undefined, coverage: undefined, accuracy: undefined };
+  let found: Threshold['found'];
   for (const [place, answer] of sorted.entries()) {
     if (isRight(answer)) right++;
     const count = place + 1;
@@ -128,7 +126,7 @@ function thresholdFor(answers: readonly JudgedAnswer[], target: number): Thresho
     if (count < Math.min(LEAST_ABOVE, answers.length)) continue;
     found = { threshold: answer.confidence, coverage: count / answers.length, accuracy: wilson(right, count) };
   }
-  return { target, ...found };
+  return found === undefined ? { target } : { target, found };
 }
 
 function confusionsOf(answers: readonly JudgedAnswer[]): readonly Confusion[] {
@@ -153,7 +151,7 @@ function confusionsOf(answers: readonly JudgedAnswer[]): readonly Confusion[] {
 
 /** Mean F1 of the choices that occur as label or answer. */
 function macroF1(answers: readonly JudgedAnswer[]): number {
-  return mean([...countsOf(answers).values()].map(({ hits, asked, given }) => (2 * hits) / (asked + given)));
+  return meanOf([...countsOf(answers).values()].map(({ hits, asked, given }) => (2 * hits) / (asked + given)));
 }
 
 function choicesOf(answers: readonly JudgedAnswer[]): readonly ChoiceQuality[] {
@@ -185,8 +183,4 @@ function countsOf(answers: readonly JudgedAnswer[]) {
 
 function isRight({ label, choice }: JudgedAnswer): boolean {
   return label === choice;
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -9,7 +9,7 @@
  */
 import { logOf } from '../domain/learned.ts';
 import { type LbfgsOptions, minimise } from './lbfgs.ts';
-import { timesTransposed, transposed } from './matrix.ts';
+import { centredRows, timesTransposed, transposed } from './matrix.ts';
 
 /** Scored examples, as columns: the numbers of one choice are contiguous. */
 export interface RegressionData {
@@ -76,10 +76,8 @@ function vectorData(vectors: readonly Float32Array[]): VectorData {
   const examples = vectors.length;
   const rows = new Float64Array(examples * width);
   for (const [i, vector] of vectors.entries()) rows.set(vector, i * width);
-  const mean = new Float64Array(width);
-  for (let i = 0; i < rows.length; i++) mean[i % width] = (mean[i % width] as number) + (rows[i] as number) / examples;
-  for (let i = 0; i < rows.length; i++) rows[i] = (rows[i] as number) - (mean[i % width] as number);
-  return { width, mean, centred: rows, columns: transposed(rows, examples, width) };
+  const { mean, centred } = centredRows(rows, width);
+  return { width, mean, centred, columns: transposed(centred, examples, width) };
 }
 
 /** z of all examples [choices, examples]. */

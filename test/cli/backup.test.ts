@@ -76,6 +76,21 @@ for (const [name, env] of Object.entries(PLACES)) {
       t.is(again[1], '3 keys and 3 catalogs existed and stay as they are');
       await restored.close();
     }
+    // In parts: keys by themselves, and the catalogs of each owner.
+    const target = embedded(`${name}-imported`);
+    for (const [args, count, done] of [
+      ['keys export', 3, 'added'],
+      ['catalogs export --owner acme', 2, 'created'],
+      ['catalogs export --owner without-keys', 1, 'created'],
+    ] as const) {
+      const { out: input } = await umpire(env, ...args.split(' '));
+      const take = () => runUmpire(args.replace('export', 'import').split(' '), { env: target, input });
+      t.is((await take()).out, `${count} ${done}, 0 existed\n`);
+      t.is((await take()).out, `0 ${done}, ${count} existed\n`);
+    }
+    const imported = await openStores(target);
+    t.deepEqual(await content(imported), expected);
+    await imported.close();
   });
 }
 
@@ -86,6 +101,68 @@ test.serial('a restore overwrites nothing', async (t) => {
   await umpire(env, 'restore', join(folder, 'sqlite.backup'));
   t.deepEqual((await stores.catalogs.read('acme', 'a', budget()))?.record.choices, ['mine', 'stays']);
   await stores.close();
+});
+
+test.serial('of one owner alone, written or restored', async (t) => {
+  const file = join(folder, 'acme.backup');
+  const made = await umpire(PLACES.sqlite, 'backup', '--owner', 'acme', file);
+  t.is(made.out, `2 keys and 2 catalogs are in ${file}\n`);
+  const whole = join(folder, 'sqlite.backup');
+  for (const [name, args] of Object.entries({ written: [file], restored: ['--owner', 'acme', whole] })) {
+    const { out } = await umpire(embedded(name), 'restore', ...args);
+    t.is(linesOf(out)[0], '2 keys and 2 catalogs added');
+  }
+});
+
+const TWO = { id: 'x', model: 'm', choices: ['a', 'b'] };
+/** A key's line, and lines of catalogs, that no import takes. */
+const KEY = { hash: 'f'.repeat(64), key_id: 'key_f', owner: 'acme', limits: '{}', created_at: 'x' };
+const BAD_LINES: readonly (readonly [kind: 'keys' | 'catalogs', line: string | object, problem: RegExp])[] = [
+  ['keys', '{', /line 2: is not a JSON object/],
+  ['keys', {}, /line 2: is not a key/],
+  ['keys', { ...KEY, hash: `Z${KEY.hash.slice(1)}` }, /line 2: is not a key/],
+  ['keys', { ...KEY, owner: 'a/b' }, /line 2: is not a key/],
+  ['keys', { kind: 'catalog', owner: 'acme', ...TWO }, /line 2: is not a key/],
+  ['catalogs', { kind: 'key', ...KEY }, /line 2: is not a catalog/],
+  ['catalogs', '{', /line 2: is not a JSON object/],
+  ['catalogs', 'null', /line 2: is not a JSON object/],
+  ['catalogs', {}, /line 2: id and model/],
+  ['catalogs', { ...TWO, id: '../x' }, /line 2: id must be/],
+  ['catalogs', { ...TWO, choices: ['a', 'a'] }, /line 2: choices\[1\] repeats/],
+  ['catalogs', { ...TWO, choices: ['a', 1] }, /line 2: choices must be a list of texts/],
+  ['catalogs', { ...TWO, version: 1 }, /line 2: version must be a text/],
+  ['catalogs', { ...TWO, visibility: 'public' }, /line 2: visibility/],
+  ['catalogs', { ...TWO, examples: 7 }, /line 2: examples must be JSON lines in a text/],
+  ['catalogs', { ...TWO, examples: 'nonsense' }, /line 2: examples must be JSON lines/],
+  ['catalogs', { ...TWO, examples: '{}\n' }, /examples, line 1: input, instruction, label must be/],
+  ['catalogs', { ...TWO, examples: '{"input":"a","instruction":"b","label":"c"}\n' }, /the label "c" is not one/],
+  ['catalogs', { ...TWO, additions: { learned: { bias: [1] } } }, /the learned state is broken/],
+  ['catalogs', { ...TWO, additions: { descriptions: { gone: 'x' } } }, /descriptions are not of these choices/],
+];
+
+test.serial('an import with one bad line imports nothing', async (t) => {
+  const target = embedded('bad-lines');
+  for (const [kind, line, problem] of BAD_LINES) {
+    // The good line is as earlier versions wrote it.
+    const lines = [kind === 'keys' ? KEY : TWO, line].map((each) =>
+      typeof each === 'string' ? each : JSON.stringify(each),
+    );
+    const args = kind === 'keys' ? ['keys', 'import'] : ['catalogs', 'import', '--owner', 'acme'];
+    const { status, err } = await runUmpire(args, { env: target, input: lines.join('\n') });
+    t.is(status, 1);
+    t.regex(err, problem);
+    t.regex(err, /nothing was imported/);
+    t.false(existsSync(target.UMPIRE_DATA_DIR));
+  }
+  const input = JSON.stringify(KEY);
+  t.is((await runUmpire(['keys', 'import'], { env: target, input })).out, '1 added, 0 existed\n');
+});
+
+test.serial('an import names what is there already, and models that are not', async (t) => {
+  const env = embedded('named');
+  const take = () => runUmpire(['catalogs', 'import', '--owner', 'acme'], { env, input: JSON.stringify(TWO) });
+  t.regex((await take()).err, /^x: model 'm' is not in .*models$/m);
+  t.regex((await take()).err, /^x: exists, left as it is$/m);
 });
 
 test.serial('a file that is not a whole backup changes nothing', async (t) => {

@@ -6,55 +6,21 @@ import test from 'ava';
 import { hashKey } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
-import type { Stores } from '../../src/stores/stores.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
-import { openEmbedded, openStores } from '../support/open-stores.ts';
-import { startRedis } from '../support/redis.ts';
+import { idIn, openBoth, run } from '../support/operator.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { linesOf, runUmpire } from '../support/terminal.ts';
 
-type Env = Record<string, string>;
-const embedded = await openEmbedded();
-const redis = await startRedis();
-const places: Record<string, { env: Env; stores: Stores }> = {
-  sqlite: { env: { UMPIRE_DATA_DIR: embedded.folder }, stores: embedded },
-  redis: {
-    env: { REDIS_URL: redis.url },
-    stores: await openStores({ REDIS_URL: redis.url }),
+const { places, redis, folder } = await openBoth();
+
+/** What another program does to a key's record. */
+const setLimits: Readonly<Record<string, (hash: string, limits: string) => unknown>> = {
+  sqlite(hash, limits) {
+    const database = new DatabaseSync(join(folder, 'umpire.db'));
+    database.prepare('UPDATE keys SET limits = ? WHERE hash = ?').run(limits, hash);
+    database.close();
   },
+  redis: (hash, limits) => redis.command('HSET', `umpire:key:${hash}`, 'limits', limits),
 };
-test.after.always(async () => {
-  await places.redis?.stores.close();
-  await embedded.close();
-  await redis.stop();
-});
-
-const run = (env: Env, args: string, input = '') => runWords(env, args.split(' '), input);
-
-async function runWords(env: Env, args: readonly string[], input = '') {
-  const { status, out, err } = await runUmpire(args, { env, input });
-  return { status, out: linesOf(out), err: linesOf(err) };
-}
-
-/** The id in the line that announces a key. */
-const idIn = (lines: readonly string[]): string => /key_[0-9A-Za-z]{16}/.exec(lines.join('\n'))?.[0] ?? '';
-
-/** What another program does to a key's record, and what undoes it. */
-const breakKey: Readonly<Record<string, (hash: string) => unknown>> = {
-  sqlite: (hash) => onFile("UPDATE keys SET limits = 'oops' WHERE hash = ?", hash),
-  redis: (hash) => redis.command('HSET', `umpire:key:${hash}`, 'limits', 'oops'),
-};
-const mendKey: typeof breakKey = {
-  sqlite: (hash) => onFile("UPDATE keys SET limits = '{}' WHERE hash = ?", hash),
-  redis: (hash) => redis.command('HSET', `umpire:key:${hash}`, 'limits', '{}'),
-};
-
-function onFile(sql: string, ...values: string[]): void {
-  const database = new DatabaseSync(join(embedded.folder, 'umpire.db'));
-  database.prepare(sql).run(...values);
-  database.close();
-}
-
 for (const [name, { env, stores }] of Object.entries(places)) {
   const stateOf = async (key: string) => stores.keys.find(hashKey(key), budget());
 
@@ -62,7 +28,7 @@ for (const [name, { env, stores }] of Object.entries(places)) {
     const [owner, other] = [newOwner(), newOwner()];
     const good = await run(env, `keys create --owner ${owner}`);
     const bad = await run(env, `keys create --owner ${other}`);
-    await breakKey[name]?.(hashKey(bad.out.at(-1) ?? ''));
+    await setLimits[name]?.(hashKey(bad.out.at(-1) ?? ''), 'oops');
     const list = await run(env, 'keys list');
     t.is(list.status, 1);
     t.true(list.out.some((line) => line.startsWith(idIn(good.out)) && line.includes(' live ')));
@@ -85,7 +51,7 @@ for (const [name, { env, stores }] of Object.entries(places)) {
     t.regex((await run(env, `keys rotate ${idIn(bad.out)}`)).err.join(), /is not readable/);
     t.is((await run(env, `keys revoke ${idIn(bad.out)}`)).status, 0);
     t.is((await run(env, 'keys revoke -', `${bad.out.at(-1)}\n`)).status, 0);
-    await mendKey[name]?.(hashKey(bad.out.at(-1) ?? ''));
+    await setLimits[name]?.(hashKey(bad.out.at(-1) ?? ''), '{}');
     t.is((await stateOf(bad.out.at(-1) ?? ''))?.endsAt, 0);
   });
 

@@ -6,39 +6,12 @@ import test from 'ava';
 import { hashKey, isKey } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
-import type { Stores } from '../../src/stores/stores.ts';
 import { modelsFolder } from '../engine/support/packages.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
-import { openEmbedded, openStores } from '../support/open-stores.ts';
-import { startRedis } from '../support/redis.ts';
+import { idIn, openBoth, run } from '../support/operator.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { linesOf, runUmpire } from '../support/terminal.ts';
 
-type Env = Record<string, string>;
-const embedded = await openEmbedded();
-const redis = await startRedis();
-const places: Record<string, { env: Env; stores: Stores }> = {
-  sqlite: { env: { UMPIRE_DATA_DIR: embedded.folder }, stores: embedded },
-  redis: {
-    env: { REDIS_URL: redis.url },
-    stores: await openStores({ REDIS_URL: redis.url }),
-  },
-};
-test.after.always(async () => {
-  await places.redis?.stores.close();
-  await embedded.close();
-  await redis.stop();
-});
-
-const run = (env: Env, args: string, input = '') => runWords(env, args.split(' '), input);
-
-async function runWords(env: Env, args: readonly string[], input = '') {
-  const { status, out, err } = await runUmpire(args, { env, input });
-  return { status, out: linesOf(out), err: linesOf(err) };
-}
-
-/** The id in the line that announces a key. */
-const idIn = (lines: readonly string[]): string => /key_[0-9A-Za-z]{16}/.exec(lines.join('\n'))?.[0] ?? '';
+const { places } = await openBoth();
 
 for (const [name, { env, stores }] of Object.entries(places)) {
   const stateOf = async (key: string) => stores.keys.find(hashKey(key), budget());
@@ -84,7 +57,7 @@ for (const [name, { env, stores }] of Object.entries(places)) {
   test.serial(`${name}: keys of one owner are told apart by label and last use, also by programs`, async (t) => {
     const owner = newOwner();
     const [crawler] = [
-      await runWords(env, ['keys', 'create', '--owner', owner, '--label', 'the crawler']),
+      await run(env, ['keys', 'create', '--owner', owner, '--label', 'the crawler']),
       await run(env, `keys create --owner ${owner}`),
     ];
     const key = crawler.out.at(-1) ?? '';
@@ -144,93 +117,6 @@ for (const [name, { env, stores }] of Object.entries(places)) {
     t.deepEqual(await stores.catalogs.list(owner, budget()), []);
   });
 }
-
-test.serial('catalogs move from one store to the other and back, and nothing is overwritten', async (t) => {
-  const { sqlite, redis: shared } = places;
-  if (sqlite === undefined || shared === undefined) return t.fail();
-  const owner = newOwner();
-  const records = [
-    record('a', ['__proto__', 'é\n', '🟢']),
-    { ...record('b'), version: 'v "2"', createdAt: '2026-03-03T00:00:00.000Z' },
-  ];
-  for (const each of records) await sqlite.stores.catalogs.create(owner, each, UNBOUNDED, budget());
-  await shared.stores.catalogs.create(owner, record('b', ['mine', 'stays']), UNBOUNDED, budget());
-  const exported = await run(sqlite.env, `catalogs export --owner ${owner}`);
-  t.is(exported.out.length, 2);
-  const imported = await run(shared.env, `catalogs import --owner ${owner}`, exported.out.join('\n'));
-  t.deepEqual(
-    [imported.status, imported.out, imported.err],
-    [0, ['1 created, 1 existed'], [imported.err[0], 'b: exists, left as it is']],
-  );
-  t.deepEqual((await shared.stores.catalogs.read(owner, 'a', budget()))?.record, records[0]);
-  t.deepEqual((await shared.stores.catalogs.read(owner, 'b', budget()))?.record.choices, ['mine', 'stays']);
-  const back = newOwner();
-  await run(
-    sqlite.env,
-    `catalogs import --owner ${back}`,
-    (await run(shared.env, `catalogs export --owner ${owner}`)).out.join('\n'),
-  );
-  t.deepEqual((await sqlite.stores.catalogs.read(back, 'a', budget()))?.record, records[0]);
-});
-
-test.serial('keys move from one store to the other: clients go on with what they have', async (t) => {
-  const { sqlite, redis: shared } = places;
-  if (sqlite === undefined || shared === undefined) return t.fail();
-  const owner = newOwner();
-  const keys: string[] = [];
-  for (const options of ['', ' --rate 5/s --quota off', ' --concurrency 2']) {
-    keys.push((await run(sqlite.env, `keys create --owner ${owner}${options}`)).out.at(-1) ?? '');
-  }
-  await run(sqlite.env, 'keys revoke -', keys[2]);
-  const exported = await run(sqlite.env, `keys export --owner ${owner}`);
-  t.is(exported.out.length, 3);
-  for (const key of keys) t.false(exported.out.join().includes(key.slice(9, 30)));
-  t.deepEqual((await run(shared.env, 'keys import', exported.out.join('\n'))).out, ['3 added, 0 existed']);
-  t.deepEqual((await run(shared.env, 'keys import', exported.out.join('\n'))).out, ['0 added, 3 existed']);
-  for (const key of keys) {
-    const moved = await shared.stores.keys.find(hashKey(key), budget());
-    t.deepEqual(moved, await sqlite.stores.keys.find(hashKey(key), budget()));
-    t.is(moved?.owner, owner);
-  }
-  for (const line of [
-    '{',
-    '{}',
-    exported.out[0]?.replace(/"hash":"./, '"hash":"Z') ?? '',
-    exported.out[0]?.replace(owner, 'a/b') ?? '',
-  ]) {
-    const refused = await run(shared.env, 'keys import', line);
-    t.is(refused.status, 1);
-    t.regex(refused.err.join(), /line 1 is not an exported key/);
-  }
-});
-
-test.serial('an import names the models that are not there', async (t) => {
-  const { env } = places.sqlite ?? t.fail();
-  const line = JSON.stringify({ id: 'x', model: 'nobody', choices: ['a', 'b'] });
-  const { status, err } = await run(env, `catalogs import --owner ${newOwner()}`, line);
-  t.is(status, 0);
-  t.regex(err.join('\n'), /^x: model 'nobody' is not in .*models$/m);
-});
-
-test.serial('an import with one bad line imports nothing', async (t) => {
-  const { env, stores } = places.sqlite ?? t.fail();
-  const owner = newOwner();
-  const good = JSON.stringify(record('a'));
-  for (const [line, problem] of [
-    ['{', /line 2: is not JSON/],
-    ['null', /line 2: id and model/],
-    ['{"id":"../x","model":"m","choices":["a","b"]}', /line 2: id must be/],
-    ['{"id":"x","model":"m","choices":["a","a"]}', /line 2: choices\[1\] repeats/],
-    ['{"id":"x","model":"m","choices":["a",1]}', /line 2: choices must be a list of texts/],
-    ['{"id":"x","model":"m","choices":["a","b"],"version":1}', /line 2: version must be a text/],
-    ['{"id":"x","model":"m","choices":["a","b"],"visibility":"public"}', /line 2: visibility/],
-  ] as const) {
-    const { status, err } = await run(env, `catalogs import --owner ${owner}`, `${good}\n${line}\n`);
-    t.is(status, 1);
-    t.regex(err.join(), problem);
-  }
-  t.deepEqual(await stores.catalogs.list(owner, budget()), []);
-});
 
 test.serial('a store that is away or badly named ends with status 1 and says so', async (t) => {
   const away = await run({ REDIS_URL: 'redis://127.0.0.1:1' }, 'keys list');

@@ -188,8 +188,8 @@ test('Wilson intervals and thresholds of a known table', (t) => {
   const quality = qualityOf(answers);
   const [, ninety] = quality.thresholds;
   // 62 answers of which 6 are wrong are the last at 90 %.
-  t.true((ninety?.accuracy?.share ?? 0) >= 0.9);
-  t.true(Math.abs((ninety?.coverage ?? 0) - 0.62) < 0.02);
+  t.true((ninety?.found?.accuracy.share ?? 0) >= 0.9);
+  t.true(Math.abs((ninety?.found?.coverage ?? 0) - 0.62) < 0.02);
   t.deepEqual(
     quality.confusions.map(({ label, choice, count }) => [label, choice, count]),
     [['y', 'x', 25]],

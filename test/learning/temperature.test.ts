@@ -1,14 +1,7 @@
 /** The temperature of a model: found again where it is known, bounded where examples say nothing of it. */
 import test from 'ava';
 import { fitTemperature } from '../../src/learning/ladder.ts';
-
-/** Pseudo-random numbers from 0 to 1, the same in every run. */
-function* numbers(): Generator<number, never> {
-  for (let state = 1; ; ) {
-    state = (state * 48_271) % 2_147_483_647;
-    yield state / 2_147_483_647;
-  }
-}
+import { random } from '../support/random.ts';
 
 const softmax = (logits: readonly number[]): Float64Array => {
   const powers = Float64Array.from(logits, Math.exp);
@@ -18,11 +11,11 @@ const softmax = (logits: readonly number[]): Float64Array => {
 
 /** Examples whose labels are drawn from the logits at a temperature, as the model says them at 1. */
 function examplesAt(temperature: number, count: number) {
-  const random = numbers();
+  const next = random(1);
   return Array.from({ length: count }, () => {
-    const logits = Array.from({ length: 5 }, () => 6 * temperature * (random.next().value - 0.5));
+    const logits = Array.from({ length: 5 }, () => 6 * temperature * (next() - 0.5));
     const drawn = softmax(logits.map((logit) => logit / temperature));
-    let rest = random.next().value;
+    let rest = next();
     const label = drawn.findIndex((p) => {
       rest -= p;
       return rest <= 0;

@@ -6,28 +6,25 @@ import { versionFault } from '../../domain/catalogs.ts';
 import { textOfChoice } from '../../stores/catalog-additions.ts';
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
-import { type Command, OWNER_OPTION, UsageError } from '../command.ts';
+import { CATALOG_OPTIONS, type Command, flag, option, UsageError } from '../command.ts';
 import { choicesIn } from '../decide/decide.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { entriesOf } from '../decide/records.ts';
-import { changeCatalog, existing, FORGET_OPTION } from '../learn/catalog-change.ts';
+import { type LineProblem, problemLines } from '../learn/examples.ts';
+import { changeCatalog, existing, FORGET_OPTION } from '../learn/learn.ts';
 import type { OwnEngine } from '../learn/own-engine.ts';
 import { STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 
 type Descriptions = Readonly<Record<string, string>>;
 
-const TARGET = {
-  owner: { ...OWNER_OPTION, meaning: 'who owns the catalog; needed' },
-  catalog: { type: 'string', value: 'ID', meaning: 'the catalog; needed' },
-} as const;
 const DESCRIBE = {
-  ...TARGET,
-  remove: { type: 'boolean', meaning: 'takes descriptions away: those of the choices in FILE, or all' },
+  ...CATALOG_OPTIONS,
+  remove: flag('takes descriptions away: those of the choices in FILE, or all'),
   forget: FORGET_OPTION,
 } as const;
 const REPLACE = {
-  ...TARGET,
-  version: { type: 'string', value: 'LABEL', meaning: "the catalog's new version", otherwise: 'as it is' },
+  ...CATALOG_OPTIONS,
+  version: option('LABEL', "the catalog's new version", 'as it is'),
   forget: FORGET_OPTION,
 } as const;
 const ENVIRONMENT = [...STORE_ENVIRONMENT, 'UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'];
@@ -67,13 +64,9 @@ export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
           ...(removes ? [] : described),
         ]);
         const next = withDescriptions(found.record, descriptions);
-        await changeCatalog(
-          { catalogs, owner, found, forget: values.forget === true, terminal },
-          next,
-          async (engine) =>
-            [...problems, ...(await textProblems(engine, next, lines))]
-              .toSorted(([a], [b]) => a - b)
-              .map(([line, problem]) => (line === 0 ? problem : `line ${line}: ${problem}`)),
+        const change = { catalogs, owner, found, forget: values.forget === true, terminal };
+        await changeCatalog(change, next, async (engine) =>
+          problemLines([...problems, ...(await textProblems(engine, next, lines))]),
         );
       });
     },
@@ -99,30 +92,21 @@ export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
       await withStores(terminal, async ({ catalogs }) => {
         const found = await existing(catalogs, owner, values.catalog);
         const { record } = found;
-        const kept = Object.entries(record.additions?.descriptions ?? {}).filter(([choice]) =>
-          choices.includes(choice),
-        );
-        const next = withDescriptions(
-          { ...record, choices, ...(version === undefined ? {} : { version }) },
-          Object.fromEntries(kept),
-        );
+        const described = Object.entries(record.additions?.descriptions ?? {});
+        const kept = described.filter(([choice]) => choices.includes(choice));
+        const bare = { ...record, choices, version: version ?? record.version };
+        const next = withDescriptions(bare, Object.fromEntries(kept));
         const added = choices.filter((choice) => !record.choices.includes(choice)).length;
         const remain = choices.length - added;
         terminal.out(
           `${record.id}: ${added} choices are new, ${remain} remain, ${record.choices.length - remain} go; ${kept.length} descriptions remain`,
         );
-        await changeCatalog(
-          { catalogs, owner, found, forget: values.forget === true, terminal },
-          next,
-          async (engine) => {
-            const { limits } = engine.revision;
-            const tooMany = choices.length > limits.choices;
-            return [
-              ...(tooMany ? [`${choices.length} choices; ${engine.name} takes at most ${limits.choices}`] : []),
-              ...(await textProblems(engine, next, new Map())).map(([, problem]) => problem),
-            ];
-          },
-        );
+        const change = { catalogs, owner, found, forget: values.forget === true, terminal };
+        await changeCatalog(change, next, async (engine) => {
+          const most = engine.revision.limits.choices;
+          const tooMany = `${choices.length} choices; ${engine.name} takes at most ${most}`;
+          return [...(choices.length > most ? [tooMany] : []), ...problemLines(await textProblems(engine, next))];
+        });
       });
     },
   },
@@ -138,63 +122,54 @@ function withDescriptions(record: CatalogRecord, descriptions: Descriptions): Ca
   return Object.keys(next).length === 0 ? bare : { ...bare, additions: next };
 }
 
-/** A problem and the number of its line; 0 for a problem that belongs to no line. */
-type Problem = readonly [line: number, problem: string];
-
 /** Reads a file of descriptions. `removes`: only its choices are read, since their descriptions are to be removed. */
 function readDescriptions(text: string, choices: readonly string[], removes: boolean) {
-  const problems: Problem[] = [];
+  const problems: LineProblem[] = [];
   const described = new Map<string, string>();
   const lines = new Map<string, number>();
   for (const { line, read } of entriesOf(text)) {
-    if ('problem' in read) {
-      problems.push([line, read.problem]);
-      continue;
-    }
-    const { choice, description } = read.value;
+    const fail = (problem: string): void => void problems.push({ line, problem });
+    const { choice, description } = 'value' in read ? read.value : {};
     const missing = Object.entries(removes ? { choice } : { choice, description })
       .filter(([, value]) => typeof value !== 'string' || value.trim() === '')
       .map(([name]) => name);
-    if (missing.length > 0) {
-      problems.push([line, `${missing.join(' and ')} must be a text that is not empty`]);
-      if (missing.includes('choice')) continue;
-    }
-    const name = choice as string;
-    const earlier = lines.get(name);
-    if (!choices.includes(name)) problems.push([line, `${JSON.stringify(name)} is not one of the choices`]);
-    else if (earlier !== undefined) problems.push([line, `${JSON.stringify(name)} is on line ${earlier} as well`]);
+    if ('problem' in read) fail(read.problem);
+    else if (missing.length > 0) fail(`${missing.join(' and ')} must be a text that is not empty`);
+    if (typeof choice !== 'string' || missing.includes('choice')) continue;
+    const earlier = lines.get(choice);
+    if (!choices.includes(choice)) fail(`${JSON.stringify(choice)} is not one of the choices`);
+    else if (earlier !== undefined) fail(`${JSON.stringify(choice)} is on line ${earlier} as well`);
     else {
-      lines.set(name, line);
-      if (removes) described.set(name, '');
+      lines.set(choice, line);
+      if (removes) described.set(choice, '');
       else if (typeof description === 'string' && !description.isWellFormed())
-        problems.push([line, 'description is not well-formed text: it holds a lone surrogate']);
-      else if (missing.length === 0) described.set(name, description as string);
+        fail('description is not well-formed text: it holds a lone surrogate');
+      else if (missing.length === 0) described.set(choice, description as string);
     }
   }
   return { described, lines, problems };
 }
 
-/** What is wrong with the texts that the model would read for the choices. */
+/** What is wrong with the texts that the model would read for the choices. `lines`: of the choices that have one. */
 async function textProblems(
   engine: OwnEngine,
   { choices, additions }: CatalogRecord,
-  lines: ReadonlyMap<string, number>,
-): Promise<readonly Problem[]> {
+  lines: ReadonlyMap<string, number> = new Map(),
+): Promise<readonly LineProblem[]> {
   const texts = choices.map((choice) => textOfChoice(choice, additions?.descriptions));
   const tooLong = await engine.tooLong([...new Set(texts)]);
   const limit = engine.revision.limits.candidateTokens;
-  return choices.flatMap((choice, place): readonly Problem[] => {
+  return choices.flatMap((choice, place): readonly LineProblem[] => {
     const text = texts[place] as string;
     const line = lines.get(choice) ?? 0;
     const name = JSON.stringify(choice);
     const first = texts.indexOf(text);
     const tokens = tooLong.get(text);
     const own = text === choice ? '' : ' with its description';
+    const long = `${name} has ${tokens} tokens${own}, ${engine.name} takes at most ${limit}`;
     return [
-      ...(first === place ? [] : [[line, `${name} reads as ${JSON.stringify(choices[first])} does`] as const]),
-      ...(tokens === undefined
-        ? []
-        : [[line, `${name} has ${tokens} tokens${own}, ${engine.name} takes at most ${limit}`] as const]),
+      ...(first === place ? [] : [{ line, problem: `${name} reads as ${JSON.stringify(choices[first])} does` }]),
+      ...(tokens === undefined ? [] : [{ line, problem: long }]),
     ];
   });
 }

@@ -1,27 +1,18 @@
-/**
- * `umpire catalogs show`: shows a catalog with everything that the operator added to it; and a catalog as one line of
- * JSON, for another store or a backup.
- */
-import { DEFAULT_VERSION, draftFault, PRIVATE } from '../../domain/catalogs.ts';
-import type { Parsed } from '../../domain/settings.ts';
+/** `umpire catalogs show`: shows a catalog with everything that the operator added to it. */
 import { listPackages } from '../../engine/package-tools/check.ts';
-import { additionsProblem, type CatalogAdditions, type LearnedFigures } from '../../stores/catalog-additions.ts';
-import { areCalibrations } from '../../stores/catalog-record.ts';
-import type { CatalogRecord, CatalogStore } from '../../stores/catalog-store.ts';
-import { StoreCorrupt } from '../../stores/stores.ts';
+import type { LearnedFigures } from '../../stores/catalog-additions.ts';
+import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, printTable, readArguments } from '../arguments.ts';
-import { type Command, OWNER_OPTION, type Terminal } from '../command.ts';
+import { CATALOG_OPTIONS, type Command, flag, type Terminal } from '../command.ts';
 import { entriesOf } from '../decide/records.ts';
-import { existing } from '../learn/catalog-change.ts';
-import { problemLines, readExamples } from '../learn/examples.ts';
+import { existing } from '../learn/learn.ts';
 import { modelsFolder } from '../learn/own-engine.ts';
 import { percent } from '../learn/report-page.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 
 const OPTIONS = {
-  owner: { ...OWNER_OPTION, meaning: 'who owns the catalog; needed' },
-  catalog: { type: 'string', value: 'ID', meaning: 'the catalog; needed' },
-  json: { type: 'boolean', meaning: 'all of it as one line of JSON' },
+  ...CATALOG_OPTIONS,
+  json: flag('all of it as one line of JSON'),
 } as const;
 
 /** The command `umpire catalogs show`. */
@@ -42,8 +33,9 @@ export const CATALOG_SHOW_COMMAND: Command = {
       return [found.record, entriesOf(await catalogs.examples(owner, found.record.id, patience())).length] as const;
     });
     const served = await servedRevision(terminal, record.model);
-    if (values.json === true) terminal.out(JSON.stringify(plain(record, kept, served)));
-    else print(terminal, record, kept, served);
+    const shown = shownOf(record, kept, served);
+    if (values.json === true) terminal.out(JSON.stringify(shown));
+    else print(terminal, shown);
   },
 };
 
@@ -54,10 +46,12 @@ async function servedRevision(terminal: Terminal, model: string): Promise<string
   return found === undefined ? undefined : `${found.id}@${found.revision}`;
 }
 
-function plain(record: CatalogRecord, kept: number, served: string | undefined): object {
+/** All of a catalog, as `--json` prints it. */
+function shownOf(record: CatalogRecord, kept: number, served: string | undefined) {
   const { id, model, version, visibility, createdAt, choices, calibrations = {}, additions = {} } = record;
   const { descriptions = {}, learned } = additions;
-  const examples = examplesByChoice(record);
+  // Counts are stored in code-unit order of the choices.
+  const sorted = choices.toSorted();
   return {
     id,
     model,
@@ -67,8 +61,8 @@ function plain(record: CatalogRecord, kept: number, served: string | undefined):
     served: served ?? null,
     choices: choices.map((choice) => ({
       choice,
-      description: Object.hasOwn(descriptions, choice) ? descriptions[choice] : null,
-      examples: examples?.get(choice) ?? null,
+      description: Object.hasOwn(descriptions, choice) ? (descriptions[choice] as string) : null,
+      examples: learned?.examples[sorted.indexOf(choice)] ?? null,
     })),
     learned:
       learned === undefined
@@ -79,7 +73,7 @@ function plain(record: CatalogRecord, kept: number, served: string | undefined):
             applies: served === undefined ? null : learned.model === served,
             rung: learned.rung,
             learned_at: learned.learned_at,
-            examples: sum(learned.examples),
+            examples: learned.examples.reduce((total, count) => total + count, 0),
             before: learned.before,
             after: learned.after,
           },
@@ -88,32 +82,31 @@ function plain(record: CatalogRecord, kept: number, served: string | undefined):
   };
 }
 
-function print(terminal: Terminal, record: CatalogRecord, kept: number, served: string | undefined): void {
-  const { id, model, version, createdAt, choices, calibrations = {}, additions = {} } = record;
-  const { descriptions = {}, learned } = additions;
-  const examples = examplesByChoice(record);
-  terminal.out(`${id}: model ${model}, version ${version}, ${choices.length} choices, created ${createdAt}`);
-  const isDescribed = Object.keys(descriptions).length > 0;
+function print(terminal: Terminal, shown: ReturnType<typeof shownOf>): void {
+  const { id, model, version, created_at, choices, learned, served } = shown;
+  terminal.out(`${id}: model ${model}, version ${version}, ${choices.length} choices, created ${created_at}`);
+  const isDescribed = choices.some(({ description }) => description !== null);
   printTable(
     terminal,
-    ['CHOICE', ...(examples === undefined ? [] : ['EXAMPLES']), ...(isDescribed ? ['DESCRIPTION'] : [])],
-    choices.map((choice) => [
+    ['CHOICE', ...(learned === null ? [] : ['EXAMPLES']), ...(isDescribed ? ['DESCRIPTION'] : [])],
+    choices.map(({ choice, examples, description }) => [
       choice,
-      ...(examples === undefined ? [] : [String(examples.get(choice))]),
-      ...(isDescribed ? [Object.hasOwn(descriptions, choice) ? (descriptions[choice] as string) : ''] : []),
+      ...(learned === null ? [] : [String(examples)]),
+      ...(isDescribed ? [description ?? ''] : []),
     ]),
   );
-  for (const [name, temperature] of Object.entries(calibrations))
+  for (const [name, temperature] of Object.entries(shown.calibrations))
     terminal.out(`calibrated by an earlier release: temperature ${temperature} for ${name}`);
-  if (learned === undefined) terminal.out('has learned nothing');
+  if (learned === null) terminal.out('has learned nothing');
   else {
-    const { rung, digest, before, after, learned_at } = learned;
-    terminal.out(`learned ${rung} for ${learned.model} from ${sum(learned.examples)} examples, ${learned_at}`);
-    terminal.out(`  digest ${digest}`);
-    terminal.out(`  held out: ${change(before, after)}`);
+    terminal.out(
+      `learned ${learned.rung} for ${learned.model} from ${learned.examples} examples, ${learned.learned_at}`,
+    );
+    terminal.out(`  digest ${learned.digest}`);
+    terminal.out(`  held out: ${change(learned.before, learned.after)}`);
     terminal.out(`  ${standing(learned.model, served)}`);
   }
-  terminal.out(`${kept} examples are kept`);
+  terminal.out(`${shown.kept_examples} examples are kept`);
 }
 
 function change(before: LearnedFigures, after: LearnedFigures): string {
@@ -124,94 +117,8 @@ function change(before: LearnedFigures, after: LearnedFigures): string {
   ].join('; ');
 }
 
-function standing(learnedFor: string, served: string | undefined): string {
-  if (served === undefined) return 'whether it applies is not known: the model is not in the folder of models';
+function standing(learnedFor: string, served: string | null): string {
+  if (served === null) return 'whether it applies is not known: the model is not in the folder of models';
   if (learnedFor === served) return 'applies: that is the default revision';
   return `does not apply: ${served} is the default revision and decides zero-shot; learn again, or learn --refresh`;
-}
-
-/** How many examples of each choice were learned from. Counts are stored in code-unit order of the choices. */
-function examplesByChoice({ choices, additions }: CatalogRecord): ReadonlyMap<string, number> | undefined {
-  const counts = additions?.learned?.examples;
-  return counts && new Map(choices.toSorted().map((choice, place) => [choice, counts[place] as number]));
-}
-
-function sum(counts: readonly number[]): number {
-  return counts.reduce((total, count) => total + count, 0);
-}
-
-/**
- * The line of a stored catalog with all that is kept beside it; without a line if there is no such catalog. `problem`:
- * why the catalog is left out, or only the examples that are kept beside it. Whatever has a line can be imported: one
- * that could not would keep all others of its file from it.
- */
-export async function lineOf(
-  catalogs: CatalogStore,
-  owner: string,
-  id: string,
-): Promise<{ readonly line?: object; readonly problem?: string }> {
-  try {
-    const found = await catalogs.read(owner, id, patience());
-    if (found === undefined) return {};
-    const line = catalogLine(found.record, await catalogs.examples(owner, id, patience()));
-    if ('value' in catalogFromLine({ ...line })) return { line };
-    const bare = catalogLine(found.record, '');
-    if ('value' in catalogFromLine({ ...bare })) return { line: bare, problem: 'kept examples not readable, left out' };
-  } catch (error) {
-    if (!(error instanceof StoreCorrupt)) throw error;
-  }
-  return { problem: 'not readable, left out' };
-}
-
-/** The fields of a catalog's line. `examples`: the labelled examples kept beside it, as JSON lines; `''` for none. */
-function catalogLine(record: CatalogRecord, examples: string): object {
-  const { createdAt, ...fields } = record;
-  return { ...fields, created_at: createdAt, ...(examples === '' ? {} : { examples }) };
-}
-
-/** The catalog of a line's fields. Whether its model is served and takes its choices is not checked here. */
-export function catalogFromLine(fields: Readonly<Record<string, unknown>>): Parsed<CatalogRecord> {
-  const { id, model, choices, version, visibility, created_at: createdAt, calibrations = {}, additions = {} } = fields;
-  const { examples = '' } = fields;
-  if (typeof id !== 'string' || typeof model !== 'string' || model === '')
-    return { problem: 'id and model must be texts' };
-  if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string'))
-    return { problem: 'choices must be a list of texts' };
-  if (!areCalibrations(calibrations)) return { problem: 'calibrations must be positive numbers' };
-  for (const [name, value] of Object.entries({ version, visibility, created_at: createdAt })) {
-    if (value !== undefined && typeof value !== 'string') return { problem: `${name} must be a text` };
-  }
-  const draft = {
-    id,
-    model,
-    choices,
-    version: version as string | undefined,
-    visibility: visibility as string | undefined,
-  };
-  const fault = draftFault(draft);
-  if (fault !== undefined) return { problem: fault.message };
-  const problem = additionsProblem(additions, choices, model) ?? examplesProblem(examples, choices);
-  if (problem !== undefined) return { problem };
-  const value: CatalogRecord = {
-    id,
-    model,
-    choices,
-    version: draft.version ?? DEFAULT_VERSION,
-    visibility: draft.visibility ?? PRIVATE,
-    createdAt: (createdAt as string | undefined) ?? new Date().toISOString(),
-    ...(Object.keys(calibrations).length === 0 ? {} : { calibrations }),
-    ...(Object.keys(additions as object).length === 0 ? {} : { additions: additions as CatalogAdditions }),
-  };
-  return { value };
-}
-
-function examplesProblem(examples: unknown, choices: readonly string[]): string | undefined {
-  if (typeof examples !== 'string' || !/^(\{|$)/.test(examples)) return 'examples must be JSON lines in a text';
-  const [problem] = problemLines(readExamples(examples, choices).problems);
-  return problem === undefined ? undefined : `examples, ${problem}`;
-}
-
-/** The kept examples of a line's fields, which `catalogFromLine` has checked; `''` if there are none. */
-export function examplesOfLine({ examples }: Readonly<Record<string, unknown>>): string {
-  return typeof examples === 'string' ? examples : '';
 }

@@ -78,7 +78,7 @@ class Findings {
   }
 }
 
-type Reader = (files: readonly ProjectFile[], options: ExampleOptions) => Findings;
+type Reader = (found: Findings, files: readonly ProjectFile[], options: ExampleOptions) => void;
 
 /** Why annotations and the like are no part of a catalog. */
 const NO_ENTITIES = 'entities, lists and features: a choice is decided from the text alone';
@@ -102,38 +102,34 @@ export async function readProject(
   options: ExampleOptions = {},
 ): Promise<Project> {
   const { ends, read } = FORMS[name] as (typeof FORMS)[string];
+  const isYaml = name === 'rasa';
+  // Loaded here, since no other command needs it.
+  const parse: (text: string) => unknown = name === 'csv' ? String : isYaml ? (await import('yaml')).parse : JSON.parse;
   const files: ProjectFile[] = [];
   for (const path of (await Promise.all(paths.map((each) => filesAt(each, ends)))).flat()) {
     if (path.endsWith('.zip')) throw new Error(`${path}: unpack it first, and name the folder`);
     const text = await readTextFile(path);
     try {
-      files.push({ path, content: name === 'csv' ? text : await parsed(text, name === 'rasa') });
+      files.push({ path, content: parse(text) });
     } catch (error) {
-      throw new Error(`${path}: is not ${name === 'rasa' ? 'YAML' : 'JSON'}: ${messageOf(error)}`, { cause: error });
+      throw new Error(`${path}: is not ${isYaml ? 'YAML' : 'JSON'}: ${messageOf(error)}`, { cause: error });
     }
   }
-  const project = read(files, options).project();
+  const found = new Findings();
+  read(found, files, options);
+  const project = found.project();
   if (project.choices.length === 0) throw new Error(`no intents were found: is this what ${name} exports?`);
   return project;
 }
 
 async function filesAt(path: string, ends: RegExp): Promise<readonly string[]> {
   if (!(await stat(path)).isDirectory()) return [path];
-  const names = await readdir(path, { recursive: true });
-  return names
-    .filter((name) => ends.test(name))
-    .toSorted()
-    .map((name) => join(path, name));
-}
-
-async function parsed(text: string, isYaml: boolean): Promise<unknown> {
-  // Loaded here, since no other command needs it.
-  return isYaml ? (await import('yaml')).parse(text) : JSON.parse(text);
+  const names = (await readdir(path, { recursive: true })).filter((name) => ends.test(name));
+  return names.toSorted().map((name) => join(path, name));
 }
 
 /** An application of Language Understanding (LUIS), schema 2 to 7. */
-function readLuis(files: readonly ProjectFile[]): Findings {
-  const found = new Findings();
+function readLuis(found: Findings, files: readonly ProjectFile[]): void {
   for (const { content } of files) {
     for (const { name } of listOf(content, 'intents')) found.intent(name);
     const { culture: language } = fieldsOf(content);
@@ -143,12 +139,10 @@ function readLuis(files: readonly ProjectFile[]): Findings {
       found.leave(listOf(content, kind).length, NO_ENTITIES);
     found.leave(listOf(content, 'patterns').length, 'patterns: they have places for entities in their texts');
   }
-  return found;
 }
 
 /** A project of Conversational Language Understanding. */
-function readClu(files: readonly ProjectFile[]): Findings {
-  const found = new Findings();
+function readClu(found: Findings, files: readonly ProjectFile[]): void {
   for (const { content } of files) {
     const { assets } = fieldsOf(content);
     for (const { category } of listOf(assets, 'intents')) found.intent(category);
@@ -156,15 +150,13 @@ function readClu(files: readonly ProjectFile[]): Findings {
       found.example(text, intent, { language, tests: dataset === 'Test' });
     found.leave(listOf(assets, 'entities').length, NO_ENTITIES);
   }
-  return found;
 }
 
 /** The end of the name of a file with an intent's training phrases. */
 const USER_SAYS = /_usersays_([\w-]+)\.json$/;
 
 /** An agent of Dialogflow ES: `intents/NAME.json`, phrases in it or in `intents/NAME_usersays_LANGUAGE.json`. */
-function readDialogflow(files: readonly ProjectFile[]): Findings {
-  const found = new Findings();
+function readDialogflow(found: Findings, files: readonly ProjectFile[]): void {
   const phrases = files.flatMap(({ path, content }) => {
     const intent = files.find((file) => file.path === path.replace(USER_SAYS, '.json'));
     const language = USER_SAYS.exec(path)?.[1];
@@ -176,14 +168,10 @@ function readDialogflow(files: readonly ProjectFile[]): Findings {
   for (const { label, language, said } of phrases) {
     const plain = said.filter(({ isTemplate }) => isTemplate !== true);
     found.leave(said.length - plain.length, 'template phrases: they have places for entities in their texts');
-    for (const each of plain)
-      found.example(
-        listOf(each, 'data')
-          .map(({ text }) => textOf(text))
-          .join(''),
-        label,
-        { language },
-      );
+    for (const each of plain) {
+      const parts = listOf(each, 'data').map(({ text }) => textOf(text));
+      found.example(parts.join(''), label, { language });
+    }
   }
   for (const { path, content } of files) {
     const { name, responses, fallbackIntent } = fieldsOf(content);
@@ -193,34 +181,28 @@ function readDialogflow(files: readonly ProjectFile[]): Findings {
     if (fallbackIntent === true) found.intent(name);
     else found.leave(1, 'intents without training phrases: events and contexts lead to them, not texts');
   }
-  return found;
 }
 
 /** Training data of Rasa 2 and 3. */
-function readRasa(files: readonly ProjectFile[]): Findings {
-  const found = new Findings();
+function readRasa(found: Findings, files: readonly ProjectFile[]): void {
   for (const { content } of files) {
     for (const { intent, examples } of listOf(content, 'nlu')) {
-      if (intent === undefined)
+      if (intent === undefined) {
         found.leave(1, 'synonyms, expressions and lookup tables: a choice is decided from the text alone');
-      else {
-        found.intent(intent);
-        const texts = Array.isArray(examples)
-          ? examples.map((each) => textOf(fieldsOf(each).text ?? each).replace(/^- /, ''))
-          : textOf(examples)
-              .split(/^\s*- /m)
-              .slice(1);
-        for (const text of texts)
-          found.example(text.replaceAll(/\[([^\]]+)\](\([^)]*\)|\{[^}]*\}|\[\{[^\]]*\])/g, '$1'), intent);
+        continue;
       }
+      found.intent(intent);
+      const texts = Array.isArray(examples)
+        ? examples.map((each) => textOf(fieldsOf(each).text ?? each).replace(/^- /, ''))
+        : `\n${textOf(examples)}`.split(/\n\s*- /).slice(1);
+      for (const text of texts)
+        found.example(text.replaceAll(/\[([^\]]+)\](\([^)]*\)|\{[^}]*\}|\[\{[^\]]*\])/g, '$1'), intent);
     }
   }
-  return found;
 }
 
 /** CSV or JSON lines with a text and its label. */
-function readRecords(files: readonly ProjectFile[], { separator, fields }: ExampleOptions): Findings {
-  const found = new Findings();
+function readRecords(found: Findings, files: readonly ProjectFile[], { separator, fields }: ExampleOptions): void {
   const names = fields ?? { input: 'input', instruction: 'instruction', label: 'label' };
   for (const { path, content } of files) {
     const { entries, form } = recordsOf(content as string, separator);
@@ -233,7 +215,6 @@ function readRecords(files: readonly ProjectFile[], { separator, fields }: Examp
       else found.example(read.value[names.input], read.value[names.label], { asked: read.value[names.instruction] });
     }
   }
-  return found;
 }
 
 function textOf(value: unknown): string {

@@ -1,18 +1,18 @@
 /** `umpire ask …`: one decision through a running service, for whoever tries it. */
 import { readArguments } from '../arguments.ts';
-import { type Command, UsageError } from '../command.ts';
+import { type Command, flag, option, UsageError } from '../command.ts';
 import { keyFrom, SERVICE_OPTIONS, serviceFrom } from './decide.ts';
-import { type Answered, createDecidingClient, nameOf } from './deciding-client.ts';
+import { type Answered, DecidingClient, nameOf } from './deciding-client.ts';
 
 /** The model that is asked where none is named: the one that the README begins with. */
 export const USUAL_MODEL = 'umpire-mini';
 
 const OPTIONS = {
-  question: { type: 'string', value: 'TEXT', meaning: 'what is asked about the text; needed' },
-  catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog, in place of choices' },
-  model: { type: 'string', value: 'MODEL', meaning: 'the model that decides', otherwise: USUAL_MODEL },
+  question: option('TEXT', 'what is asked about the text; needed'),
+  catalog: option('ID', 'a stored catalog, in place of choices'),
+  model: option('MODEL', 'the model that decides', USUAL_MODEL),
   ...SERVICE_OPTIONS,
-  json: { type: 'boolean', meaning: 'the answer as one line of JSON' },
+  json: flag('the answer as one line of JSON'),
 } as const;
 
 /** Rows that are shown at most, the likeliest choices. */
@@ -44,10 +44,9 @@ export const ASK_COMMAND: Command = {
       throw new UsageError('either choices or --catalog ID are needed; quote a choice that has spaces');
     const input = text === '-' ? (await terminal.input()).replace(/\r?\n$/, '') : text;
     const base = serviceFrom(values.url, terminal);
-    const client = createDecidingClient(base, await keyFrom(values, terminal));
+    const client = new DecidingClient(base, await keyFrom(values, terminal));
     const asked = { model, input, instruction, ...(catalog === undefined ? { choices } : { catalog }) };
-    const stop = new AbortController();
-    const attempt = await client.attempt(asked, stop.signal);
+    const attempt = await client.attempt(asked, new AbortController().signal);
     if (attempt.kind === 'hopeless') throw new Error(attempt.message);
     if (attempt.kind === 'lost' && !attempt.contact)
       throw new Error(`nobody answers at ${base.href} (${attempt.refusal.message}): ${ELSEWHERE}`);

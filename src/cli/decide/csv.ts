@@ -12,14 +12,6 @@ export interface CsvStyle {
 /** As RFC 4180 has it. */
 export const PLAIN_CSV: CsvStyle = { separator: ',', marked: false };
 
-interface CsvReader {
-  push(line: Line): readonly Entry[];
-  /** The records that are complete only once the file has ended. */
-  end(): readonly Entry[];
-  readonly columns: readonly string[] | undefined;
-  readonly separator: string;
-}
-
 /** What may separate the cells of a row. */
 const SEPARATORS = [',', ';', '\t', '|'];
 
@@ -30,25 +22,25 @@ function separatorIn(header: string): string {
   return SEPARATORS[counts.indexOf(Math.max(...counts))] as string;
 }
 
-/** Reads rows; the first has the names of the columns. `named`: the separator, where it is not to be found out. */
-export function createCsvReader(named?: string): CsvReader {
+/**
+ * Reads rows, line by line; the first has the names of the columns. `named`: the separator, where it is not to be found
+ * out. `end` gives the records that are complete only once the file has ended.
+ */
+export function createCsvReader(named?: string) {
   let separator = named;
   let columns: readonly string[] | undefined;
   let broken = false;
   /** The lines of the record that is being read, whose last quote is still open. */
   let lines: Line[] = [];
   let signs = 0;
-  let row = newRow();
+  let row = new Row();
 
   const begin = (): void => {
-    lines = [];
-    signs = 0;
-    row = newRow();
+    [lines, signs, row] = [[], 0, new Row()];
   };
   /** The entry of the row that `lines` make up; none for the header and for an empty row. */
   const complete = (): readonly Entry[] => {
-    const { cells } = row;
-    const [first, last] = [lines[0] as Line, lines.at(-1) as Line];
+    const [{ cells }, first, last] = [row, lines[0] as Line, lines.at(-1) as Line];
     begin();
     if (cells.every((cell) => cell === '') && first === last) return [];
     const place = { line: first.number, end: last.end, whole: last.whole };
@@ -67,9 +59,9 @@ export function createCsvReader(named?: string): CsvReader {
     const [first, ...rest] = lines as [Line, ...Line[]];
     begin();
     broken = columns === undefined;
-    return [{ line: first.number, end: first.end, whole: first.whole, read: { problem } }, ...pushAll(rest)];
+    const { number: line, end, whole } = first;
+    return [{ line, end, whole, read: { problem } }, ...rest.flatMap((each) => push(each))];
   };
-  const pushAll = (all: readonly Line[]): readonly Entry[] => all.flatMap((line) => push(line));
   const push = (line: Line): readonly Entry[] => {
     if (broken) return [];
     if (separator === undefined && line.problem === undefined) {
@@ -80,7 +72,7 @@ export function createCsvReader(named?: string): CsvReader {
     lines.push(line);
     if (line.problem !== undefined) return lines.length === 1 ? fail(line.problem) : fail(UNCLOSED);
     signs += line.text.length + 1;
-    const state = addLine(row, line.text, separator ?? ',');
+    const state = row.add(line.text, separator ?? ',');
     if (state === 'complete') return complete();
     if (state === 'behind') return fail('has text after a closing quote');
     return signs > MOST_SIGNS ? fail(UNCLOSED) : [];
@@ -88,7 +80,7 @@ export function createCsvReader(named?: string): CsvReader {
 
   return {
     push,
-    end() {
+    end(): readonly Entry[] {
       const entries: Entry[] = [];
       while (lines.length > 0) entries.push(...fail(UNCLOSED));
       return entries;
@@ -111,40 +103,36 @@ function fieldsOf(columns: readonly string[], cells: readonly string[]): Parsed<
   return { value: Object.fromEntries(columns.map((name, place) => [name, cells[place]])) };
 }
 
-interface Row {
-  readonly cells: string[];
-  /** What has been read of the current cell in quotes. */
-  cell: string;
-  quoted: boolean;
-}
+class Row {
+  readonly cells: string[] = [];
+  /** What has been read of the current cell, if that is in quotes. */
+  #quoted: string | undefined;
 
-const newRow = (): Row => ({ cells: [], cell: '', quoted: false });
-
-/** Reads a line into a row: `open` if a quote is open at its end, `behind` if text follows a closing quote. */
-function addLine(row: Row, text: string, separator: string): 'complete' | 'open' | 'behind' {
-  for (let place = 0; ; place++) {
-    if (!row.quoted && text[place] === '"') {
-      row.quoted = true;
-      place++;
-    }
-    if (row.quoted) {
-      const end = closingQuote(text, place);
-      row.cell += text.slice(place, end === -1 ? undefined : end).replaceAll('""', '"');
-      if (end === -1) {
-        row.cell += '\n';
-        return 'open';
+  /** Reads a line into the row: `open` if a quote is open at its end, `behind` if text follows a closing quote. */
+  add(text: string, sign: string): 'complete' | 'open' | 'behind' {
+    for (let place = 0; ; place++) {
+      if (this.#quoted === undefined && text[place] === '"') {
+        this.#quoted = '';
+        place++;
       }
-      row.cells.push(row.cell);
-      row.cell = '';
-      row.quoted = false;
-      place = end + 1;
-    } else {
-      const next = text.indexOf(separator, place);
-      row.cells.push(next === -1 ? text.slice(place).replace(/\r$/, '') : text.slice(place, next));
-      place = next === -1 ? text.length : next;
+      const end = this.#quoted === undefined ? text.indexOf(sign, place) : closingQuote(text, place);
+      const part = text.slice(place, end === -1 ? undefined : end);
+      if (this.#quoted === undefined) {
+        this.cells.push(end === -1 ? part.replace(/\r$/, '') : part);
+        place = end === -1 ? text.length : end;
+      } else {
+        this.#quoted += part.replaceAll('""', '"');
+        if (end === -1) {
+          this.#quoted += '\n';
+          return 'open';
+        }
+        this.cells.push(this.#quoted);
+        this.#quoted = undefined;
+        place = end + 1;
+      }
+      if (place === text.length || text.slice(place) === '\r') return 'complete';
+      if (text[place] !== sign) return 'behind';
     }
-    if (place === text.length || text.slice(place) === '\r') return 'complete';
-    if (text[place] !== separator) return 'behind';
   }
 }
 

@@ -1,35 +1,19 @@
 /** The work of `umpire decide`: reads records, has the service decide them, and writes a line for each. */
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { open, stat, truncate } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
 import { messageOf } from '../../engine/errors.ts';
 import { Interrupted, type Terminal } from '../command.ts';
 import { PLAIN_CSV } from './csv.ts';
-import {
-  belongsTo,
-  headOf,
-  isCut,
-  type Layout,
-  lineOf,
-  type Outcome,
-  showProgress,
-  takenName,
-  unreadable,
-} from './decided-lines.ts';
-import { type Asked, createDecidingClient, nameOf } from './deciding-client.ts';
-import { type Entry, inOrder } from './lines.ts';
-import { createInsistence, createPace } from './pace.ts';
+import { belongsTo, headOf, isCut, type Layout, lineOf, showProgress, takenName, unreadable } from './decided-lines.ts';
+import { type Asked, type DecidingClient, nameOf, type Outcome } from './deciding-client.ts';
+import type { Entry } from './lines.ts';
+import { interruptible, outcomesOf } from './pace.ts';
 import { createRecordReader, entriesIn, headerProblem, type RecordReader, type recordOptions } from './records.ts';
-
-/** Records that are read ahead of the first one without an answer; bounds memory, and suffices for any `--at-once`. */
-const AHEAD = 512;
-/** UTF-16 code units that the records read ahead may hold together, approximately; bounds memory, too. */
-const AHEAD_UNITS = 16 * 1024 * 1024;
 
 /** What `umpire decide` was asked to do. */
 export interface DecideJob {
-  /** The service's address. */
-  readonly base: URL;
-  readonly key: string | undefined;
+  readonly client: DecidingClient;
   readonly asked: Omit<Asked, 'input' | 'instruction'>;
   readonly instruction: string | undefined;
   /** How the file of records is read. */
@@ -46,62 +30,50 @@ export interface DecideJob {
   readonly patience: number;
 }
 
-/** The file or standard output that the lines are written to. */
-interface Destination {
-  /** Resolves to false once nobody reads what is written. */
-  write(text: string): Promise<boolean>;
-  close(): Promise<void>;
-}
-
 /**
  * Decides the records of a file. Throws Error with a message for the operator, or Interrupted. Every line that was
  * written is complete, also then.
  */
 export async function decideFile(job: DecideJob, terminal: Terminal): Promise<void> {
-  const stop = new AbortController();
-  void terminal.interrupted().then(() => stop.abort(new Interrupted('interrupted')));
+  const stop = interruptible(terminal);
+  const { signal } = stop;
   const size = job.file === undefined ? undefined : (await stat(job.file)).size;
   const reader = createRecordReader(job.reading.separator);
-  const pieces =
-    job.file === undefined ? terminal.pieces(stop.signal) : createReadStream(job.file, { signal: stop.signal });
+  const pieces = job.file === undefined ? terminal.pieces(signal) : createReadStream(job.file, { signal });
   const records = entriesIn(pieces, reader);
   const tally = { lines: 0, errors: 0, end: 0, cut: 0, models: new Set<string>() };
-  const progress = showProgress(terminal, () => ({
+  const endProgress = showProgress(terminal, () => ({
     lines: tally.lines,
     errors: tally.errors,
     share: size === undefined ? undefined : Math.min(1, tally.end / Math.max(1, size)),
   }));
-  let start: Start | undefined;
+  const { client, atOnce, patience } = job;
+  const question = (entry: Entry) => askedOf(entry, job);
+  let start: Awaited<ReturnType<typeof begin>> | undefined;
   try {
     start = await begin(job, records, reader, terminal);
     const { layout, destination } = start;
     tally.end = start.end;
-    const pace = createPace(job.atOnce, stop.signal);
-    const insist = createInsistence(createDecidingClient(job.base, job.key), pace, job.patience, stop.signal);
-    const settle = async (entry: Entry, place: number) => {
-      const asked = askedOf(entry, job);
-      return { entry, outcome: 'kind' in asked ? asked : await insist(asked, place) };
-    };
-    const ahead = { things: AHEAD, weight: AHEAD_UNITS, weigh: unitsOf };
-    for await (const { entry, outcome } of inOrder(start.rest, settle, ahead)) {
+    const asking = { client, question, weigh: unitsOf, atOnce, patience, signal };
+    for await (const { thing: entry, outcome } of outcomesOf(start.rest, asking)) {
       if (!(await destination.write(lineOf(layout, entry, outcome)))) return;
       tally.lines++;
-      if (outcome.kind === 'answered') tally.models.add(nameOf(outcome.answer));
       tally.end = entry.end;
-      if (outcome.kind === 'refused') tally.errors++;
+      if (outcome.kind === 'answered') tally.models.add(nameOf(outcome.answer));
+      else tally.errors++;
       if (isCut(layout, entry)) tally.cut++;
     }
   } catch (error) {
     // A read that the signal aborted fails with an error of its own; the signal's reason is the cause.
-    const cause = stop.signal.aborted ? stop.signal.reason : error;
-    const message = messageOf(cause);
-    const goesOn = start !== undefined && job.out !== undefined ? ', --resume continues after them' : '';
-    const text = start === undefined ? message : `${message}; ${tally.lines} lines were decided${goesOn}`;
+    const cause = signal.aborted ? signal.reason : error;
+    const goesOn = job.out === undefined ? '' : ', --resume continues after them';
+    const done = start === undefined ? '' : `; ${tally.lines} lines were decided${goesOn}`;
+    const text = `${messageOf(cause)}${done}`;
     throw cause instanceof Interrupted ? new Interrupted(text) : new Error(text, { cause });
   } finally {
     // Requests that are still in progress have nobody to answer to.
     stop.abort(new Interrupted('over'));
-    progress.close();
+    endProgress();
     await start?.destination.close();
   }
   if (tally.cut > 0)
@@ -114,36 +86,28 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
   terminal.err(sum);
 }
 
-interface Start {
-  readonly layout: Layout;
-  readonly destination: Destination;
-  /** The records that have no line yet. */
-  readonly rest: AsyncGenerator<Entry>;
-  readonly resumed: number;
-  /** Bytes of the records' file up to the first record of `rest`. */
-  readonly end: number;
-}
-
-/** Reads until the layout of the lines is known, skips records that already have a line, and opens the destination. */
-async function begin(
-  job: DecideJob,
-  records: AsyncGenerator<Entry>,
-  reader: RecordReader,
-  terminal: Terminal,
-): Promise<Start> {
+/**
+ * Reads until the layout of the lines is known, skips records that already have a line, and opens the destination,
+ * whose `write` resolves to false once nobody reads. Resolves to these, to the records that are left, to how many have
+ * a line, and to where these end in their file, in bytes.
+ */
+async function begin(job: DecideJob, records: AsyncGenerator<Entry>, reader: RecordReader, terminal: Terminal) {
   const { out, resumes, format, probabilities } = job;
   const added = { probabilities, sure: job.sure?.thresholds };
   const read: Entry[] = [];
   for (let next = await records.next(); next.done !== true; next = await records.next()) {
     read.push(next.value);
-    const isEnough = 'value' in next.value.read || format !== 'csv' || read.length >= AHEAD;
+    const isEnough = 'value' in next.value.read || format !== 'csv' || read.length >= MOST_UNREADABLE;
     if (isEnough || reader.form?.kind === 'csv') break;
   }
   const columns = columnsOf(reader, read, job);
   const isCsv = (format ?? reader.form?.kind) === 'csv';
   const style = reader.form?.kind === 'csv' ? reader.form.style : PLAIN_CSV;
   const layout: Layout = isCsv ? { kind: 'csv', columns, style, ...added } : { kind: 'json', ...added };
-  const rest = chained(read, records);
+  const rest = (async function* () {
+    yield* read;
+    yield* records;
+  })();
   if (out === undefined) {
     const destination = { write: terminal.write, close: async () => {} };
     if (headOf(layout) !== '') await destination.write(headOf(layout));
@@ -164,10 +128,8 @@ function columnsOf(reader: RecordReader, read: readonly Entry[], job: DecideJob)
   }
   const { columns } = form;
   if (columns === undefined) {
-    const [entry] = read;
-    throw new Error(
-      `line ${entry?.line ?? 1}: ${entry !== undefined && 'problem' in entry.read ? entry.read.problem : 'is no header'}`,
-    );
+    const [entry = { line: 1, read: { problem: 'is no header' } }] = read;
+    throw new Error(`line ${entry.line}: ${'problem' in entry.read ? entry.read.problem : 'is no header'}`);
   }
   const { fields } = job.reading;
   const problem = headerProblem(columns, job.instruction === undefined ? fields : { input: fields.input });
@@ -177,18 +139,13 @@ function columnsOf(reader: RecordReader, read: readonly Entry[], job: DecideJob)
   return columns;
 }
 
-async function* chained(first: readonly Entry[], rest: AsyncGenerator<Entry>): AsyncGenerator<Entry> {
-  yield* first;
-  yield* rest;
-}
-
-async function fileDestination(file: string, mustBeNew: boolean): Promise<Destination> {
+async function fileDestination(file: string, mustBeNew: boolean) {
   const handle = await open(file, mustBeNew ? 'ax' : 'a').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EEXIST') throw new Error(`${file} exists; --resume continues after what it has`);
     throw error;
   });
   return {
-    async write(text) {
+    async write(text: string): Promise<boolean> {
       await handle.appendFile(text);
       return true;
     },
@@ -227,39 +184,36 @@ function unitsOf({ read }: Entry): number {
 // What an interrupted `umpire decide` left in its file: complete lines, which stay, and perhaps the beginning of
 // another, which is removed.
 
-/** What an earlier run left, and what of it stays. */
-export interface PickedUp {
-  /** Lines that stay, which is also the number of records taken from the source. */
-  readonly lines: number;
-  /** Bytes of the records' file up to the last of these records. */
-  readonly end: number;
-  /** Whether nothing stays, so that the head is still to be written. */
-  readonly isNew: boolean;
-}
-
+/** Records that may be unreadable at the beginning of a file whose lines become CSV. */
+const MOST_UNREADABLE = 512;
 /** Bytes after the last complete line that may be removed: no more than one broken line can have. */
 const MOST_BROKEN = 8 * 1024 * 1024;
 
 /**
- * Skips the records that have a line in `file`, and truncates `file` after its last complete line. Throws Error if the
- * lines are not those of these records.
+ * Skips the records that have a line in `file`, and truncates `file` after its last complete line. Resolves to how many
+ * lines stay, where the last of their records ends in its file, and whether the head is still to be written. Throws
+ * Error if the lines are not those of these records.
  */
-async function pickUp(file: string, layout: Layout, source: AsyncIterator<Entry>): Promise<PickedUp> {
-  const size = await sizeOf(file);
+async function pickUp(file: string, layout: Layout, source: AsyncIterator<Entry>) {
+  const size = existsSync(file) ? (await stat(file)).size : 0;
   const head = Buffer.from(headOf(layout));
-  const begins = size === 0 ? Buffer.alloc(0) : await firstBytes(file, Math.max(1, Math.min(size, head.length)));
+  const most = Math.max(1, head.length);
+  const begins = size === 0 ? head : await buffer(createReadStream(file, { end: most - 1 }));
   if (size === 0 || (size < head.length && head.subarray(0, size).equals(begins))) {
     if (size > 0) await truncate(file, 0);
     return { lines: 0, end: 0, isNew: true };
   }
   const looksRight = layout.kind === 'json' ? begins.toString() === '{' : begins.equals(head);
   if (!looksRight) throw new Error(`${file} was not written for these records and options; nothing was changed`);
-  let lines = 0;
-  let whole = head.length;
-  let end = 0;
+  let [lines, whole, end] = [0, head.length, 0];
+  let isForeign = false;
   const reader = createRecordReader(layout.kind === 'csv' ? layout.style.separator : undefined);
   for await (const entry of entriesIn(createReadStream(file), reader)) {
-    if ('problem' in entry.read || !entry.whole) break;
+    if ('problem' in entry.read || !entry.whole) {
+      // A CSV file's head shows that it belongs to this command. A JSON file has none, so its first line must.
+      isForeign = layout.kind === 'json' && lines === 0 && entry.whole;
+      break;
+    }
     const { value, done } = await source.next();
     if (done === true || !belongsTo(layout, entry.read.value, value))
       throw new Error(`${file}, line ${entry.line}: is not of this file's records; nothing was changed`);
@@ -267,33 +221,8 @@ async function pickUp(file: string, layout: Layout, source: AsyncIterator<Entry>
     whole = entry.end;
     end = value.end;
   }
-  // A CSV file's head shows that it belongs to this command. A JSON file has none, so a complete line must.
-  const isForeign = layout.kind === 'json' && lines === 0 && (await hasLineFeed(file));
   if (isForeign || size - whole > MOST_BROKEN)
     throw new Error(`${file}: is broken after line ${lines}; nothing was changed`);
   if (whole < size) await truncate(file, whole);
   return { lines, end, isNew: whole === 0 };
-}
-
-async function sizeOf(file: string): Promise<number> {
-  try {
-    return (await stat(file)).size;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
-    throw error;
-  }
-}
-
-async function firstBytes(file: string, count: number): Promise<Buffer> {
-  const handle = await open(file);
-  try {
-    return (await handle.read(Buffer.alloc(count), 0, count, 0)).buffer;
-  } finally {
-    await handle.close();
-  }
-}
-
-async function hasLineFeed(file: string): Promise<boolean> {
-  for await (const piece of createReadStream(file)) if ((piece as Buffer).includes(0x0a)) return true;
-  return false;
 }

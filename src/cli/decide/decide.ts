@@ -2,47 +2,34 @@
 import { readFile } from 'node:fs/promises';
 import { choicesFault } from '../../domain/catalogs.ts';
 import { isKey } from '../../domain/keys.ts';
-import { durationFrom, readArguments, urlFrom } from '../arguments.ts';
-import { type Command, type Terminal, UsageError } from '../command.ts';
+import { durationFrom, readArguments, urlFrom, wholeWithin } from '../arguments.ts';
+import { type Command, flag, option, type Terminal, UsageError } from '../command.ts';
 import { type DecideJob, decideFile } from './decide-file.ts';
+import { DecidingClient } from './deciding-client.ts';
 import { readTextFile } from './lines.ts';
 import { entriesOf, RECORD_OPTIONS, recordOptions } from './records.ts';
 
 /** The options that say which service decides, and for the holder of which key. */
 export const SERVICE_OPTIONS = {
-  url: { type: 'string', value: 'URL', meaning: 'where the service is', otherwise: 'PORT of this machine' },
-  key: {
-    type: 'string',
-    value: 'KEY',
-    meaning: 'the key; other users of this machine may see it',
-    otherwise: 'UMPIRE_KEY',
-  },
-  'key-file': { type: 'string', value: 'FILE', meaning: 'a file that holds the key' },
+  url: option('URL', 'where the service is', 'PORT of this machine'),
+  key: option('KEY', 'the key; other users of this machine may see it', 'UMPIRE_KEY'),
+  'key-file': option('FILE', 'a file that holds the key'),
 } as const;
 
 const OPTIONS = {
-  model: { type: 'string', value: 'MODEL', meaning: 'the model, or one revision of it; needed' },
-  catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog of the owner of the key' },
-  choices: { type: 'string', value: 'FILE', meaning: 'choices in place of a catalog: a JSON array, or one a line' },
-  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of records that have none' },
+  model: option('MODEL', 'the model, or one revision of it; needed'),
+  catalog: option('ID', 'a stored catalog of the owner of the key'),
+  choices: option('FILE', 'choices in place of a catalog: a JSON array, or one a line'),
+  instruction: option('TEXT', 'the instruction of records that have none'),
   ...RECORD_OPTIONS,
   ...SERVICE_OPTIONS,
-  out: { type: 'string', value: 'FILE', meaning: 'where the answers go', otherwise: 'standard output' },
-  resume: { type: 'boolean', meaning: 'continues after what an interrupted run left in the file of --out' },
-  format: { type: 'string', value: 'json|csv', meaning: 'JSON lines or CSV', otherwise: 'as the records' },
-  probabilities: { type: 'boolean', meaning: 'also writes the probability of every choice' },
-  sure: {
-    type: 'string',
-    value: 'FILE',
-    meaning: 'also writes which answers are sure, by what evaluate --costs --json found',
-  },
-  'at-once': { type: 'string', value: 'N', meaning: 'the most requests at one time', otherwise: '64' },
-  patience: {
-    type: 'string',
-    value: 'DURATION',
-    meaning: 'how long to try while no text gets an answer',
-    otherwise: '2m',
-  },
+  out: option('FILE', 'where the answers go', 'standard output'),
+  resume: flag('continues after what an interrupted run left in the file of --out'),
+  format: option('json|csv', 'JSON lines or CSV', 'as the records'),
+  probabilities: flag('also writes the probability of every choice'),
+  sure: option('FILE', 'also writes which answers are sure, by what evaluate --costs --json found'),
+  'at-once': option('N', 'the most requests at one time', '64'),
+  patience: option('DURATION', 'how long to try while no text gets an answer', '2m'),
 } as const;
 
 /** Requests in progress, at most, that `--at-once` may ask for: no more records than this are read ahead. */
@@ -74,13 +61,10 @@ export const DECIDE_COMMAND: Command = {
     if (format !== undefined && format !== 'json' && format !== 'csv')
       throw new UsageError(`--format: '${format}' is neither json nor csv`);
     if (values.resume === true && out === undefined) throw new UsageError('--resume needs the file of --out');
-    const atOnce = /^\d{1,3}$/.test(values['at-once'] ?? '64') ? Number(values['at-once'] ?? '64') : 0;
-    if (atOnce < 1 || atOnce > MOST_AT_ONCE)
-      throw new UsageError(`--at-once: must be a whole number from 1 to ${MOST_AT_ONCE}`);
+    const atOnce = wholeWithin('--at-once', values['at-once'] ?? '64', 1, MOST_AT_ONCE);
     await decideFile(
       {
-        base: serviceFrom(values.url, terminal),
-        key: await keyFrom(values, terminal),
+        client: new DecidingClient(serviceFrom(values.url, terminal), await keyFrom(values, terminal)),
         asked: {
           model,
           ...(catalog === undefined ? {} : { catalog }),
@@ -115,7 +99,7 @@ export function serviceFrom(text: string | undefined, { env }: Terminal): URL {
 
 /** The key that the options or the environment give, if any. @throws UsageError for what is no key. */
 export async function keyFrom(
-  { key, 'key-file': file }: { readonly key?: string | undefined; readonly 'key-file'?: string | undefined },
+  { key, 'key-file': file }: { readonly [name in 'key' | 'key-file']?: string | undefined },
   { env }: Terminal,
 ): Promise<string | undefined> {
   if (key !== undefined && file !== undefined) throw new UsageError('--key or --key-file, not both');
@@ -131,11 +115,8 @@ async function sureIn(file: string): Promise<NonNullable<DecideJob['sure']>> {
   const [entry] = entriesOf(await readTextFile(file));
   const { model, sure } = entry !== undefined && 'value' in entry.read ? entry.read.value : {};
   const isTable = typeof sure === 'object' && sure !== null && !Array.isArray(sure);
-  if (
-    typeof model !== 'string' ||
-    !isTable ||
-    !Object.values(sure).every((each) => each === null || Number.isFinite(each))
-  )
+  const isSound = isTable && Object.values(sure).every((each) => each === null || Number.isFinite(each));
+  if (typeof model !== 'string' || !isSound)
     throw new Error(`${file}: is not what evaluate --costs --json writes: {"model": …, "sure": {CHOICE: confidence}}`);
   return { model, thresholds: sure as Record<string, number | null> };
 }

@@ -4,13 +4,8 @@
  */
 import type { Terminal } from '../command.ts';
 import { type CsvStyle, csvLine } from './csv.ts';
-import type { Answered, Refusal } from './deciding-client.ts';
+import type { Outcome, Refusal } from './deciding-client.ts';
 import type { Entry, Fields } from './lines.ts';
-
-/** How a record ended: with an answer or with an error. */
-export type Outcome =
-  | { readonly kind: 'answered'; readonly answer: Answered }
-  | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 /** How lines are written. `columns`: the records' own fields. `style`: as the records are, if they are CSV. */
 export type Layout = (
@@ -55,10 +50,9 @@ export function lineOf(layout: Layout, entry: Entry, outcome: Outcome): string {
   const own = ownOf(entry, outcome);
   const added = addedOf(layout, outcome);
   if (layout.kind === 'json') return `${JSON.stringify({ ...(own ?? { line: entry.line }), ...added })}\n`;
-  const all: Fields = { ...added, ...(outcome.kind === 'refused' ? { error: errorText(outcome.refusal) } : {}) };
-  const names = addedColumns(layout);
-  const cells = [...layout.columns.map((name) => cellOf(own?.[name])), ...names.map((name) => cellOf(all[name]))];
-  return csvLine(cells, layout.style);
+  const error = outcome.kind === 'refused' ? `${outcome.refusal.code}: ${outcome.refusal.message}` : '';
+  const cells = addedColumns(layout).map((name) => (name === 'error' ? error : cellOf(added[name])));
+  return csvLine([...layout.columns.map((name) => cellOf(own?.[name])), ...cells], layout.style);
 }
 
 /** Whether a record has fields for which the lines have no column. */
@@ -88,27 +82,18 @@ function ownOf({ read }: Entry, outcome: Outcome): Fields | undefined {
   return shown && 'value' in read ? read.value : undefined;
 }
 
-/** Whether an answer can be acted on. */
-function isSure({ choice, confidence }: Answered, sure: NonNullable<Layout['sure']>): boolean {
-  const threshold = Object.hasOwn(sure, choice) ? sure[choice] : undefined;
-  return typeof threshold === 'number' && confidence >= threshold;
-}
-
 function addedOf({ probabilities: shown, sure }: Layout, outcome: Outcome): Fields {
   if (outcome.kind === 'refused') return { error: outcome.refusal };
   const { choice, confidence, probabilities, model, learned } = outcome.answer;
+  const threshold = sure !== undefined && Object.hasOwn(sure, choice) ? sure[choice] : undefined;
   return {
     choice,
     confidence,
-    ...(sure === undefined ? {} : { sure: isSure(outcome.answer, sure) }),
+    ...(sure === undefined ? {} : { sure: confidence >= (threshold ?? Number.POSITIVE_INFINITY) }),
     ...(shown ? { probabilities } : {}),
     model,
     ...(learned === undefined ? {} : { learned }),
   };
-}
-
-function errorText({ code, message }: Refusal): string {
-  return `${code}: ${message}`;
 }
 
 /** A value as a cell of CSV: a text as it is, nothing as the empty text, anything else as JSON. */
@@ -125,11 +110,6 @@ export interface Done {
   readonly share: number | undefined;
 }
 
-/** A bar that is shown until it is closed. */
-export interface Progress {
-  close(): void;
-}
-
 /** Milliseconds between two updates. */
 const INTERVAL_MS = 250;
 /** Updates that the rate is the mean of: ten seconds. */
@@ -137,47 +117,38 @@ const SAMPLES = 40;
 /** Characters of the bar. */
 const BAR = 24;
 
-/** Shows what `done` returns, every `INTERVAL_MS`; nothing where standard error is not a terminal. */
-export function showProgress({ status }: Terminal, done: () => Done): Progress {
-  if (status === undefined) return { close() {} };
-  const samples: { readonly at: number; readonly lines: number; readonly share: number | undefined }[] = [];
+/** Shows what `done` returns, until the function is called that it returns; nothing where there is no terminal. */
+export function showProgress({ status }: Terminal, done: () => Done): () => void {
+  if (status === undefined) return () => {};
+  const samples: (Done & { readonly at: number })[] = [];
   const timer = setInterval(() => {
-    const now = done();
-    samples.push({ at: performance.now(), lines: now.lines, share: now.share });
+    const now = { ...done(), at: performance.now() };
+    samples.push(now);
     if (samples.length > SAMPLES) samples.shift();
-    const [first, last] = [samples[0] as (typeof samples)[number], samples.at(-1) as (typeof samples)[number]];
-    const seconds = (last.at - first.at) / 1000;
-    const pace =
-      now.share === undefined || first.share === undefined
-        ? undefined
-        : (now.share - first.share) / Math.max(seconds, 1e-3);
-    status(progressLine(now, seconds === 0 ? 0 : (last.lines - first.lines) / seconds, pace));
+    const { at, lines, share } = samples[0] ?? now;
+    const seconds = Math.max((now.at - at) / 1000, 1e-3);
+    status(progressLine(now, (now.lines - lines) / seconds, ((now.share ?? 0) - (share ?? 0)) / seconds));
   }, INTERVAL_MS);
   timer.unref();
-  return {
-    close() {
-      clearInterval(timer);
-      status('');
-    },
+  return () => {
+    clearInterval(timer);
+    status('');
   };
 }
 
 /** The text of the bar. `rate`: lines per second. `pace`: share of the whole per second. */
-function progressLine({ lines, errors, share }: Done, rate: number, pace: number | undefined): string {
-  const counts = [
-    `${lines} lines`,
-    ...(errors > 0 ? [`${errors} errors`] : []),
-    `${rate.toFixed(rate < 10 ? 1 : 0)}/s`,
-  ].join(', ');
+function progressLine({ lines, errors, share }: Done, rate: number, pace: number): string {
+  const failed = errors > 0 ? `, ${errors} errors` : '';
+  const counts = `${lines} lines${failed}, ${rate.toFixed(rate < 10 ? 1 : 0)}/s`;
   if (share === undefined) return counts;
   const full = Math.round(BAR * share);
   const bar = `[${'#'.repeat(full)}${'-'.repeat(BAR - full)}] ${String(Math.floor(100 * share)).padStart(3)} %`;
-  return `${bar}  ${counts}${pace === undefined || pace <= 0 ? '' : `, ${clock((1 - share) / pace)} left`}`;
+  return `${bar}  ${counts}${pace > 0 ? `, ${clock((1 - share) / pace)} left` : ''}`;
 }
 
 function clock(seconds: number): string {
   const whole = Math.round(seconds);
-  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
-  const two = (value: number): string => String(value).padStart(2, '0');
-  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
+  const two = (value: number): string => String(value % 60).padStart(2, '0');
+  const minutes = Math.floor(whole / 60);
+  return minutes < 60 ? `${minutes}:${two(whole)}` : `${Math.floor(minutes / 60)}:${two(minutes)}:${two(whole)}`;
 }

@@ -1,4 +1,4 @@
-/** Asks a running service for decisions, over HTTP on connections that are kept open. */
+/** Asks a running service for decisions and catalogs, over HTTP on connections that are kept open. */
 
 /** The body of a request for one decision, with choices or a catalog. */
 export interface Asked {
@@ -43,11 +43,8 @@ export type Attempt =
   /** Every text would be refused in the same way. */
   | { readonly kind: 'hopeless'; readonly message: string };
 
-/** Asks a service for one decision at a time, without trying again. */
-export interface DecidingClient {
-  /** Rejects only with the reason of `signal`. */
-  attempt(asked: Asked, signal: AbortSignal): Promise<Attempt>;
-}
+/** How a text ended: with an answer or with an error. */
+export type Outcome = Extract<Attempt, { kind: 'answered' | 'refused' }>;
 
 /** Milliseconds until an attempt is given up: longer than a service may take for one request. */
 const ANSWER_MS = 60_000;
@@ -70,35 +67,51 @@ const STATUSES_ALIKE_FOR_ALL: ReadonlySet<number> = new Set([401, 403, 404, 405]
 /** Statuses, beside 503, that proxies answer for a service that is away or slow. */
 const AWAY: ReadonlySet<number> = new Set([408, 500, 502, 504]);
 
-/**
- * A client of the service at `base`, an address with a path if the service is below one. `key` leaves this function
- * only in a header.
- */
-export function createDecidingClient(base: URL, key: string | undefined): DecidingClient {
-  const url = new URL('v1/decisions', base.href.endsWith('/') ? base : `${base.href}/`);
-  const headers = {
-    'content-type': 'application/json',
-    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-  };
-  return {
-    async attempt(asked, signal) {
-      try {
-        const response = await fetch(url, {
-          method: 'POST',
-          headers,
-          body: JSON.stringify(asked),
-          // The key must not be sent to wherever a redirect points.
-          redirect: 'manual',
-          signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
-        });
-        return outcomeOf(response, await response.text());
-      } catch (error) {
-        if (signal.aborted) throw signal.reason;
-        return lost(error);
-      }
-    },
-  };
+/** A client of one service, without trying again. The key leaves it only in a header. */
+export class DecidingClient {
+  readonly #base: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  /** `base`: the service's address, with a path if it is below one. */
+  constructor({ href }: URL, key: string | undefined) {
+    this.#base = href.endsWith('/') ? href : `${href}/`;
+    this.#headers = {
+      'content-type': 'application/json',
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+    };
+  }
+
+  /** Asks for one decision. Rejects only with the reason of `signal`. */
+  async attempt(asked: Asked, signal: AbortSignal): Promise<Attempt> {
+    try {
+      const request = { method: 'POST', body: JSON.stringify(asked) };
+      const response = await this.#fetch('v1/decisions', request, signal);
+      return outcomeOf(response, await response.text());
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      return lost(error);
+    }
+  }
+
+  /** A catalog of the owner of the key. @throws Error if the service does not show it. */
+  async catalog(id: string): Promise<{ readonly model: string; readonly choices: readonly string[] }> {
+    const response = await this.#fetch(`v1/catalogs/${encodeURIComponent(id)}`);
+    const body = parsed(await response.text());
+    const { model, choices } = (body ?? {}) as { readonly model?: unknown; readonly choices?: unknown };
+    if (response.status === 200 && typeof model === 'string' && Array.isArray(choices)) return { model, choices };
+    const { code, message } = refusalOf(body) ?? { code: `http_${response.status}`, message: NOT_UMPIRE };
+    throw new Error(`${code}: ${message}`);
+  }
+
+  #fetch(path: string, request: RequestInit = {}, signal?: AbortSignal): Promise<Response> {
+    const ends = [AbortSignal.timeout(ANSWER_MS), ...(signal === undefined ? [] : [signal])];
+    // The key must not be sent to wherever a redirect points.
+    const own = { headers: this.#headers, redirect: 'manual', signal: AbortSignal.any(ends) } as const;
+    return fetch(new URL(path, this.#base), { ...request, ...own });
+  }
 }
+
+const NOT_UMPIRE = 'what answers there is not Umpire';
 
 function lost(error: unknown): Attempt {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
@@ -114,7 +127,7 @@ function outcomeOf({ status, headers }: Response, body: string): Attempt {
   if (status === 200) {
     const answer = answerOf(value, headers.get('x-umpire-learned') ?? undefined);
     if (answer !== undefined) return { kind: 'answered', answer };
-    return { kind: 'hopeless', message: 'what answers there is not Umpire: its answer is not a decision' };
+    return { kind: 'hopeless', message: `${NOT_UMPIRE}: its answer is not a decision` };
   }
   const refusal = refusalOf(value) ?? { code: `http_${status}`, message: `answered ${status}`, param: null };
   const { code, message } = refusal;

@@ -5,7 +5,7 @@
  * and those after it are still read: after a quote that is not closed, from the next line on.
  */
 import type { Parsed } from '../../domain/settings.ts';
-import { UsageError } from '../command.ts';
+import { option, UsageError } from '../command.ts';
 import { type CsvStyle, createCsvReader } from './csv.ts';
 import { type Entry, type Fields, type Line, linesOf, linesOfText, MOST_SIGNS } from './lines.ts';
 
@@ -180,30 +180,13 @@ export function headerProblem(
 
 /** The options that say how a file of records is read. */
 export const RECORD_OPTIONS = {
-  separator: {
-    type: 'string',
-    value: 'SIGN',
-    meaning: "what separates columns of CSV; 'tab' for a tab",
-    otherwise: 'the one that the header has most of',
-  },
-  'input-column': { type: 'string', value: 'NAME', meaning: 'the field that holds the text', otherwise: 'input' },
-  'instruction-column': {
-    type: 'string',
-    value: 'NAME',
-    meaning: 'the field that holds the question',
-    otherwise: 'instruction',
-  },
+  separator: option('SIGN', "what separates columns of CSV; 'tab' for a tab", 'the one that the header has most of'),
+  'input-column': option('NAME', 'the field that holds the text', 'input'),
+  'instruction-column': option('NAME', 'the field that holds the question', 'instruction'),
 } as const;
 
 /** The values of those options. @throws UsageError. */
-export function recordOptions(values: {
-  readonly separator?: string | undefined;
-  readonly 'input-column'?: string | undefined;
-  readonly 'instruction-column'?: string | undefined;
-}): {
-  readonly separator: string | undefined;
-  readonly fields: { readonly input: string; readonly instruction: string };
-} {
+export function recordOptions(values: { readonly [name in keyof typeof RECORD_OPTIONS]?: string | undefined }) {
   const separator = values.separator === 'tab' || values.separator === '\\t' ? '\t' : values.separator;
   if (separator !== undefined && (separator.length !== 1 || /["\r\n\w]/.test(separator)))
     throw new UsageError(`--separator: '${separator}' is not one sign that can separate columns`);

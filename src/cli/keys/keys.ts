@@ -1,58 +1,36 @@
-/**
- * `umpire keys …`: creates, lists, rotates and revokes API keys. The service itself does none of this. One file: the
- * commands, and the line in which a key travels between them.
- */
-import { hashKey, isKey, isOwnerName, mintKey, mintKeyId } from '../../domain/keys.ts';
+/** `umpire keys …`: creates, lists, rotates, revokes and moves API keys. The service itself does none of this. */
+import { hashKey, isKey, mintKey, mintKeyId } from '../../domain/keys.ts';
 import { parseCount, parseRate } from '../../domain/limit-settings.ts';
-import type { Parser } from '../../domain/settings.ts';
-import { fromKeyFields, isLabel, MAX_LABEL, toKeyFields } from '../../stores/key-record.ts';
+import { isLabel, MAX_LABEL } from '../../stores/key-record.ts';
 import { type KeyLimits, type KeyRecord, type KeyStore, REVOKED, type UnreadableKey } from '../../stores/key-store.ts';
-import { StoreCorrupt } from '../../stores/stores.ts';
-import { durationFrom, ownerFrom, printTable, readArguments } from '../arguments.ts';
-import { type Command, JSON_OPTION, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
-import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
-
-const LABEL = { type: 'string', value: 'TEXT', meaning: "what 'keys list' calls it" } as const;
+import { durationFrom, ownerFrom, printList, readArguments } from '../arguments.ts';
+import {
+  ANY_OWNER_OPTION,
+  type Command,
+  JSON_OPTION,
+  OWNER_OPTION,
+  option,
+  type Terminal,
+  UsageError,
+} from '../command.ts';
+import { addAll, exportLines, importedFrom, keysOf } from '../store-lines.ts';
+import { ifCorrupt, patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 
 const CREATE = {
   owner: OWNER_OPTION,
-  label: LABEL,
-  rate: {
-    type: 'string',
-    value: 'RATE',
-    meaning: "requests, such as 50/s or '600/m, burst 100', or off",
-    otherwise: "the server's UMPIRE_RATE_KEY",
-  },
-  concurrency: {
-    type: 'string',
-    value: 'N',
-    meaning: 'decisions at one time, or off',
-    otherwise: "the server's UMPIRE_CONCURRENCY_KEY",
-  },
-  quota: {
-    type: 'string',
-    value: 'N',
-    meaning: 'decisions a day (UTC), or off',
-    otherwise: "the server's UMPIRE_QUOTA_KEY",
-  },
+  label: option('TEXT', "what 'keys list' calls it"),
+  rate: option('RATE', "requests, such as 50/s or '600/m, burst 100', or off", "the server's UMPIRE_RATE_KEY"),
+  concurrency: option('N', 'decisions at one time, or off', "the server's UMPIRE_CONCURRENCY_KEY"),
+  quota: option('N', 'decisions a day (UTC), or off', "the server's UMPIRE_QUOTA_KEY"),
 } as const;
-
-const LIST = {
-  owner: { type: 'string', value: 'NAME', meaning: 'of this owner alone' },
-  json: JSON_OPTION,
-} as const;
-
+const LIST = { owner: ANY_OWNER_OPTION, json: JSON_OPTION } as const;
 const ROTATE = {
-  grace: {
-    type: 'string',
-    value: 'TIME',
-    meaning: 'such as 30s, 15m, 24h or 7d: how long the old key still works',
-    otherwise: '0s',
-  },
-  label: { ...LABEL, otherwise: "the old key's" },
+  grace: option('TIME', 'such as 30s, 15m, 24h or 7d: how long the old key still works', '0s'),
+  label: option('TEXT', "what 'keys list' calls it", "the old key's"),
 } as const;
+const EXPORT = { owner: ANY_OWNER_OPTION } as const;
 
-/** The commands `umpire keys create`, `list`, `rotate` and `revoke`. */
+/** The commands `umpire keys create`, `list`, `rotate`, `revoke`, `export` and `import`. */
 export const KEY_COMMANDS: readonly Command[] = [
   {
     name: 'keys create',
@@ -81,27 +59,16 @@ export const KEY_COMMANDS: readonly Command[] = [
     async run(args, terminal) {
       const { values } = readArguments(args, LIST);
       const owner = values.owner === undefined ? undefined : ownerFrom(values.owner);
-      const all = await withStores(terminal, ({ keys }) => keys.list(patience()));
-      const records = all.records.filter((record) => owner === undefined || record.owner === owner);
-      const unreadable = unreadableOf(owner, all.unreadable);
-      if (values.json === true) {
-        const broken = unreadable.map((key) => ({ key_id: key.name, owner: key.owner ?? null, readable: false }));
-        terminal.out(JSON.stringify([...records.map(plain), ...broken]));
-        refuseUnreadable(unreadable);
-        return;
-      }
-      const rows = records.map((record) => [
-        record.keyId,
-        record.owner,
-        record.label ?? '',
-        record.createdAt,
-        record.lastUsedAt === undefined ? 'never' : new Date(record.lastUsedAt).toISOString(),
-        stateText(record),
-        limitsText(record.limits),
-      ]);
-      const broken = unreadable.map(({ name, owner: whose = '' }) => [name, whose, '', '', '', 'not readable', '']);
-      printTable(terminal, ['KEY', 'OWNER', 'LABEL', 'CREATED', 'LAST USED', 'STATE', 'LIMITS'], [...rows, ...broken]);
-      refuseUnreadable(unreadable);
+      const { records, unreadable } = await withStores(terminal, ({ keys }) => keysOf(keys, owner));
+      const head = ['KEY', 'OWNER', 'LABEL', 'CREATED', 'LAST USED', 'STATE', 'LIMITS'];
+      const broken = unreadable.map(({ name, owner: whose }) => ({
+        row: [name, whose ?? '', '', '', '', 'not readable', ''],
+        plain: { key_id: name, owner: whose ?? null, readable: false },
+      }));
+      const sound = records.map((record) => ({ row: rowOf(record), plain: plain(record) }));
+      printList(terminal, values.json, head, [...sound, ...broken]);
+      if (unreadable.length > 0)
+        throw new Error(`${unreadable.length} keys could not be read; 'umpire keys revoke' ends them all the same`);
     },
   },
   {
@@ -155,10 +122,39 @@ export const KEY_COMMANDS: readonly Command[] = [
       const secret = name === '-' ? (await terminal.input()).trim() : undefined;
       if (secret !== undefined && !isKey(secret)) throw new Error('standard input is not a key');
       await withStores(terminal, async ({ keys }) => {
-        const { hash, named } = await toRevoke(keys, secret === undefined ? { name } : { hash: hashKey(secret) });
-        if (!(await keys.end(hash, REVOKED, 'revocation', patience()))) throw new Error('there is no such key');
+        const found = secret === undefined ? await find(keys, name) : await withHash(keys, hashKey(secret));
+        if (!(await keys.end(found.hash, REVOKED, 'revocation', patience()))) throw new Error('there is no such key');
+        const named = 'keyId' in found ? `${found.keyId} of ${found.owner}` : found.name;
         terminal.out(`${named} is revoked; every server refuses it within 5 seconds`);
       });
+    },
+  },
+  {
+    name: 'keys export',
+    usage: '[--owner NAME]',
+    summary: 'writes what is kept of the keys, without their secrets, for another store',
+    notes: ['It writes one JSON object a line to standard output.'],
+    options: EXPORT,
+    environment: STORE_ENVIRONMENT,
+    failure: 'a key could not be read',
+    async run(args, terminal) {
+      const { owner } = readArguments(args, EXPORT).values;
+      await exportLines(terminal, 'key', owner === undefined ? undefined : ownerFrom(owner));
+    },
+  },
+  {
+    name: 'keys import',
+    usage: '[FILE]',
+    summary: 'adds exported keys that the store does not have',
+    notes: ['Clients can still use the keys that they have.'],
+    positionals: [['FILE', 'what keys export wrote (default: standard input)']],
+    options: {},
+    environment: STORE_ENVIRONMENT,
+    async run(args, terminal) {
+      const entries = await importedFrom(terminal, readArguments(args, {}, [], 1).positionals[0], 'key');
+      let added = 0;
+      await addAll(terminal, entries, (_, isNew) => (added += Number(isNew)));
+      terminal.out(`${added} added, ${entries.length - added} existed`);
     },
   },
 ];
@@ -197,39 +193,27 @@ async function find(keys: KeyStore, keyId: string): Promise<KeyRecord | Unreadab
   return found;
 }
 
-/** The hash of a key that is to be revoked, and how it is called. A record that cannot be read is no hindrance. */
-async function toRevoke(
-  keys: KeyStore,
-  key: { readonly name: string } | { readonly hash: string },
-): Promise<{ readonly hash: string; readonly named: string }> {
-  const found = 'name' in key ? await find(keys, key.name) : await keys.find(key.hash, patience()).catch(corrupt);
+/** The key with this hash. One whose record cannot be read has no name, which is no hindrance to ending it. */
+async function withHash(keys: KeyStore, hash: string): Promise<KeyRecord | UnreadableKey> {
+  const found = await keys.find(hash, patience()).catch((error: unknown) => {
+    ifCorrupt(error);
+    return { hash, name: 'the key', owner: undefined };
+  });
   if (found === undefined) throw new Error('there is no such key');
-  if (found instanceof StoreCorrupt) return { hash: (key as { hash: string }).hash, named: 'the key' };
-  if ('keyId' in found) return { hash: found.hash, named: `${found.keyId} of ${found.owner}` };
-  return { hash: found.hash, named: found.name };
+  return found;
 }
 
-function corrupt(error: unknown): StoreCorrupt {
-  if (error instanceof StoreCorrupt) return error;
-  throw error;
-}
+const PARSERS = { rate: parseRate, concurrency: parseCount, quota: parseCount } as const;
 
-function limitsFrom(values: {
-  readonly rate?: string | undefined;
-  readonly concurrency?: string | undefined;
-  readonly quota?: string | undefined;
-}): KeyLimits {
-  const read = <T>(name: string, text: string | undefined, parse: Parser<T>) => {
-    if (text === undefined) return {};
-    const outcome = parse(text);
+function limitsFrom(values: { readonly [name in keyof typeof PARSERS]?: string | undefined }): KeyLimits {
+  const limits = Object.entries(PARSERS).flatMap(([name, parse]) => {
+    const value = values[name as keyof typeof PARSERS];
+    if (value === undefined) return [];
+    const outcome = parse(value);
     if ('problem' in outcome) throw new UsageError(`--${name}: ${outcome.problem}`);
-    return { [name]: outcome.value };
-  };
-  return {
-    ...read('rate', values.rate, parseRate),
-    ...read('concurrency', values.concurrency, parseCount),
-    ...read('quota', values.quota, parseCount),
-  };
+    return [[name, outcome.value]];
+  });
+  return Object.fromEntries(limits);
 }
 
 function labelFrom(text: string | undefined): string | undefined {
@@ -237,51 +221,37 @@ function labelFrom(text: string | undefined): string | undefined {
   throw new UsageError(`--label: must be one line of 1 to ${MAX_LABEL} characters`);
 }
 
-function stateOf({ endsAt }: KeyRecord): 'live' | 'ending' | 'ended' {
-  if (endsAt === undefined) return 'live';
-  return endsAt <= Date.now() ? 'ended' : 'ending';
-}
-
-function stateText(record: KeyRecord): string {
-  const { endsAt, endedBy } = record;
-  if (endsAt === undefined) return 'live';
-  // REVOKED is not a time, so there is none to show.
-  if (endsAt === REVOKED) return PAST[endedBy ?? 'revocation'];
-  const verb = endsAt > Date.now() ? 'ends' : endedBy === undefined ? 'ended' : PAST[endedBy];
-  return `${verb} ${new Date(endsAt).toISOString()}`;
-}
-
 /** The state of an ended key, by what ended it. */
 const PAST = { rotation: 'rotated', revocation: 'revoked' } as const;
 
-/** The keys that cannot be read and may be this owner's; anybody's if undefined. */
-export function unreadableOf(
-  owner: string | undefined,
-  unreadable: readonly UnreadableKey[],
-): readonly UnreadableKey[] {
-  return unreadable.filter((key) => owner === undefined || key.owner === undefined || key.owner === owner);
-}
-
-/** @throws Error if there is a key that could not be read, once all others are shown. */
-function refuseUnreadable({ length }: readonly UnreadableKey[]): void {
-  if (length > 0) throw new Error(`${length} keys could not be read; 'umpire keys revoke' ends them all the same`);
+function rowOf({ keyId, owner, label = '', createdAt, lastUsedAt, endsAt, endedBy, limits }: KeyRecord): string[] {
+  const used = timeText(lastUsedAt) ?? 'never';
+  const past = endedBy === undefined ? undefined : PAST[endedBy];
+  // REVOKED is not a time, so there is none to show.
+  const ended = endsAt === REVOKED ? (past ?? PAST.revocation) : `${past ?? 'ended'} ${timeText(endsAt)}`;
+  const isOver = endsAt !== undefined && endsAt <= Date.now();
+  const state = endsAt === undefined ? 'live' : isOver ? ended : `ends ${timeText(endsAt)}`;
+  return [keyId, owner, label, createdAt, used, state, limitsText(limits)];
 }
 
 /** A key in the JSON that `--json` prints. */
-function plain(record: KeyRecord): object {
-  const time = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
+function plain({ keyId, owner, label, createdAt, lastUsedAt, endsAt, endedBy, limits }: KeyRecord): object {
   return {
-    key_id: record.keyId,
+    key_id: keyId,
     readable: true,
-    owner: record.owner,
-    label: record.label ?? null,
-    created_at: record.createdAt,
-    last_used_at: time(record.lastUsedAt),
-    state: stateOf(record),
-    ends_at: time(record.endsAt === REVOKED ? undefined : record.endsAt),
-    ended_by: record.endedBy ?? null,
-    limits: record.limits,
+    owner,
+    label: label ?? null,
+    created_at: createdAt,
+    last_used_at: timeText(lastUsedAt),
+    state: endsAt === undefined ? 'live' : endsAt <= Date.now() ? 'ended' : 'ending',
+    ends_at: timeText(endsAt === REVOKED ? undefined : endsAt),
+    ended_by: endedBy ?? null,
+    limits,
   };
+}
+
+function timeText(at: number | undefined): string | null {
+  return at === undefined ? null : new Date(at).toISOString();
 }
 
 function limitsText({ rate, concurrency, quota }: KeyLimits): string {
@@ -291,29 +261,4 @@ function limitsText({ rate, concurrency, quota }: KeyLimits): string {
     quota === undefined ? undefined : `quota ${quota}`,
   ];
   return parts.filter((part) => part !== undefined).join('; ') || 'default';
-}
-
-// A key as one line of JSON, for another store or a backup: its hash and what is kept with it, never its secret.
-
-/** The fields of a key's line; undefined for a key that no import would take. */
-export function keyLine(record: KeyRecord): object | undefined {
-  const { hash, endsAt, lastUsedAt } = record;
-  const fields = Object.entries(toKeyFields(record)).filter(([, text]) => text !== '');
-  const line = {
-    hash,
-    ...Object.fromEntries(fields),
-    ...(endsAt === undefined ? {} : { ends_at: endsAt }),
-    ...(lastUsedAt === undefined ? {} : { last_used_at: lastUsedAt }),
-  };
-  return keyFromLine(line) === undefined ? undefined : line;
-}
-
-/** The key of a line's fields; undefined if they are not those of a key. */
-export function keyFromLine(fields: Readonly<Record<string, unknown>>): KeyRecord | undefined {
-  try {
-    const record = fromKeyFields(String(fields.hash), fields);
-    return /^[0-9a-f]{64}$/.test(record.hash) && isOwnerName(record.owner) ? record : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -11,11 +11,12 @@ import { judge, MIN_EXAMPLES } from '../../learning/learn.ts';
 import { type AnswerQuality, type JudgedAnswer, qualityOf } from '../../learning/quality.ts';
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
-import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
+import { type Command, flag, Interrupted, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
 import { choicesIn, keyFrom, SERVICE_OPTIONS, serviceFrom } from '../decide/decide.ts';
+import { type Asked, DecidingClient, nameOf } from '../decide/deciding-client.ts';
 import { readTextFile } from '../decide/lines.ts';
+import { interruptible, outcomesOf } from '../decide/pace.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
-import { existing } from './catalog-change.ts';
 import { costFigures, costsIn } from './costs-file.ts';
 import {
   EXAMPLE_OPTIONS,
@@ -23,27 +24,28 @@ import {
   type ExampleFile,
   type ExampleOptions,
   exampleOptions,
+  type LineProblem,
   labelsIn,
-  problemLines,
   readExamples,
+  refuse,
   withoutKnown,
 } from './examples.ts';
+import { existing } from './learn.ts';
 import { withOwnEngine } from './own-engine.ts';
 import { choiceLines, figureLines, reportPage, short, thresholdLines } from './report-page.ts';
-import { answersThrough, catalogAt } from './through-service.ts';
 
 const OPTIONS = {
-  catalog: { type: 'string', value: 'ID', meaning: 'a stored catalog, with what was added to it' },
+  catalog: option('ID', 'a stored catalog, with what was added to it'),
   owner: { ...OWNER_OPTION, meaning: 'who owns the catalog' },
-  model: { type: 'string', value: 'MODEL', meaning: 'a model, without a catalog' },
-  choices: { type: 'string', value: 'FILE', meaning: 'its choices: a JSON array, or one a line' },
-  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
+  model: option('MODEL', 'a model, without a catalog'),
+  choices: option('FILE', 'its choices: a JSON array, or one a line'),
+  instruction: option('TEXT', 'the instruction of examples that have none'),
   ...EXAMPLE_OPTIONS,
-  costs: { type: 'string', value: 'FILE', meaning: 'JSON with what mistakes and people cost; finds what costs least' },
+  costs: option('FILE', 'JSON with what mistakes and people cost; finds what costs least'),
   ...SERVICE_OPTIONS,
-  url: { type: 'string', value: 'URL', meaning: 'a running service that decides, in place of the folder of models' },
-  json: { type: 'boolean', meaning: 'the figures as one line of JSON' },
-  report: { type: 'string', value: 'FILE.html', meaning: 'writes a page for people who decide' },
+  url: option('URL', 'a running service that decides, in place of the folder of models'),
+  json: flag('the figures as one line of JSON'),
+  report: option('FILE.html', 'writes a page for people who decide'),
 } as const;
 
 /** The command `umpire evaluate`. */
@@ -67,15 +69,15 @@ export const EVALUATE_COMMAND: Command = {
     const byModel = model !== undefined && choices !== undefined && catalog === undefined && values.owner === undefined;
     if (!byCatalog && !byModel)
       throw new UsageError('--catalog with --owner or --url, or --model and --choices are needed');
-    const service =
-      url === undefined ? undefined : { base: serviceFrom(url, terminal), key: await keyFrom(values, terminal) };
-    const [path] = positionals as [string];
+    const client =
+      url === undefined ? undefined : new DecidingClient(serviceFrom(url, terminal), await keyFrom(values, terminal));
+    const [path = ''] = positionals;
     const text = await readTextFile(path);
     const { record, learnedFrom } = byModel
-      ? { record: inline(model, await choicesIn(choices, terminal)), learnedFrom: '' }
-      : service === undefined
+      ? { record: { id: '', model, choices: await choicesIn(choices, terminal) }, learnedFrom: '' }
+      : client === undefined
         ? await stored(terminal, ownerFrom(values.owner), catalog as string)
-        : { record: await catalogAt(service, catalog as string), learnedFrom: '' };
+        : { record: { id: catalog as string, ...(await client.catalog(catalog as string)) }, learnedFrom: '' };
     const costs = values.costs === undefined ? undefined : await costsIn(values.costs, record.choices);
     const known = readExamples(learnedFrom, record.choices).examples;
     const file = withoutKnown(readExamples(text, record.choices, exampleOptions(values)), known);
@@ -84,41 +86,32 @@ export const EVALUATE_COMMAND: Command = {
     if (examples.length + file.problems.length === 0) throw new Error('there are no examples');
     const asked = { model: record.model, ...(byModel ? { choices: record.choices } : { catalog: record.id }) };
     const { name, answers } =
-      service === undefined
+      client === undefined
         ? await decideAll(terminal, record, file)
-        : await answersThrough(service, asked as Parameters<typeof answersThrough>[1], file, terminal);
+        : await answersThrough(client, asked, file, terminal);
     if (learnedFrom === '' && name.includes(', learned '))
       terminal.err('the catalog keeps no examples: if it learned from these, it seems far better here than it is');
     const quality = qualityOf(answers);
     const cost = costFigures(answers, record.choices.toSorted(), costs);
-    if (values.report !== undefined) {
-      await writeFile(
-        values.report,
-        reportPage({ catalog, model: name, file: path, date: new Date(), quality, answers, examples }),
-      );
-    }
+    const report = { catalog, model: name, file: path, date: new Date(), quality, answers, examples };
+    if (values.report !== undefined) await writeFile(values.report, reportPage(report));
     if (values.json === true) terminal.out(JSON.stringify({ model: name, ...plain(quality, examples), ...cost.plain }));
     else for (const line of [...lines(name, quality, examples), ...cost.lines]) terminal.out(line);
   },
 };
 
+/** What decides: a model and its choices, and what was added to these. */
+type Decider = Pick<CatalogRecord, 'id' | 'model' | 'choices' | 'additions'>;
+
 /** A catalog, and the examples that are kept beside it. */
-async function stored(
-  terminal: Terminal,
-  owner: string,
-  id: string,
-): Promise<{ readonly record: CatalogRecord; readonly learnedFrom: string }> {
+function stored(terminal: Terminal, owner: string, id: string) {
   return withStores(terminal, async ({ catalogs }) => {
     const { record } = await existing(catalogs, owner, id);
     return { record, learnedFrom: await catalogs.examples(owner, id, patience()) };
   });
 }
 
-function inline(model: string, choices: readonly string[]): CatalogRecord {
-  return { id: '', model, choices, version: '', visibility: '', createdAt: '' };
-}
-
-async function decideAll(terminal: Terminal, record: CatalogRecord, file: ExampleFile) {
+async function decideAll(terminal: Terminal, record: Decider, file: ExampleFile) {
   const { examples } = file;
   const sorted = record.choices.toSorted();
   const { descriptions = {}, learned } = record.additions ?? {};
@@ -140,6 +133,51 @@ async function decideAll(terminal: Terminal, record: CatalogRecord, file: Exampl
   });
 }
 
+/** Requests in progress at one time, and milliseconds without an answer after which the command gives up. */
+const [AT_ONCE, PATIENCE_MS] = [64, 120_000];
+
+/**
+ * The answers to examples, in their order. `asked`: choices or a catalog. Throws Error with a line for each example
+ * that was refused, or if the model changed meanwhile.
+ */
+async function answersThrough(
+  client: DecidingClient,
+  asked: Omit<Asked, 'input' | 'instruction'>,
+  { examples, problems }: Pick<ExampleFile, 'examples' | 'problems'>,
+  terminal: Terminal,
+): Promise<{ readonly name: string; readonly answers: readonly JudgedAnswer[] }> {
+  refuse(problems);
+  const stop = interruptible(terminal);
+  const answers: JudgedAnswer[] = [];
+  const refused: LineProblem[] = [];
+  const names = new Set<string>();
+  const outcomes = outcomesOf(examples.values(), {
+    client,
+    question: ({ input, instruction }) => ({ ...asked, input, instruction }),
+    weigh: () => 0,
+    atOnce: AT_ONCE,
+    patience: PATIENCE_MS,
+    signal: stop.signal,
+  });
+  try {
+    for await (const { thing, outcome } of outcomes) {
+      const { line, label } = thing;
+      if (outcome.kind === 'refused') {
+        refused.push({ line, problem: `${outcome.refusal.code}: ${outcome.refusal.message}` });
+        continue;
+      }
+      const { choice, confidence, probabilities } = outcome.answer;
+      names.add(nameOf(outcome.answer));
+      answers.push({ label, choice, confidence, ofLabel: probabilities[label] ?? 0 });
+    }
+  } finally {
+    stop.abort(new Interrupted('over'));
+  }
+  refuse(refused);
+  if (names.size > 1) throw new Error(`what decides changed while this ran (${[...names].join('; ')}): run it again`);
+  return { name: [...names].join(), answers };
+}
+
 function lines(name: string, quality: AnswerQuality, examples: readonly Example[]): readonly string[] {
   return [
     `${quality.answers} examples with ${name}`,
@@ -158,6 +196,9 @@ function lines(name: string, quality: AnswerQuality, examples: readonly Example[
   ];
 }
 
+const NO_THRESHOLD = { threshold: null, coverage: null, accuracy: null };
+
+/** The figures as `--json` prints them. */
 function plain(quality: AnswerQuality, examples: readonly Example[]): object {
   const { accuracy, macroF1, logLoss, ece, thresholds, confusions, choices } = quality;
   return {
@@ -166,12 +207,7 @@ function plain(quality: AnswerQuality, examples: readonly Example[]): object {
     macro_f1: macroF1,
     log_loss: logLoss,
     ece,
-    thresholds: thresholds.map(({ threshold = null, coverage = null, accuracy: there = null, target }) => ({
-      target,
-      threshold,
-      coverage,
-      accuracy: there,
-    })),
+    thresholds: thresholds.map(({ target, found }) => ({ target, ...(found ?? NO_THRESHOLD) })),
     confusions: confusions.map(({ places, ...pair }) => ({
       ...pair,
       lines: places.map((place) => examples[place]?.line),
@@ -201,7 +237,7 @@ export function labelledExamples(text: string, options: ExampleOptions, terminal
   const choices = labelsIn(text, options);
   const { examples, problems, notes } = readExamples(text, choices, options);
   for (const note of notes) terminal.err(note);
-  if (problems.length > 0) throw new Error(problemLines(problems).join('\n'));
+  refuse(problems);
   if (choices.length < 2) throw new Error('examples need two labels or more: they are the choices');
   if (examples.length < MIN_EXAMPLES) {
     throw new Error(`${examples.length} examples are too few: ${MIN_EXAMPLES} are the least, a hundred are better`);

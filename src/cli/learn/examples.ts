@@ -2,11 +2,11 @@
  * Reads labelled examples from a file: JSON lines `{"input", "instruction", "label"}`, or CSV (RFC 4180) with a header
  * that names these columns. All problems of the file are found in one pass, each with its line.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { nearest } from '../../domain/nearest.ts';
 import { firstOfEach } from '../../learning/near-repeats.ts';
+import { option } from '../command.ts';
 import { plainly } from '../decide/decide.ts';
-import type { Fields } from '../decide/lines.ts';
 import { headerProblem, RECORD_OPTIONS, recordOptions, recordsOf } from '../decide/records.ts';
 
 /** A text whose right choice is known. `line` is its place in the file, from 1. */
@@ -46,22 +46,18 @@ export interface ExampleOptions {
 /** The options of commands that read examples. */
 export const EXAMPLE_OPTIONS = {
   ...RECORD_OPTIONS,
-  'label-column': { type: 'string', value: 'NAME', meaning: 'the field that holds the label', otherwise: 'label' },
+  'label-column': option('NAME', 'the field that holds the label', 'label'),
 } as const;
 
-/** The values of those options. @throws UsageError. */
+/** The values of those options, and of `--instruction`. @throws UsageError. */
 export function exampleOptions(
-  values: Parameters<typeof recordOptions>[0] & {
-    readonly instruction?: string | undefined;
-    readonly 'label-column'?: string | undefined;
+  values: {
+    readonly [name in keyof typeof EXAMPLE_OPTIONS | 'instruction']?: string | undefined;
   },
 ): ExampleOptions {
   const { separator, fields } = recordOptions(values);
-  return {
-    instruction: values.instruction,
-    separator,
-    fields: { ...fields, label: values['label-column'] ?? 'label' },
-  };
+  const { instruction, 'label-column': label = 'label' } = values;
+  return { instruction, separator, fields: { ...fields, label } };
 }
 
 const USUAL_FIELDS = { input: 'input', instruction: 'instruction', label: 'label' };
@@ -85,20 +81,29 @@ export function readExamples(
       problems.push({ line, problem: read.problem });
       continue;
     }
-    const example = partsOf(read.value, fields, instruction);
+    const { [fields.input]: input, [fields.instruction]: own, [fields.label]: label } = read.value;
+    const example = { input, instruction: own === undefined || own === '' ? instruction : own, label } as Omit<
+      Example,
+      'line'
+    >;
     const missing = Object.entries(example).filter(([, value]) => typeof value !== 'string' || value === '');
-    const { input, instruction: asked, label } = example as Omit<Example, 'line'>;
-    if (!missing.some(([part]) => part !== 'label')) texts.push({ line, input, instruction: asked });
+    if (!missing.some(([part]) => part !== 'label')) texts.push({ line, ...example });
     if (missing.length > 0) problems.push({ line, problem: missingProblem(missing, fields) });
-    else if (choices.includes(label)) examples.push({ line, input, instruction: asked, label });
-    else problems.push({ line, problem: labelProblem(label, choices) });
+    else if (choices.includes(example.label)) examples.push({ line, ...example });
+    else problems.push({ line, problem: labelProblem(example.label, choices) });
   }
   return { problems, texts, ...distinct(examples, choices) };
 }
 
-/** Problems as lines for the operator, ordered by their place in the file. */
+/** Problems as lines for the operator, ordered by their place in the file; those of no line, 0, come first. */
 export function problemLines(problems: readonly LineProblem[]): readonly string[] {
-  return problems.toSorted((a, b) => a.line - b.line).map(({ line, problem }) => `line ${line}: ${problem}`);
+  const sorted = problems.toSorted((a, b) => a.line - b.line);
+  return sorted.map(({ line, problem }) => (line === 0 ? problem : `line ${line}: ${problem}`));
+}
+
+/** @throws Error with a line for each problem, if there are any. */
+export function refuse(problems: readonly LineProblem[]): void {
+  if (problems.length > 0) throw new Error(problemLines(problems).join('\n'));
 }
 
 /** The labels of a file, each once and in code-unit order, for decisions whose choices they are. */
@@ -116,14 +121,9 @@ export function exampleLines(examples: readonly Example[]): string {
 /** Keeps each text once, one of those that are nearly the same, and none that has two labels. */
 function distinct(all: readonly Example[], choices: readonly string[]): Pick<ExampleFile, 'examples' | 'notes'> {
   const notes: string[] = [];
-  const byText = new Map<string, Example[]>();
-  for (const example of all) {
-    const key = JSON.stringify([example.instruction, example.input]);
-    byText.set(key, [...(byText.get(key) ?? []), example]);
-  }
   const kept: Example[] = [];
   let repeated = 0;
-  for (const group of byText.values()) {
+  for (const group of Map.groupBy(all, ({ instruction, input }) => JSON.stringify([instruction, input])).values()) {
     const lines = group.map(({ line }) => line).join(', ');
     if (new Set(group.map(({ label }) => label)).size > 1)
       notes.push(`lines ${lines}: one text under several labels; left out`);
@@ -134,8 +134,10 @@ function distinct(all: readonly Example[], choices: readonly string[]): Pick<Exa
   }
   if (repeated > 0) notes.push(`${repeated} examples are repeated; each text counts once`);
   // Sorted by digest: in a list sorted by text, the folds that learning cuts would hold texts that are alike.
-  const digests = new Map(kept.map((example) => [example, digest(example)]));
-  const sorted = kept.toSorted((a, b) => ((digests.get(a) as string) < (digests.get(b) as string) ? -1 : 1));
+  const sorted = kept
+    .map((example) => ({ example, digest: digest(example) }))
+    .toSorted((a, b) => (a.digest < b.digest ? -1 : 1))
+    .map(({ example }) => example);
   const first = firstOfEach(sorted);
   const examples = sorted.filter((_, place) => first[place] === place);
   if (examples.length < sorted.length) {
@@ -155,9 +157,7 @@ function distinct(all: readonly Example[], choices: readonly string[]): Pick<Exa
 }
 
 /** The first five of a list. */
-function some(all: readonly string[]): string {
-  return `${all.slice(0, 5).join(', ')}${all.length > 5 ? ', …' : ''}`;
-}
+const some = (all: readonly string[]): string => `${all.slice(0, 5).join(', ')}${all.length > 5 ? ', …' : ''}`;
 
 /** Leaves out what is nearly the same as one of the `known` examples, and says so. */
 export function withoutKnown(file: ExampleFile, known: readonly Example[]): ExampleFile {
@@ -170,19 +170,7 @@ export function withoutKnown(file: ExampleFile, known: readonly Example[]): Exam
 }
 
 function digest({ input, instruction, label }: Example): string {
-  return createHash('sha256')
-    .update(JSON.stringify([label, instruction, input]))
-    .digest('hex');
-}
-
-function partsOf(
-  record: Fields,
-  fields: Readonly<Record<'input' | 'instruction' | 'label', string>>,
-  instruction: string | undefined,
-): Readonly<Record<'input' | 'instruction' | 'label', unknown>> {
-  const own = record[fields.instruction];
-  const asked = own === undefined || own === '' ? instruction : own;
-  return { input: record[fields.input], instruction: asked, label: record[fields.label] };
+  return hash('sha256', JSON.stringify([label, instruction, input]));
 }
 
 function missingProblem(

@@ -1,30 +1,38 @@
-/** `umpire learn …`: lets a catalog learn from its owner's labelled examples, or forget what it learned. */
-import { MIN_EXAMPLES } from '../../learning/learn.ts';
-import type { CatalogStore, StampedCatalog } from '../../stores/catalog-store.ts';
+/**
+ * `umpire learn …`: lets a catalog learn from its owner's labelled examples, or forget what it learned. And an
+ * operator's change to what a model reads for a catalog's choices: what the catalog learned was fitted to the scores of
+ * the texts that were read before, so it never outlives them. In the same write, whole or not at all, it is learned
+ * anew from kept examples, or given up if the operator asks for that.
+ */
+import { createReadChoices } from '../../domain/read-choices.ts';
+import { type Lesson, learn, MIN_EXAMPLES } from '../../learning/learn.ts';
+import type { AnswerQuality } from '../../learning/quality.ts';
+import { basisOf } from '../../stores/catalog-additions.ts';
+import type { CatalogRecord, CatalogStore, StampedCatalog } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
-import { type Command, OWNER_OPTION, type Terminal, UsageError } from '../command.ts';
+import { type Command, flag, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
-import { existing, replaceCatalog } from './catalog-change.ts';
 import {
   EXAMPLE_OPTIONS,
   type Example,
   type ExampleFile,
   exampleLines,
   exampleOptions,
+  problemLines,
   readExamples,
 } from './examples.ts';
-import { lessonLines, lessonOf, taught, withoutLearned } from './lessons.ts';
-import { withOwnEngine } from './own-engine.ts';
+import { type OwnEngine, withOwnEngine } from './own-engine.ts';
+import { figureLines, percent, thresholdLines } from './report-page.ts';
 
 const OPTIONS = {
-  catalog: { type: 'string', value: 'ID', meaning: 'the catalog; needed' },
+  catalog: option('ID', 'the catalog; needed'),
   owner: OWNER_OPTION,
-  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
+  instruction: option('TEXT', 'the instruction of examples that have none'),
   ...EXAMPLE_OPTIONS,
-  'keep-examples': { type: 'boolean', meaning: 'keeps the examples beside the catalog, for --refresh' },
-  refresh: { type: 'boolean', meaning: 'learns anew from the examples that are kept, for a new revision' },
-  forget: { type: 'boolean', meaning: 'takes back what was learned, and the kept examples' },
+  'keep-examples': flag('keeps the examples beside the catalog, for --refresh'),
+  refresh: flag('learns anew from the examples that are kept, for a new revision'),
+  forget: flag('takes back what was learned, and the kept examples'),
 } as const;
 
 /** The command `umpire learn`. */
@@ -90,24 +98,151 @@ async function teach(
   const { record } = found;
   const { examples } = file;
   await withOwnEngine(terminal, record.model, async (engine) => {
-    const problems = [...(await engine.problemsOf(file)), ...tooFew(examples)];
+    const problems = [...(await engine.problemsOf(file))];
+    const few = `${examples.length} examples are too few: ${MIN_EXAMPLES} are the least, some for each choice are better`;
+    if (examples.length < MIN_EXAMPLES) problems.push(few);
     if (problems.length > 0) throw new Error(`${problems.join('\n')}\nnothing was changed`);
     terminal.out(`deciding ${examples.length} examples with ${engine.name}`);
     const lesson = await lessonOf(engine, record, examples);
     for (const line of lessonLines(lesson)) terminal.out(line);
-    if (lesson.record === undefined) {
+    if (lesson.record === undefined)
       throw new Error(
         'nothing beats the model as it is by more than chance; nothing was changed. More examples may tell',
       );
-    }
+    const { rung, digest } = lesson.record;
     await replaceCatalog(catalogs, owner, found, taught(record, lesson), keep);
-    terminal.out(
-      `${record.id}: learned ${lesson.record.rung} for ${engine.name}, digest ${lesson.record.digest}; every server decides by it within a second`,
-    );
+    const end = 'every server decides by it within a second';
+    terminal.out(`${record.id}: learned ${rung} for ${engine.name}, digest ${digest}; ${end}`);
   });
 }
 
-function tooFew({ length }: readonly Example[]): readonly string[] {
-  if (length >= MIN_EXAMPLES) return [];
-  return [`${length} examples are too few: ${MIN_EXAMPLES} are the least, some for each choice are better`];
+/** `--forget`, for the commands that change a catalog. */
+export const FORGET_OPTION = flag('gives up what the catalog learned, in place of learning it anew from kept examples');
+
+/** Which catalog is changed, and what the operator wants of the change. */
+export interface CatalogChange {
+  readonly catalogs: CatalogStore;
+  readonly owner: string;
+  readonly found: StampedCatalog;
+  readonly forget: boolean;
+  readonly terminal: Terminal;
+}
+
+/** The owner's catalog. Throws UsageError without an id, Error if there is none, StoreCorrupt. */
+export async function existing(catalogs: CatalogStore, owner: string, id: string | undefined): Promise<StampedCatalog> {
+  if (id === undefined) throw new UsageError('--catalog ID is needed');
+  const found = await catalogs.read(owner, id, patience());
+  if (found === undefined) throw new Error(`${owner} has no catalog '${id}'`);
+  return found;
+}
+
+/**
+ * Writes a record in place of the one that was found. Throws Error if the catalog was changed or deleted meanwhile.
+ * `examples`: the examples to keep beside it; undefined leaves those that are there.
+ */
+async function replaceCatalog(
+  catalogs: CatalogStore,
+  owner: string,
+  { stamp }: StampedCatalog,
+  record: CatalogRecord,
+  examples?: string,
+): Promise<void> {
+  const done = await catalogs.replace(owner, stamp, record, patience(), examples);
+  const changed = 'was changed or deleted while this ran, and stays as it is now; run it again';
+  if (!done) throw new Error(`catalog '${record.id}' ${changed}`);
+}
+
+/**
+ * Changes a catalog to a record with other choices or descriptions. `check`: what the model cannot take of it, a
+ * problem a line. Throws Error with all problems, and has changed nothing then.
+ */
+export async function changeCatalog(
+  { catalogs, owner, found, forget, terminal }: CatalogChange,
+  next: CatalogRecord,
+  check: (engine: OwnEngine) => Promise<readonly string[]>,
+): Promise<void> {
+  const { record } = found;
+  const { id } = record;
+  const kept = await catalogs.examples(owner, id, patience());
+  const all = readExamples(kept, record.choices);
+  const [broken] = problemLines(all.problems);
+  if (broken !== undefined)
+    throw new Error(`the examples that are kept beside '${id}' are broken: ${broken}; nothing was changed`);
+  const examples = all.examples.filter(({ label }) => next.choices.includes(label));
+  const learned = record.additions?.learned;
+  const reads = (each: CatalogRecord): string => basisOf(each.choices, each.additions?.descriptions);
+  const isStale = reads(record) !== reads(next);
+  const hasLearned = learned !== undefined || record.calibrations !== undefined;
+  await withOwnEngine(terminal, record.model, async (engine) => {
+    const isLost = isStale && hasLearned && !forget && examples.length < MIN_EXAMPLES;
+    const wrong = [...(await check(engine))];
+    if (isLost)
+      wrong.push(
+        `what '${id}' learned belongs to its choices as they are read now, and too few examples are kept to learn it anew: --forget gives it up`,
+      );
+    if (wrong.length > 0) throw new Error(`${wrong.join('\n')}\nnothing was changed`);
+    let changed = isStale || forget ? withoutLearned(next) : next;
+    if (isStale && hasLearned && !forget) {
+      terminal.out(`learning anew from ${examples.length} kept examples with ${engine.name}`);
+      const lesson = await lessonOf(engine, next, examples);
+      for (const line of lessonLines(lesson)) terminal.out(line);
+      changed = taught(next, lesson);
+    }
+    await replaceCatalog(catalogs, owner, found, changed, exampleLines(examples));
+    const now = changed.additions?.learned;
+    const end = 'on every server within a second';
+    const digest = now === undefined ? '' : `, digest ${now.digest}`;
+    const given = now === undefined && hasLearned ? ', and what was learned is given up: it decides zero-shot' : '';
+    terminal.out(`${id}: changed${digest}${given}, ${end}`);
+  });
+}
+
+/** Scores examples in the same way as decisions with the catalog, and learns from the scores. */
+async function lessonOf(
+  engine: OwnEngine,
+  { choices, additions }: CatalogRecord,
+  examples: readonly Example[],
+): Promise<Lesson> {
+  const sorted = choices.toSorted();
+  const read = createReadChoices(sorted, additions?.descriptions ?? {});
+  const scored = await engine.scoreAll(examples, read.texts);
+  return learn(
+    scored.map(({ probabilities, vector }, i) => ({
+      probabilities: read.inOrder(probabilities),
+      vector,
+      label: sorted.indexOf((examples[i] as Example).label),
+    })),
+    sorted,
+    { model: engine.name, basis: basisOf(choices, additions?.descriptions) },
+  );
+}
+
+/** The record with what a lesson taught, in place of what it learned before. */
+function taught(record: CatalogRecord, lesson: Lesson): CatalogRecord {
+  const next = withoutLearned(record);
+  if (lesson.record === undefined) return next;
+  return { ...next, additions: { ...next.additions, learned: lesson.record } };
+}
+
+/** The record without learned state, and without the calibrations of earlier releases that learned state replaces. */
+function withoutLearned({ calibrations: _, additions, ...record }: CatalogRecord): CatalogRecord {
+  const descriptions = additions?.descriptions ?? {};
+  return Object.keys(descriptions).length === 0 ? record : { ...record, additions: { descriptions } };
+}
+
+/** The results of a lesson on held-out examples, as lines for a terminal. */
+function lessonLines({ rungs, before, after, record }: Lesson): readonly string[] {
+  const figures = (title: string, quality: AnswerQuality): readonly string[] => [
+    title,
+    ...[...figureLines(quality), ...thresholdLines(quality)].map((line) => `  ${line}`),
+  ];
+  return [
+    'on held-out examples:',
+    ...rungs.map(({ rung, logLoss, accuracy, gain, error, taken }) => {
+      const gained = `, gain ${gain.toFixed(4)} ± ${error.toFixed(4)}: ${taken ? 'taken' : 'not taken'}`;
+      return `  ${rung.padEnd(12)} log loss ${logLoss.toFixed(4)}, right ${percent(accuracy)}${rung === 'zero-shot' ? '' : gained}`;
+    }),
+    ...figures('before:', before),
+    ...(record === undefined ? [] : figures('after:', after)),
+  ];
 }

@@ -6,7 +6,7 @@ import { createEngine } from '../../engine/create-engine.ts';
 import type { Engine, ModelRevision, ScoreOutcome } from '../../engine/engine.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
 import type { Terminal } from '../command.ts';
-import { type Example, type ExampleFile, type LineProblem, problemLines } from './examples.ts';
+import { type Example, type ExampleFile, type LineProblem, problemLines, refuse } from './examples.ts';
 
 /** The engine's scores for a text. */
 export type Scored = Extract<ScoreOutcome, { kind: 'scored' }>;
@@ -93,7 +93,7 @@ export async function withOwnEngine<T>(
       async scoreAll(texts, choices) {
         // An inference server may count tokens otherwise than the package's tokenizer, so problemsOf() may miss these.
         const { scored, problems } = await scoreAll(texts, choices);
-        if (problems.length > 0) throw new Error(problemLines(problems).join('\n'));
+        refuse(problems);
         return scored;
       },
       async tooLong(texts) {

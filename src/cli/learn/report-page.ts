@@ -56,17 +56,11 @@ export function reportPage({ catalog, model, file, date, quality, answers, examp
 <p>Each answer has a confidence from 0 to 1. The higher the confidence from which on you act, the more answers are right there, and the more texts a person has to read.</p>
 ${table(
   ['To be right', 'Act from', 'Texts acted on', 'Texts for a person', 'Right of those acted on (95 % interval)'],
-  thresholds.map(({ target, threshold, coverage, accuracy: there }) => {
-    if (threshold === undefined || coverage === undefined || there === undefined)
-      return [percent(target), 'no confidence is enough', '0', String(count), ''];
-    const acted = Math.round(coverage * count);
-    return [
-      percent(target),
-      threshold.toFixed(3),
-      String(acted),
-      String(count - acted),
-      rightOf(hitsOf(there, acted), acted, there),
-    ];
+  thresholds.map(({ target, found }) => {
+    if (found === undefined) return [percent(target), 'no confidence is enough', '0', String(count), ''];
+    const acted = Math.round(found.coverage * count);
+    const right = rightOf(hitsOf(found.accuracy, acted), acted, found.accuracy);
+    return [percent(target), found.threshold.toFixed(3), acted, count - acted, right];
   }),
 )}
 <h2>Each choice</h2>
@@ -87,7 +81,7 @@ ${table(
   confusions.map(({ label, choice, count: times, places }) => [
     label,
     choice,
-    String(times),
+    times,
     places.map((place) => `“${short(examples[place]?.input ?? '')}” (line ${examples[place]?.line})`).join(' '),
   ]),
 )}
@@ -96,11 +90,9 @@ ${table(
 ${chart(bins)}
 ${table(
   ['Confidence, about', 'Texts', 'Right (95 % interval)'],
-  bins.map(({ confidence, count: of, accuracy: there }) => [
-    confidence.toFixed(2),
-    String(of),
-    rightOf(hitsOf(there, of), of, there),
-  ]),
+  bins.map(({ confidence, count: of, accuracy: there }) => {
+    return [confidence.toFixed(2), of, rightOf(hitsOf(there, of), of, there)];
+  }),
 )}
 ${matrix(answers, names)}
 <p class="facts">${figureLines(quality).map(escaped).join('; ')}.</p>
@@ -122,11 +114,12 @@ ${table(['', ...names], rows)}`;
 
 /** What to do, in a sentence: where nine of ten are right, or else why nowhere. */
 function advice(thresholds: readonly Threshold[], count: number): string {
-  const { threshold, coverage, accuracy } = thresholds.find(({ target }) => target === ADVISED) ?? {};
-  if (threshold === undefined || coverage === undefined || accuracy === undefined)
+  const { found } = thresholds.find(({ target }) => target === ADVISED) ?? {};
+  if (found === undefined)
     return 'At no confidence are nine of ten answers right. Let a person decide, and describe the choices or let them learn from examples.';
-  const acted = Math.round(coverage * count);
-  return `Act on answers with a confidence of ${threshold.toFixed(3)} or more: these are ${acted} of ${count} texts, and ${hitsOf(accuracy, acted)} of them are right. ${acted === count ? 'No text is left for a person.' : `Send the other ${count - acted} to a person.`}`;
+  const acted = Math.round(found.coverage * count);
+  const rest = acted === count ? 'No text is left for a person.' : `Send the other ${count - acted} to a person.`;
+  return `Act on answers with a confidence of ${found.threshold.toFixed(3)} or more: these are ${acted} of ${count} texts, and ${hitsOf(found.accuracy, acted)} of them are right. ${rest}`;
 }
 
 /** The share of right answers at which the page advises to act. */
@@ -134,21 +127,17 @@ const ADVISED = 0.9;
 
 /** The right answers by confidence, each group with its interval and count. */
 function chart(bins: ReturnType<typeof reliabilityOf>): string {
-  const [x, y] = [
-    (value: number) => (44 + value * SIZE).toFixed(1),
-    (value: number) => (24 + (1 - value) * SIZE).toFixed(1),
-  ];
-  const ticks = [0, 0.5, 1].map(
-    (value) =>
-      `<text x="${x(value)}" y="${SIZE + 40}" text-anchor="middle">${value}</text><text x="38" y="${y(value)}" dy="4" text-anchor="end">${value}</text>`,
-  );
+  const x = (value: number): string => (44 + value * SIZE).toFixed(1);
+  const y = (value: number): string => (24 + (1 - value) * SIZE).toFixed(1);
+  const tick = (value: number): string =>
+    `<text x="${x(value)}" y="${SIZE + 40}" text-anchor="middle">${value}</text><text x="38" y="${y(value)}" dy="4" text-anchor="end">${value}</text>`;
   const points = bins.map(
     ({ confidence, accuracy: { share, low, high } }) =>
       `<path d="M${x(confidence)} ${y(low)}V${y(high)}" stroke="#8ab4f0" stroke-width="3"/><circle cx="${x(confidence)}" cy="${y(share)}" r="5" fill="#1f6feb"/>`,
   );
   return `<svg role="img" aria-label="right answers by confidence" viewBox="0 0 ${SIZE + 70} ${SIZE + 64}" width="${SIZE + 70}" font-size="13" fill="#333">
 <path d="M${x(0)} ${y(1)}V${y(0)}H${x(1)}" fill="none" stroke="#999"/><path d="M${x(0)} ${y(0)}L${x(1)} ${y(1)}" stroke="#999" stroke-dasharray="4"/>
-${ticks.join('')}${points.join('')}
+${[0, 0.5, 1].map(tick).join('')}${points.join('')}
 <text x="${x(0.5)}" y="${SIZE + 58}" text-anchor="middle">confidence</text><text x="4" y="14">share of right answers</text></svg>`;
 }
 
@@ -189,7 +178,7 @@ export function percent(value: number): string {
 
 /** A share with its interval, as `81.3 % (95 % interval 78.0 to 84.2 %)`. */
 function interval({ share, low, high }: Share): string {
-  return `${percent(share)} (95 % interval ${(100 * low).toFixed(1)} to ${percent(high)})`;
+  return `${percent(share)} (95 % interval ${whole(low)} to ${percent(high)})`;
 }
 
 /** Accuracy, macro-F1, log loss and calibration error, in two lines. */
@@ -204,10 +193,10 @@ export function figureLines({ accuracy, macroF1, logLoss, ece }: AnswerQuality):
 export function thresholdLines({ thresholds }: AnswerQuality): readonly string[] {
   return [
     'to be right  act at or above  share of texts  right there',
-    ...thresholds.map(({ target, threshold, coverage, accuracy }) => {
+    ...thresholds.map(({ target, found }) => {
       const head = percent(target).padEnd(13);
-      if (threshold === undefined || coverage === undefined || accuracy === undefined)
-        return `${head}no confidence is enough`;
+      if (found === undefined) return `${head}no confidence is enough`;
+      const { threshold, coverage, accuracy } = found;
       return `${head}${threshold.toFixed(3).padEnd(17)}${percent(coverage).padEnd(16)}${interval(accuracy)}`;
     }),
   ];
@@ -219,16 +208,14 @@ const ROWS = 20;
 /** A line for each choice, those with the most mistakes first: how often it is missed, and wrongly answered. */
 export function choiceLines({ choices }: AnswerQuality): readonly string[] {
   const said = (share: Share | undefined, of: number): string =>
-    share === undefined ? 'no such text' : `${hitsOf(share, of)} of ${of}, ${percent(share.share)}`;
+    (share === undefined ? 'no such text' : `${hitsOf(share, of)} of ${of}, ${percent(share.share)}`).padEnd(22);
   const left = choices.length - ROWS;
   return [
     'missed                wrongly answered      choice',
-    ...choices
-      .slice(0, ROWS)
-      .map(
-        ({ choice, texts, missed, wrongly, others }) =>
-          `${said(missed, texts).padEnd(22)}${said(wrongly, others).padEnd(22)}${JSON.stringify(choice)}`,
-      ),
+    ...choices.slice(0, ROWS).map((each) => {
+      const { choice, texts, missed, wrongly, others } = each;
+      return `${said(missed, texts)}${said(wrongly, others)}${JSON.stringify(choice)}`;
+    }),
     ...(left > 0 ? [`and ${left} choices with fewer mistakes`] : []),
   ];
 }

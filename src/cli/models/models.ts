@@ -8,7 +8,7 @@ import {
   strayServers,
 } from '../../engine/package-tools/check.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
-import { printTable, readArguments } from '../arguments.ts';
+import { printList, readArguments } from '../arguments.ts';
 import { type Command, JSON_OPTION, type Terminal } from '../command.ts';
 import { inferenceServersOf, modelsFolder } from '../learn/own-engine.ts';
 
@@ -28,18 +28,17 @@ export const MODEL_COMMANDS: readonly Command[] = [
     async run(args, terminal) {
       const { values } = readArguments(args, LIST);
       const packages = await listPackages(modelsFolder(terminal));
-      if (values.json === true) {
-        terminal.out(JSON.stringify(packages.map(plain)));
-        return;
-      }
-      const rows = packages.map((each) => {
+      const list = packages.map((each) => {
         const { inputTokens, candidateTokens, choices } = each.limits;
         const limits = `${inputTokens} input tokens, ${choices} choices of ${candidateTokens} tokens`;
         const { id, revision, family, ownedBy, languages } = each;
         const plainName = each.isDefault ? 'yes' : '';
-        return [id, revision, plainName, languages.join(' ') || '?', family, ownedBy, stateOf(each), limits];
+        const row = [id, revision, plainName, languages.join(' ') || '?', family, ownedBy, stateOf(each), limits];
+        return { row, plain: plain(each) };
       });
-      printTable(terminal, ['MODEL', 'REVISION', 'DEFAULT', 'LANGUAGES', 'FAMILY', 'OWNER', 'STATE', 'LIMITS'], rows);
+      const head = ['MODEL', 'REVISION', 'DEFAULT', 'LANGUAGES', 'FAMILY', 'OWNER', 'STATE', 'LIMITS'];
+      printList(terminal, values.json, head, list);
+      if (values.json === true) return;
       for (const { id, revision, problems, outdoneBy } of packages) {
         if (outdoneBy !== undefined) terminal.err(outdone(id, revision, outdoneBy));
         for (const problem of problems) terminal.err(`${id}@${revision}: ${problem}`);
@@ -63,20 +62,14 @@ export const MODEL_COMMANDS: readonly Command[] = [
         terminal.err(`UMPIRE_INFERENCE_SERVERS: there is no package '${name}' of the family remote`);
       const chosen = positionals.length === 0 ? packages : positionals.map((name) => find(packages, name));
       if (chosen.length === 0) throw new Error(`there is no model package in ${folder}`);
-      let broken = 0;
-      let away = 0;
+      const failed = { broken: 0, server_away: 0 };
       for (const { id, revision, outdoneBy } of chosen) {
         const logger = { ...SILENT_LOG, debug: () => {} };
         const outcome = await checkPackage({ modelsDir: folder, logger, inferenceServers }, id, revision);
-        if (outcome.kind === 'broken') {
-          broken++;
-          terminal.out(`${id}@${revision}: broken`);
-          for (const problem of outcome.problems) terminal.out(`  ${problem}`);
-          continue;
-        }
-        if (outcome.kind === 'server_away') {
-          away++;
-          terminal.out(`${id}@${revision}: cannot be told, its inference server is away`);
+        if ('problems' in outcome) {
+          failed[outcome.kind]++;
+          const state = outcome.kind === 'broken' ? 'broken' : 'cannot be told, its inference server is away';
+          terminal.out(`${id}@${revision}: ${state}`);
           for (const problem of outcome.problems) terminal.out(`  ${problem}`);
           continue;
         }
@@ -84,6 +77,7 @@ export const MODEL_COMMANDS: readonly Command[] = [
         printSpeed(terminal, outcome.speed);
         if (outdoneBy !== undefined) terminal.out(`  ${outdone(id, revision, outdoneBy)}`);
       }
+      const { broken, server_away: away } = failed;
       if (broken > 0) throw new Error(`${broken} of ${chosen.length} packages ${broken === 1 ? 'is' : 'are'} broken`);
       if (away > 0) throw new Error(`${away} of ${chosen.length} packages cannot be checked: no inference server`);
     },

@@ -7,51 +7,37 @@ import { DEFAULTS, packExport, USUAL_CANARY } from '../../engine/package-tools/p
 import { type Canary, createChecker } from '../../engine/packages/manifest.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
 import { readArguments } from '../arguments.ts';
-import { type Command, type Terminal, UsageError } from '../command.ts';
+import { type Command, flag, option, type Terminal, UsageError } from '../command.ts';
 import { modelsFolder } from '../learn/own-engine.ts';
 import { printSpeed } from './models.ts';
 
 const OPTIONS = {
-  pooling: {
-    type: 'string',
-    value: 'mean|cls|none',
-    meaning: "how the tokens' vectors become one vector; none if the graph does it",
-    otherwise: 'what 1_Pooling/config.json says',
-  },
-  output: { type: 'string', value: 'NAME', meaning: "the graph's output", otherwise: 'the usual one' },
-  'input-tokens': {
-    type: 'string',
-    value: 'N',
-    meaning: 'the most tokens of instruction and input together',
-    otherwise: 'what the graph has positions for',
-  },
-  'candidate-tokens': {
-    type: 'string',
-    value: 'N',
-    meaning: 'the most tokens of a choice',
-    otherwise: `${DEFAULTS.candidateTokens}`,
-  },
-  choices: { type: 'string', value: 'N', meaning: 'the most choices', otherwise: `${DEFAULTS.choices}` },
-  temperature: {
-    type: 'string',
-    value: 'NUMBER',
-    meaning: 'what cosines are divided by; to be fitted on labelled decisions',
-    otherwise: `${DEFAULTS.temperature}`,
-  },
-  'joint-weight': {
-    type: 'string',
-    value: 'NUMBER',
-    meaning: 'from 0, the input alone, to 1, instruction and input read together',
-    otherwise: `${DEFAULTS.jointWeight}`,
-  },
-  canary: {
-    type: 'string',
-    value: 'FILE',
-    meaning: 'a decision in JSON with its right answer: input, instruction, choices, choice',
-    otherwise: `"${USUAL_CANARY.input}", ${USUAL_CANARY.choice}`,
-  },
-  'owned-by': { type: 'string', value: 'NAME', meaning: 'whose model it is', otherwise: 'local' },
-  default: { type: 'boolean', meaning: 'the plain name of the model means this revision, once it is loaded' },
+  pooling: option(
+    'mean|cls|none',
+    "how the tokens' vectors become one vector; none if the graph does it",
+    'what 1_Pooling/config.json says',
+  ),
+  output: option('NAME', "the graph's output", 'the usual one'),
+  'input-tokens': option('N', 'the most tokens of instruction and input together', 'what the graph has positions for'),
+  'candidate-tokens': option('N', 'the most tokens of a choice', `${DEFAULTS.candidateTokens}`),
+  choices: option('N', 'the most choices', `${DEFAULTS.choices}`),
+  temperature: option(
+    'NUMBER',
+    'what cosines are divided by; to be fitted on labelled decisions',
+    `${DEFAULTS.temperature}`,
+  ),
+  'joint-weight': option(
+    'NUMBER',
+    'from 0, the input alone, to 1, instruction and input read together',
+    `${DEFAULTS.jointWeight}`,
+  ),
+  canary: option(
+    'FILE',
+    'a decision in JSON with its right answer: input, instruction, choices, choice',
+    `"${USUAL_CANARY.input}", ${USUAL_CANARY.choice}`,
+  ),
+  'owned-by': option('NAME', 'whose model it is', 'local'),
+  default: flag('the plain name of the model means this revision, once it is loaded'),
 } as const;
 
 /** The command `umpire models pack`. */

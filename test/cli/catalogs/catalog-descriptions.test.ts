@@ -41,14 +41,14 @@ for (const kind of ['sqlite', 'redis'] as const) {
       const record = { id: 'letters', model: 'tiny', choices: CHOICES, version: '1', visibility: 'private', createdAt };
       await stores.catalogs.create('acme', record, UNBOUNDED, budget());
       const env = { ...place, UMPIRE_MODELS_DIR: modelsDir };
-      const target = ['--owner', 'acme', '--catalog', 'letters'];
-      const umpire = (...args: string[]) => runUmpire(args, { env });
+      const target = '--owner acme --catalog letters';
+      const umpire = (words: string) => runUmpire(words.split(' '), { env });
       const file = (content: string): string => {
         const path = join(folder, `file-${content.length}.txt`);
         writeFileSync(path, content);
         return path;
       };
-      const show = async () => JSON.parse((await umpire('catalogs', 'show', ...target, '--json')).out);
+      const show = async () => JSON.parse((await umpire(`catalogs show ${target} --json`)).out);
       const decided = async (input: string, asked: object = { catalog: 'letters' }) => {
         const answer = await decide(service.port, { model: 'tiny', input, instruction: 'which', ...asked }, headers);
         const { output } = json(answer) as { output: { choice: string; probabilities: object } };
@@ -57,12 +57,8 @@ for (const kind of ['sqlite', 'redis'] as const) {
 
       // The same probabilities as for such texts inline, under the bare names.
       const bare = await decided('defdef');
-      const described = await umpire(
-        'catalogs',
-        'describe',
-        ...target,
-        file('choice,description\nabc,"def def"\nmno,"g ""h"", i"\n'),
-      );
+      const csv = file('choice,description\nabc,"def def"\nmno,"g ""h"", i"\n');
+      const described = await umpire(`catalogs describe ${target} ${csv}`);
       t.is(described.status, 0, described.err);
       t.regex(described.out, /^letters: changed, on every server within a second$/m);
       await wait();
@@ -79,35 +75,28 @@ for (const kind of ['sqlite', 'redis'] as const) {
       ]);
 
       // It travels with the catalog, and goes with it.
-      const exported = (await umpire('catalogs', 'export', '--owner', 'acme')).out;
+      const exported = (await umpire('catalogs export --owner acme')).out;
       const backup = join(folder, 'backup.jsonl');
-      t.is((await umpire('backup', backup)).status, 0);
+      t.is((await umpire(`backup ${backup}`)).status, 0);
       await stores.catalogs.delete('acme', 'letters', budget());
       t.is((await runUmpire(['catalogs', 'import', '--owner', 'acme'], { env, input: exported })).status, 0);
       await wait();
       t.deepEqual(await decided('defdef'), after);
       await stores.catalogs.delete('acme', 'letters', budget());
-      t.is((await umpire('restore', backup)).status, 0);
-      t.is((await umpire('catalogs', 'export', '--owner', 'acme')).out, exported);
+      t.is((await umpire(`restore ${backup}`)).status, 0);
+      t.is((await umpire('catalogs export --owner acme')).out, exported);
 
       // Every problem at once, each with its line, and nothing is changed.
-      const wrong = await umpire(
-        'catalogs',
-        'describe',
-        ...target,
-        file(
-          [
-            '{"choice":"other","description":"x"}',
-            'nonsense',
-            '{"choice":"abc","description":" "}',
-            '{"choice":"xyz","description":"abc def ghi jkl mno pqr"}',
-            '{"choice":"mno","description":"a"}',
-            '{"choice":"mno","description":"b"}',
-            '{"description":"c"}',
-            '',
-          ].join('\n'),
-        ),
-      );
+      const lines = [
+        '{"choice":"other","description":"x"}',
+        'nonsense',
+        '{"choice":"abc","description":" "}',
+        '{"choice":"xyz","description":"abc def ghi jkl mno pqr"}',
+        '{"choice":"mno","description":"a"}',
+        '{"choice":"mno","description":"b"}',
+        '{"description":"c"}\n',
+      ];
+      const wrong = await umpire(`catalogs describe ${target} ${file(lines.join('\n'))}`);
       t.is(wrong.status, 1);
       t.deepEqual(wrong.err.split('\n').slice(1, -1), [
         'umpire catalogs describe: line 1: "other" is not one of the choices',
@@ -118,12 +107,8 @@ for (const kind of ['sqlite', 'redis'] as const) {
         'line 7: choice must be a text that is not empty',
         'nothing was changed',
       ]);
-      t.is((await umpire('catalogs', 'export', '--owner', 'acme')).out, exported);
-      t.regex(
-        (await umpire('catalogs', 'describe', '--owner', 'other', '--catalog', 'letters', backup)).err,
-        /no catalog/,
-      );
-      t.is((await umpire('catalogs', 'describe', ...target)).status, 2);
+      t.is((await umpire('catalogs export --owner acme')).out, exported);
+      t.regex((await umpire(`catalogs describe --owner other --catalog letters ${backup}`)).err, /no catalog/);
 
       // What is learned belongs to what is read: another description needs the examples, or an explicit word.
       const texts = Array.from(
@@ -135,29 +120,29 @@ for (const kind of ['sqlite', 'redis'] as const) {
           .map((input, i) => JSON.stringify({ input, instruction: 'which', label: ['mno', 'xyz', 'abc'][i % 3] }))
           .join('\n'),
       );
-      t.is((await umpire('learn', ...target, examples)).status, 0);
+      t.is((await umpire(`learn ${target} ${examples}`)).status, 0);
       const state = (await show()).learned;
       t.like(state, { model: 'tiny@r1', applies: true, rung: 'weights', examples: 120 });
       const other = file('{"choice":"xyz","description":"jkl"}');
-      const refused = await umpire('catalogs', 'describe', ...target, other);
+      const refused = await umpire(`catalogs describe ${target} ${other}`);
       t.is(refused.status, 1);
       t.regex(
         refused.err,
         /what 'letters' learned belongs to its choices as they are read now.*--forget gives it up\nnothing was changed/,
       );
       t.is((await show()).learned.digest, state.digest);
-      const given = await umpire('catalogs', 'describe', ...target, '--forget', other);
+      const given = await umpire(`catalogs describe ${target} --forget ${other}`);
       t.regex(given.out, /what was learned is given up: it decides zero-shot, on every server/);
       t.is((await show()).learned, null);
 
-      t.is((await umpire('learn', ...target, '--keep-examples', examples)).status, 0);
+      t.is((await umpire(`learn ${target} --keep-examples ${examples}`)).status, 0);
       const taught = await show();
       t.is(taught.kept_examples, 120);
       t.deepEqual(taught.choices[1], { choice: 'abc', description: 'def def', examples: 40 });
       // The same words change nothing; others are learned with anew, in one write.
-      t.is((await umpire('catalogs', 'describe', ...target, other)).status, 0);
+      t.is((await umpire(`catalogs describe ${target} ${other}`)).status, 0);
       t.is((await show()).learned.digest, taught.learned.digest);
-      const anew = await umpire('catalogs', 'describe', ...target, '--remove', file('choice\nxyz\nabc\n'));
+      const anew = await umpire(`catalogs describe ${target} --remove ${file('choice\nxyz\nabc\n')}`);
       t.regex(anew.out, /^learning anew from 120 kept examples with tiny@r1$/m);
       const relearned = await show();
       t.not(relearned.learned.digest, taught.learned.digest);
@@ -169,12 +154,12 @@ for (const kind of ['sqlite', 'redis'] as const) {
       t.is((await decided('abc def')).learned, relearned.learned.digest);
 
       // Other choices: what still applies stays.
-      const page = await umpire('catalogs', 'show', ...target);
+      const page = await umpire(`catalogs show ${target}`);
       t.regex(page.out, /^CHOICE +EXAMPLES +DESCRIPTION$/m);
       t.regex(page.out, /^mno +40 +g "h", i$/m);
       t.regex(page.out, /^learned weights for tiny@r1 from 120 examples/m);
       t.regex(page.out, /^ {2}applies: that is the default revision$/m);
-      const replaced = await umpire('catalogs', 'replace', ...target, '--version', '2', file('mno\nnew\nabc\n'));
+      const replaced = await umpire(`catalogs replace ${target} --version 2 ${file('mno\nnew\nabc\n')}`);
       t.is(replaced.status, 0, replaced.err);
       t.regex(replaced.out, /^letters: 1 choices are new, 2 remain, 1 go; 1 descriptions remain$/m);
       t.regex(replaced.out, /^learning anew from 80 kept examples/m);
@@ -196,7 +181,7 @@ for (const kind of ['sqlite', 'redis'] as const) {
         ['[1,2]', /must be a JSON array of texts/],
         [`abc\n${'abcdefghijklm'}\n`, /"abcdefghijklm" has 13 tokens, tiny@r1 takes at most 12/],
       ] as const) {
-        const bad = await umpire('catalogs', 'replace', ...target, file(content));
+        const bad = await umpire(`catalogs replace ${target} ${file(content)}`);
         t.is(bad.status, 1);
         t.regex(bad.err, message);
       }
@@ -207,46 +192,21 @@ for (const kind of ['sqlite', 'redis'] as const) {
         manifest: { default: true, limits: { input_tokens: 40, candidate_tokens: 12, choices: 3 } },
       });
       t.is((await show()).learned?.applies, now.learned === null ? undefined : false);
-      t.regex(
-        (await umpire('catalogs', 'replace', ...target, file('abc\nmno\nxyz\nnew\n'))).err,
-        /4 choices; tiny@r2 takes at most 3/,
-      );
+      const four = await umpire(`catalogs replace ${target} ${file('abc\nmno\nxyz\nnew\n')}`);
+      t.regex(four.err, /4 choices; tiny@r2 takes at most 3/);
 
-      // Kept examples that were tampered with are refused wherever they come in.
-      const [line = ''] = (await umpire('catalogs', 'export', '--owner', 'acme')).out.split('\n');
-      const fields = JSON.parse(line);
-      for (const [bad, message] of [
-        [{ examples: 7 }, /examples must be JSON lines in a text/],
-        [{ examples: 'nonsense' }, /examples must be JSON lines/],
-        [{ examples: '{}\n' }, /examples, line 1: input, instruction, label must be/],
-        [
-          { examples: '{"input":"a","instruction":"b","label":"gone"}\n' },
-          /the label "gone" is not one of the choices/,
-        ],
-        [
-          { additions: { ...fields.additions, learned: { ...(now.learned ?? {}), bias: [1] } } },
-          /the learned state is broken/,
-        ],
-        [{ additions: { descriptions: { gone: 'x' } } }, /descriptions are not of these choices/],
-      ] as const) {
-        const input = JSON.stringify({ ...fields, id: 'copy', ...bad });
-        const imported = await runUmpire(['catalogs', 'import', '--owner', 'acme'], { env, input });
-        t.is(imported.status, 1);
-        t.regex(imported.err, message);
-      }
+      // Kept examples that were tampered with are refused.
       const found = await stores.catalogs.read('acme', 'letters', budget());
       if (found === undefined) throw new Error('it is gone');
       await stores.catalogs.replace('acme', found.stamp, found.record, budget(), '{"input":"a"}\n');
-      const broken = await umpire('learn', ...target, '--refresh');
+      const broken = await umpire(`learn ${target} --refresh`);
       t.is(broken.status, 1);
       t.regex(
         broken.err,
         /line 1: instruction, label must be a text that is not empty\n0 examples are too few: .*\nnothing was changed/,
       );
-      t.regex(
-        (await umpire('catalogs', 'describe', ...target, '--remove')).err,
-        /kept beside 'letters' are broken: line 1/,
-      );
+      const kept = await umpire(`catalogs describe ${target} --remove`);
+      t.regex(kept.err, /kept beside 'letters' are broken: line 1/);
     },
   );
 }

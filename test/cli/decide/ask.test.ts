@@ -72,16 +72,3 @@ test('what the service refuses is said in its words, once', async (t) => {
   const { err } = await ask(['--url', busy, 'red', 'blue']);
   t.regex(err, /^umpire ask: [a-z_]+: .+\n$/);
 });
-
-test('bad arguments', async (t) => {
-  const usage = async (expected: RegExp, ...args: string[]) => {
-    const { status, err } = await runUmpire(['ask', ...args]);
-    t.is(status, 2);
-    t.regex(err, expected);
-  };
-  await usage(/TEXT is missing/);
-  await usage(/--question TEXT is needed/, 'text', 'a', 'b');
-  await usage(/either choices or --catalog ID are needed/, '--question', 'q', 'text');
-  await usage(/either choices or --catalog ID are needed/, '--question', 'q', '--catalog', 'c', 'text', 'a');
-  await usage(/--url: must not hold a user/, '--question', 'q', '--url', 'http://a:b@c', 'text', 'a', 'b');
-});

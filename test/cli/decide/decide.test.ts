@@ -153,10 +153,7 @@ test('requests are few at first, more while they are answered; Retry-After is wa
     underWay--;
     if (answered === 150 && refusedAt === undefined) {
       refusedAt = performance.now();
-      response.writeHead(429, { 'retry-after': '1' });
-      response.end(
-        '{"error":{"code":"rate_limit_exceeded","message":"slowly","type":"rate_limit_error","param":null}}',
-      );
+      response.writeHead(429, { 'retry-after': '1' }).end();
       return;
     }
     answered++;
@@ -190,21 +187,6 @@ test('what all texts would get ends the run, and the file is as it was', async (
     t.is(ran.status, 1, String(message));
     t.regex(ran.err, message);
     t.is(ran.out, '');
-  }
-  for (const args of [
-    [],
-    ['--url', 'ftp://a', '--model', 'm', '--catalog', 'c'],
-    ['--url', 'http://a:b@c', '--model', 'm', '--catalog', 'c'],
-    ['--url', url, '--model', 'm'],
-    ['--url', url, '--model', 'm', '--catalog', 'c', '--choices', choicesFile],
-    ['--url', url, '--model', 'm', '--catalog', 'c', '--resume'],
-    ['--url', url, '--model', 'm', '--catalog', 'c', '--at-once', '0'],
-    ['--url', url, '--model', 'm', '--catalog', 'c', '--format', 'xml'],
-    ['--url', url, '--model', 'm', '--catalog', 'c', '--key', 'not a\nkey'],
-  ]) {
-    const ran = await runUmpire(['decide', ...args]);
-    t.is(ran.status, 2, args.join(' '));
-    t.false(ran.err.includes('not a\nkey'));
   }
   const html = await startScripted(t, (_, response) => response.end('<h1>Hello</h1>'));
   t.regex((await decide(html, [], { input: records(1) })).err, /what answers there is not Umpire/);

@@ -1,13 +1,12 @@
 /** How many requests are under way, with a clock of the test's own; and results in order. */
 import test from 'ava';
-import { type Ahead, inOrder } from '../../../src/cli/decide/lines.ts';
-import { createPace, type Turn } from '../../../src/cli/decide/pace.ts';
+import { inOrder, Pace } from '../../../src/cli/decide/pace.ts';
 
 test('the window grows while all is answered, and is halved once for what was sent together', async (t) => {
   const never = new AbortController();
   let now = 0;
-  const pace = createPace(20, never.signal, () => now);
-  const round = async (): Promise<readonly Turn[]> => {
+  const pace = new Pace(20, never.signal, () => now);
+  const round = async (): Promise<readonly number[]> => {
     now++;
     const turns = await Promise.all(Array.from({ length: pace.window }, (_, place) => pace.turn(place)));
     now++;
@@ -16,45 +15,45 @@ test('the window grows while all is answered, and is halved once for what was se
   const windows = [];
   for (let i = 0; i < 5; i++) {
     windows.push(pace.window);
-    for (const turn of await round()) turn.answered();
+    for (const _ of await round()) pace.answered();
   }
   t.deepEqual(windows.slice(0, 2), [2, 3]);
   t.is(pace.window, Math.min(20, pace.window));
   const grown = pace.window;
   t.true(grown > 4, String(grown));
-  for (const turn of await round()) turn.refused(0);
+  for (const began of await round()) pace.refused(began, 0);
   t.is(pace.window, Math.floor(grown / 2));
-  for (let i = 0; i < 40; i++) for (const turn of await round()) turn.refused(0);
+  for (let i = 0; i < 40; i++) for (const began of await round()) pace.refused(began, 0);
   t.is(pace.window, 1);
-  for (let i = 0; i < 400; i++) for (const turn of await round()) turn.answered();
+  for (let i = 0; i < 400; i++) for (const _ of await round()) pace.answered();
   t.is(pace.window, 20);
 });
 
 test('whoever stands first is next, nobody goes while the service asks to wait, and an end is an end', async (t) => {
   const stop = new AbortController();
-  const pace = createPace(1, stop.signal);
+  const pace = new Pace(1, stop.signal);
   const first = await pace.turn(5);
   const order: number[] = [];
   const waiting = [9, 7, 8].map((place) =>
-    pace.turn(place).then((turn) => {
+    pace.turn(place).then(() => {
       order.push(place);
-      turn.answered();
+      pace.answered();
     }),
   );
   const began = performance.now();
-  first.refused(60);
+  pace.refused(first, 60);
   await Promise.all(waiting);
   t.true(performance.now() - began >= 59);
   t.deepEqual(order, [7, 8, 9]);
-  const held = await pace.turn(1);
+  await pace.turn(1);
   const late = pace.turn(2);
   stop.abort(new Error('over'));
   await t.throwsAsync(late, { message: 'over' });
   await t.throwsAsync(pace.turn(3), { message: 'over' });
-  held.answered();
+  pace.answered();
 });
 
-const ahead: Ahead<number> = { things: 8, weight: 100, weigh: () => 1 };
+const ahead = { things: 8, weight: 100, weigh: () => 1 };
 
 async function* numbers(count: number, taken: (value: number) => void = () => {}): AsyncGenerator<number> {
   for (let value = 0; value < count; value++) {

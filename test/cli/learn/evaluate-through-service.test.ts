@@ -54,7 +54,6 @@ test('measures what a service answers, also by a catalog, for whoever has a key'
   t.regex(refused.err, /line 1: the label "pink".*\nline 2: input must be/);
   const long = newFile(`${JSON.stringify({ input: 'word '.repeat(4000), label: 'red' })}\n`);
   t.regex((await evaluate(url, [...BY_CHOICES, long])).err, /line 1: input_tokens_exceeded: /);
-  t.is((await evaluate(url, ['--owner', 'acme', '--catalog', 'colours', file])).status, 2);
 });
 
 test('--costs finds what costs least, and decide --sure marks by it', async (t) => {

@@ -1,13 +1,24 @@
 /** `umpire learn`, beside a running service on the same store, with a small model in a real engine. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test from 'ava';
+import { DatabaseSync } from 'node:sqlite';
+import test, { type ExecutionContext } from 'ava';
 import { modelsFolder, TINY } from '../../engine/support/packages.ts';
 import { json } from '../../support/answers.ts';
 import { decide, send } from '../../support/http.ts';
 import { startService } from '../../support/service.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { linesOf, runUmpire } from '../../support/terminal.ts';
+
+/** A folder with a small model and a store, commands on it by their words, and a file of examples. */
+async function sceneOf(t: ExecutionContext) {
+  const data = temporaryFolder();
+  const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: await modelsFolder(t, TINY) };
+  const umpire = (words: string, terminal: Parameters<typeof runUmpire>[1] = {}) =>
+    runUmpire(words.split(' '), { env, ...terminal });
+  return { data, env, umpire, file: join(data, 'labels.jsonl') };
+}
+const line = (label: string, input = 'abc') => `${JSON.stringify({ input, instruction: 'which', label })}\n`;
 
 interface Decided {
   readonly learned: unknown;
@@ -16,15 +27,10 @@ interface Decided {
 }
 
 test('a catalog learns, says so with its decisions, travels with what it learned and forgets', async (t) => {
-  const modelsDir = await modelsFolder(t, TINY);
-  const data = temporaryFolder();
-  const service = await startService({ UMPIRE_MODELS_DIR: modelsDir, UMPIRE_DATA_DIR: data });
+  const { env, umpire, file } = await sceneOf(t);
+  const service = await startService(env);
   t.teardown(service.stop);
-  const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
-  const umpire = (...args: string[]) => runUmpire(args, { env });
-  const { status: made, out: issued } = await umpire('keys', 'create', '--owner', 'acme');
-  t.is(made, 0);
-  const key = linesOf(issued).at(-1) ?? '';
+  const key = linesOf((await umpire('keys create --owner acme')).out).at(-1) ?? '';
   const headers = { authorization: `Bearer ${key}` };
   const choices = ['xyz', 'abc', 'mno'];
   const decided = async (input: string, asked: object = { catalog: 'letters' }): Promise<Decided> => {
@@ -41,11 +47,15 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   );
   // Another choice than the one whose letters a text has: only examples can say so.
   const labels = texts.map((_, i) => ['mno', 'xyz', 'abc'][i % 3] as string);
-  const file = join(data, 'labels.jsonl');
-  const write = (from: number, to = texts.length) => {
-    const lines = texts.map((input, i) => `${JSON.stringify({ input, instruction: 'which', label: labels[i] })}\n`);
-    writeFileSync(file, lines.slice(from, to).join(''));
-  };
+  const write = (from: number, to = texts.length) =>
+    writeFileSync(
+      file,
+      texts
+        .map((input, i) => line(labels[i] as string, input))
+        .slice(from, to)
+        .join(''),
+    );
+  const target = '--catalog letters --owner acme';
   const wait = () => new Promise((resolve) => setTimeout(resolve, 1000));
   const unseen = texts.slice(0, 15);
   const right = (answers: readonly Decided[]) => answers.filter(({ choice }, i) => choice === labels[i]).length;
@@ -55,10 +65,10 @@ test('a catalog learns, says so with its decisions, travels with what it learned
 
   write(15);
   // Whoever measures on what was learned from is told so, where nobody can leave it out.
-  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', file)).status, 0);
-  const fooled = await umpire('evaluate', '--catalog', 'letters', '--owner', 'acme', file);
+  t.is((await umpire(`learn ${target} ${file}`)).status, 0);
+  const fooled = await umpire(`evaluate ${target} ${file}`);
   t.regex(fooled.err, /keeps no examples: if it learned from these, it seems far better/);
-  const taught = await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--keep-examples', file);
+  const taught = await umpire(`learn ${target} --keep-examples ${file}`);
   t.is(taught.status, 0, taught.err);
   t.regex(taught.out, /letters: learned weights for tiny@r1, digest [0-9a-f]{16}; every server/);
   const digest = /digest ([0-9a-f]{16})/.exec(taught.out)?.[1] ?? '';
@@ -69,35 +79,35 @@ test('a catalog learns, says so with its decisions, travels with what it learned
 
   // Inline choices never are, and what was learned is the same for the same examples.
   t.is((await decided(unseen[0] as string, { choices })).learned, undefined);
-  const again = await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh');
+  const again = await umpire(`learn ${target} --refresh`);
   t.regex(again.out, new RegExp(`digest ${digest}`), again.err);
 
   // It is measured on what it did not learn from, exported and imported, and goes with the catalog.
-  const known = await umpire('evaluate', '--catalog', 'letters', '--owner', 'acme', file);
+  const known = await umpire(`evaluate ${target} ${file}`);
   t.regex(known.err, /75 of 75 examples are nearly the same as ones that the catalog learned from/);
   write(0, 15);
-  const measured = await umpire('evaluate', '--catalog', 'letters', '--owner', 'acme', '--json', file);
+  const measured = await umpire(`evaluate ${target} --json ${file}`);
   t.is(measured.status, 0, measured.err);
   t.true(JSON.parse(measured.out).accuracy.share > 0.5);
-  const exported = await umpire('catalogs', 'export', '--owner', 'acme');
+  t.notRegex(measured.err, /far better/);
+  const exported = await umpire('catalogs export --owner acme');
   writeFileSync(file, exported.out);
   await send(service.port, { method: 'DELETE', path: '/v1/catalogs/letters', headers });
-  t.is((await umpire('catalogs', 'import', '--owner', 'acme', file)).status, 0);
+  t.is((await umpire(`catalogs import --owner acme ${file}`)).status, 0);
   await wait();
   t.deepEqual(await decided(unseen[0] as string), after[0]);
-  t.notRegex(measured.err, /far better/);
-  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh')).status, 0);
-  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--forget')).status, 0);
+  t.is((await umpire(`learn ${target} --refresh`)).status, 0);
+  t.is((await umpire(`learn ${target} --forget`)).status, 0);
   await wait();
   t.deepEqual(await Promise.all(unseen.map((text) => decided(text))), before);
-  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--forget')).status, 1);
-  t.regex((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', '--refresh')).err, /no examples are kept/);
+  t.is((await umpire(`learn ${target} --forget`)).status, 1);
+  t.regex((await umpire(`learn ${target} --refresh`)).err, /no examples are kept/);
 
   // What one revision learned never decides for another.
   write(15);
-  t.is((await umpire('learn', '--catalog', 'letters', '--owner', 'acme', file)).status, 0);
-  const [line] = (await umpire('catalogs', 'export', '--owner', 'acme')).out.split('\n');
-  const state = JSON.parse(line ?? '').additions.learned;
+  t.is((await umpire(`learn ${target} ${file}`)).status, 0);
+  const [kept = ''] = (await umpire('catalogs export --owner acme')).out.split('\n');
+  const state = JSON.parse(kept).additions.learned;
   t.is(state.model, 'tiny@r1');
   t.is(
     state.examples.reduce((sum: number, count: number) => sum + count, 0),
@@ -105,25 +115,21 @@ test('a catalog learns, says so with its decisions, travels with what it learned
   );
 });
 
+const TWO = JSON.stringify({ id: 'two', model: 'tiny', choices: ['abc', 'xyz'] });
+
 test('every problem of the examples is said at once, and nothing changes', async (t) => {
-  const modelsDir = await modelsFolder(t, TINY);
-  const data = temporaryFolder();
-  const env = { UMPIRE_DATA_DIR: data, UMPIRE_MODELS_DIR: modelsDir };
-  const umpire = (args: readonly string[], input = '') => runUmpire(args, { env, input });
-  const catalog = { id: 'two', model: 'tiny', choices: ['abc', 'xyz'] };
-  await umpire(['catalogs', 'import', '--owner', 'acme'], JSON.stringify(catalog));
-  const before = (await umpire(['catalogs', 'export', '--owner', 'acme'])).out;
-  const file = join(data, 'labels.jsonl');
+  const { umpire, file } = await sceneOf(t);
+  await umpire('catalogs import --owner acme', { input: TWO });
+  const before = (await umpire('catalogs export --owner acme')).out;
   const learn = async (content: string, id = 'two') => {
     writeFileSync(file, content);
-    return umpire(['learn', '--catalog', id, '--owner', 'acme', file]);
+    return umpire(`learn --catalog ${id} --owner acme ${file}`);
   };
-  const line = (label: string, input = 'abc') => JSON.stringify({ input, instruction: 'which', label });
   t.regex((await learn(line('abc'), 'none')).err, /acme has no catalog 'none'/);
   t.regex((await learn(line('abc'))).err, /1 examples are too few: 8 are the least/);
   const far = `abc ${'x'.repeat(99)} `.repeat(50);
   const wrong = await learn(
-    [line('abc'), 'nonsense', line('mno', far), '{"input":"","label":"abc"}', line('xyz'), line('abc', far)].join('\n'),
+    `${line('abc')}nonsense\n${line('mno', far)}{"input":"","label":"abc"}\n${line('xyz')}${line('abc', far)}`,
   );
   t.is(wrong.status, 1);
   t.regex(wrong.err, /line 2: is not a JSON object/);
@@ -140,20 +146,53 @@ test('every problem of the examples is said at once, and nothing changes', async
   t.regex(wrong.err, /1 examples are too few: 8 are the least.*\nnothing was changed/);
   // Nothing was decided for it.
   t.notRegex(wrong.out, /deciding/);
-  const long = Array.from({ length: 10 }, (_, i) => line('abc', i < 2 ? `abc ${i} `.repeat(50) : `abc ${i}`)).join(
-    '\n',
+  const long = Array.from({ length: 10 }, (_, i) => line('abc', i < 2 ? `abc ${i} `.repeat(50) : `abc ${i}`));
+  t.regex(
+    (await learn(long.join(''))).err,
+    /line 1: has (more than )?\d+ tokens, the model takes at most \d+\n.*line 2: /s,
   );
-  t.regex((await learn(long)).err, /line 1: has (more than )?\d+ tokens, the model takes at most \d+\n.*line 2: /s);
-  t.is((await umpire(['learn', '--catalog', 'two', '--owner', 'acme'])).status, 2);
-  t.is((await umpire(['learn', '--catalog', 'two', '--owner', 'acme', '--forget', file])).status, 2);
-  t.is((await umpire(['learn', '--owner', 'acme', file])).status, 2);
 
   // Labels that nothing explains teach nothing.
-  const chance = Array.from({ length: 8 }, (_, i) => line(i % 2 === 0 ? 'abc' : 'xyz', `def ${i * 7919}`)).join('\n');
-  const refused = await learn(chance);
+  const chance = Array.from({ length: 8 }, (_, i) => line(i % 2 === 0 ? 'abc' : 'xyz', `def ${i * 7919}`));
+  const refused = await learn(chance.join(''));
   t.is(refused.status, 1);
   t.regex(refused.err, /nothing beats the model as it is by more than chance; nothing was changed/);
-  t.is((await umpire(['catalogs', 'export', '--owner', 'acme'])).out, before);
+  t.is((await umpire('catalogs export --owner acme')).out, before);
+});
+
+const CHANGES: Readonly<Record<string, string>> = {
+  'other choices': `UPDATE catalogs SET choices = '["abc","mno"]', stamp = 'other' WHERE id = 'two'`,
+  'a write that changed nothing else': "UPDATE catalogs SET stamp = 'again' WHERE id = 'two'",
+  deleted: "DELETE FROM catalogs WHERE id = 'two'",
+};
+
+test('a change meanwhile stays, and the command says that it wrote nothing', async (t) => {
+  const { data, umpire, file } = await sceneOf(t);
+  const lines = Array.from({ length: 40 }, (_, i) => line(i % 2 ? 'xyz' : 'abc', `${i % 2 ? 'abc' : 'xyz'} ${i}`));
+  writeFileSync(file, lines.join(''));
+  const select = "SELECT * FROM catalogs WHERE id = 'two'";
+  for (const [what, sql] of Object.entries(CHANGES)) {
+    t.is((await umpire('catalogs import --owner acme', { input: TWO })).status, 0, what);
+    const database = new DatabaseSync(join(data, 'umpire.db'));
+    let changed: unknown;
+    const out: string[] = [];
+    const { status, err } = await umpire(`learn --catalog two --owner acme --keep-examples ${file}`, {
+      out(text) {
+        out.push(text);
+        if (!text.startsWith('deciding ')) return;
+        database.exec(sql);
+        changed = database.prepare(select).get();
+      },
+    });
+    const after = database.prepare(select).get();
+    database.exec("DELETE FROM catalogs WHERE id = 'two'");
+    database.close();
+    t.is(status, 1, what);
+    // It would have learned something.
+    t.true(out.includes('after:'), what);
+    t.regex(err, /^umpire learn: catalog 'two' was changed or deleted while this ran, and stays as it is now; run it/m);
+    t.deepEqual(after, changed as never, what);
+  }
 });
 
 test('evaluate reads CSV, prints thresholds and confusions, and writes a page that needs nothing else', async (t) => {
