@@ -4,6 +4,7 @@
 import { connect, type Socket } from 'node:net';
 import { OPENINGS, SEQUELS } from '../../test/support/http2-crash-cases.ts';
 import { FLAG, frame, headers, PREFACE, request, rst, settings, TYPE } from '../../test/support/http2-frames.ts';
+import { sleep } from './calls.ts';
 import type { Target } from './target.ts';
 
 /** Attacks a service until the time is over. Resolves to what it did, in words. */
@@ -14,7 +15,6 @@ export type Attack = (
   streams?: number,
 ) => Promise<string>;
 
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const JSON_TYPE = [['content-type', 'application/json']] as const;
 const GRPC = [
   ['content-type', 'application/grpc'],

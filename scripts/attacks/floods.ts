@@ -6,9 +6,7 @@ import { connect as openSession } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { FLAG, frame, headers, PREFACE, request, rst, settings, TYPE, word } from '../../test/support/http2-frames.ts';
 import type { Attack } from './attacks.ts';
-import { ask, keptAgent } from './calls.ts';
-import { storeLargeCatalog } from './holding.ts';
-import { sleep, until } from './shown.ts';
+import { ask, keptAgent, sleep, storeLargeCatalog, until } from './calls.ts';
 
 const GRPC = [
   ['content-type', 'application/grpc'],

@@ -5,7 +5,7 @@
 import { connect, type Socket } from 'node:net';
 import { FLAG, frame, headers, PREFACE, request, settings, TYPE } from '../../test/support/http2-frames.ts';
 import type { Attack } from './attacks.ts';
-import { sleep } from './shown.ts';
+import { sleep } from './calls.ts';
 
 /** What is held: on so many connections of each of so many addresses, what each connection sends. */
 interface Siege {
