@@ -1,5 +1,6 @@
 /** What answers over REST carry in their headers, and what they do not. */
 import test from 'ava';
+import { KEEP_ALIVE_TIMEOUT } from '../../src/wire/http/byte-collector.ts';
 import { VALID_BODY } from '../support/answers.ts';
 import { decide, send } from '../support/http.ts';
 import { issueKey } from '../support/issue-key.ts';
@@ -20,6 +21,12 @@ test('a decision', async (t) => {
   t.is(headers['content-type'], 'application/json');
   t.is(headers['content-length'], String(Buffer.byteLength(text)));
   t.deepEqual(Object.keys(headers).toSorted(), [...ALWAYS, 'x-umpire-languages']);
+});
+
+test('an idle connection is kept for longer than proxies keep theirs, and the answer says how long', async (t) => {
+  t.true(KEEP_ALIVE_TIMEOUT > 60_000);
+  const { headers } = await send(service.port, { path: '/health/live' });
+  t.is(headers['keep-alive'], `timeout=${KEEP_ALIVE_TIMEOUT / 1000}`);
 });
 
 test('a decision for a key says where its time went; one without does not', async (t) => {

