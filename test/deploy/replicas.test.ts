@@ -134,24 +134,6 @@ test.serial('a key has its limit over all replicas and both protocols', async (t
   t.is(await admitted(call), LIMIT);
 });
 
-test.serial('a catalog that one replica made decides on all at once; deleted, on none after a second', async (t) => {
-  const { replicas, rest, stores } = t.context;
-  const { headers } = await issueKey(stores, 'librarian');
-  const [first] = replicas;
-  const draft = JSON.stringify({ id: 'teams', model: 'minilm-l6', choices: decisionOf(0).choices });
-  const at = { host: first?.host, headers };
-  t.is((await send(first?.port ?? 0, { ...at, path: '/v1/catalogs', body: draft })).status, 201);
-  const body = JSON.stringify({ ...decisionOf(0), choices: undefined, catalog: 'teams' });
-  const statuses = async () => {
-    const six = await Promise.all(Array.from({ length: 6 }, () => rest.send({ headers, body })));
-    return [...new Set(six.map(({ status }) => status))];
-  };
-  t.deepEqual(await statuses(), [200]);
-  t.is((await send(first?.port ?? 0, { ...at, method: 'DELETE', path: '/v1/catalogs/teams' })).status, 204);
-  await sleep(1_000);
-  t.deepEqual(await statuses(), [400]);
-});
-
 test.serial('all three are restarted one after the other under load, and not one request is lost', async (t) => {
   const { replicas, rest, grpc, stores } = t.context;
   const { headers } = await issueKey(stores, 'restless');

@@ -11,6 +11,7 @@ import test from 'ava';
 import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
 import { REVOKED } from '../../../src/stores/key-store.ts';
+import { claimFolder } from '../../../src/stores/sqlite/folder.ts';
 import { createWriteQueue } from '../../../src/stores/sqlite/write-queue.ts';
 import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../../../src/stores/stores.ts';
 import { openStores } from '../../support/open-stores.ts';
@@ -43,6 +44,17 @@ test.serial(
     await again.close();
   },
 );
+
+test('a claim on a folder is had by one, and is free when it is given back', (t) => {
+  const place = temporaryFolder();
+  const first = claimFolder(place);
+  t.true(first.alone);
+  t.false(claimFolder(place).alone);
+  first.release();
+  const third = claimFolder(place);
+  t.true(third.alone);
+  third.release();
+});
 
 test.serial("the files are their user's alone", async (t) => {
   await stores.catalogs.create(newOwner(), record('a'), UNBOUNDED, budget());
