@@ -3,7 +3,7 @@ import test from 'ava';
 import { KEEP_ALIVE_TIMEOUT } from '../../src/wire/http/byte-collector.ts';
 import { VALID_BODY } from '../support/answers.ts';
 import { decide, send } from '../support/http.ts';
-import { issueKey } from '../support/issue-key.ts';
+import { issueKey } from '../support/keys.ts';
 import { openEmbedded } from '../support/open-stores.ts';
 import { startService } from '../support/service.ts';
 

@@ -9,7 +9,7 @@ import { basisOf, digestOf, type LearnedRecord } from '../../src/stores/catalog-
 import { type CatalogRecord, UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { callGrpc, openGrpc } from '../support/grpc.ts';
 import { decide } from '../support/http.ts';
-import { issueKey } from '../support/issue-key.ts';
+import { issueKey } from '../support/keys.ts';
 import { openEmbedded, openStores } from '../support/open-stores.ts';
 import { startRedis, until } from '../support/redis.ts';
 import { metricsPortOf, scrape } from '../support/scrape.ts';

@@ -5,8 +5,7 @@ import type { ScoreOutcome } from '../../src/engine/engine.ts';
 import { type ExpectedError, isError, VALID_BODY } from '../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, send } from '../support/http.ts';
-import { issueKey } from '../support/issue-key.ts';
-import { type KeyedService, startKeyedService } from '../support/keys.ts';
+import { issueKey, type KeyedService, startKeyedService } from '../support/keys.ts';
 import { createScriptedEngine, descending } from '../support/scripted-engine.ts';
 
 async function start(

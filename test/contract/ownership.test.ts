@@ -4,8 +4,7 @@
  */
 import test from 'ava';
 import { send } from '../support/http.ts';
-import { issueKey } from '../support/issue-key.ts';
-import { startKeyedService } from '../support/keys.ts';
+import { issueKey, startKeyedService } from '../support/keys.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 
 const IDS = { foreign: 'of-umbrella', missing: 'of-nobody12' };

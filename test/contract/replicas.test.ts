@@ -9,7 +9,7 @@ import { createStoreBudget } from '../../src/stores/budget.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { type Answer, json, VALID_BODY } from '../support/answers.ts';
 import { decide, send } from '../support/http.ts';
-import { issueKey } from '../support/issue-key.ts';
+import { issueKey } from '../support/keys.ts';
 import { lightModel } from '../support/light-model.ts';
 import { openEmbedded, openStores } from '../support/open-stores.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';

@@ -6,7 +6,7 @@ import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import type { Stores } from '../../src/stores/stores.ts';
 import { type Answer, isError, VALID_BODY } from '../support/answers.ts';
 import { decide, send } from '../support/http.ts';
-import { type IssuedKey, issueKey } from '../support/issue-key.ts';
+import { type IssuedKey, issueKey } from '../support/keys.ts';
 import { openStores } from '../support/open-stores.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';

@@ -7,15 +7,14 @@ import anyTest, { type TestFn } from 'ava';
 import type { Stores } from '../../src/stores/stores.ts';
 import { decisionOf, grpcFault, restFault } from '../support/decision-calls.ts';
 import { callGrpc, type GrpcClients, openGrpc } from '../support/grpc.ts';
-import { send } from '../support/http.ts';
-import { issueKey } from '../support/issue-key.ts';
+import { openTls, send, type TlsCaller } from '../support/http.ts';
 import { keepCalling } from '../support/keep-calling.ts';
+import { issueKey } from '../support/keys.ts';
 import { lightModel } from '../support/light-model.ts';
 import { startProxy, type TestProxy } from '../support/nginx.ts';
 import { openStores } from '../support/open-stores.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
 import { type Replica, startReplicas } from '../support/replicas.ts';
-import { openTls, type TlsCaller } from '../support/send-tls.ts';
 
 interface Context {
   readonly redis: TestRedis;

@@ -5,8 +5,7 @@ import { Metadata } from '@grpc/grpc-js';
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { type Answer, json, VALID_BODY } from './answers.ts';
 import { errorDetails } from './grpc.ts';
-import { openSession, send, sendH2 } from './http.ts';
-import { DECIDE, frame, sendGrpc } from './raw-rpc.ts';
+import { DECIDE, frame, openSession, send, sendGrpc, sendH2 } from './http.ts';
 
 /** A way to ask. */
 export interface Protocol {

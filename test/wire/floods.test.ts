@@ -13,12 +13,9 @@ import { isError, VALID_BODY } from '../support/answers.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { callGrpc, openGrpc } from '../support/grpc.ts';
 import { untilHeld } from '../support/held.ts';
-import { parseAnswers, send } from '../support/http.ts';
-import { FLAG, frame, headers, request, rst, settings, TYPE, word } from '../support/http2-frames.ts';
-import { issueKey } from '../support/issue-key.ts';
-import { startKeyedService } from '../support/keys.ts';
-import { openRawHttp2 } from '../support/raw-http2.ts';
-import { get, length, post } from '../support/raw-requests.ts';
+import { get, length, parseAnswers, post, send } from '../support/http.ts';
+import { FLAG, frame, headers, openRawHttp2, request, rst, settings, TYPE, word } from '../support/http2-frames.ts';
+import { issueKey, startKeyedService } from '../support/keys.ts';
 import { createScriptedEngine, descending } from '../support/scripted-engine.ts';
 import { startService } from '../support/service.ts';
 

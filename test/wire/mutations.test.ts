@@ -2,8 +2,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { type Answer, envelopeFault, json, VALID_BODY } from '../support/answers.ts';
-import { openSession, send, sendH2, sendRaw } from '../support/http.ts';
-import { DECIDE, frame, sendGrpc, validMessage } from '../support/raw-rpc.ts';
+import { DECIDE, frame, openSession, send, sendGrpc, sendH2, sendRaw, validMessage } from '../support/http.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { startService } from '../support/service.ts';
 

@@ -1,8 +1,7 @@
 /** What follows a request on its connection: answered in order, or never read as a request where it is none. */
 import { connect } from 'node:net';
 import anyTest, { type TestFn } from 'ava';
-import { parseAnswers, sendRaw } from '../support/http.ts';
-import { get, length, post } from '../support/raw-requests.ts';
+import { get, length, parseAnswers, post, sendRaw } from '../support/http.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { startService, type TestService } from '../support/service.ts';
 

@@ -5,8 +5,7 @@
 import { connect } from 'node:net';
 import anyTest, { type TestFn } from 'ava';
 import { type Answer, type ExpectedError, isError } from '../support/answers.ts';
-import { sendRaw } from '../support/http.ts';
-import { get, length, post, text } from '../support/raw-requests.ts';
+import { get, length, post, sendRaw, text } from '../support/http.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { startService, type TestService } from '../support/service.ts';
 

@@ -8,8 +8,7 @@ import test from 'ava';
 import { JobCanceled } from '../../../src/engine/errors.ts';
 import { VALID_BODY } from '../../support/answers.ts';
 import { untilHeld } from '../../support/held.ts';
-import { openSession } from '../../support/http.ts';
-import { DECIDE, frame, validMessage } from '../../support/raw-rpc.ts';
+import { DECIDE, frame, openSession, validMessage } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 

@@ -10,12 +10,10 @@ import { Places } from '../../../src/wire/holdings/places.ts';
 import { VALID_BODY } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { hold, untilHeld } from '../../support/held.ts';
-import { send, sendRaw } from '../../support/http.ts';
-import { FLAG, frame, headers, PREFACE, request, settings, TYPE } from '../../support/http2-frames.ts';
+import { openTls, send, sendRaw } from '../../support/http.ts';
+import { FLAG, frame, headers, openRawHttp2, PREFACE, request, settings, TYPE } from '../../support/http2-frames.ts';
 import { startKeyedService } from '../../support/keys.ts';
-import { openRawHttp2 } from '../../support/raw-http2.ts';
 import { createScriptedEngine, descending } from '../../support/scripted-engine.ts';
-import { openTls } from '../../support/send-tls.ts';
 import { startService, type TestService } from '../../support/service.ts';
 
 const JSON_TYPE = [['content-type', 'application/json']] as const;

@@ -8,8 +8,7 @@ import { type Answer, isError, json as parsed, VALID_BODY } from '../../support/
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { untilHeld } from '../../support/held.ts';
 import { openSession, parseAnswers, send, sendH2, sendRaw } from '../../support/http.ts';
-import { FLAG, frame, headers, request, rst, TYPE } from '../../support/http2-frames.ts';
-import { openRawHttp2 } from '../../support/raw-http2.ts';
+import { FLAG, frame, headers, openRawHttp2, request, rst, TYPE } from '../../support/http2-frames.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService, type TestService } from '../../support/service.ts';
 

@@ -8,11 +8,10 @@ import test, { type ExecutionContext } from 'ava';
 import { VALID_BODY } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { hold, untilHeld } from '../../support/held.ts';
-import { send } from '../../support/http.ts';
+import { openTls, send } from '../../support/http.ts';
 import { FLAG, frame, headers, PREFACE, request, settings, TYPE } from '../../support/http2-frames.ts';
 import { startKeyedService } from '../../support/keys.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { openTls } from '../../support/send-tls.ts';
 import type { TestService } from '../../support/service.ts';
 
 const JSON_TYPE = [['content-type', 'application/json']] as const;

@@ -5,8 +5,7 @@
 import { connect } from 'node:http2';
 import test from 'ava';
 import { untilHeld } from '../../support/held.ts';
-import { FLAG, frame, headers, request, TYPE } from '../../support/http2-frames.ts';
-import { openRawHttp2, type RawHttp2 } from '../../support/raw-http2.ts';
+import { FLAG, frame, headers, openRawHttp2, type RawHttp2, request, TYPE } from '../../support/http2-frames.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 

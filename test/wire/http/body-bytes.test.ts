@@ -5,10 +5,9 @@ import { gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import { createByteCollector } from '../../../src/wire/http/byte-collector.ts';
 import { isError, VALID_BODY } from '../../support/answers.ts';
-import { send } from '../../support/http.ts';
+import { DECIDE, send } from '../../support/http.ts';
 import { startKeyedService } from '../../support/keys.ts';
 import { PROTOCOLS, type Protocol } from '../../support/protocols.ts';
-import { DECIDE } from '../../support/raw-rpc.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService, type TestService } from '../../support/service.ts';
 

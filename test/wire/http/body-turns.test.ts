@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import test from 'ava';
 import { bodyTurn } from '../../../src/wire/http/byte-collector.ts';
 import { VALID_BODY } from '../../support/answers.ts';
-import { DECIDE } from '../../support/raw-rpc.ts';
+import { DECIDE } from '../../support/http.ts';
 import { createScriptedEngine, descending } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 

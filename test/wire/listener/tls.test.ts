@@ -13,8 +13,7 @@ import test from 'ava';
 import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { type Answer, isError, json, VALID_BODY } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
-import { sendH2, sendRaw } from '../../support/http.ts';
-import { DECIDE } from '../../support/raw-rpc.ts';
+import { DECIDE, sendH2, sendRaw } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 

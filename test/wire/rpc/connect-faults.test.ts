@@ -5,8 +5,7 @@
 import { gzipSync } from 'node:zlib';
 import test from 'ava';
 import { isError, json, VALID_BODY } from '../../support/answers.ts';
-import { type Call, send } from '../../support/http.ts';
-import { DECIDE, frame, validMessage } from '../../support/raw-rpc.ts';
+import { type Call, DECIDE, frame, send, validMessage } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 

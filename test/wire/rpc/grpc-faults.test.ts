@@ -7,8 +7,7 @@ import { Metadata } from '@grpc/grpc-js';
 import test from 'ava';
 import { envelopeFault, VALID_BODY } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
-import { openSession } from '../../support/http.ts';
-import { DECIDE, frame, type RawRpcCall, sendGrpc, validMessage } from '../../support/raw-rpc.ts';
+import { DECIDE, frame, openSession, type RawRpcCall, sendGrpc, validMessage } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 

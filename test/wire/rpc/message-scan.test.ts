@@ -4,7 +4,7 @@ import { CreateDecisionRequestSchema } from '../../../gen/umpire/v1/decision_ser
 import { DomainError } from '../../../src/domain/errors.ts';
 import { compileMessageScan } from '../../../src/wire/rpc/message-scan.ts';
 import { hostileBodies, hostileMessages } from '../../support/hostile-bodies.ts';
-import { validMessage } from '../../support/raw-rpc.ts';
+import { validMessage } from '../../support/http.ts';
 
 const scan = compileMessageScan(CreateDecisionRequestSchema);
 

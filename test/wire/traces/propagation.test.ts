@@ -4,8 +4,15 @@ import { callGrpc, openGrpc } from '../../support/grpc.ts';
 import { decide, send } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
-import { startTraceReceiver } from '../../support/trace-receiver.ts';
-import { BODY, PARENT, spansOf, startTraced, TRACE, traceparent } from '../../support/traced-service.ts';
+import {
+  BODY,
+  PARENT,
+  spansOf,
+  startTraced,
+  startTraceReceiver,
+  TRACE,
+  traceparent,
+} from '../../support/traced-service.ts';
 
 const MALFORMED: readonly string[] = [
   '',
