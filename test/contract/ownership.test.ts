@@ -4,14 +4,12 @@
  */
 import test from 'ava';
 import { send } from '../support/http.ts';
-import { issueKey, startKeyedService } from '../support/keys.ts';
-import { createScriptedEngine } from '../support/scripted-engine.ts';
+import { issueKey, keyedService } from '../support/keys.ts';
 
 const IDS = { foreign: 'of-umbrella', missing: 'of-nobody12' };
 
 test('a foreign catalog takes as long as a missing one', async (t) => {
-  const service = await startKeyedService({}, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await keyedService(t);
   const { headers: foreign } = await issueKey(service.stores, 'umbrella');
   const body = JSON.stringify({ id: IDS.foreign, model: 'minilm-l6', choices: ['a', 'b'] });
   t.is((await send(service.port, { path: '/v1/catalogs', headers: foreign, body })).status, 201);

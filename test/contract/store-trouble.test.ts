@@ -10,7 +10,7 @@ import { type IssuedKey, issueKey } from '../support/keys.ts';
 import { openStores } from '../support/open-stores.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { scriptedService, startService, type TestService } from '../support/service.ts';
 
 interface Context {
   readonly redis: TestRedis;
@@ -193,8 +193,7 @@ test.serial(
 test.serial('away from the start: inline decisions are served, catalogs once it is there', async (t) => {
   const { redis, key } = t.context;
   await redis.kill();
-  const service = await startService({ REDIS_URL: redis.url }, { engine: createScriptedEngine() });
-  t.teardown(() => service.stop());
+  const service = await scriptedService(t, { REDIS_URL: redis.url });
   t.is((await decide(service.port, VALID_BODY)).status, 200);
   const own = { ...t.context, service };
   isError(t, await read(own), { status: 503, code: 'store_unavailable', param: null });

@@ -23,6 +23,13 @@ export const TYPE = {
 
 export const FLAG = { endStream: 1, ack: 1, endHeaders: 4, padded: 8, priority: 32 } as const;
 
+/** The headers of a body of JSON, and of gRPC. */
+export const JSON_HEADERS = [['content-type', 'application/json']] as const;
+export const GRPC_HEADERS = [
+  ['content-type', 'application/grpc'],
+  ['te', 'trailers'],
+] as const;
+
 /** One frame; `length` may lie about the payload. */
 export function frame(
   type: number,
@@ -38,6 +45,13 @@ export function frame(
   head.writeUInt32BE(stream >>> 0, 5);
   return Buffer.concat([head, payload]);
 }
+
+/** A health watch of the whole server: a call by gRPC with an empty message. */
+export const watch = (stream: number): Buffer =>
+  Buffer.concat([
+    headers(stream, request('POST', '/grpc.health.v1.Health/Watch', GRPC_HEADERS), 0),
+    frame(TYPE.data, stream, Buffer.alloc(5), FLAG.endStream),
+  ]);
 
 /** Four bytes. */
 export function word(value: number): Buffer {

@@ -1,11 +1,13 @@
 /** Keys for tests, made as the operator's command makes them, and services in which the test has one. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ExecutionContext } from 'ava';
 import type { Overrides } from '../../src/app.ts';
 import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import type { KeyLimits } from '../../src/stores/key-store.ts';
 import type { Stores } from '../../src/stores/stores.ts';
 import { openEmbedded } from './open-stores.ts';
+import { createScriptedEngine, type ScriptedEngine } from './scripted-engine.ts';
 import { startService, type TestService } from './service.ts';
 
 /** A live key of an owner, and the header that carries it. */
@@ -62,4 +64,15 @@ export async function startKeyedService(
       await stores.close();
     },
   };
+}
+
+/** Starts one whose engine answers by a script, and ends it with the test. */
+export async function keyedService(
+  t: ExecutionContext,
+  env: Record<string, string> = {},
+  engine: ScriptedEngine = createScriptedEngine(),
+): Promise<KeyedService> {
+  const service = await startKeyedService(env, { engine });
+  t.teardown(service.stop);
+  return service;
 }

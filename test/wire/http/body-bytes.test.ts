@@ -2,14 +2,13 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { createByteCollector } from '../../../src/wire/http/byte-collector.ts';
 import { isError, VALID_BODY } from '../../support/answers.ts';
 import { DECIDE, send } from '../../support/http.ts';
-import { startKeyedService } from '../../support/keys.ts';
+import { keyedService } from '../../support/keys.ts';
 import { PROTOCOLS, type Protocol } from '../../support/protocols.ts';
-import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService, type TestService } from '../../support/service.ts';
+import { scriptedService } from '../../support/service.ts';
 
 test('chunks of any size become the bytes that they were', (t) => {
   for (const size of [1, 7, 4096]) {
@@ -24,11 +23,6 @@ test('chunks of any size become the bytes that they were', (t) => {
 
 const MIB = 1 << 20;
 const BOMB = gzipSync(Buffer.alloc(50 * MIB, ' '));
-const start = async (t: ExecutionContext, env: Record<string, string> = {}): Promise<TestService> => {
-  const service = await startService(env, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
-  return service;
-};
 /** A bucket for an address that holds 1 MiB and fills in an hour. */
 const NARROW = { UMPIRE_BODIES_ANONYMOUS: '1/h, burst 1' };
 
@@ -51,7 +45,7 @@ const BODIES: Readonly<Record<string, readonly [(valid: Buffer) => Uint8Array, s
 for (const [protocol, { encode, ask }] of Object.entries<Protocol>(PROTOCOLS)) {
   const invalid = protocol.startsWith('REST') ? 'INVALID_JSON' : 'INVALID_MESSAGE';
   test(`${protocol}: what a body may be`, async (t) => {
-    const { port } = await start(t);
+    const { port } = await scriptedService(t);
     for (const [what, [make, coding, expected]] of Object.entries(BODIES)) {
       const reason = await ask(port, make(encode()), { coding });
       t.is(reason, expected === 'INVALID' ? invalid : expected, what);
@@ -59,8 +53,7 @@ for (const [protocol, { encode, ask }] of Object.entries<Protocol>(PROTOCOLS)) {
   });
 
   test(`${protocol}: a compressed body counts as what it becomes, a plain one as it is, and a key has its own bytes`, async (t) => {
-    const service = await startKeyedService(NARROW, { engine: createScriptedEngine() });
-    t.teardown(service.stop);
+    const service = await keyedService(t, NARROW);
     const large = encode({ input: 'x'.repeat(900_000) });
     // The one that goes beyond is the last, and the next is refused in the middle.
     for (const expected of ['OK', 'OK', 'RATE_LIMIT_EXCEEDED'])
@@ -71,7 +64,7 @@ for (const [protocol, { encode, ask }] of Object.entries<Protocol>(PROTOCOLS)) {
   });
 
   test(`${protocol}: a bomb counts with the largest size of a body; a small body that is no gzip costs hardly more than it has`, async (t) => {
-    const { port } = await start(t, NARROW);
+    const { port } = await scriptedService(t, NARROW);
     t.true(BOMB.length < 64 * 1024, `${BOMB.length}`);
     for (let count = 0; count < 20; count += 1) t.is(await ask(port, Buffer.from('{}'), { coding: 'gzip' }), invalid);
     t.is(await ask(port, BOMB, { coding: 'gzip' }), 'BODY_TOO_LARGE');
@@ -82,7 +75,7 @@ for (const [protocol, { encode, ask }] of Object.entries<Protocol>(PROTOCOLS)) {
 }
 
 test('a body of exactly 1 MiB is read, one byte more is not; the name of gzip is in any case, and 415 names it', async (t) => {
-  const { port } = await start(t);
+  const { port } = await scriptedService(t);
   const text = JSON.stringify(VALID_BODY);
   const padded = text.replace(/}$/, `${' '.repeat(MIB - text.length)}}`);
   t.is((await send(port, { body: padded })).status, 200);
@@ -95,7 +88,7 @@ test('a body of exactly 1 MiB is read, one byte more is not; the name of gzip is
 
 test('10 MB without a length: the 413 arrives while the body is still being sent, over REST and Connect', async (t) => {
   // What is left of such a body holds its connection, and with it a stop, for the whole grace.
-  const { port } = await start(t, { UMPIRE_DRAIN_GRACE: '1' });
+  const { port } = await scriptedService(t, { UMPIRE_DRAIN_GRACE: '1' });
   for (const path of ['/v1/decisions', DECIDE]) {
     const headers = { 'transfer-encoding': 'chunked', 'content-type': 'application/json' };
     const sent = request({ port, host: '127.0.0.1', path, method: 'POST', headers }).on('error', () => {});
@@ -109,7 +102,7 @@ test('10 MB without a length: the 413 arrives while the body is still being sent
 });
 
 test('an answer is never compressed, whatever its caller accepts', async (t) => {
-  const { port } = await start(t);
+  const { port } = await scriptedService(t);
   for (const path of ['/v1/decisions', DECIDE]) {
     const headers = { 'content-encoding': 'gzip', 'accept-encoding': 'gzip, br' };
     const answer = await send(port, { path, headers, body: gzipSync(JSON.stringify(VALID_BODY)) });

@@ -7,7 +7,7 @@ import { json } from '../../support/answers.ts';
 import { send } from '../../support/http.ts';
 import { metricsPortOf } from '../../support/scrape.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService } from '../../support/service.ts';
+import { scriptedService, startService } from '../../support/service.ts';
 
 test('they say what the other port says', async (t) => {
   const engine = createScriptedEngine();
@@ -31,11 +31,7 @@ test('they say what the other port says', async (t) => {
 });
 
 test('connections that fill either port do not keep them out', async (t) => {
-  const service = await startService(
-    { UMPIRE_METRICS_PORT: '0', UMPIRE_MAX_CONNECTIONS: '20' },
-    { engine: createScriptedEngine() },
-  );
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { UMPIRE_METRICS_PORT: '0', UMPIRE_MAX_CONNECTIONS: '20' });
   const port = metricsPortOf(service);
   const open = (to: number, text: string): Socket => {
     const socket = connect(to, '127.0.0.1');
