@@ -16,7 +16,7 @@ export const startTestMock = (options: Partial<MockOptions> = {}): Promise<Mock>
     ...options,
   });
 
-/** Reads the spec of what a mock is asked to do wrong, as its users write it. @throws Error with what is wrong with it. */
+/** What a mock is asked to do wrong, as its users write it. @throws Error with what is wrong with the spec. */
 export function faultOf(text: string): FaultSpec {
   const parsed = parseFault(text);
   if ('problem' in parsed) throw new Error(parsed.problem);
