@@ -28,9 +28,6 @@ test.after.always(() => service.stop());
 
 const hundred = Array.from({ length: 100 }, (_, index) => `department number ${index}`);
 
-/** What must not differ between two decisions of the same question. */
-const substance = ({ object, model, output, usage }: Decision): object => ({ object, model, output, usage });
-
 test('Connect’s own client, over Connect and gRPC, in protobuf and JSON', async (t) => {
   const rest = json(await decide(service.port, VALID_BODY)) as unknown as Decision;
   for (const transport of [
@@ -51,29 +48,6 @@ test('Connect’s own client, over Connect and gRPC, in protobuf and JSON', asyn
     t.is(decision?.usage?.inputTokens, rest.usage.input_tokens);
     t.regex(String(requestId), /^req_[A-Za-z0-9_-]+$/);
   }
-});
-
-// Before the others: it takes all that the one engine can do.
-test.serial('a decision alone is the one among 32 at a time', async (t) => {
-  const { port } = service;
-  const alone = substance(json(await decide(port, VALID_BODY)) as unknown as Decision);
-  const others = Array.from({ length: 31 }, (_, index) =>
-    decide(port, {
-      ...VALID_BODY,
-      input: `case ${index}: ${'something else '.repeat(index)}`,
-      choices: hundred.slice(0, index + 2),
-    }),
-  );
-  const [among, ...rest] = await Promise.all([decide(port, VALID_BODY), ...others]);
-  t.deepEqual(substance(json(among as never) as unknown as Decision), alone);
-  t.deepEqual([...new Set(rest.map(({ status }) => status))], [200]);
-});
-
-test('an exact tie goes to the first in code-unit order', async (t) => {
-  // Neither emoji is in the model's vocabulary, so both read the same to it.
-  const { output } = json(await decide(service.port, { ...VALID_BODY, choices: ['😃', '😀'] })) as unknown as Decision;
-  t.is(output.choice, '😀');
-  t.deepEqual(output.probabilities, { '😀': 0.5, '😃': 0.5 });
 });
 
 test('usage counts instruction and input, whatever the choices are and however often it is asked', async (t) => {

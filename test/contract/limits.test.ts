@@ -51,27 +51,6 @@ test('keys are limited by key, anonymous callers by address, and neither by the 
   t.is(await served(own.headers), 3);
 });
 
-test('X-Forwarded-For counts from a trusted proxy alone, and IPv6 by its /64', async (t) => {
-  const from = (port: number, address: string) => decide(port, VALID_BODY, { 'x-forwarded-for': address });
-  const rate = { UMPIRE_RATE_ANONYMOUS: '1/h, burst 1' };
-  const untrusting = await keyedService(t, rate);
-  t.is((await from(untrusting.port, '192.0.2.1')).status, 200);
-  t.is((await from(untrusting.port, '192.0.2.2')).status, 429);
-  const { port } = await keyedService(t, { ...rate, UMPIRE_TRUSTED_PROXIES: '127.0.0.0/8' });
-  for (const [address, status] of [
-    ['192.0.2.1', 200],
-    ['192.0.2.2', 200],
-    ['192.0.2.1', 429],
-    ['::ffff:192.0.2.2', 429],
-    ['203.0.113.9, 192.0.2.1', 429],
-    ['2001:db8:1:2::1', 200],
-    ['2001:db8:1:2:ffff::1', 429],
-    ['2001:db8:1:3::1', 200],
-  ] as const) {
-    t.is((await from(port, address)).status, status, address);
-  }
-});
-
 test('as many decisions at one time as the limit, also when one of their callers leaves', async (t) => {
   const waiting: ((outcome: ScoreOutcome) => void)[] = [];
   const engine = createScriptedEngine(() => new Promise<ScoreOutcome>((resolve) => waiting.push(resolve)));
@@ -117,10 +96,6 @@ test('bad keys from one address are 401 sixty times a minute, then 429; a good o
   t.is(refused.headers['retry-after'], '1');
   t.is((await decide(service.port, VALID_BODY, { authorization: `Bearer ${service.key}` })).status, 200);
   t.is((await decide(service.port, VALID_BODY)).status, 200);
-  const unlimited = await keyedService(t, { UMPIRE_RATE_ANONYMOUS: 'off' });
-  for (let count = 0; count < 70; count++) {
-    t.is((await decide(unlimited.port, VALID_BODY, { authorization: 'Bearer junk' })).status, 401);
-  }
 });
 
 test('past the cap of catalogs it is 429 without Retry-After; over gRPC the pushback says never', async (t) => {

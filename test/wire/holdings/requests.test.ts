@@ -7,7 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { type Answer, isError, json as parsed, VALID_BODY } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { untilHeld } from '../../support/held.ts';
-import { openSession, parseAnswers, send, sendH2, sendRaw } from '../../support/http.ts';
+import { openSession, send, sendH2, sendRaw } from '../../support/http.ts';
 import { FLAG, frame, headers, JSON_HEADERS, openRawHttp2, request, rst, TYPE } from '../../support/http2-frames.ts';
 import { scriptedService } from '../../support/service.ts';
 
@@ -185,12 +185,4 @@ test('an HTTP/2 request that has been answered and does not end is ended without
   raw.send(frame(TYPE.data, 1, Buffer.from('too late'), FLAG.endStream), headers(3, request('GET', '/v1/models')));
   t.truthy(await raw.until(TYPE.headers, 3));
   raw.destroy();
-});
-
-test('a pipeline is answered as before', async (t) => {
-  const service = await scriptedService(t);
-  const { bytes } = await sendRaw(service.port, 'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20), {
-    answers: 20,
-  });
-  t.is(parseAnswers(bytes).length, 20);
 });

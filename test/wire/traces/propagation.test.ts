@@ -71,13 +71,9 @@ const SAMPLERS: readonly (readonly [
   fromOn: boolean,
 ])[] = [
   ['parentbased_always_on', '', true, false, true],
-  ['parentbased_always_off', '', false, false, true],
   ['parentbased_traceidratio', '0', false, false, true],
-  ['parentbased_traceidratio', '1', true, false, true],
-  ['always_on', '', true, true, true],
   ['always_off', '', false, false, false],
   ['traceidratio', '1', true, true, true],
-  ['traceidratio', '0', false, false, false],
 ];
 
 for (const [name, argument, fromRoot, fromOff, fromOn] of SAMPLERS) {

@@ -26,18 +26,6 @@ const TROUBLES: readonly (readonly [name: string, trouble: (receiver: Receiver) 
     },
   ],
   [
-    'answers 503',
-    (receiver) => {
-      receiver.answer = (response) => response.writeHead(503, { 'retry-after': '3600' }).end();
-    },
-  ],
-  [
-    'cuts the connection',
-    (receiver) => {
-      receiver.answer = (response) => response.destroy();
-    },
-  ],
-  [
     'answers junk',
     (receiver) => {
       receiver.answer = (response) => response.writeHead(200).end('\xff\xff not a protobuf');
