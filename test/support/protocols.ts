@@ -11,12 +11,13 @@ import { DECIDE, frame, openSession, send, sendGrpc, sendH2 } from './http.ts';
 export interface Protocol {
   /** The bytes of a valid request with these fields in place of its own. */
   encode(fields?: object): Buffer;
-  /** Sends bytes. Resolves to 'OK', or to the reason of the error as in the table of errors. `coding`: the compression. */
+  /** Sends bytes. Resolves to 'OK', or to the reason of the error as in the table of errors. */
   ask(port: number, bytes: Uint8Array, more?: Asking): Promise<string>;
 }
 
 /** What goes with the bytes. */
 export interface Asking {
+  /** The compression. */
   readonly coding?: string | undefined;
   readonly headers?: OutgoingHttpHeaders;
 }
